@@ -28,7 +28,7 @@ use serde::de::DeserializeOwned;
 use wwwoffle_spool::Place;
 use wwwoffle_url::Key;
 
-use self::fault::Fault;
+use self::fault::CallFault;
 use super::caller::Caller;
 use super::route::{CallHandler, CallRequest, Guard, Handler, PathRoutes, now};
 use super::{queue as queue_page, status};
@@ -83,23 +83,23 @@ pub(super) async fn answer(
 }
 
 /// Returns the handler of a call after checking the guard of its route.
-fn admit(caller: &Caller, path: &str, parts: &Parts) -> Result<CallHandler, Fault> {
+fn admit(caller: &Caller, path: &str, parts: &Parts) -> Result<CallHandler, CallFault> {
     caller.check_origin()?;
     let routes = if has(path) { PathRoutes::at(path) } else { PathRoutes::default() };
-    let allowed = routes.allowed().ok_or_else(|| Fault::unknown(path))?;
+    let allowed = routes.allowed().ok_or_else(|| CallFault::unknown(path))?;
     let route =
-        routes.with(&parts.method).ok_or_else(|| Fault::not_with(&parts.method, allowed))?;
+        routes.with(&parts.method).ok_or_else(|| CallFault::not_with(&parts.method, allowed))?;
     if let Guard::OurPage(needed) = route.guard {
         let token = parts.headers.get(TOKEN).map(|value| value.to_str().unwrap_or("?"));
         caller.check(needed, ActionScope::General, caller.worth(Purpose::General, token))?;
     }
     match route.handler {
         Handler::Call(answer) => Ok(answer),
-        Handler::Page(_) | Handler::Moved(_) | Handler::Form(_) => Err(Fault::unknown(path)),
+        Handler::Page(_) | Handler::Moved(_) | Handler::Form(_) => Err(CallFault::unknown(path)),
     }
 }
 
-fn refused(caller: &Caller, fault: Fault) -> Response<Body> {
+fn refused(caller: &Caller, fault: CallFault) -> Response<Body> {
     let mut response = json(caller, &ApiError { error: fault.error });
     *response.status_mut() = fault.status;
     if let Some(allowed) = fault.allowed {
@@ -109,8 +109,12 @@ fn refused(caller: &Caller, fault: Fault) -> Response<Body> {
 }
 
 /// Ends a download.
-pub(super) fn end_download(caller: &Caller, wanted: DownloadToEnd) -> Result<DownloadEnded, Fault> {
-    let unknown = || Fault::new(StatusCode::NOT_FOUND, "no such download is under way".to_owned());
+pub(super) fn end_download(
+    caller: &Caller,
+    wanted: DownloadToEnd,
+) -> Result<DownloadEnded, CallFault> {
+    let unknown =
+        || CallFault::new(StatusCode::NOT_FOUND, "no such download is under way".to_owned());
     let url = status::end_download(caller, wanted.id).ok_or_else(unknown)?;
     Ok(DownloadEnded { url })
 }
@@ -131,44 +135,44 @@ pub(super) fn stop(caller: &Caller) -> Stopping {
 
 /// Gives every stored page its file name on the disk, for programs that read the spool next to the
 /// daemon.
-pub(super) async fn flush(caller: &Caller) -> Result<Flushed, Fault> {
+pub(super) async fn flush(caller: &Caller) -> Result<Flushed, CallFault> {
     match caller.context.storage.store.run(wwwoffle_spool::Spool::flush).await {
         Ok(()) => Ok(Flushed { flushed: true }),
-        Err(error) => Err(Fault::new(StatusCode::INTERNAL_SERVER_ERROR, error_chain(&error))),
+        Err(error) => Err(CallFault::new(StatusCode::INTERNAL_SERVER_ERROR, error_chain(&error))),
     }
 }
 
 impl CallRequest<'_> {
     /// Reads the body as JSON.
-    pub(super) async fn read<T: DeserializeOwned>(self, caller: &Caller) -> Result<T, Fault> {
+    pub(super) async fn read<T: DeserializeOwned>(self, caller: &Caller) -> Result<T, CallFault> {
         let content_type =
             self.parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let essence = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();
         if !essence.trim().eq_ignore_ascii_case(JSON) {
-            return Err(Fault::new(
+            return Err(CallFault::new(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 format!("expected a body of type {JSON}"),
             ));
         }
         let whole = caller.read(self.incoming, LONGEST_CALL).await?;
         serde_json::from_slice(&whole)
-            .map_err(|error| Fault::bad(format!("the body cannot be understood: {error}")))
+            .map_err(|error| CallFault::bad(format!("the body cannot be understood: {error}")))
     }
 }
 
 /// The response to a call, or its error.
-type Answer<'a> = BoxFuture<'a, Result<Response<Body>, Fault>>;
+type CallResponse<'a> = BoxFuture<'a, Result<Response<Body>, CallFault>>;
 
 /// Responds with `value` as JSON.
-pub(super) fn json_now<'a>(caller: &'a Caller, value: &impl Serialize) -> Answer<'a> {
+pub(super) fn json_now<'a>(caller: &'a Caller, value: &impl Serialize) -> CallResponse<'a> {
     now(Ok(json(caller, value)))
 }
 
 /// Responds with the value of a future as JSON.
 pub(super) fn json_later<'a, T: Serialize + Send>(
     caller: &'a Caller,
-    value: impl Future<Output = Result<T, Fault>> + Send + 'a,
-) -> Answer<'a> {
+    value: impl Future<Output = Result<T, CallFault>> + Send + 'a,
+) -> CallResponse<'a> {
     Box::pin(async move { Ok(json(caller, &value.await?)) })
 }
 
@@ -177,11 +181,11 @@ pub(super) fn json_of_body<'a, T, U, F>(
     caller: &'a Caller,
     call: CallRequest<'a>,
     act: fn(&'a Caller, T) -> F,
-) -> Answer<'a>
+) -> CallResponse<'a>
 where
     T: DeserializeOwned + Send + 'a,
     U: Serialize + Send,
-    F: Future<Output = Result<U, Fault>> + Send + 'a,
+    F: Future<Output = Result<U, CallFault>> + Send + 'a,
 {
     Box::pin(async move { Ok(json(caller, &act(caller, call.read(caller).await?).await?)) })
 }
@@ -189,8 +193,8 @@ where
 /// Responds with lines of JSON.
 pub(super) fn lines_later<'a>(
     caller: &'a Caller,
-    told: impl Future<Output = Result<Body, Fault>> + Send + 'a,
-) -> Answer<'a> {
+    told: impl Future<Output = Result<Body, CallFault>> + Send + 'a,
+) -> CallResponse<'a> {
     Box::pin(async move { Ok(lines(caller, told.await?)) })
 }
 
@@ -198,16 +202,16 @@ pub(super) fn lines_later<'a>(
 pub(super) fn lines_of_body<'a, T: DeserializeOwned + Send + 'a>(
     caller: &'a Caller,
     call: CallRequest<'a>,
-    act: fn(&Caller, T) -> Result<Body, Fault>,
-) -> Answer<'a> {
+    act: fn(&Caller, T) -> Result<Body, CallFault>,
+) -> CallResponse<'a> {
     Box::pin(async move { Ok(lines(caller, act(caller, call.read(caller).await?)?)) })
 }
 
-pub(super) async fn mode(caller: &Caller, wanted: ModeRequest) -> Result<ModeChange, Fault> {
+pub(super) async fn mode(caller: &Caller, wanted: ModeRequest) -> Result<ModeChange, CallFault> {
     let mode = wanted.mode;
     match caller.context.storage.switch(mode).await {
         Ok(was) => Ok(ModeChange { mode, was }),
-        Err(error) => Err(Fault::new(
+        Err(error) => Err(CallFault::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             format!(
                 "the mode is {mode} now, but the next start will not know: {}",
@@ -217,7 +221,7 @@ pub(super) async fn mode(caller: &Caller, wanted: ModeRequest) -> Result<ModeCha
     }
 }
 
-pub(super) async fn retry(caller: &Caller, target: QueueTarget) -> Result<Retried, Fault> {
+pub(super) async fn retry(caller: &Caller, target: QueueTarget) -> Result<Retried, CallFault> {
     let chosen = match target {
         QueueTarget::Key(text) => Some(key(&text)?),
         QueueTarget::All => None,
@@ -227,7 +231,7 @@ pub(super) async fn retry(caller: &Caller, target: QueueTarget) -> Result<Retrie
     Ok(Retried { retried: fetch::retry(&caller.context.fetch, only, is_theirs).await? })
 }
 
-pub(super) async fn delete(caller: &Caller, target: QueueTarget) -> Result<Deleted, Fault> {
+pub(super) async fn delete(caller: &Caller, target: QueueTarget) -> Result<Deleted, CallFault> {
     let deleted = match target {
         QueueTarget::Key(text) => u64::from(queue_page::dequeue(caller, key(&text)?).await?),
         QueueTarget::All => queue_page::empty(caller).await?,
@@ -237,18 +241,18 @@ pub(super) async fn delete(caller: &Caller, target: QueueTarget) -> Result<Delet
 
 /// Starts to fetch URLs. All URLs are validated first, so that one mistake does not leave the call
 /// half done.
-pub(super) fn get(caller: &Caller, wanted: GetRequest) -> Result<Response<Body>, Fault> {
+pub(super) fn get(caller: &Caller, wanted: GetRequest) -> Result<Response<Body>, CallFault> {
     not_too_many(&wanted.urls)?;
     for text in &wanted.urls {
         target::of_url(text, &caller.context.base.local)
-            .map_err(|error| Fault::url(text, &error))?;
+            .map_err(|error| CallFault::url(text, &error))?;
     }
     Ok(lines(caller, stream::get(&caller.context, caller.requester(), wanted.urls, wanted.refresh)))
 }
 
-pub(super) fn fetch(caller: &Caller, wanted: FetchRequest) -> Result<Response<Body>, Fault> {
+pub(super) fn fetch(caller: &Caller, wanted: FetchRequest) -> Result<Response<Body>, CallFault> {
     if !caller.mode().may_dial() {
-        return Err(Fault::new(
+        return Err(CallFault::new(
             StatusCode::CONFLICT,
             "the mode is offline, so nothing is fetched: go online first".to_owned(),
         ));
@@ -262,16 +266,19 @@ pub(super) fn fetch(caller: &Caller, wanted: FetchRequest) -> Result<Response<Bo
     Ok(json(caller, &Started { started: queue.waiting.saturating_add(queue.active) }))
 }
 
-fn not_too_many(urls: &[String]) -> Result<(), Fault> {
+fn not_too_many(urls: &[String]) -> Result<(), CallFault> {
     if urls.len() > MOST_URLS {
-        return Err(Fault::bad(format!("expected at most {MOST_URLS} URLs, not {}", urls.len())));
+        return Err(CallFault::bad(format!(
+            "expected at most {MOST_URLS} URLs, not {}",
+            urls.len()
+        )));
     }
     Ok(())
 }
 
-fn key(text: &str) -> Result<Key, Fault> {
+fn key(text: &str) -> Result<Key, CallFault> {
     text.parse().map_err(|_| {
-        Fault::bad(format!("expected a key of 64 hex digits, not {:?}", shown::text(text)))
+        CallFault::bad(format!("expected a key of 64 hex digits, not {:?}", shown::text(text)))
     })
 }
 

@@ -32,7 +32,7 @@ use crate::proxy::intent::SEC_FETCH_DEST;
 use crate::proxy::reply;
 use crate::proxy::visitor::PageVisit;
 use crate::site::context::SiteContext;
-use crate::site::pages::address::{self, About};
+use crate::site::pages::address::{self, AddressPage};
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
@@ -59,12 +59,12 @@ pub(super) struct Caller {
     /// The destination of the response, if the browser names one.
     audience: Option<Audience>,
     /// The request as the browser sent it, for the page that shows it.
-    pub(super) sent: Option<Sent>,
+    pub(super) sent: Option<SentRequest>,
 }
 
 /// A request as it arrived.
 #[derive(Clone, Debug)]
-pub(super) struct Sent {
+pub(super) struct SentRequest {
     /// Request line.
     pub(super) line: String,
     /// Header fields.
@@ -73,7 +73,7 @@ pub(super) struct Sent {
     pub(super) has_proxy_login: bool,
 }
 
-impl Sent {
+impl SentRequest {
     fn of<B>(request: &Request<B>, visit: &PageVisit) -> Self {
         let (method, uri, version) = (request.method(), request.uri(), request.version());
         Self {
@@ -86,7 +86,7 @@ impl Sent {
 
 /// Failure to read a request body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum BadBody {
+pub(super) enum RequestBodyError {
     /// The body exceeds the limit.
     #[error("the body is longer than {0} bytes")]
     TooLong(usize),
@@ -98,7 +98,7 @@ pub(super) enum BadBody {
     Late,
 }
 
-impl BadBody {
+impl RequestBodyError {
     /// Returns the response status for this failure.
     pub(super) fn status(self) -> StatusCode {
         match self {
@@ -142,7 +142,7 @@ impl Caller {
             fetch_site: only(request.headers(), &FETCH_SITE),
             other_sites: isolation::other_sites(url.path(), request.headers()),
             origin: only(request.headers(), &ORIGIN),
-            sent: (url.path() == REQUEST).then(|| Sent::of(request, visit)),
+            sent: (url.path() == REQUEST).then(|| SentRequest::of(request, visit)),
             audience: request.headers().contains_key(SEC_FETCH_DEST).then(audience),
         }
     }
@@ -322,13 +322,19 @@ impl Caller {
     }
 
     /// Reads a body of at most `limit` bytes. The time limit is `socket-timeout`.
-    pub(super) async fn read(&self, body: Incoming, limit: usize) -> Result<Bytes, BadBody> {
+    pub(super) async fn read(
+        &self,
+        body: Incoming,
+        limit: usize,
+    ) -> Result<Bytes, RequestBodyError> {
         let patience = self.context.base.config().options.socket_timeout;
         match tokio::time::timeout(patience, Limited::new(body, limit).collect()).await {
             Ok(Ok(whole)) => Ok(whole.to_bytes()),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(BadBody::TooLong(limit)),
-            Ok(Err(_)) => Err(BadBody::CutShort),
-            Err(_) => Err(BadBody::Late),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => {
+                Err(RequestBodyError::TooLong(limit))
+            }
+            Ok(Err(_)) => Err(RequestBodyError::CutShort),
+            Err(_) => Err(RequestBodyError::Late),
         }
     }
 
@@ -348,7 +354,7 @@ impl Caller {
 
     /// Responds with the form for an address, in place of the page about it; `typed` is the invalid
     /// input.
-    pub(super) fn ask_for_address(&self, about: About, typed: &str) -> Response<Body> {
+    pub(super) fn ask_for_address(&self, about: AddressPage, typed: &str) -> Response<Body> {
         let typed = Some(typed).filter(|typed| !typed.is_empty());
         self.page(address::page(&self.context.pages.templates, &self.shell, about, typed))
     }

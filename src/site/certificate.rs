@@ -65,7 +65,7 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
 
 /// Failure to allow a certificate.
 #[derive(Debug)]
-pub(super) enum NotAllowed {
+pub(super) enum CertificateNotAllowed {
     /// It is not the certificate that was shown.
     Unseen(&'static str),
     /// The configuration cannot be changed.
@@ -77,20 +77,22 @@ pub(super) enum NotAllowed {
 pub(super) async fn allow(
     caller: &Caller,
     form: &SubmittedForm,
-) -> Result<Response<Body>, NotAllowed> {
+) -> Result<Response<Body>, CertificateNotAllowed> {
     let context = &caller.context;
     let origin = form.value("site").and_then(origin);
-    let origin = origin.ok_or(NotAllowed::Unseen("expected the host of a certificate"))?;
+    let origin =
+        origin.ok_or(CertificateNotAllowed::Unseen("expected the host of a certificate"))?;
     let refused = context.net.upstream.refused().of(&origin);
     let seen = refused.and_then(|refused| refused.sha256).map(hex::encode);
     let Some(sha256) = seen.filter(|seen| form.value("sha256") == Some(seen)) else {
-        return Err(NotAllowed::Unseen(
+        return Err(CertificateNotAllowed::Unseen(
             "this is not the certificate that the host showed last: load the page again, and look \
              at what it shows now",
         ));
     };
     let site = origin.to_string();
-    let allowed = AllowedCertificate::parse(&site, &sha256).map_err(NotAllowed::Unseen)?;
+    let allowed =
+        AllowedCertificate::parse(&site, &sha256).map_err(CertificateNotAllowed::Unseen)?;
     let edit = Edit::Add {
         section: "https".to_owned(),
         key: "allowed-certificates".to_owned(),
@@ -102,7 +104,7 @@ pub(super) async fn allow(
     if !allowed.any(|one| hex::encode(one) == sha256) {
         let changed =
             context.base.change_config(Change::Edit(edit), None, caller.permission.reach()).await;
-        changed.map_err(NotAllowed::Config)?;
+        changed.map_err(CertificateNotAllowed::Config)?;
         info!(site, sha256, "a certificate is allowed");
     }
     let url = form.value("url").and_then(|url| at(&origin, url, caller));

@@ -15,13 +15,13 @@ use crate::base::live::{Standing, blocking};
 use crate::page::Page;
 use crate::page::links::CONFIGURATION;
 use crate::proxy::body::Body;
-use crate::site::pages::configuration::Item;
+use crate::site::pages::configuration::SectionOption;
 use crate::site::pages::configuration::changed::{self, LastChange};
 use crate::site::pages::configuration::diff::lines;
-use crate::site::pages::configuration::index::{self, Index};
-use crate::site::pages::configuration::item::{self, ItemPage, Refused};
-use crate::site::pages::configuration::part::{self, Part, RuleSetting, Setting};
-use crate::site::pages::configuration::specification::{self, Builder};
+use crate::site::pages::configuration::index::{self, ConfigurationIndex};
+use crate::site::pages::configuration::item::{self, OptionPage, RejectedInput};
+use crate::site::pages::configuration::part::{self, OptionSetting, RuleSetting, SectionPage};
+use crate::site::pages::configuration::specification::{self, SpecificationForm};
 use crate::site::pages::configuration::url::{self, UrlPage};
 
 /// Maximum number of lines of the file shown for one option.
@@ -35,11 +35,11 @@ fn section_at(path: &str) -> Option<&'static Section> {
 }
 
 /// Returns the option whose page is at `path`.
-fn item_at(path: &str) -> Option<Item> {
+fn item_at(path: &str) -> Option<SectionOption> {
     let (name, key) = path.strip_prefix(CONFIGURATION)?.split_once('/')?;
     let section = SECTIONS.iter().find(|section| section.name == name)?;
     let option = section.options.iter().find(|option| option.key == key)?;
-    Some(Item { section, option })
+    Some(SectionOption { section, option })
 }
 
 /// Whether `path` is the page of a section.
@@ -83,10 +83,11 @@ pub(super) async fn show_section(
 ) -> Response<Body> {
     let Some(section) = section_at(path) else { return caller.see_other(CONFIGURATION) };
     let about = arguments.and_then(carried);
-    let page = Seen::of(caller).await.map(|seen| {
+    let page = CurrentConfiguration::of(caller).await.map(|seen| {
         let settings = seen.settings(section);
         let rules = seen.rules(section);
-        let part = Part { section, settings: &settings, rules: &rules, url: about.as_deref() };
+        let part =
+            SectionPage { section, settings: &settings, rules: &rules, url: about.as_deref() };
         part::page(&caller.context.pages.templates, &caller.shell, &part)
     });
     answer(caller, page)
@@ -100,7 +101,7 @@ pub(super) async fn show_option(
 ) -> Response<Body> {
     let Some(item) = item_at(path) else { return caller.see_other(CONFIGURATION) };
     let about = arguments.and_then(carried);
-    let seen = Seen::of(caller).await;
+    let seen = CurrentConfiguration::of(caller).await;
     answer(caller, seen.map(|seen| option(caller, &seen, item, about.as_deref(), None)))
 }
 
@@ -118,14 +119,14 @@ fn carried(arguments: &str) -> Option<String> {
 }
 
 /// The current file, and the configuration in force.
-struct Seen {
+struct CurrentConfiguration {
     standing: Standing,
     told: Overview,
     config: std::sync::Arc<Config>,
     file: String,
 }
 
-impl Seen {
+impl CurrentConfiguration {
     async fn of(caller: &Caller) -> Result<Self, ChangeError> {
         let context = &caller.context;
         let standing = context.base.config_standing().await?;
@@ -144,22 +145,22 @@ impl Seen {
     }
 
     /// Returns the settings of a section's options, from the file or from the files it includes.
-    fn settings(&self, section: &Section) -> Vec<Setting> {
+    fn settings(&self, section: &Section) -> Vec<OptionSetting> {
         section.options.iter().map(|option| self.setting(section.name, option.key)).collect()
     }
 
-    fn setting(&self, section: &str, key: &str) -> Setting {
+    fn setting(&self, section: &str, key: &str) -> OptionSetting {
         let mut options = self.told.options.iter();
         let state = options.find(|one| one.section == section && one.option.key == key);
         if let Some(state) = state.filter(|state| state.value.is_some()) {
             let place = state.line.map(|line| (line, None));
-            return Setting { value: state.value.clone(), place };
+            return OptionSetting { value: state.value.clone(), place };
         }
         let elsewhere = self
             .config
             .setting_of(section, key)
             .filter(|(_, place)| place.file().display().to_string() != self.file);
-        elsewhere.map_or_else(Setting::default, |(value, place)| Setting {
+        elsewhere.map_or_else(OptionSetting::default, |(value, place)| OptionSetting {
             value: Some(value.to_owned()),
             place: Some((place.line(), Some(place.file().display().to_string()))),
         })
@@ -180,12 +181,12 @@ impl Seen {
 /// Shows the page of an option, with the rejected input in its form.
 fn option(
     caller: &Caller,
-    seen: &Seen,
-    item: Item,
+    seen: &CurrentConfiguration,
+    item: SectionOption,
     about: Option<&str>,
-    refused: Option<&Refused>,
+    refused: Option<&RejectedInput>,
 ) -> Page {
-    let Item { section, option } = item;
+    let SectionOption { section, option } = item;
     let context = &caller.context;
     let setting = seen.setting(section.name, option.key);
     let rules = seen.rules(section);
@@ -199,7 +200,7 @@ fn option(
     let in_force = seen.config.setting_of(section.name, option.key);
     let in_force = in_force.map_or(option.default, |(value, _)| value);
     let stamp = text.stamp.to_string();
-    let page = ItemPage {
+    let page = OptionPage {
         item,
         setting: &setting,
         in_force: (!seen.in_force() && !option.is_secret).then_some(in_force),
@@ -227,7 +228,7 @@ async fn index(
     about: Option<&str>,
 ) -> Result<Page, ChangeError> {
     let context = &caller.context;
-    let seen = Seen::of(caller).await?;
+    let seen = CurrentConfiguration::of(caller).await?;
     let (versions, text) = (seen.standing.versions.clone(), seen.standing.text.text.clone());
     let versions = blocking(move || {
         let versions = versions.into_iter().map(|version| {
@@ -254,7 +255,7 @@ async fn index(
     let later: Vec<_> =
         seen.config.without_effect().iter().map(|(section, key, _)| (*section, *key)).collect();
     let stamp = seen.standing.text.stamp.to_string();
-    let index = Index {
+    let index = ConfigurationIndex {
         file: &seen.file,
         exists: seen.standing.text.exists,
         stamp: &stamp,
@@ -278,7 +279,7 @@ fn until(version: &Version) -> Timestamp {
 /// no link can pretend another change.
 async fn last_change(caller: &Caller, was_so: bool) -> Result<Page, ChangeError> {
     let context = &caller.context;
-    let seen = Seen::of(caller).await?;
+    let seen = CurrentConfiguration::of(caller).await?;
     let last = seen.standing.versions.last();
     let old = match last {
         Some(version) => {
@@ -328,7 +329,7 @@ fn builder(caller: &Caller, about: Option<&str>, refused: Option<(&str, &str)>) 
     let url = about.and_then(|about| CanonicalUrl::parse(about, &context.base.local).ok());
     let url = url.as_ref().map(CanonicalUrl::without_credentials);
     let token = context.pages.tokens.general();
-    let builder = Builder { url: url.as_ref(), refused, token: &token };
+    let builder = SpecificationForm { url: url.as_ref(), refused, token: &token };
     specification::page(&context.pages.templates, &caller.shell, &builder)
 }
 

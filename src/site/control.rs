@@ -13,8 +13,8 @@ use crate::page::form::SubmittedForm;
 use crate::page::links::CONFIGURATION;
 use crate::proxy::body::Body;
 use crate::site::pages::control as page;
-use crate::site::pages::control::question::{self, Doomed};
-use crate::site::pages::control::{Action, PATH};
+use crate::site::pages::control::question::{self, DeletionTarget};
+use crate::site::pages::control::{ControlAction, PATH};
 use crate::site::pages::lists::ROOT;
 use crate::site::pages::queue::PATH as QUEUE;
 
@@ -37,7 +37,7 @@ pub(super) const BUTTONS: &[&str] = &[
 pub(super) fn show(caller: &Caller) -> Response<Body> {
     let context = &caller.context;
     let counts = status::own_counts(caller);
-    let told = page::Told {
+    let told = page::ControlPage {
         chosen: context.base.mode.chosen(),
         link: status::link_shown(context),
         counts,
@@ -49,7 +49,7 @@ pub(super) fn show(caller: &Caller) -> Response<Body> {
 /// Asks for confirmation of the button at `path`. A link cannot press it, because any page could
 /// contain that link.
 pub(super) fn ask_button(caller: &Caller, path: &str) -> Response<Body> {
-    let Some(action) = Action::at(path) else { return caller.see_other(PATH) };
+    let Some(action) = ControlAction::at(path) else { return caller.see_other(PATH) };
     let token = caller.token();
     caller.page(page::confirm(&caller.context.pages.templates, &caller.shell, action, &token))
 }
@@ -94,11 +94,11 @@ pub(super) fn former_form(arguments: Option<&str>) -> SubmittedForm {
 pub(super) fn ask_all_monitors(caller: &Caller) -> Response<Body> {
     match monitor::list(caller).len() {
         0 => caller.see_other(MONITOR),
-        pages => ask(caller, &Doomed::Monitors(u64::try_from(pages).unwrap_or(u64::MAX))),
+        pages => ask(caller, &DeletionTarget::Monitors(u64::try_from(pages).unwrap_or(u64::MAX))),
     }
 }
 
-fn ask(caller: &Caller, doomed: &Doomed<'_>) -> Response<Body> {
+fn ask(caller: &Caller, doomed: &DeletionTarget<'_>) -> Response<Body> {
     let (context, token) = (&caller.context, caller.token());
     caller.page(question::page(&context.pages.templates, &caller.shell, doomed, &token))
 }
@@ -115,7 +115,7 @@ pub(super) fn ask_all_requests(caller: &Caller) -> Response<Body> {
     if counts == QueueCounts::default() {
         return caller.see_other(QUEUE);
     }
-    ask(caller, &Doomed::Queue { counts, forms })
+    ask(caller, &DeletionTarget::Queue { counts, forms })
 }
 
 /// Shows the request of the argument `key` or `url`, or the queue if it does not exist.
@@ -131,7 +131,7 @@ pub(super) fn ask_request(caller: &Caller, arguments: Option<&str>) -> Response<
     match known.filter(|known| caller.may_see_queued(&known.place)) {
         Some(known) => {
             let (url, key) = (known.place.url(), known.place.key().to_string());
-            ask(caller, &Doomed::Request { url, key: &key })
+            ask(caller, &DeletionTarget::Request { url, key: &key })
         }
         None => caller.see_other(QUEUE),
     }
@@ -147,7 +147,7 @@ pub(super) fn ask_monitor(caller: &Caller, arguments: Option<&str>) -> Response<
     };
     let list = monitor::list(caller);
     match list.iter().find(|item| Some(&item.key) == key.as_ref()) {
-        Some(item) => ask(caller, &Doomed::Monitor { url: &item.url, key: &item.key }),
+        Some(item) => ask(caller, &DeletionTarget::Monitor { url: &item.url, key: &item.key }),
         None => caller.see_other(MONITOR),
     }
 }
@@ -157,7 +157,7 @@ pub(super) fn ask_entry(caller: &Caller, arguments: Option<&str>) -> Response<Bo
     let form = former_form(arguments);
     let url = form.value("url").unwrap_or_default().trim();
     match CanonicalUrl::parse(url, &caller.context.base.local) {
-        Ok(known) if !known.is_local() => ask(caller, &Doomed::Entry { url }),
+        Ok(known) if !known.is_local() => ask(caller, &DeletionTarget::Entry { url }),
         _ => caller.see_other(ROOT),
     }
 }

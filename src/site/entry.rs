@@ -30,7 +30,7 @@ use crate::proxy::visitor::PageVisit;
 
 /// The credentials that a request needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Need {
+enum RequiredLogin {
     /// None.
     Nothing,
     /// Those of a user, or the control password.
@@ -40,7 +40,7 @@ enum Need {
 }
 
 /// Returns the login that `method` at `path` needs. `has_login`: the request has a login for us.
-fn need(config: &Config, method: &Method, path: &str, has_login: bool) -> Need {
+fn need(config: &Config, method: &Method, path: &str, has_login: bool) -> RequiredLogin {
     let users = !config.allowed_users.users.is_empty();
     let control = config.startup.password.hash().is_some();
     let reads = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
@@ -49,15 +49,15 @@ fn need(config: &Config, method: &Method, path: &str, has_login: bool) -> Need {
     let guard = route.map(|route| route.guard);
     let is_button = matches!(guard, Some(Guard::Button(_)));
     if matches!(guard, Some(Guard::Public | Guard::Open)) {
-        Need::Nothing
+        RequiredLogin::Nothing
     } else if control && (!reads && !is_button || matches!(guard, Some(Guard::Owner))) {
-        Need::Control
+        RequiredLogin::Control
     } else if users {
-        Need::User
+        RequiredLogin::User
     } else if control && is_button && has_login {
-        Need::Control
+        RequiredLogin::Control
     } else {
-        Need::Nothing
+        RequiredLogin::Nothing
     }
 }
 
@@ -78,15 +78,17 @@ pub(super) async fn admit<B>(
     let need = need(&config, request.method(), path, to_us.is_some());
     caller.permission = Permission::without_password(control.is_some(), caller.is_here());
     let (missing, wrong) = match need {
-        Need::Nothing => return Ok(()),
-        Need::User if is_proxied => (Denied::ProxyLogin, Denied::ProxyLogin),
-        Need::User => (Denied::Login, Denied::Login),
-        Need::Control if is_read(request.method()) => (Denied::ControlPage, Denied::WrongControl),
-        Need::Control => (Denied::Control, Denied::WrongControl),
+        RequiredLogin::Nothing => return Ok(()),
+        RequiredLogin::User if is_proxied => (Denied::ProxyLogin, Denied::ProxyLogin),
+        RequiredLogin::User => (Denied::Login, Denied::Login),
+        RequiredLogin::Control if is_read(request.method()) => {
+            (Denied::ControlPage, Denied::WrongControl)
+        }
+        RequiredLogin::Control => (Denied::Control, Denied::WrongControl),
     };
-    let of_proxy = visit.login.as_ref().filter(|_| need == Need::User);
+    let of_proxy = visit.login.as_ref().filter(|_| need == RequiredLogin::User);
     let login = of_proxy.or(to_us.as_ref()).ok_or(missing)?;
-    let user = if need == Need::User { candidate(&config, login) } else { None };
+    let user = if need == RequiredLogin::User { candidate(&config, login) } else { None };
     // The first match counts, and the control password gives more permission.
     let control = control.cloned().map(Candidate::Hash);
     let is_control = |place: usize| control.is_some() && place == 0;
@@ -108,13 +110,13 @@ pub(super) async fn admit<B>(
 
 #[cfg(test)]
 mod tests {
-    use super::{Config, Method, Need, need};
+    use super::{Config, Method, RequiredLogin, need};
     use std::path::Path;
     use wwwoffle_config::{PasswordHash, User};
 
     #[test]
     fn each_request_needs_what_the_table_says() {
-        use Need::{Control, Nothing, User as AUser};
+        use RequiredLogin::{Control, Nothing, User as AUser};
         let hash = PasswordHash::make("x").unwrap();
         let control = format!("[startup]\npassword = \"{}\"\n", hash.as_str());
         let user = User::make("ada", "x").unwrap();

@@ -24,7 +24,7 @@ use wwwoffle_spool::{BATCH_INTERVAL, Error, Key, Place, Reader, Spool};
 use wwwoffle_url::CanonicalUrl;
 
 use super::caller::Caller;
-use super::lists::NotDone;
+use super::lists::EntryActionError;
 use super::local::sent;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
@@ -58,14 +58,14 @@ const TRIES: u32 = 8;
 
 /// Format of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Format {
+pub(super) enum ExportFormat {
     /// WARC, with one gzip member for each record.
     Warc,
     /// WACZ, with an index and the titles of pages.
     Wacz,
 }
 
-impl Format {
+impl ExportFormat {
     fn end(self) -> &'static str {
         match self {
             Self::Warc => "warc.gz",
@@ -83,7 +83,7 @@ impl Format {
 
 /// The entries to export.
 #[derive(Default)]
-struct Chosen {
+struct ExportSelection {
     places: Vec<Place>,
     /// Total size of the bodies.
     bytes: u64,
@@ -95,9 +95,9 @@ struct Chosen {
 /// their sub-resources.
 pub(super) async fn send(
     caller: &Caller,
-    format: Format,
+    format: ExportFormat,
     form: &SubmittedForm,
-) -> Result<Response<Body>, NotDone> {
+) -> Result<Response<Body>, EntryActionError> {
     let (context, mut places) = (&caller.context, Vec::new());
     for (_, text) in form.fields().filter(|(name, _)| *name == "url") {
         let mut url = CanonicalUrl::parse(text, &context.base.local)?;
@@ -110,23 +110,25 @@ pub(super) async fn send(
 /// Sends the entries of these places, and their sub-resources.
 pub(super) async fn send_places(
     caller: &Caller,
-    format: Format,
+    format: ExportFormat,
     places: Vec<Place>,
     versions: bool,
-) -> Result<Response<Body>, NotDone> {
+) -> Result<Response<Body>, EntryActionError> {
     let context = &caller.context;
-    let turn =
-        Arc::clone(&context.limits.exports).try_acquire_owned().map_err(|_| NotDone::Busy)?;
-    let find_all = |mut chosen: Chosen, places: Vec<Place>| {
+    let turn = Arc::clone(&context.limits.exports)
+        .try_acquire_owned()
+        .map_err(|_| EntryActionError::Busy)?;
+    let find_all = |mut chosen: ExportSelection, places: Vec<Place>| {
         context.storage.store.run(move |spool| find(spool, &mut chosen, &places).map(|()| chosen))
     };
-    let chosen = find_all(Chosen::default(), places).await?;
+    let chosen = find_all(ExportSelection::default(), places).await?;
     if chosen.places.is_empty() {
-        return Err(NotDone::Nothing);
+        return Err(EntryActionError::Nothing);
     }
     let more = sub_resources(caller, chosen.places.clone()).await;
     let chosen =
-        find_all(chosen, more.map_err(|error| NotDone::Index(error_chain(&error)))?).await?;
+        find_all(chosen, more.map_err(|error| EntryActionError::Index(error_chain(&error)))?)
+            .await?;
     let options = ExportOptions {
         software: concat!("wwwoffle/", env!("CARGO_PKG_VERSION")).to_owned(),
         now: timestamp(clock::now()),
@@ -139,7 +141,7 @@ pub(super) async fn send_places(
         response.headers_mut().insert(CONTENT_DISPOSITION, name);
     }
     match format {
-        Format::Warc => {
+        ExportFormat::Warc => {
             let (sender, receiver) = mpsc::channel(AHEAD);
             let store = context.storage.store.clone();
             context.base.tasks.spawn(async move {
@@ -153,7 +155,7 @@ pub(super) async fn send_places(
             });
             *response.body_mut() = received(receiver);
         }
-        Format::Wacz => {
+        ExportFormat::Wacz => {
             let spare = min_free_at(&context.base.config(), context.storage.store.spool().root());
             let write = move |spool: &Spool| {
                 let _turn = turn;
@@ -184,7 +186,7 @@ async fn sub_resources(caller: &Caller, places: Vec<Place>) -> Result<Vec<Place>
 
 /// Adds the entries stored at `places`, each key once. Waits until recently stored ones have their
 /// file names.
-fn find(spool: &Spool, chosen: &mut Chosen, places: &[Place]) -> Result<(), Error> {
+fn find(spool: &Spool, chosen: &mut ExportSelection, places: &[Place]) -> Result<(), Error> {
     let reader = Reader::open(spool.root())?;
     for place in places {
         if !chosen.seen.insert(place.key()) {
@@ -209,9 +211,9 @@ fn find(spool: &Spool, chosen: &mut Chosen, places: &[Place]) -> Result<(), Erro
 }
 
 /// Writer that passes the written bytes to a receiver, and waits while its buffer is full.
-pub(super) struct Sending(pub(super) mpsc::Sender<Result<Bytes, BoxError>>);
+pub(super) struct ChannelWriter(pub(super) mpsc::Sender<Result<Bytes, BoxError>>);
 
-impl Write for Sending {
+impl Write for ChannelWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let sent = self.0.blocking_send(Ok(Bytes::copy_from_slice(bytes)));
         sent.map(|()| bytes.len()).map_err(|_| io::ErrorKind::BrokenPipe.into())
@@ -224,13 +226,13 @@ impl Write for Sending {
 
 fn stream_to(
     spool: &Spool,
-    chosen: Chosen,
+    chosen: ExportSelection,
     options: &ExportOptions,
     sender: &mpsc::Sender<Result<Bytes, BoxError>>,
 ) {
     let write = || -> Result<(), BoxError> {
         let reader = Reader::open(spool.root())?;
-        let mut out = io::BufWriter::with_capacity(PIECE, Sending(sender.clone()));
+        let mut out = io::BufWriter::with_capacity(PIECE, ChannelWriter(sender.clone()));
         to_warc(&reader, &mut chosen.places.into_iter().map(Ok), &mut out, options)?;
         Ok(out.flush()?)
     };
@@ -252,27 +254,27 @@ pub(super) fn received(receiver: mpsc::Receiver<Result<Bytes, BoxError>>) -> Bod
 /// Writes a WACZ into a file. Returns the file, already unlinked, and its length.
 fn in_file(
     spool: &Spool,
-    chosen: Chosen,
+    chosen: ExportSelection,
     options: &ExportOptions,
     spare: u64,
-) -> Result<(Arc<dyn DiskFile>, u64), NotDone> {
+) -> Result<(Arc<dyn DiskFile>, u64), EntryActionError> {
     let free = space(spool.root()).map_or(u64::MAX, |space| space.free);
     if chosen.bytes > LARGEST_FILE || chosen.bytes.saturating_add(spare) > free {
-        return Err(NotDone::NoRoom);
+        return Err(EntryActionError::NoRoom);
     }
     let number = options.now.as_nanosecond();
     let path = spool.root().join("tmp").join(format!("export-{number}.wacz"));
     let reader = Reader::open(spool.root())?;
     let mut places = chosen.places.into_iter().map(Ok);
     let written = to_wacz(&reader, &mut places, &path, options, &title);
-    written.map_err(|error| NotDone::Export(error_chain(&error)))?;
+    written.map_err(|error| EntryActionError::Export(error_chain(&error)))?;
     let opened = SystemDisk.open(&path);
     let removed = SystemDisk.remove_file(&path);
     match opened.and_then(|opened| removed.map(|()| opened)) {
         Ok(OpenedFile::File(file, length)) => Ok((file, length)),
         Ok(OpenedFile::NotAFile) => {
-            Err(NotDone::Export("it is not the file that was written".to_owned()))
+            Err(EntryActionError::Export("it is not the file that was written".to_owned()))
         }
-        Err(error) => Err(NotDone::Export(error.to_string())),
+        Err(error) => Err(EntryActionError::Export(error.to_string())),
     }
 }

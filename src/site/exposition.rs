@@ -20,7 +20,12 @@ pub(super) struct Exposition(String);
 
 impl Exposition {
     /// Starts a family. Its name consists of `a`–`z` and `_`; that of a counter ends in `_total`.
-    pub(super) fn family(&mut self, name: &'static str, kind: Kind, help: &str) -> Family<'_> {
+    pub(super) fn family(
+        &mut self,
+        name: &'static str,
+        kind: Kind,
+        help: &str,
+    ) -> MetricFamily<'_> {
         let kind = match kind {
             Kind::Counter => "counter",
             Kind::Gauge => "gauge",
@@ -28,7 +33,7 @@ impl Exposition {
         let help = help.replace('\\', "\\\\").replace('\n', "\\n");
         // Writing to a string does not fail.
         let _written = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
-        Family { text: &mut self.0, name }
+        MetricFamily { text: &mut self.0, name }
     }
 
     /// Writes a family with one value.
@@ -58,12 +63,12 @@ impl Exposition {
 
 /// The values with one name.
 #[derive(Debug)]
-pub(super) struct Family<'a> {
+pub(super) struct MetricFamily<'a> {
     text: &'a mut String,
     name: &'static str,
 }
 
-impl Family<'_> {
+impl MetricFamily<'_> {
     /// Writes the only value of a family.
     pub(super) fn value(&mut self, value: u64) {
         let _written = writeln!(self.text, "{} {value}", self.name);

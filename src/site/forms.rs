@@ -9,11 +9,11 @@ use wwwoffle_config::ChangeError;
 use wwwoffle_spool::Error;
 
 use super::caller::Caller;
-use super::certificate::NotAllowed;
-use super::info::NoInfo;
+use super::certificate::CertificateNotAllowed;
+use super::info::InfoError;
 use super::permission::Permission;
-use super::purge::Pin;
-use super::refresh::NotDone;
+use super::purge::PinError;
+use super::refresh::RefreshError;
 use super::route::{FormHandler, FormRequest, Guard};
 use super::{history, lists, queue};
 use crate::base::error_chain::error_chain;
@@ -30,7 +30,7 @@ use crate::storage::purge::NotPurged;
 
 /// Failure of a form.
 #[derive(Debug)]
-pub(super) enum Undone {
+pub(super) enum FormError {
     Refused(GuardRefusal),
     Bad(String),
     Busy(String),
@@ -44,33 +44,33 @@ pub(super) enum Undone {
     Config(ChangeError),
 }
 
-impl From<GuardRefusal> for Undone {
+impl From<GuardRefusal> for FormError {
     fn from(refusal: GuardRefusal) -> Self {
         Self::Refused(refusal)
     }
 }
 
-impl From<NotAllowed> for Undone {
-    fn from(not_allowed: NotAllowed) -> Self {
+impl From<CertificateNotAllowed> for FormError {
+    fn from(not_allowed: CertificateNotAllowed) -> Self {
         match not_allowed {
-            NotAllowed::Unseen(why) => Self::Bad(why.to_owned()),
-            NotAllowed::Config(error) => Self::Config(error),
+            CertificateNotAllowed::Unseen(why) => Self::Bad(why.to_owned()),
+            CertificateNotAllowed::Config(error) => Self::Config(error),
         }
     }
 }
 
-impl From<NotDone> for Undone {
-    fn from(not_done: NotDone) -> Self {
+impl From<RefreshError> for FormError {
+    fn from(not_done: RefreshError) -> Self {
         match not_done {
-            NotDone::Spool(error)
-            | NotDone::Want(WantError::Spool(error))
-            | NotDone::NotBegun(NotBegun::Page(WantError::Spool(error))) => Self::Spool(error),
+            RefreshError::Spool(error)
+            | RefreshError::Want(WantError::Spool(error))
+            | RefreshError::NotBegun(NotBegun::Page(WantError::Spool(error))) => Self::Spool(error),
             error => Self::Bad(error_chain(&error)),
         }
     }
 }
 
-impl From<WantError> for Undone {
+impl From<WantError> for FormError {
     fn from(not_wanted: WantError) -> Self {
         match not_wanted {
             WantError::Spool(error) => Self::Spool(error),
@@ -79,57 +79,56 @@ impl From<WantError> for Undone {
     }
 }
 
-impl From<Pin> for Undone {
-    fn from(not_pinned: Pin) -> Self {
+impl From<PinError> for FormError {
+    fn from(not_pinned: PinError) -> Self {
         match not_pinned {
-            Pin::Url(error) => Self::Bad(error_chain(&error)),
-            Pin::Spool(error) => Self::Spool(error),
+            PinError::Url(error) => Self::Bad(error_chain(&error)),
+            PinError::Spool(error) => Self::Spool(error),
         }
     }
 }
 
-impl From<lists::NotDone> for Undone {
-    fn from(not_done: lists::NotDone) -> Self {
+impl From<lists::EntryActionError> for FormError {
+    fn from(not_done: lists::EntryActionError) -> Self {
         match not_done {
-            lists::NotDone::Nothing => Self::Nothing { back: ROOT.to_owned() },
-            lists::NotDone::Spool(error) | lists::NotDone::Want(WantError::Spool(error)) => {
-                Self::Spool(error)
-            }
-            error @ (lists::NotDone::Busy | lists::NotDone::Deleting) => {
+            lists::EntryActionError::Nothing => Self::Nothing { back: ROOT.to_owned() },
+            lists::EntryActionError::Spool(error)
+            | lists::EntryActionError::Want(WantError::Spool(error)) => Self::Spool(error),
+            error @ (lists::EntryActionError::Busy | lists::EntryActionError::Deleting) => {
                 Self::Busy(error_chain(&error))
             }
-            error @ lists::NotDone::NoRoom => Self::NoRoom(error_chain(&error)),
+            error @ lists::EntryActionError::NoRoom => Self::NoRoom(error_chain(&error)),
             error => Self::Bad(error_chain(&error)),
         }
     }
 }
 
-impl From<queue::NotDone> for Undone {
-    fn from(not_done: queue::NotDone) -> Self {
+impl From<queue::RequestActionError> for FormError {
+    fn from(not_done: queue::RequestActionError) -> Self {
         match not_done {
-            queue::NotDone::Nothing => Self::Nothing { back: QUEUE.to_owned() },
-            queue::NotDone::Spool(error) => Self::Spool(error),
+            queue::RequestActionError::Nothing => Self::Nothing { back: QUEUE.to_owned() },
+            queue::RequestActionError::Spool(error) => Self::Spool(error),
             error => Self::Bad(error_chain(&error)),
         }
     }
 }
 
-impl From<NotPurged> for Undone {
+impl From<NotPurged> for FormError {
     fn from(not_purged: NotPurged) -> Self {
         Self::Busy(error_chain(&not_purged))
     }
 }
 
-impl From<history::NotDone> for Undone {
-    fn from(not_done: history::NotDone) -> Self {
+impl From<history::VersionActionError> for FormError {
+    fn from(not_done: history::VersionActionError) -> Self {
         match not_done {
-            history::NotDone::Url(NoInfo::Spool(error)) => Self::Spool(error),
+            history::VersionActionError::Url(InfoError::Spool(error)) => Self::Spool(error),
             error => Self::Bad(error_chain(&error)),
         }
     }
 }
 
-impl From<Error> for Undone {
+impl From<Error> for FormError {
     fn from(error: Error) -> Self {
         Self::Spool(error)
     }
@@ -158,7 +157,7 @@ pub(super) async fn submit(
         Ok(is_of_message) => {
             handler(caller, FormRequest { path, form: &form, is_of_message }).await
         }
-        Err(refusal) => Err(Undone::Refused(refusal)),
+        Err(refusal) => Err(FormError::Refused(refusal)),
     };
     done.unwrap_or_else(|undone| answer_undone(caller, undone))
 }
@@ -185,20 +184,20 @@ fn admit(caller: &Caller, guard: Guard, form: &SubmittedForm) -> Result<bool, Gu
     Ok(false)
 }
 
-fn answer_undone(caller: &Caller, undone: Undone) -> Response<Body> {
+fn answer_undone(caller: &Caller, undone: FormError) -> Response<Body> {
     match undone {
-        Undone::Refused(refusal) => caller.refused(refusal),
-        Undone::Bad(detail) => caller.bad_form(StatusCode::BAD_REQUEST, &detail),
-        Undone::Nothing { back } => caller.message(&Message::NothingChosen { back: &back }),
-        Undone::Busy(detail) => {
+        FormError::Refused(refusal) => caller.refused(refusal),
+        FormError::Bad(detail) => caller.bad_form(StatusCode::BAD_REQUEST, &detail),
+        FormError::Nothing { back } => caller.message(&Message::NothingChosen { back: &back }),
+        FormError::Busy(detail) => {
             let mut response = caller.bad_form(StatusCode::SERVICE_UNAVAILABLE, &detail);
             response.headers_mut().insert(RETRY_AFTER, BUSY_FOR);
             response
         }
-        Undone::NoRoom(detail) => caller.bad_form(StatusCode::INSUFFICIENT_STORAGE, &detail),
-        Undone::Gone => caller.bad_form(StatusCode::GONE, NO_TICKET),
-        Undone::Spool(error) => caller.spool_failed(&error),
-        Undone::Config(error) => {
+        FormError::NoRoom(detail) => caller.bad_form(StatusCode::INSUFFICIENT_STORAGE, &detail),
+        FormError::Gone => caller.bad_form(StatusCode::GONE, NO_TICKET),
+        FormError::Spool(error) => caller.spool_failed(&error),
+        FormError::Config(error) => {
             let detail = error_chain(&error);
             warn!(error = detail, "a certificate cannot be allowed");
             caller.bad_form(StatusCode::CONFLICT, &detail)
@@ -207,9 +206,9 @@ fn answer_undone(caller: &Caller, undone: Undone) -> Response<Body> {
 }
 
 /// Boxes the future of a form's handler and converts its error.
-pub(super) fn run<'a, E: Into<Undone>>(
+pub(super) fn run<'a, E: Into<FormError>>(
     done: impl Future<Output = Result<Response<Body>, E>> + Send + 'a,
-) -> BoxFuture<'a, Result<Response<Body>, Undone>> {
+) -> BoxFuture<'a, Result<Response<Body>, FormError>> {
     Box::pin(async { done.await.map_err(Into::into) })
 }
 

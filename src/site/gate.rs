@@ -12,7 +12,7 @@ use wwwoffle_html::rewrite::gateway::address;
 
 /// Rejected input of the form.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-enum NoAddress {
+enum GatewayAddressError {
     /// Not a valid URL.
     #[error("expected an address, as www.example.org: {0}")]
     Url(#[from] BrowserError),
@@ -49,14 +49,14 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
 }
 
 /// Parses a typed address, which may lack the scheme.
-fn typed_address(typed: &str) -> Result<String, NoAddress> {
+fn typed_address(typed: &str) -> Result<String, GatewayAddressError> {
     let url = match BrowserUrl::parse(typed, None) {
         // A host with a port would be parsed as a scheme.
         Ok(url) if url.host().is_some() => url,
         Err(error) if typed.contains("://") => return Err(error.into()),
         _ => BrowserUrl::parse(&format!("http://{typed}"), None)?,
     };
-    address(&url).ok_or(NoAddress::Scheme)
+    address(&url).ok_or(GatewayAddressError::Scheme)
 }
 
 #[cfg(test)]

@@ -12,8 +12,8 @@ use wwwoffle_spool::RestoreOutcome;
 use wwwoffle_url::CanonicalUrl;
 
 use super::caller::Caller;
-use super::info::NoInfo;
-use super::versions::{Asked, NotTold, not_told};
+use super::info::InfoError;
+use super::versions::{DiffArguments, DiffError, not_told};
 use super::{base_element, version_list};
 use crate::api::History;
 use crate::base::owner::{Owner, Places};
@@ -22,7 +22,7 @@ use crate::page::links;
 use crate::proxy::body::{self, Body};
 use crate::proxy::recode;
 use crate::site::context::SiteContext;
-use crate::site::pages::address::About;
+use crate::site::pages::address::AddressPage;
 use crate::site::pages::history as pages;
 use crate::site::pages::history::LineCounts;
 use crate::storage::store::Kept;
@@ -50,10 +50,10 @@ const SHOWN: [HeaderName; 4] =
 
 /// Failure of an action on a version.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NotDone {
+pub(super) enum VersionActionError {
     /// The URL is unknown or invalid.
     #[error(transparent)]
-    Url(#[from] NoInfo),
+    Url(#[from] InfoError),
     /// No version was stored at this time.
     #[error("no such version is kept")]
     Missing,
@@ -70,7 +70,7 @@ pub(super) async fn of(
     context: &SiteContext,
     owner: &Owner,
     url: &str,
-) -> Result<(History, Option<Versions>), NoInfo> {
+) -> Result<(History, Option<Versions>), InfoError> {
     let (url, found) = find(context, owner, url).await?;
     let history = match &found {
         None => version_list::of(&url, None, &[]),
@@ -88,7 +88,7 @@ pub(super) async fn find(
     context: &SiteContext,
     owner: &Owner,
     url: &str,
-) -> Result<(String, Option<Versions>), NoInfo> {
+) -> Result<(String, Option<Versions>), InfoError> {
     let mut url = CanonicalUrl::parse(url, &context.base.local)?;
     let places = Places::of(&mut url, &HeaderMap::new(), owner);
     Ok((places.public.url().to_owned(), versions::of(&context.storage, &places).await?))
@@ -112,10 +112,10 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
                 &token,
             ))
         }
-        Err(NotTold::NoUrl) => caller.ask_for_address(About::History, ""),
-        Err(NotTold::Url(_)) => {
-            let typed = Asked::read(arguments).map(|asked| asked.url).unwrap_or_default();
-            caller.ask_for_address(About::History, &typed)
+        Err(DiffError::NoUrl) => caller.ask_for_address(AddressPage::History, ""),
+        Err(DiffError::Url(_)) => {
+            let typed = DiffArguments::read(arguments).map(|asked| asked.url).unwrap_or_default();
+            caller.ask_for_address(AddressPage::History, &typed)
         }
         Err(error) => not_told(caller, arguments, &error),
     }
@@ -124,11 +124,11 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
 async fn listed(
     caller: &Caller,
     arguments: Option<&str>,
-) -> Result<(History, Option<Versions>), NotTold> {
-    let asked = Asked::read(arguments)?;
+) -> Result<(History, Option<Versions>), DiffError> {
+    let asked = DiffArguments::read(arguments)?;
     of(&caller.context, &caller.owner, &asked.url).await.map_err(|error| match error {
-        NoInfo::Url(error) => NotTold::Url(error),
-        NoInfo::Spool(error) => NotTold::from(error),
+        InfoError::Url(error) => DiffError::Url(error),
+        InfoError::Spool(error) => DiffError::from(error),
     })
 }
 
@@ -178,13 +178,13 @@ pub(super) async fn version(caller: &Caller, arguments: Option<&str>) -> Respons
     }
 }
 
-async fn read(caller: &Caller, arguments: Option<&str>) -> Result<Arc<Kept>, NotTold> {
-    let asked = Asked::read(arguments)?;
+async fn read(caller: &Caller, arguments: Option<&str>) -> Result<Arc<Kept>, DiffError> {
+    let asked = DiffArguments::read(arguments)?;
     let context = &caller.context;
     let (_, found) =
         find(context, &caller.owner, &asked.url).await.map_err(|error| match error {
-            NoInfo::Url(error) => NotTold::Url(error),
-            NoInfo::Spool(error) => NotTold::from(error),
+            InfoError::Url(error) => DiffError::Url(error),
+            InfoError::Spool(error) => DiffError::from(error),
         })?;
     let found = found.ok_or(NotCompared::NotKept)?;
     let stored = asked.at.unwrap_or_else(|| found.current.entry.stored());
@@ -247,14 +247,14 @@ pub(super) async fn restore(
     owner: &Owner,
     url: &str,
     stored: Timestamp,
-) -> Result<(), NotDone> {
+) -> Result<(), VersionActionError> {
     let (_, found) = find(context, owner, url).await?;
-    let place = found.ok_or(NotDone::Missing)?.current.entry.place().clone();
+    let place = found.ok_or(VersionActionError::Missing)?.current.entry.place().clone();
     let restored = context.storage.store.run(move |spool| spool.restore(&place, stored)).await;
-    match restored.map_err(NoInfo::from)? {
+    match restored.map_err(InfoError::from)? {
         RestoreOutcome::Done | RestoreOutcome::Same => Ok(()),
-        RestoreOutcome::Missing => Err(NotDone::Missing),
-        RestoreOutcome::Overtaken => Err(NotDone::Overtaken),
+        RestoreOutcome::Missing => Err(VersionActionError::Missing),
+        RestoreOutcome::Overtaken => Err(VersionActionError::Overtaken),
     }
 }
 
@@ -264,21 +264,21 @@ pub(super) async fn remove(
     owner: &Owner,
     url: &str,
     stored: Timestamp,
-) -> Result<(), NotDone> {
+) -> Result<(), VersionActionError> {
     let (_, found) = find(context, owner, url).await?;
-    let found = found.ok_or(NotDone::Missing)?;
+    let found = found.ok_or(VersionActionError::Missing)?;
     if !found.left_over.iter().chain(&found.older).any(|version| version.stored == stored) {
-        return Err(NotDone::Missing);
+        return Err(VersionActionError::Missing);
     }
     let place = found.current.entry.place().clone();
     let removed =
         context.storage.store.run(move |spool| spool.remove_version(&place, stored)).await;
-    if removed.map_err(NoInfo::from)? { Ok(()) } else { Err(NotDone::Missing) }
+    if removed.map_err(InfoError::from)? { Ok(()) } else { Err(VersionActionError::Missing) }
 }
 
 /// A button of the list, which acts on the version that its form names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Button {
+pub(super) enum VersionAction {
     /// Makes it the current version.
     Restore,
     /// Deletes it.
@@ -288,15 +288,18 @@ pub(super) enum Button {
 /// Performs the action of a button, and redirects to the list.
 pub(super) async fn press(
     caller: &Caller,
-    button: Button,
+    button: VersionAction,
     form: &SubmittedForm,
-) -> Result<Response<Body>, NotDone> {
+) -> Result<Response<Body>, VersionActionError> {
     let url = form.value("url").unwrap_or_default().trim();
-    let at = form.value("at").and_then(|text| text.trim().parse().ok()).ok_or(NotDone::Time)?;
+    let at = form
+        .value("at")
+        .and_then(|text| text.trim().parse().ok())
+        .ok_or(VersionActionError::Time)?;
     let (context, owner) = (&caller.context, &caller.owner);
     match button {
-        Button::Restore => restore(context, owner, url, at).await?,
-        Button::Remove => remove(context, owner, url, at).await?,
+        VersionAction::Restore => restore(context, owner, url, at).await?,
+        VersionAction::Remove => remove(context, owner, url, at).await?,
     }
     Ok(caller.see_other(&links::history(url)))
 }

@@ -8,7 +8,7 @@ use wwwoffle_spool::purge::space as room;
 
 use super::api::index::carry_out;
 use super::caller::Caller;
-use super::icons::Icons;
+use super::icons::IconFinder;
 use super::status;
 use crate::api::{IndexItem, IndexPage, Listed};
 use crate::base::clock;
@@ -75,7 +75,7 @@ async fn kept(caller: &Caller) -> Result<(StoredTotal, Vec<RecentPage>), Error> 
             IndexPage { listed: Listed::Entries(items), .. } => items,
             _ => Vec::new(),
         };
-        let icons = Icons {
+        let icons = IconFinder {
             spool: source.spool,
             index: source.index,
             viewer: source.viewer,
@@ -88,7 +88,7 @@ async fn kept(caller: &Caller) -> Result<(StoredTotal, Vec<RecentPage>), Error> 
 }
 
 /// Adds icons to the pages, up to the size limit.
-fn with_icons(items: Vec<IndexItem>, icons: &Icons<'_>) -> Vec<RecentPage> {
+fn with_icons(items: Vec<IndexItem>, icons: &IconFinder<'_>) -> Vec<RecentPage> {
     let mut room = MOST_ICONS;
     let with_icon = |item: IndexItem| {
         let icon = icons.of(&item.url).filter(|icon| icon.len() <= room);

@@ -18,7 +18,7 @@ const LONGEST: u64 = 4_096;
 const MOST_LOOKED_AT: usize = 8;
 
 /// The viewer of the icons, and the stores to search.
-pub(super) struct Icons<'a> {
+pub(super) struct IconFinder<'a> {
     pub(super) spool: &'a Spool,
     pub(super) index: &'a Index,
     pub(super) viewer: &'a Viewer,
@@ -26,7 +26,7 @@ pub(super) struct Icons<'a> {
     pub(super) local: &'a LocalHost,
 }
 
-impl Icons<'_> {
+impl IconFinder<'_> {
     /// Returns the icon of a page as a `data:` URL: the one that the page names, or that of its
     /// site. `None` if it cannot be read.
     pub(super) fn of(&self, url: &str) -> Option<String> {

@@ -18,7 +18,7 @@ use crate::proxy::body::Body;
 use crate::proxy::last::LastKey;
 use crate::proxy::rehearsal::Rehearsal;
 use crate::site::context::SiteContext;
-use crate::site::pages::address::About;
+use crate::site::pages::address::AddressPage;
 use crate::site::pages::info::{self, InfoExtras, RequestComparison};
 use crate::site::pages::lists::told_before;
 use crate::storage::lists;
@@ -32,7 +32,7 @@ const EXAMPLE: &str = "http://www.example.org/";
 
 /// Failure to determine the details.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NoInfo {
+pub(super) enum InfoError {
     /// The URL is invalid.
     #[error("no URL")]
     Url(#[from] ParseError),
@@ -42,7 +42,7 @@ pub(super) enum NoInfo {
 }
 
 /// Returns the details of a URL: of the entry of `owner`, or else of the public entry.
-pub(super) async fn of(context: &SiteContext, owner: &Owner, url: &str) -> Result<Info, NoInfo> {
+pub(super) async fn of(context: &SiteContext, owner: &Owner, url: &str) -> Result<Info, InfoError> {
     let mut url = CanonicalUrl::parse(url, &context.base.local)?;
     let places = Places::of(&mut url, &HeaderMap::new(), owner);
     let kept = look_up(&context.storage.store, &places).await?.choose(Mode::Offline);
@@ -82,7 +82,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
     let (done, arguments) = told_before(arguments.unwrap_or_default());
     let url = url_in(Some(arguments));
     if url.is_empty() {
-        return caller.ask_for_address(About::Info, "");
+        return caller.ask_for_address(AddressPage::Info, "");
     }
     match of(context, &caller.owner, &url).await {
         Ok(told) => {
@@ -91,8 +91,8 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
             let more = InfoExtras { action: done, ..more(caller, &url, &told).await };
             caller.page(info::page(&context.pages.templates, &caller.shell, &told, &more, &token))
         }
-        Err(NoInfo::Url(_)) => caller.ask_for_address(About::Info, &url),
-        Err(NoInfo::Spool(error)) => caller.spool_failed(&error),
+        Err(InfoError::Url(_)) => caller.ask_for_address(AddressPage::Info, &url),
+        Err(InfoError::Spool(error)) => caller.spool_failed(&error),
     }
 }
 
@@ -140,7 +140,7 @@ pub(super) fn request(caller: &Caller, arguments: Option<&str>) -> Response<Body
     let typed = url_in(arguments);
     let typed = if typed.is_empty() { EXAMPLE } else { &typed };
     let Ok(url) = CanonicalUrl::parse(typed, &context.base.local) else {
-        return caller.ask_for_address(About::Request, typed);
+        return caller.ask_for_address(AddressPage::Request, typed);
     };
     let mut fields = sent.fields.clone();
     for name in [AUTHORIZATION, HOST] {
@@ -150,7 +150,7 @@ pub(super) fn request(caller: &Caller, arguments: Option<&str>) -> Response<Body
     let who = (caller.owner.clone(), caller.reaches());
     let wire = Rehearsal::new(&context.proxy, who, caller.mode(), &url, fields);
     let Some(wire) = wire.map(|rehearsal| rehearsal.wire(&context.proxy)) else {
-        return caller.ask_for_address(About::Request, typed);
+        return caller.ask_for_address(AddressPage::Request, typed);
     };
     let mut came = crate::site::entry_info::open_fields(&sent.fields);
     if sent.has_proxy_login {

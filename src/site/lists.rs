@@ -9,8 +9,8 @@ use wwwoffle_url::{CanonicalUrl, url_decode_form_args};
 
 use super::api::index::carry_out;
 use super::caller::Caller;
-use super::export::{self, Format};
-use super::forms::Undone;
+use super::export::{self, ExportFormat};
+use super::forms::FormError;
 use super::{monitor, purge, removed};
 use crate::api::IndexPage;
 use crate::base::error_chain::error_chain;
@@ -20,7 +20,9 @@ use crate::page::form::SubmittedForm;
 use crate::page::links;
 use crate::proxy::body::Body;
 use crate::site::pages::lists as pages;
-use crate::site::pages::lists::{Done, Outcome, ROOT, ROWS, SCHEMES, Shown, Told, Trail, room};
+use crate::site::pages::lists::{
+    ActionResult, CompletedAction, ListAddress, ListResult, ROOT, ROWS, SCHEMES, Trail, room,
+};
 use crate::storage::lists;
 use crate::storage::lists::found::{self, Source};
 use crate::storage::lists::query::{Subject, Wanted};
@@ -30,7 +32,7 @@ use links::ABOUT;
 
 /// Action on the selected entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Chosen {
+pub(super) enum EntryAction {
     /// Deletes them.
     Delete,
     /// Fetches them again, now or once online.
@@ -40,7 +42,7 @@ pub(super) enum Chosen {
     /// Monitors them once a day, unless they are already monitored.
     Monitor,
     /// Downloads them.
-    Export(Format),
+    Export(ExportFormat),
 }
 
 /// Whether a path is that of a list.
@@ -63,11 +65,11 @@ pub(super) async fn show(caller: &Caller, path: &str, arguments: Option<&str>) -
     }
     let (shown, wanted) = match read(name, arguments) {
         Ok(read) => read,
-        Err((shown, why)) => return answer(caller, &shown, (Outcome::Refused(why), None, None)),
+        Err((shown, why)) => return answer(caller, &shown, (ListResult::Refused(why), None, None)),
     };
     let (outcome, count) = match carry_out(caller, wanted, some).await {
-        Ok((found, count)) => (Outcome::Found(found), count),
-        Err(error) => (Outcome::Refused(pages::untold(&error_chain(&error))), None),
+        Ok((found, count)) => (ListResult::Found(found), count),
+        Err(error) => (ListResult::Refused(pages::untold(&error_chain(&error))), None),
     };
     let told = told(caller, arguments).await;
     answer(caller, &shown, (outcome, told, count))
@@ -85,29 +87,29 @@ fn some(source: &Source<'_>, wanted: &Wanted) -> Result<(IndexPage, Option<u64>)
 }
 
 /// Returns the result of the last action on the list, from the arguments.
-pub(super) async fn told(caller: &Caller, arguments: Option<&str>) -> Option<Told> {
+pub(super) async fn told(caller: &Caller, arguments: Option<&str>) -> Option<ActionResult> {
     let value = |name: &str| {
         let pairs = arguments?.split(['&', ';']);
         pairs.filter_map(|pair| pair.split_once('=')).find(|(it, _)| *it == name).map(|(_, it)| it)
     };
     if let Some(removal) = value(pages::REMOVED).and_then(|text| text.parse().ok()) {
         let resting = removed::resting(caller).await;
-        return resting.into_iter().find(|it| it.removal == removal).map(Told::Removed);
+        return resting.into_iter().find(|it| it.removal == removal).map(ActionResult::Removed);
     }
     if let Some((done, count)) = value(pages::DONE).and_then(|text| text.split_once('.')) {
-        return Some(Told::Done(Done::named(done)?, count.parse().ok()?));
+        return Some(ActionResult::Completed(CompletedAction::named(done)?, count.parse().ok()?));
     }
-    Some(Told::Back(pages::Back::parse(value(pages::BACK)?)?))
+    Some(ActionResult::Restored(pages::RestoredCounts::parse(value(pages::BACK)?)?))
 }
 
 fn answer(
     caller: &Caller,
-    shown: &Shown,
-    outcome: (Outcome, Option<Told>, Option<u64>),
+    shown: &ListAddress,
+    outcome: (ListResult, Option<ActionResult>, Option<u64>),
 ) -> Response<Body> {
     let owner = caller.owner.to_string();
     let is_going_on = caller.context.storage.deletions.is_by(&owner);
-    let shown = &Shown { is_going_on, owner, ..shown.clone() };
+    let shown = &ListAddress { is_going_on, owner, ..shown.clone() };
     let (context, token) = (&caller.context, caller.token());
     caller.page(pages::page(&context.pages.templates, &caller.shell, shown, outcome, &token))
 }
@@ -122,7 +124,7 @@ fn of_host(caller: &Caller, url: &str) -> String {
     match CanonicalUrl::parse(url, &caller.context.base.local) {
         Ok(url) if !url.is_local() => {
             let path = format!("{}/{}", url.protocol(), url.host_port());
-            Shown { path, ..Shown::default() }.address()
+            ListAddress { path, ..ListAddress::default() }.address()
         }
         _ => ROOT.to_owned(),
     }
@@ -131,10 +133,13 @@ fn of_host(caller: &Caller, url: &str) -> String {
 /// Parses the address of a list: its name is the rest of the path, and its arguments are separated
 /// by `&` or, as in WWWOFFLE 2.9, by `;`. The flags of WWWOFFLE 2.9 that add a column are ignored,
 /// because all columns are shown.
-fn read(name: &str, arguments: Option<&str>) -> Result<(Shown, Wanted), (Box<Shown>, Text)> {
+fn read(
+    name: &str,
+    arguments: Option<&str>,
+) -> Result<(ListAddress, Wanted), (Box<ListAddress>, Text)> {
     let path = url_decode_form_args(name.trim_end_matches('/').replace('+', "%2B").as_bytes());
     let path = String::from_utf8_lossy(&path).into_owned();
-    let mut shown = Shown { path, ..Shown::default() };
+    let mut shown = ListAddress { path, ..ListAddress::default() };
     let arguments = arguments.unwrap_or_default().replace(';', "&");
     let form =
         match SubmittedForm::parse(Some("application/x-www-form-urlencoded"), arguments.as_bytes())
@@ -189,7 +194,7 @@ fn what(path: &str) -> (String, Option<&str>) {
 
 /// Failure of an action on selected entries.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NotDone {
+pub(super) enum EntryActionError {
     /// No entry was selected.
     #[error("nothing was chosen that is kept")]
     Nothing,
@@ -226,9 +231,9 @@ pub(super) enum NotDone {
 /// selected.
 pub(super) async fn press(
     caller: &Caller,
-    chosen: Chosen,
+    chosen: EntryAction,
     form: &SubmittedForm,
-) -> Result<Response<Body>, Undone> {
+) -> Result<Response<Body>, FormError> {
     submit(caller, chosen, form).await.map_err(|error| undone(error, form))
 }
 
@@ -236,32 +241,34 @@ pub(super) async fn press(
 pub(super) async fn delete_list(
     caller: &Caller,
     form: &SubmittedForm,
-) -> Result<Response<Body>, Undone> {
+) -> Result<Response<Body>, FormError> {
     whole::delete(caller, form).await.map_err(|error| undone(error, form))
 }
 
 /// Exports all entries of the list in the field `list`.
 pub(super) async fn export_list(
     caller: &Caller,
-    format: Format,
+    format: ExportFormat,
     form: &SubmittedForm,
-) -> Result<Response<Body>, Undone> {
+) -> Result<Response<Body>, FormError> {
     whole::send(caller, format, form).await.map_err(|error| undone(error, form))
 }
 
-fn undone(error: NotDone, form: &SubmittedForm) -> Undone {
+fn undone(error: EntryActionError, form: &SubmittedForm) -> FormError {
     match error {
-        NotDone::Nothing => Undone::Nothing { back: back(form.value("back")).to_owned() },
+        EntryActionError::Nothing => {
+            FormError::Nothing { back: back(form.value("back")).to_owned() }
+        }
         error => error.into(),
     }
 }
 
 async fn submit(
     caller: &Caller,
-    chosen: Chosen,
+    chosen: EntryAction,
     form: &SubmittedForm,
-) -> Result<Response<Body>, NotDone> {
-    if let Chosen::Export(format) = chosen {
+) -> Result<Response<Body>, EntryActionError> {
+    if let EntryAction::Export(format) = chosen {
         return export::send(caller, format, form).await;
     }
     let texts = form.fields().filter(|(name, _)| *name == "url").map(|(_, text)| text);
@@ -269,10 +276,10 @@ async fn submit(
     let urls = texts.map(|text| CanonicalUrl::parse(text, &caller.context.base.local));
     let urls = urls.collect::<Result<Vec<_>, _>>()?;
     if urls.is_empty() {
-        return Err(NotDone::Nothing);
+        return Err(EntryActionError::Nothing);
     }
     let back = back(form.value("back"));
-    if chosen == Chosen::Delete {
+    if chosen == EntryAction::Delete {
         return delete(caller, urls, back).await;
     }
     let count = urls.len();
@@ -280,10 +287,10 @@ async fn submit(
         act(caller, chosen, url).await?;
     }
     let done = match chosen {
-        Chosen::Delete | Chosen::Export(_) => return Ok(caller.see_other(back)),
-        Chosen::Refresh => Done::Queued,
-        Chosen::Monitor => Done::Monitored,
-        Chosen::Pin => Done::Pinned,
+        EntryAction::Delete | EntryAction::Export(_) => return Ok(caller.see_other(back)),
+        EntryAction::Refresh => CompletedAction::Queued,
+        EntryAction::Monitor => CompletedAction::Monitored,
+        EntryAction::Pin => CompletedAction::Pinned,
     };
     // The index must be current, because the next page shows the list.
     lists::level(&caller.context.storage).await;
@@ -296,7 +303,7 @@ async fn delete(
     caller: &Caller,
     urls: Vec<CanonicalUrl>,
     back: &str,
-) -> Result<Response<Body>, NotDone> {
+) -> Result<Response<Body>, EntryActionError> {
     let (removal, mut is_any) = (removed::begin(caller), false);
     for url in urls {
         match removed::delete(caller, url, removal).await {
@@ -319,18 +326,22 @@ async fn delete(
 }
 
 /// Performs any other action on one entry.
-async fn act(caller: &Caller, chosen: Chosen, url: CanonicalUrl) -> Result<(), NotDone> {
+async fn act(
+    caller: &Caller,
+    chosen: EntryAction,
+    url: CanonicalUrl,
+) -> Result<(), EntryActionError> {
     let context = &caller.context;
     match chosen {
-        Chosen::Refresh => {
+        EntryAction::Refresh => {
             fetch::want(&context.fetch, &caller.requester(), url.as_str(), true).await?;
         }
-        Chosen::Monitor => monitor::daily(caller, url.as_str()).await?,
-        Chosen::Pin => {
+        EntryAction::Monitor => monitor::daily(caller, url.as_str()).await?,
+        EntryAction::Pin => {
             let url = url.without_credentials().as_str().to_owned();
             purge::set_pinned(context, url, true).await?;
         }
-        Chosen::Delete | Chosen::Export(_) => {}
+        EntryAction::Delete | EntryAction::Export(_) => {}
     }
     Ok(())
 }

@@ -64,9 +64,11 @@ pub(super) async fn serve(caller: &Caller, path: &str, request: &HeaderMap) -> R
     let found = caller.context.storage.store.run(move |spool| find(spool, &names)).await;
     match found {
         Err(error) => caller.spool_failed(&error),
-        Ok(Found::Nothing) => caller.message(&Message::NotFound { path: &format!("{ROOT}{path}") }),
-        Ok(Found::Directory) => caller.see_other(&format!("{ROOT}{path}/")),
-        Ok(Found::File { file, length, stamp, name }) => {
+        Ok(LocalTarget::Nothing) => {
+            caller.message(&Message::NotFound { path: &format!("{ROOT}{path}") })
+        }
+        Ok(LocalTarget::Directory) => caller.see_other(&format!("{ROOT}{path}/")),
+        Ok(LocalTarget::File { file, length, stamp, name }) => {
             let mut response = caller.other(StatusCode::OK, None, body::empty());
             let fields = response.headers_mut();
             describe(fields, stamp, length, &content_type(&config, &name));
@@ -83,7 +85,7 @@ pub(super) async fn serve(caller: &Caller, path: &str, request: &HeaderMap) -> R
 }
 
 /// The target of a path.
-enum Found {
+enum LocalTarget {
     File {
         file: Arc<dyn DiskFile>,
         length: u64,
@@ -101,7 +103,7 @@ fn names(path: &str) -> Vec<Vec<u8>> {
     path.split('/').map(|name| url_decode_form_args(name.replace('+', "%2B").as_bytes())).collect()
 }
 
-fn find(spool: &Spool, names: &[Vec<u8>]) -> Result<Found, Error> {
+fn find(spool: &Spool, names: &[Vec<u8>]) -> Result<LocalTarget, Error> {
     let is_directory = names.last().is_some_and(Vec::is_empty);
     let index = is_directory.then(|| OsStr::new(INDEX));
     let given = names.len() - usize::from(is_directory);
@@ -110,10 +112,10 @@ fn find(spool: &Spool, names: &[Vec<u8>]) -> Result<Found, Error> {
         PathTarget::File(file, length, stamp) => {
             let last = names.last().filter(|last| !last.is_empty());
             let name = last.map_or_else(|| INDEX.into(), |last| String::from_utf8_lossy(last));
-            Found::File { file, length, stamp, name: name.into_owned() }
+            LocalTarget::File { file, length, stamp, name: name.into_owned() }
         }
-        PathTarget::Directory if !is_directory => Found::Directory,
-        PathTarget::Directory | PathTarget::Nothing => Found::Nothing,
+        PathTarget::Directory if !is_directory => LocalTarget::Directory,
+        PathTarget::Directory | PathTarget::Nothing => LocalTarget::Nothing,
     })
 }
 

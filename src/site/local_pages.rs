@@ -9,7 +9,7 @@ use super::status;
 use crate::base::clock;
 use crate::page::{LocalOrigin, style};
 use crate::proxy::body::{self, Body};
-use crate::site::pages::authority::{self, Trust};
+use crate::site::pages::authority::{self, AuthorityStatus};
 use crate::site::pages::pac;
 use crate::tls::ca::RENEW_BEFORE;
 
@@ -65,7 +65,7 @@ pub(super) fn trust(caller: &Caller) -> Response<Body> {
     let timestamp = |time| Timestamp::try_from(time).unwrap_or(Timestamp::UNIX_EPOCH);
     let names = config.local_host.names.as_slice();
     let phone = authority::for_phones(used, names, &context.base.listening);
-    let trust = Trust {
+    let trust = AuthorityStatus {
         name: authority.name(),
         fingerprint: &authority.fingerprint(),
         from: timestamp(authority.valid_from()),

@@ -9,7 +9,7 @@ use crate::base::mode::Mode;
 use crate::base::owner::Places;
 use crate::proxy::body::Body;
 use crate::proxy::like;
-use crate::site::pages::address::About;
+use crate::site::pages::address::AddressPage;
 use crate::site::pages::missing::{self, MissingPage};
 use crate::storage::lookup::look_up;
 
@@ -24,7 +24,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
     let parsed = parsed.and_then(|url| CanonicalUrl::parse(url, &caller.context.base.local).ok());
     let Some(url) = parsed.filter(|url| !url.is_local()).map(|url| url.without_credentials())
     else {
-        return caller.ask_for_address(About::Missing, url);
+        return caller.ask_for_address(AddressPage::Missing, url);
     };
     match told(caller, &url).await {
         Ok(response) => response,

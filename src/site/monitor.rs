@@ -92,7 +92,7 @@ pub(super) async fn options(caller: &Caller, arguments: Option<&str>) -> Respons
         Err(error) => return caller.spool_failed(&error),
     };
     let token = caller.token();
-    let form = pages::Options {
+    let form = pages::MonitorForm {
         url,
         schedule: known.as_ref().map(|known| known.schedule),
         versions: known.as_ref().map(|known| known.versions),

@@ -83,16 +83,16 @@ pub(super) async fn pin(
     caller: &Caller,
     form: &SubmittedForm,
     pinned: bool,
-) -> Result<Response<Body>, Pin> {
+) -> Result<Response<Body>, PinError> {
     let context = &caller.context;
     let url = purge::pinned_url(form.value("url").unwrap_or_default().trim(), &context.base.local);
-    let url = url.map_err(Pin::Url)?;
-    set_pinned(context, url.clone(), pinned).await.map_err(Pin::Spool)?;
+    let url = url.map_err(PinError::Url)?;
+    set_pinned(context, url.clone(), pinned).await.map_err(PinError::Spool)?;
     Ok(caller.see_other(&links::info(&url)))
 }
 
 /// Failure to pin a page.
-pub(super) enum Pin {
+pub(super) enum PinError {
     Url(wwwoffle_url::ParseError),
     Spool(Error),
 }

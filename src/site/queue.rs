@@ -11,7 +11,7 @@ use wwwoffle_spool::{Error, OutgoingSummary, Priority, QueuePosition, Spool};
 use wwwoffle_url::{CanonicalUrl, Key, ParseError};
 
 use super::caller::Caller;
-use super::forms::Undone;
+use super::forms::FormError;
 use super::route::{FormRequest, OwnToken};
 use super::status;
 use crate::api::{ItemState, QueueCounts};
@@ -26,13 +26,13 @@ use crate::page::token::Purpose;
 use crate::page::undone;
 use crate::proxy::body::Body;
 use crate::site::pages::queue as page;
-use crate::site::pages::queue::{Asked, PATH, ROWS, Shown};
+use crate::site::pages::queue::{PATH, QueuePage, QueueSelection, ROWS};
 use crate::storage::lists::found::Kind;
 use crate::storage::store::timestamp;
 
 /// Action on the requests in the fields `chosen`, or, as in WWWOFFLE 2.9, `url`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Chosen {
+pub(super) enum RequestAction {
     /// Gives them this priority.
     Prioritize(Priority),
     /// Retries them now.
@@ -44,14 +44,14 @@ pub(super) enum Chosen {
 /// Sort key of a request in the whole list: running requests, those that may go now, those that may
 /// go later, those that wait for a person; within each group, in the order of fetching.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Stand {
-    among: Among,
+pub(super) struct QueueRank {
+    among: QueueGroup,
     /// Position within its group.
     pub(super) turn: QueuePosition,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Among {
+enum QueueGroup {
     Active,
     Due,
     Later(Timestamp),
@@ -59,16 +59,16 @@ enum Among {
     Failed,
 }
 
-impl Stand {
+impl QueueRank {
     /// Returns the sort key of a request in this state.
     pub(super) fn of(request: &OutgoingSummary, state: ItemState, now: Timestamp) -> Self {
         let among = match state {
-            ItemState::Active => Among::Active,
-            ItemState::Asking => Among::Asking,
-            ItemState::Failed => Among::Failed,
+            ItemState::Active => QueueGroup::Active,
+            ItemState::Asking => QueueGroup::Asking,
+            ItemState::Failed => QueueGroup::Failed,
             ItemState::Waiting => match request.not_before.filter(|time| *time > now) {
-                Some(time) => Among::Later(time),
-                None => Among::Due,
+                Some(time) => QueueGroup::Later(time),
+                None => QueueGroup::Due,
             },
         };
         Self { among, turn: request.turn() }
@@ -80,7 +80,7 @@ impl Stand {
 pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let (context, now) = (&caller.context, timestamp(clock::now()));
     let config = context.base.config();
-    let mut asked = Asked::parse(arguments);
+    let mut asked = QueueSelection::parse(arguments);
     let (mut counts, mut stands) = (QueueCounts::default(), Vec::new());
     context.storage.store.spool().queue().visit(|request| {
         let place = &request.place;
@@ -88,7 +88,7 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
             let state = status::state(context, request);
             counts.add(state);
             if asked.state.is_none_or(|only| only == state) {
-                stands.push(Stand::of(request, state, now));
+                stands.push(QueueRank::of(request, state, now));
             }
         }
     });
@@ -105,13 +105,13 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
         item.owner.take_if(|owner| *owner == caller.owner.to_string());
         item
     });
-    let shown = Shown { items: items.collect(), asked, total, counts };
+    let shown = QueuePage { items: items.collect(), asked, total, counts };
     let token = caller.token();
     caller.page(page::page(&context.pages.templates, &caller.shell, &shown, &token))
 }
 
 /// Returns the keys of a page in order, without sorting all others.
-fn some_of(mut stands: Vec<Stand>, from: usize) -> Vec<Stand> {
+fn some_of(mut stands: Vec<QueueRank>, from: usize) -> Vec<QueueRank> {
     if from > 0 && from < stands.len() {
         stands.select_nth_unstable(from);
     }
@@ -126,7 +126,7 @@ fn some_of(mut stands: Vec<Stand>, from: usize) -> Vec<Stand> {
 
 /// Failure of an action on selected requests.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NotDone {
+pub(super) enum RequestActionError {
     /// No request was selected.
     #[error("nothing was chosen")]
     Nothing,
@@ -144,21 +144,25 @@ pub(super) enum NotDone {
 /// Performs an action on the requests that a form selects, and redirects to the page of the form.
 pub(super) async fn submit(
     caller: &Caller,
-    chosen: Chosen,
+    chosen: RequestAction,
     form: &SubmittedForm,
-) -> Result<Response<Body>, Undone> {
+) -> Result<Response<Body>, FormError> {
     match carry_out(caller, chosen, form).await {
         Ok(()) => Ok(caller.see_other(&back(form))),
-        Err(NotDone::Nothing) => Err(Undone::Nothing { back: back(form) }),
+        Err(RequestActionError::Nothing) => Err(FormError::Nothing { back: back(form) }),
         Err(error) => Err(error.into()),
     }
 }
 
-async fn carry_out(caller: &Caller, chosen: Chosen, form: &SubmittedForm) -> Result<(), NotDone> {
+async fn carry_out(
+    caller: &Caller,
+    chosen: RequestAction,
+    form: &SubmittedForm,
+) -> Result<(), RequestActionError> {
     let mut keys = Vec::new();
     for (name, value) in form.fields() {
         match name {
-            "chosen" => keys.push(value.parse().map_err(|_| NotDone::Key)?),
+            "chosen" => keys.push(value.parse().map_err(|_| RequestActionError::Key)?),
             "url" => {
                 let mut url = CanonicalUrl::parse(value, &caller.context.base.local)?;
                 let places = Places::of(&mut url, &HeaderMap::new(), &caller.owner);
@@ -168,17 +172,17 @@ async fn carry_out(caller: &Caller, chosen: Chosen, form: &SubmittedForm) -> Res
         }
     }
     if keys.is_empty() {
-        return Err(NotDone::Nothing);
+        return Err(RequestActionError::Nothing);
     }
     match chosen {
-        Chosen::Prioritize(priority) => {
+        RequestAction::Prioritize(priority) => {
             prioritize(caller, keys, priority).await?;
         }
-        Chosen::Retry => {
+        RequestAction::Retry => {
             fetch::retry(&caller.context.fetch, Some(&keys), |place| caller.may_see_queued(place))
                 .await?;
         }
-        Chosen::Delete => {
+        RequestAction::Delete => {
             for key in keys {
                 dequeue(caller, key).await?;
             }
@@ -204,7 +208,10 @@ fn only_chosen(form: &SubmittedForm) -> Option<&str> {
 }
 
 /// Retries failed and delayed requests now: the one in the field `key`, or all.
-pub(super) async fn retry(caller: &Caller, form: &SubmittedForm) -> Result<Response<Body>, Undone> {
+pub(super) async fn retry(
+    caller: &Caller,
+    form: &SubmittedForm,
+) -> Result<Response<Body>, FormError> {
     let chosen = form.value("key").map(key).transpose()?;
     let only = chosen.as_ref().map(std::slice::from_ref);
     fetch::retry(&caller.context.fetch, only, |place| caller.may_see_queued(place)).await?;
@@ -223,7 +230,7 @@ pub(super) fn delete_token(caller: &Caller, form: &SubmittedForm) -> OwnToken {
 pub(super) async fn delete(
     caller: &Caller,
     sent: FormRequest<'_>,
-) -> Result<Response<Body>, Undone> {
+) -> Result<Response<Body>, FormError> {
     let key = key_to_delete(caller, sent.form)?;
     if !sent.is_of_message {
         dequeue(caller, key).await?;
@@ -237,16 +244,18 @@ pub(super) async fn delete(
 }
 
 /// Returns the key of the request that a form deletes.
-fn key_to_delete(caller: &Caller, form: &SubmittedForm) -> Result<Key, Undone> {
+fn key_to_delete(caller: &Caller, form: &SubmittedForm) -> Result<Key, FormError> {
     match (form.value("key"), form.value("url")) {
         (Some(text), _) => key(text),
-        (None, Some(url)) => key_of(caller, url).map_err(|error| Undone::Bad(error_chain(&error))),
-        (None, None) => Err(Undone::Bad("expected a key or a URL".to_owned())),
+        (None, Some(url)) => {
+            key_of(caller, url).map_err(|error| FormError::Bad(error_chain(&error)))
+        }
+        (None, None) => Err(FormError::Bad("expected a key or a URL".to_owned())),
     }
 }
 
-fn key(text: &str) -> Result<Key, Undone> {
-    text.parse().map_err(|_| Undone::Bad("expected a key of 64 hex digits".to_owned()))
+fn key(text: &str) -> Result<Key, FormError> {
+    text.parse().map_err(|_| FormError::Bad("expected a key of 64 hex digits".to_owned()))
 }
 
 /// Returns the key under which `url` is queued for the caller.
@@ -301,7 +310,7 @@ pub(super) async fn empty(caller: &Caller) -> Result<u64, Error> {
 /// Returns the address from which a form says it came, if that is the queue.
 pub(super) fn back(form: &SubmittedForm) -> String {
     let back = form.value("back").and_then(|back| back.strip_prefix(PATH));
-    Asked::parse(back.and_then(|rest| rest.strip_prefix('?'))).address()
+    QueueSelection::parse(back.and_then(|rest| rest.strip_prefix('?'))).address()
 }
 
 /// Sets the priority of those of these requests that the caller may see. Returns how many were
@@ -372,7 +381,7 @@ mod tests {
             (5, &first, Waiting),
             (6, &request(8), Active),
         ]
-        .map(|(number, request, state)| (Stand::of(request, state, at(60)), number))
+        .map(|(number, request, state)| (QueueRank::of(request, state, at(60)), number))
         .into();
         stands.sort_unstable();
         let order: Vec<_> = stands.iter().map(|(_, number)| *number).collect();
@@ -382,7 +391,7 @@ mod tests {
     #[test]
     fn a_page_of_a_long_queue_is_the_same_as_if_all_were_put_in_order() {
         let mut all: Vec<_> = (0..231)
-            .map(|number| Stand::of(&request(number * 97 % 231), ItemState::Waiting, at(0)))
+            .map(|number| QueueRank::of(&request(number * 97 % 231), ItemState::Waiting, at(0)))
             .collect();
         let given = all.clone();
         all.sort_unstable();

@@ -9,7 +9,7 @@ use wwwoffle_url::{split_form_args, url_decode_form_args};
 use super::api::runs::{all, stop_for};
 use super::caller::Caller;
 use super::control::{former_arguments, former_form};
-use super::forms::Undone;
+use super::forms::FormError;
 use super::permission::Permission;
 use super::route::{FormRequest, OwnToken};
 use super::status;
@@ -57,7 +57,7 @@ const MOST_RUNS_FOR_SITES: usize = MAX_RUNS / 4;
 
 /// Failure to start a fetch.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NotDone {
+pub(super) enum RefreshError {
     /// The form is invalid.
     #[error(transparent)]
     Aim(#[from] BadAim),
@@ -165,10 +165,10 @@ pub(super) fn token(caller: &Caller, form: &SubmittedForm) -> OwnToken {
 pub(super) async fn confirm(
     caller: &Caller,
     sent: FormRequest<'_>,
-) -> Result<Response<Body>, Undone> {
+) -> Result<Response<Body>, FormError> {
     if let Some(ticket) = sent.form.value("ticket") {
         let context = &caller.context;
-        tickets::queue(&context.proxy, ticket).await?.ok_or(Undone::Gone)?;
+        tickets::queue(&context.proxy, ticket).await?.ok_or(FormError::Gone)?;
         context.fetch.fetcher.nudge();
         return Ok(caller.see_other("/queue/"));
     }
@@ -180,7 +180,7 @@ pub(super) async fn confirm(
 }
 
 /// Starts the fetch that the form describes. An invalid form is shown again.
-async fn submit(caller: &Caller, form: &SubmittedForm) -> Result<Response<Body>, NotDone> {
+async fn submit(caller: &Caller, form: &SubmittedForm) -> Result<Response<Body>, RefreshError> {
     let done = match asked(form) {
         Ok(asked) => start(caller, &asked).await,
         Err(error) => Err(error.into()),
@@ -198,7 +198,7 @@ async fn submit_for_site(
     caller: &Caller,
     form: &SubmittedForm,
     url: &str,
-) -> Result<Response<Body>, NotDone> {
+) -> Result<Response<Body>, RefreshError> {
     let mut asked = asked(form)?;
     // A form may name several URLs; only this one was offered.
     url.clone_into(&mut asked.url);
@@ -224,7 +224,10 @@ async fn submit_for_site(
 }
 
 /// Shows the plan of the fetch.
-pub(super) async fn plan(caller: &Caller, form: &SubmittedForm) -> Result<Response<Body>, NotDone> {
+pub(super) async fn plan(
+    caller: &Caller,
+    form: &SubmittedForm,
+) -> Result<Response<Body>, RefreshError> {
     let planned = async {
         let asked = asked(form)?;
         target::of_url(&asked.url, &caller.context.base.local)?;
@@ -246,9 +249,12 @@ fn asked(form: &SubmittedForm) -> Result<Asked, BadAim> {
 }
 
 /// Cancels the fetch in the field `id`.
-pub(super) async fn stop(caller: &Caller, form: &SubmittedForm) -> Result<Response<Body>, NotDone> {
-    let id: RunId = form.value("id").and_then(|id| id.parse().ok()).ok_or(NotDone::NoRun)?;
-    stop_for(caller, id).await?.ok_or(NotDone::NoRun)?;
+pub(super) async fn stop(
+    caller: &Caller,
+    form: &SubmittedForm,
+) -> Result<Response<Body>, RefreshError> {
+    let id: RunId = form.value("id").and_then(|id| id.parse().ok()).ok_or(RefreshError::NoRun)?;
+    stop_for(caller, id).await?.ok_or(RefreshError::NoRun)?;
     Ok(caller.see_other(LIST))
 }
 
@@ -260,13 +266,13 @@ pub(super) fn end_download(caller: &Caller, form: &SubmittedForm) -> Response<Bo
     caller.see_other(LIST)
 }
 
-async fn start(caller: &Caller, asked: &Asked) -> Result<Response<Body>, NotDone> {
+async fn start(caller: &Caller, asked: &Asked) -> Result<Response<Body>, RefreshError> {
     target::of_url(&asked.url, &caller.context.base.local)?;
     begin(&caller.context.fetch, &caller.requester(), asked, RequestKind::Page).await?;
     Ok(caller.see_other(LIST))
 }
 
-async fn again(caller: &Caller, url: &str) -> Result<Response<Body>, NotDone> {
+async fn again(caller: &Caller, url: &str) -> Result<Response<Body>, RefreshError> {
     let context = &caller.context;
     let mut to = target::of_url(url, &context.base.local)?.url;
     fetch::want(&context.fetch, &caller.requester(), url, true).await?;
@@ -295,8 +301,8 @@ fn show(caller: &Caller, asked: &Asked, plan: Option<&RunPlan>) -> Response<Body
 fn typed_again(
     caller: &Caller,
     pairs: &[(&str, &str)],
-    error: NotDone,
-) -> Result<Response<Body>, NotDone> {
+    error: RefreshError,
+) -> Result<Response<Body>, RefreshError> {
     let value =
         |field: &str| pairs.iter().rev().find(|(name, _)| *name == field).map(|(_, value)| *value);
     // Each field is validated separately; invalid ones are omitted.
@@ -316,12 +322,12 @@ fn show_again(
     caller: &Caller,
     asked: &Asked,
     depth: Option<&str>,
-    error: NotDone,
-) -> Result<Response<Body>, NotDone> {
+    error: RefreshError,
+) -> Result<Response<Body>, RefreshError> {
     let Some(fault) = fault(&error) else { return Err(error) };
     let mut faults = vec![fault];
     // Parsing stops at the first error, but the user should see both.
-    if let NotDone::Aim(BadAim::Depth(_)) = error
+    if let RefreshError::Aim(BadAim::Depth(_)) = error
         && target::of_url(&asked.url, &caller.context.base.local).is_err()
     {
         faults.push(FormFault::new("url", no_url()));
@@ -333,15 +339,17 @@ fn show_again(
 }
 
 /// Returns the field of the form that must be corrected, if there is one.
-fn fault(error: &NotDone) -> Option<FormFault> {
+fn fault(error: &RefreshError) -> Option<FormFault> {
     Some(match error {
-        NotDone::Aim(BadAim::Depth(_)) => {
+        RefreshError::Aim(BadAim::Depth(_)) => {
             let text = say("This takes a number from 0 to {most}.");
             FormFault::new("depth", text.with("most", MAX_DEPTH.to_string()))
         }
-        NotDone::Aim(BadAim::Scope(_)) => FormFault::new("method", say("Choose one of these.")),
-        NotDone::Aim(BadAim::NoUrl) | NotDone::Url(_) => FormFault::new("url", no_url()),
-        NotDone::Want(error) | NotDone::NotBegun(NotBegun::Page(error)) => {
+        RefreshError::Aim(BadAim::Scope(_)) => {
+            FormFault::new("method", say("Choose one of these."))
+        }
+        RefreshError::Aim(BadAim::NoUrl) | RefreshError::Url(_) => FormFault::new("url", no_url()),
+        RefreshError::Want(error) | RefreshError::NotBegun(NotBegun::Page(error)) => {
             FormFault::new("url", not_wanted(error)?)
         }
         _ => return None,
@@ -376,7 +384,7 @@ fn form_answer() -> Text {
     say("This is the answer to a form. Only sending the form again brings a new one.")
 }
 
-fn failed(caller: &Caller, error: &NotDone) -> Response<Body> {
+fn failed(caller: &Caller, error: &RefreshError) -> Response<Body> {
     caller.bad_address(&error_chain(error))
 }
 

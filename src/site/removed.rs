@@ -11,7 +11,7 @@ use crate::base::error_chain::error_chain;
 use crate::base::owner::Places;
 use crate::page::form::SubmittedForm;
 use crate::proxy::body::Body;
-use crate::site::pages::lists::{BACK, Back, with};
+use crate::site::pages::lists::{BACK, RestoredCounts, with};
 use crate::storage::lists;
 use crate::storage::store::Store;
 
@@ -57,7 +57,7 @@ pub(super) async fn resting(caller: &Caller) -> Vec<RemovalSummary> {
 pub(super) async fn undo(caller: &Caller, form: &SubmittedForm) -> Result<Response<Body>, Error> {
     let named = form.value("removal").and_then(|text| text.parse::<Removal>().ok());
     let named = named.filter(|removal| removal.is_by(&caller.owner.to_string()));
-    let mut told = Back::default();
+    let mut told = RestoredCounts::default();
     if let Some(removal) = named {
         // A running deletion must not interfere with the restore.
         caller.context.storage.deletions.stop(removal).await;
@@ -69,7 +69,7 @@ pub(super) async fn undo(caller: &Caller, form: &SubmittedForm) -> Result<Respon
         };
         let brought = caller.context.storage.store.run(brought).await?.unwrap_or_default();
         let BringBackReport { entries, overtaken, there, left } = brought;
-        told = Back { entries, overtaken, there, left };
+        told = RestoredCounts { entries, overtaken, there, left };
         lists::level(&caller.context.storage).await;
     }
     Ok(caller.see_other(&with(back(form.value("back")), BACK, &told.to_string())))

@@ -9,9 +9,9 @@ use hyper::body::Incoming;
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Response};
 
-use super::api::fault::Fault;
+use super::api::fault::CallFault;
 use super::caller::Caller;
-use super::forms::Undone;
+use super::forms::FormError;
 use super::permission::Permission;
 use super::routes::ROUTES;
 use crate::page::form::SubmittedForm;
@@ -79,10 +79,10 @@ pub(super) type PageHandler =
     for<'a> fn(&'a Caller, PageRequest<'a>) -> BoxFuture<'a, Response<Body>>;
 
 pub(super) type FormHandler =
-    for<'a> fn(&'a Caller, FormRequest<'a>) -> BoxFuture<'a, Result<Response<Body>, Undone>>;
+    for<'a> fn(&'a Caller, FormRequest<'a>) -> BoxFuture<'a, Result<Response<Body>, FormError>>;
 
 pub(super) type CallHandler =
-    for<'a> fn(&'a Caller, CallRequest<'a>) -> BoxFuture<'a, Result<Response<Body>, Fault>>;
+    for<'a> fn(&'a Caller, CallRequest<'a>) -> BoxFuture<'a, Result<Response<Body>, CallFault>>;
 
 /// Boxes the response of a handler that does not wait.
 pub(super) fn now<'a, T: Send + 'a>(answer: T) -> BoxFuture<'a, T> {

@@ -11,10 +11,10 @@ use super::api::{
     self, by_hand, compress, config, entries, events, import, index, json_later, json_now,
     json_of_body, lines_later, lines_of_body, plan, runs,
 };
-use super::export::Format::{Wacz, Warc};
+use super::export::ExportFormat::{Wacz, Warc};
 use super::forms::run;
-use super::history::Button;
-use super::lists::Chosen;
+use super::history::VersionAction;
+use super::lists::EntryAction;
 use super::permission::Permission::{self, Administer, Change, Request};
 use super::route::{
     ButtonToken, CallHandler, FormHandler, Guard, Handler, PageHandler, Paths, Route, now,
@@ -119,25 +119,33 @@ pub(super) const ROUTES: &[Route] = &[
     }),
     form(&["/control/retry"], Request, |caller, sent| Box::pin(queue::retry(caller, sent.form))),
     form(&["/control/retry-multiple"], Request, |caller, sent| {
-        Box::pin(queue::submit(caller, queue::Chosen::Retry, sent.form))
+        Box::pin(queue::submit(caller, queue::RequestAction::Retry, sent.form))
     }),
     page(&["/control/delete/req"], |caller, at| now(control::ask_request(caller, at.arguments))),
     button(&["/control/delete/req"], queue::delete_token, |caller, sent| {
         Box::pin(queue::delete(caller, sent))
     }),
     form(&["/control/delete-multiple/req"], Request, |caller, sent| {
-        Box::pin(queue::submit(caller, queue::Chosen::Delete, sent.form))
+        Box::pin(queue::submit(caller, queue::RequestAction::Delete, sent.form))
     }),
     page(&["/control/delete/req-all"], |caller, _| now(control::ask_all_requests(caller))),
     form(&["/control/delete/req-all"], Request, |caller, _| run(queue::delete_all(caller))),
     button(&["/control/queue/first"], queue::priority_token, |caller, sent| {
-        Box::pin(queue::submit(caller, queue::Chosen::Prioritize(Priority::First), sent.form))
+        Box::pin(queue::submit(
+            caller,
+            queue::RequestAction::Prioritize(Priority::First),
+            sent.form,
+        ))
     }),
     button(&["/control/queue/usual"], queue::priority_token, |caller, sent| {
-        Box::pin(queue::submit(caller, queue::Chosen::Prioritize(Priority::Usual), sent.form))
+        Box::pin(queue::submit(
+            caller,
+            queue::RequestAction::Prioritize(Priority::Usual),
+            sent.form,
+        ))
     }),
     button(&["/control/queue/last"], queue::priority_token, |caller, sent| {
-        Box::pin(queue::submit(caller, queue::Chosen::Prioritize(Priority::Last), sent.form))
+        Box::pin(queue::submit(caller, queue::RequestAction::Prioritize(Priority::Last), sent.form))
     }),
     query(&["/api/queue"], |caller, _| json_now(caller, &Queue { queue: status::queue(caller) })),
     query(&["/api/queue/plan"], |caller, _| json_later(caller, plan::queue(caller))),
@@ -212,10 +220,10 @@ pub(super) const ROUTES: &[Route] = &[
         Box::pin(versions::show(caller, at.arguments))
     }),
     form(&["/control/history/restore"], Change, |caller, sent| {
-        run(history::press(caller, Button::Restore, sent.form))
+        run(history::press(caller, VersionAction::Restore, sent.form))
     }),
     form(&["/control/history/delete"], Change, |caller, sent| {
-        run(history::press(caller, Button::Remove, sent.form))
+        run(history::press(caller, VersionAction::Remove, sent.form))
     }),
     query(&["/api/history"], |caller, call| {
         json_later(caller, api::history::list(caller, call.arguments))
@@ -248,22 +256,22 @@ pub(super) const ROUTES: &[Route] = &[
     // Stored entries.
     page(&["/control/delete/url"], |caller, at| now(control::ask_entry(caller, at.arguments))),
     form(&["/control/delete/url", "/control/delete-multiple/url"], Change, |caller, sent| {
-        Box::pin(lists::press(caller, Chosen::Delete, sent.form))
+        Box::pin(lists::press(caller, EntryAction::Delete, sent.form))
     }),
     form(&["/control/refresh-multiple"], Request, |caller, sent| {
-        Box::pin(lists::press(caller, Chosen::Refresh, sent.form))
+        Box::pin(lists::press(caller, EntryAction::Refresh, sent.form))
     }),
     form(&["/control/pin-multiple"], Change, |caller, sent| {
-        Box::pin(lists::press(caller, Chosen::Pin, sent.form))
+        Box::pin(lists::press(caller, EntryAction::Pin, sent.form))
     }),
     form(&["/control/monitor-multiple"], Change, |caller, sent| {
-        Box::pin(lists::press(caller, Chosen::Monitor, sent.form))
+        Box::pin(lists::press(caller, EntryAction::Monitor, sent.form))
     }),
     form(&["/control/export-multiple/warc"], Request, |caller, sent| {
-        Box::pin(lists::press(caller, Chosen::Export(Warc), sent.form))
+        Box::pin(lists::press(caller, EntryAction::Export(Warc), sent.form))
     }),
     form(&["/control/export-multiple/wacz"], Request, |caller, sent| {
-        Box::pin(lists::press(caller, Chosen::Export(Wacz), sent.form))
+        Box::pin(lists::press(caller, EntryAction::Export(Wacz), sent.form))
     }),
     form(&["/control/export-list/warc"], Request, |caller, sent| {
         Box::pin(lists::export_list(caller, Warc, sent.form))

@@ -16,7 +16,7 @@ use wwwoffle_spool::Spool;
 use wwwoffle_url::CanonicalUrl;
 
 use super::caller::Caller;
-use super::export::{AHEAD, PIECE, Sending, received};
+use super::export::{AHEAD, ChannelWriter, PIECE, received};
 use super::info::url_in;
 use crate::base::clock;
 use crate::base::mode::Mode;
@@ -26,7 +26,7 @@ use crate::page::message::Message;
 use crate::proxy::body::{self, Body};
 use crate::proxy::{recode, reply};
 use crate::site::entry_info as info;
-use crate::site::pages::address::About;
+use crate::site::pages::address::AddressPage;
 use crate::storage::lookup::look_up;
 use crate::storage::store::{Kept, timestamp};
 use crate::storage::versions::text;
@@ -45,7 +45,7 @@ const GLASS_CASE: &str = "sandbox; default-src 'none'";
 /// Shows the source as text, whatever its type. If it is not text, or too long, it is sent as a
 /// file.
 pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
-    let kept = match find(caller, About::Source, arguments).await {
+    let kept = match find(caller, AddressPage::Source, arguments).await {
         Ok(kept) => kept,
         Err(response) => return response,
     };
@@ -123,7 +123,7 @@ fn shown(
 /// Sends the WARC records. Compressed and shared bodies are complete in them; cookies and
 /// credentials are omitted, as on the page.
 pub(super) async fn warc(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
-    let kept = match find(caller, About::Records, arguments).await {
+    let kept = match find(caller, AddressPage::Records, arguments).await {
         Ok(kept) => kept,
         Err(response) => return response,
     };
@@ -141,7 +141,7 @@ pub(super) async fn warc(caller: &Caller, arguments: Option<&str>) -> Response<B
     caller.context.base.tasks.spawn(async move {
         let work = move |_: &Spool| {
             let _turn = turn;
-            let mut out = io::BufWriter::with_capacity(PIECE, Sending(sender.clone()));
+            let mut out = io::BufWriter::with_capacity(PIECE, ChannelWriter(sender.clone()));
             let heads = (info::open_head(kept.entry.head()), info::open_head(kept.entry.request()));
             let written = to_warc_one(&kept.entry, (&heads.0, &heads.1), &mut out, &options);
             if let Err(error) = written.map_err(BoxError::from).and_then(|()| Ok(out.flush()?)) {
@@ -159,7 +159,7 @@ pub(super) async fn warc(caller: &Caller, arguments: Option<&str>) -> Response<B
 /// Returns the stored copy of the caller, or else the public one.
 async fn find(
     caller: &Caller,
-    about: About,
+    about: AddressPage,
     arguments: Option<&str>,
 ) -> Result<Arc<Kept>, Response<Body>> {
     let context = &caller.context;

@@ -6,7 +6,7 @@ use wwwoffle_spool::{OutgoingSummary, RequestState};
 use wwwoffle_url::Key;
 
 use super::caller::Caller;
-use super::queue::Stand;
+use super::queue::QueueRank;
 use crate::api::{
     Choice, Download, DownloadWaiting, Held, ItemState, LinkStatus, QueueCounts, QueueItem,
     Rejection, Status,
@@ -102,7 +102,7 @@ pub(super) fn queue(caller: &Caller) -> Vec<QueueItem> {
     let states: Vec<_> = list.iter().map(|request| state(context, request)).collect();
     let mut line: Vec<_> = (list.iter().zip(&states))
         .filter(|(_, state)| **state == ItemState::Waiting)
-        .map(|(request, state)| Stand::of(request, *state, now))
+        .map(|(request, state)| QueueRank::of(request, *state, now))
         .collect();
     line.sort_unstable();
     let turns: HashMap<Key, u64> = line.iter().map(|stand| stand.turn.key).zip(1..).collect();

@@ -26,7 +26,7 @@ const ATOM: &str = "application/atom+xml; charset=utf-8";
 
 /// Failure to compare versions.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NotTold {
+pub(super) enum DiffError {
     /// The arguments are not a valid form.
     #[error(transparent)]
     SubmittedForm(#[from] BadForm),
@@ -44,14 +44,14 @@ pub(super) enum NotTold {
     Versions(#[from] NotCompared),
 }
 
-impl From<Error> for NotTold {
+impl From<Error> for DiffError {
     fn from(error: Error) -> Self {
         Self::Versions(error.into())
     }
 }
 
 /// The arguments: a URL alone, or a form.
-pub(super) struct Asked {
+pub(super) struct DiffArguments {
     pub(super) url: String,
     from: Option<Timestamp>,
     to: Option<Timestamp>,
@@ -59,8 +59,8 @@ pub(super) struct Asked {
     pub(super) at: Option<Timestamp>,
 }
 
-impl Asked {
-    pub(super) fn read(arguments: Option<&str>) -> Result<Self, NotTold> {
+impl DiffArguments {
+    pub(super) fn read(arguments: Option<&str>) -> Result<Self, DiffError> {
         let arguments = arguments.unwrap_or_default();
         let names = ["url=", "from=", "to=", "at="];
         let is_form = names.iter().any(|name| arguments.starts_with(name));
@@ -71,7 +71,7 @@ impl Asked {
             )?;
             let time = |name| {
                 let text = form.value(name).filter(|text| !text.is_empty());
-                text.map(|text| text.parse().map_err(|_| NotTold::Time(name))).transpose()
+                text.map(|text| text.parse().map_err(|_| DiffError::Time(name))).transpose()
             };
             let url = form.value("url").unwrap_or_default().trim().to_owned();
             Self { url, from: time("from")?, to: time("to")?, at: time("at")? }
@@ -80,7 +80,7 @@ impl Asked {
             let url = String::from_utf8_lossy(&url).trim().to_owned();
             Self { url, from: None, to: None, at: None }
         };
-        if asked.url.is_empty() { Err(NotTold::NoUrl) } else { Ok(asked) }
+        if asked.url.is_empty() { Err(DiffError::NoUrl) } else { Ok(asked) }
     }
 }
 
@@ -88,8 +88,8 @@ impl Asked {
 async fn compared(
     caller: &Caller,
     arguments: Option<&str>,
-) -> Result<(VersionDiff, Diff), NotTold> {
-    let asked = Asked::read(arguments)?;
+) -> Result<(VersionDiff, Diff), DiffError> {
+    let asked = DiffArguments::read(arguments)?;
     let context = &caller.context;
     let mut url = CanonicalUrl::parse(&asked.url, &context.base.local)?;
     let places = Places::of(&mut url, &HeaderMap::new(), &caller.owner);
@@ -111,7 +111,10 @@ async fn compared(
 }
 
 /// Returns the difference for programs.
-pub(super) async fn told(caller: &Caller, arguments: Option<&str>) -> Result<VersionDiff, NotTold> {
+pub(super) async fn told(
+    caller: &Caller,
+    arguments: Option<&str>,
+) -> Result<VersionDiff, DiffError> {
     compared(caller, arguments).await.map(|(told, _)| told)
 }
 
@@ -129,12 +132,12 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
 pub(super) fn not_told(
     caller: &Caller,
     arguments: Option<&str>,
-    error: &NotTold,
+    error: &DiffError,
 ) -> Response<Body> {
     match error {
-        NotTold::Versions(NotCompared::Spool(error)) => caller.spool_failed(error),
-        NotTold::Versions(why) => {
-            let url = Asked::read(arguments).map(|asked| asked.url).unwrap_or_default();
+        DiffError::Versions(NotCompared::Spool(error)) => caller.spool_failed(error),
+        DiffError::Versions(why) => {
+            let url = DiffArguments::read(arguments).map(|asked| asked.url).unwrap_or_default();
             let (templates, shell) = (&caller.context.pages.templates, &caller.shell);
             caller.page(history::not_told(templates, shell, &url, why))
         }

@@ -6,7 +6,7 @@ use hyper::{HeaderMap, StatusCode};
 use wwwoffle_url::CanonicalUrl;
 
 use super::entries::{owner, read};
-use super::{Fault, not_too_many};
+use super::{CallFault, not_too_many};
 use crate::api::{DeletedUrls, EntriesToDelete, EntriesToMove, MovedUrls, WrittenUrl};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
@@ -20,16 +20,16 @@ use crate::storage::store::timestamp;
 pub(in crate::site) async fn forget(
     caller: &Caller,
     wanted: EntriesToDelete,
-) -> Result<DeletedUrls, Fault> {
+) -> Result<DeletedUrls, CallFault> {
     not_too_many(&wanted.urls)?;
     let owner = owner(caller, wanted.owner.as_deref())?;
     let local = &caller.context.base.local;
-    let places: Result<Vec<_>, Fault> = wanted
+    let places: Result<Vec<_>, CallFault> = wanted
         .urls
         .iter()
         .map(|text| match CanonicalUrl::parse(text, local) {
             Ok(mut url) => Ok(Places::of(&mut url, &HeaderMap::new(), &owner)),
-            Err(error) => Err(Fault::url(text, &error)),
+            Err(error) => Err(CallFault::url(text, &error)),
         })
         .collect();
     let (mut gone, store) = (DeletedUrls::default(), &caller.context.storage.store);
@@ -46,7 +46,7 @@ pub(in crate::site) async fn forget(
 pub(in crate::site) async fn rename(
     caller: &Caller,
     wanted: EntriesToMove,
-) -> Result<MovedUrls, Fault> {
+) -> Result<MovedUrls, CallFault> {
     let owner = owner(caller, wanted.owner.as_deref())?;
     let local = caller.context.base.local.clone();
     let rename = Rename::read(&wanted, &owner, &local)?;
@@ -59,12 +59,12 @@ pub(in crate::site) async fn write(
     caller: &Caller,
     arguments: Option<&str>,
     mut body: Incoming,
-) -> Result<WrittenUrl, Fault> {
+) -> Result<WrittenUrl, CallFault> {
     let form = read(arguments)?;
     let text = form.value("url").filter(|url| !url.is_empty());
-    let text = text.ok_or_else(|| Fault::bad("expected the argument url".to_owned()))?;
+    let text = text.ok_or_else(|| CallFault::bad("expected the argument url".to_owned()))?;
     let mut url = CanonicalUrl::parse(text, &caller.context.base.local)
-        .map_err(|error| Fault::url(text, &error))?;
+        .map_err(|error| CallFault::url(text, &error))?;
     let named = form.value("owner").filter(|named| !named.is_empty());
     let places = Places::of(&mut url, &HeaderMap::new(), &owner(caller, named)?);
     // Without an owner the entry is public. A URL with credentials always makes it private.
@@ -87,17 +87,17 @@ pub(in crate::site) async fn write(
     Ok(WrittenUrl { url: place.url().to_owned(), bytes: stored.body_len })
 }
 
-fn cut_short() -> Fault {
-    Fault::new(StatusCode::REQUEST_TIMEOUT, "the body did not come to its end".to_owned())
+fn cut_short() -> CallFault {
+    CallFault::new(StatusCode::REQUEST_TIMEOUT, "the body did not come to its end".to_owned())
 }
 
-impl From<BadRename> for Fault {
+impl From<BadRename> for CallFault {
     fn from(bad: BadRename) -> Self {
         Self::bad(error_chain(&bad))
     }
 }
 
-impl From<Refused> for Fault {
+impl From<Refused> for CallFault {
     fn from(refused: Refused) -> Self {
         match refused {
             Refused::Spool(error) if !error.is_invalid() && !error.is_too_large() => {

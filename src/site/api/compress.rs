@@ -10,7 +10,7 @@ use hyper::{HeaderMap, StatusCode};
 use wwwoffle_spool::Spool;
 use wwwoffle_url::CanonicalUrl;
 
-use super::{Fault, entries, not_too_many, push_line};
+use super::{CallFault, entries, not_too_many, push_line};
 use crate::api::{CompressEvent, EntriesToCompress};
 use crate::base::error_chain::error_chain;
 use crate::base::owner::Places;
@@ -20,7 +20,10 @@ use crate::storage::edit::compress::{Form, Which, carry_out};
 use crate::storage::purge::room::min_free_at;
 
 /// Starts the task. The response is one line, sent when the task ends, which may take long.
-pub(in crate::site) fn start(caller: &Caller, wanted: &EntriesToCompress) -> Result<Body, Fault> {
+pub(in crate::site) fn start(
+    caller: &Caller,
+    wanted: &EntriesToCompress,
+) -> Result<Body, CallFault> {
     let form = if wanted.expand { Form::Plain } else { Form::Compressed };
     let which = which(caller, wanted)?;
     let context = Arc::clone(&caller.context);
@@ -41,16 +44,16 @@ pub(in crate::site) fn start(caller: &Caller, wanted: &EntriesToCompress) -> Res
     Ok(StreamBody::new(stream::once(line)).boxed_unsync())
 }
 
-fn which(caller: &Caller, wanted: &EntriesToCompress) -> Result<Which, Fault> {
+fn which(caller: &Caller, wanted: &EntriesToCompress) -> Result<Which, CallFault> {
     let ways = [!wanted.urls.is_empty(), wanted.host.is_some(), wanted.all];
     if ways.into_iter().filter(|given| *given).count() != 1 {
-        return Err(Fault::bad("expected one of urls, host and all".to_owned()));
+        return Err(CallFault::bad("expected one of urls, host and all".to_owned()));
     }
     if wanted.urls.is_empty() {
         if !caller.administers() {
             let error =
                 "whole hosts are compressed by the command line, and with the control password";
-            return Err(Fault::new(StatusCode::FORBIDDEN, error.to_owned()));
+            return Err(CallFault::new(StatusCode::FORBIDDEN, error.to_owned()));
         }
         return Ok(Which::Hosts(wanted.host.clone()));
     }
@@ -59,7 +62,7 @@ fn which(caller: &Caller, wanted: &EntriesToCompress) -> Result<Which, Fault> {
     let mut places = Vec::new();
     for text in &wanted.urls {
         let url = CanonicalUrl::parse(text, &caller.context.base.local);
-        let mut url = url.map_err(|error| Fault::url(text, &error))?;
+        let mut url = url.map_err(|error| CallFault::url(text, &error))?;
         places.push(Places::of(&mut url, &HeaderMap::new(), &owner));
     }
     Ok(Which::Urls(places))

@@ -6,7 +6,7 @@ use hyper::{Response, StatusCode};
 use wwwoffle_config::{ChangeError, Faults, Stamp};
 
 use super::super::caller::Caller;
-use super::{Fault, json};
+use super::{CallFault, json};
 use crate::api::{
     ConfigChange, ConfigEdit, ConfigError, ConfigFault, ConfigState, ConfigUndo, ConfigVersions,
 };
@@ -15,7 +15,7 @@ use crate::proxy::body::Body;
 use crate::site::route::CallRequest;
 
 /// Returns every option with its value and the place where it is set.
-pub(in crate::site) async fn state(caller: &Caller) -> Result<Response<Body>, Fault> {
+pub(in crate::site) async fn state(caller: &Caller) -> Result<Response<Body>, CallFault> {
     let file = caller.context.base.live.file();
     let text = match caller.context.base.config_text().await {
         Ok(text) => text,
@@ -33,7 +33,7 @@ pub(in crate::site) async fn state(caller: &Caller) -> Result<Response<Body>, Fa
     Ok(response)
 }
 
-pub(in crate::site) async fn versions(caller: &Caller) -> Result<Response<Body>, Fault> {
+pub(in crate::site) async fn versions(caller: &Caller) -> Result<Response<Body>, CallFault> {
     Ok(match caller.context.base.config_versions().await {
         Ok(versions) => json(caller, &ConfigVersions::of(&versions)),
         Err(error) => refused(caller, &error),
@@ -44,7 +44,7 @@ pub(in crate::site) async fn versions(caller: &Caller) -> Result<Response<Body>,
 pub(in crate::site) async fn edit(
     caller: &Caller,
     call: CallRequest<'_>,
-) -> Result<Response<Body>, Fault> {
+) -> Result<Response<Body>, CallFault> {
     let expected = expected(call.parts)?;
     let edit: ConfigEdit = call.read(caller).await?;
     Ok(change(caller, expected, Change::Edit(edit.into())).await)
@@ -54,7 +54,7 @@ pub(in crate::site) async fn edit(
 pub(in crate::site) async fn undo(
     caller: &Caller,
     call: CallRequest<'_>,
-) -> Result<Response<Body>, Fault> {
+) -> Result<Response<Body>, CallFault> {
     let expected = expected(call.parts)?;
     let undo: ConfigUndo = call.read(caller).await?;
     Ok(change(caller, expected, Change::Undo(undo.version)).await)
@@ -71,7 +71,7 @@ async fn change(caller: &Caller, expected: Option<Stamp>, change: Change) -> Res
 }
 
 /// Reloads the configuration.
-pub(in crate::site) async fn reload(caller: &Caller) -> Result<Response<Body>, Fault> {
+pub(in crate::site) async fn reload(caller: &Caller) -> Result<Response<Body>, CallFault> {
     let applied = match caller.context.base.reload().await {
         Ok(applied) => applied,
         Err(faults) => return Ok(faulty(caller, &faults)),
@@ -88,11 +88,12 @@ pub(in crate::site) async fn reload(caller: &Caller) -> Result<Response<Body>, F
 
 /// Returns the stamp of the text that the change is based on, if the caller sent one (RFC 9110
 /// §13.1.1).
-fn expected(parts: &Parts) -> Result<Option<Stamp>, Fault> {
+fn expected(parts: &Parts) -> Result<Option<Stamp>, CallFault> {
     let mut fields = parts.headers.get_all(IF_MATCH).iter();
     let Some(field) = fields.next() else { return Ok(None) };
     let text = field.to_str().ok().filter(|_| fields.next().is_none()).map(str::trim);
-    let bad = || Fault::bad("expected one stamp in If-Match, as GET /api/config tells".to_owned());
+    let bad =
+        || CallFault::bad("expected one stamp in If-Match, as GET /api/config tells".to_owned());
     match text {
         Some("*") => Ok(None),
         Some(text) => text.trim_matches('"').parse().map(Some).map_err(|_| bad()),

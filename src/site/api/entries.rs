@@ -10,8 +10,8 @@ use hyper::body::Frame;
 use wwwoffle_spool::{Error, List, Spool};
 
 use super::super::caller::Caller;
-use super::super::info::{self, NoInfo};
-use super::{Fault, push_line};
+use super::super::info::{self, InfoError};
+use super::{CallFault, push_line};
 use crate::api::{EntryItem, Info, What};
 use crate::base::owner::{BadOwner, Owner};
 use crate::fetch::held::Holder;
@@ -25,11 +25,14 @@ const ENTRIES_AT_ONCE: usize = 100;
 
 /// Starts a list of the entries that the argument `what` names, or of all entries. The walk
 /// proceeds as the client reads, and ends when the client disconnects.
-pub(in crate::site) async fn list(caller: &Caller, arguments: Option<&str>) -> Result<Body, Fault> {
+pub(in crate::site) async fn list(
+    caller: &Caller,
+    arguments: Option<&str>,
+) -> Result<Body, CallFault> {
     let form = read(arguments)?;
     let what = match form.value("what") {
         None | Some("") => What::ALL,
-        Some(text) => What::parse(text).map_err(|error| Fault::bad(error.to_string()))?,
+        Some(text) => What::parse(text).map_err(|error| CallFault::bad(error.to_string()))?,
     };
     match what {
         What::Outgoing => Ok(outgoing(caller)),
@@ -46,26 +49,30 @@ pub(in crate::site) async fn list(caller: &Caller, arguments: Option<&str>) -> R
 
 /// Returns the owner of the requested entries: the owner `named`, if the caller may see those
 /// entries, or the caller.
-pub(in crate::site) fn owner(caller: &Caller, named: Option<&str>) -> Result<Owner, Fault> {
+pub(in crate::site) fn owner(caller: &Caller, named: Option<&str>) -> Result<Owner, CallFault> {
     let Some(named) = named.filter(|named| !named.is_empty()) else {
         return Ok(caller.owner.clone());
     };
-    let owner: Owner = named.parse().map_err(|error: BadOwner| Fault::bad(error.to_string()))?;
+    let owner: Owner =
+        named.parse().map_err(|error: BadOwner| CallFault::bad(error.to_string()))?;
     if caller.administers() || owner == caller.owner {
         return Ok(owner);
     }
     let error =
         "what is kept for others is shown to the command line, and with the control password";
-    Err(Fault::new(StatusCode::FORBIDDEN, error.to_owned()))
+    Err(CallFault::new(StatusCode::FORBIDDEN, error.to_owned()))
 }
 
 /// Returns the details of the URL in the argument `url`: of the entry of the caller or of `owner`,
 /// or else of the public entry.
-pub(in crate::site) async fn info(caller: &Caller, arguments: Option<&str>) -> Result<Info, Fault> {
+pub(in crate::site) async fn info(
+    caller: &Caller,
+    arguments: Option<&str>,
+) -> Result<Info, CallFault> {
     let (url, owner) = asked_url(caller, arguments)?;
     info::of(&caller.context, &owner, &url).await.map_err(|error| match error {
-        NoInfo::Url(error) => Fault::url(&url, &error),
-        NoInfo::Spool(error) => Fault::from(error),
+        InfoError::Url(error) => CallFault::url(&url, &error),
+        InfoError::Spool(error) => CallFault::from(error),
     })
 }
 
@@ -73,17 +80,17 @@ pub(in crate::site) async fn info(caller: &Caller, arguments: Option<&str>) -> R
 pub(in crate::site) fn asked_url(
     caller: &Caller,
     arguments: Option<&str>,
-) -> Result<(String, Owner), Fault> {
+) -> Result<(String, Owner), CallFault> {
     let form = read(arguments)?;
     let url = form.value("url").filter(|url| !url.is_empty());
-    let url = url.ok_or_else(|| Fault::bad("expected the argument url".to_owned()))?;
+    let url = url.ok_or_else(|| CallFault::bad("expected the argument url".to_owned()))?;
     Ok((url.to_owned(), owner(caller, form.value("owner"))?))
 }
 
-pub(in crate::site) fn read(arguments: Option<&str>) -> Result<SubmittedForm, Fault> {
+pub(in crate::site) fn read(arguments: Option<&str>) -> Result<SubmittedForm, CallFault> {
     let arguments = arguments.unwrap_or_default().as_bytes();
     SubmittedForm::parse(Some("application/x-www-form-urlencoded"), arguments)
-        .map_err(|error| Fault::bad(error.to_string()))
+        .map_err(|error| CallFault::bad(error.to_string()))
 }
 
 /// Walks the spool and returns the entries that `viewer` may see, all entries if it is `None`.
@@ -106,7 +113,7 @@ fn walk(context: Arc<SiteContext>, viewer: Option<Owner>, list: List) -> Body {
                 Err(error) => {
                     // The response is aborted, so that the client does not take an incomplete list
                     // for a complete one.
-                    let fault = Fault::from(error);
+                    let fault = CallFault::from(error);
                     Some((Err(BoxError::from(fault.error)), None))
                 }
             }

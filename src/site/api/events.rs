@@ -52,7 +52,7 @@ pub(in crate::site) fn answer(caller: &Caller, method: &Method) -> Response<Body
 
 /// Returns the body of the stream. Dropping it only ends the stream.
 fn body_for(caller: Caller) -> Body {
-    let frames = stream::unfold(Telling::new(caller), |mut telling| async move {
+    let frames = stream::unfold(EventStream::new(caller), |mut telling| async move {
         let message = telling.next().await?;
         Some((Ok::<_, BoxError>(Frame::data(message)), telling))
     });
@@ -60,7 +60,7 @@ fn body_for(caller: Caller) -> Body {
 }
 
 /// The stream of one reader.
-struct Telling {
+struct EventStream {
     caller: Caller,
     look: Interval,
     begun: Instant,
@@ -72,7 +72,7 @@ struct Telling {
     runs: HashMap<String, Gauge>,
 }
 
-impl Telling {
+impl EventStream {
     fn new(caller: Caller) -> Self {
         let mut look = interval(LOOK_EVERY);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);

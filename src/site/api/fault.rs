@@ -4,21 +4,21 @@ use std::error::Error;
 
 use hyper::{Method, StatusCode};
 
-use super::super::caller::BadBody;
+use super::super::caller::RequestBodyError;
 use crate::base::error_chain::error_chain;
 use crate::base::shown;
 use crate::page::guard::GuardRefusal;
 
 /// An error response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::site) struct Fault {
+pub(in crate::site) struct CallFault {
     pub(in crate::site) status: StatusCode,
     pub(in crate::site) error: String,
     /// The allowed methods, if the method was wrong.
     pub(in crate::site) allowed: Option<&'static str>,
 }
 
-impl Fault {
+impl CallFault {
     pub(in crate::site) fn new(status: StatusCode, error: String) -> Self {
         Self { status, error, allowed: None }
     }
@@ -42,19 +42,19 @@ impl Fault {
     }
 }
 
-impl From<GuardRefusal> for Fault {
+impl From<GuardRefusal> for CallFault {
     fn from(refusal: GuardRefusal) -> Self {
         Self::new(StatusCode::FORBIDDEN, refusal.to_string())
     }
 }
 
-impl From<BadBody> for Fault {
-    fn from(bad: BadBody) -> Self {
+impl From<RequestBodyError> for CallFault {
+    fn from(bad: RequestBodyError) -> Self {
         Self::new(bad.status(), bad.to_string())
     }
 }
 
-impl From<wwwoffle_spool::Error> for Fault {
+impl From<wwwoffle_spool::Error> for CallFault {
     fn from(error: wwwoffle_spool::Error) -> Self {
         let is_full = error.is_full()
             || error.is_queue_full()
@@ -71,7 +71,7 @@ impl From<wwwoffle_spool::Error> for Fault {
     }
 }
 
-impl From<wwwoffle_index::Error> for Fault {
+impl From<wwwoffle_index::Error> for CallFault {
     fn from(error: wwwoffle_index::Error) -> Self {
         let status = if error.is_invalid() {
             StatusCode::BAD_REQUEST

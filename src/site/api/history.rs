@@ -3,9 +3,9 @@
 use hyper::StatusCode;
 
 use super::super::caller::Caller;
-use super::super::history::{self, NotDone};
-use super::super::info::NoInfo;
-use super::Fault;
+use super::super::history::{self, VersionActionError};
+use super::super::info::InfoError;
+use super::CallFault;
 use super::entries::{asked_url, owner};
 use crate::api::{History, VersionRequest};
 use crate::base::error_chain::error_chain;
@@ -14,7 +14,7 @@ use crate::base::error_chain::error_chain;
 pub(in crate::site) async fn list(
     caller: &Caller,
     arguments: Option<&str>,
-) -> Result<History, Fault> {
+) -> Result<History, CallFault> {
     let (url, owner) = asked_url(caller, arguments)?;
     let listed = history::of(&caller.context, &owner, &url).await;
     listed.map(|(history, _)| history).map_err(|error| fault(&url, error))
@@ -24,7 +24,7 @@ pub(in crate::site) async fn list(
 pub(in crate::site) async fn restore(
     caller: &Caller,
     wanted: VersionRequest,
-) -> Result<History, Fault> {
+) -> Result<History, CallFault> {
     let owner = owner(caller, wanted.owner.as_deref())?;
     let done = history::restore(&caller.context, &owner, &wanted.url, wanted.stored).await;
     done.map_err(|error| not_done(&wanted.url, error))?;
@@ -35,7 +35,7 @@ pub(in crate::site) async fn restore(
 pub(in crate::site) async fn delete(
     caller: &Caller,
     wanted: VersionRequest,
-) -> Result<History, Fault> {
+) -> Result<History, CallFault> {
     let owner = owner(caller, wanted.owner.as_deref())?;
     let done = history::remove(&caller.context, &owner, &wanted.url, wanted.stored).await;
     done.map_err(|error| not_done(&wanted.url, error))?;
@@ -46,23 +46,23 @@ async fn after(
     caller: &Caller,
     owner: &crate::base::owner::Owner,
     url: &str,
-) -> Result<History, Fault> {
+) -> Result<History, CallFault> {
     let listed = history::of(&caller.context, owner, url).await;
     listed.map(|(history, _)| history).map_err(|error| fault(url, error))
 }
 
-fn not_done(url: &str, error: NotDone) -> Fault {
+fn not_done(url: &str, error: VersionActionError) -> CallFault {
     match error {
-        NotDone::Url(error) => fault(url, error),
-        NotDone::Missing => Fault::new(StatusCode::NOT_FOUND, error.to_string()),
-        NotDone::Overtaken => Fault::new(StatusCode::CONFLICT, error.to_string()),
-        NotDone::Time => Fault::bad(error_chain(&error)),
+        VersionActionError::Url(error) => fault(url, error),
+        VersionActionError::Missing => CallFault::new(StatusCode::NOT_FOUND, error.to_string()),
+        VersionActionError::Overtaken => CallFault::new(StatusCode::CONFLICT, error.to_string()),
+        VersionActionError::Time => CallFault::bad(error_chain(&error)),
     }
 }
 
-fn fault(url: &str, error: NoInfo) -> Fault {
+fn fault(url: &str, error: InfoError) -> CallFault {
     match error {
-        NoInfo::Url(error) => Fault::url(url, &error),
-        NoInfo::Spool(error) => Fault::from(error),
+        InfoError::Url(error) => CallFault::url(url, &error),
+        InfoError::Spool(error) => CallFault::from(error),
     }
 }

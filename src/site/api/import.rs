@@ -14,7 +14,7 @@ use tokio::task::spawn_blocking;
 use wwwoffle_archive::{Error, ImportControl, ImportOptions, Report, import};
 
 use super::super::caller::Caller;
-use super::{Fault, push_line};
+use super::{CallFault, push_line};
 use crate::api::{ImportEvent, ImportRequest};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
@@ -32,15 +32,15 @@ const LINES_AHEAD: usize = 8;
 
 /// Starts an import. It ends early if its reader disconnects or the daemon stops; the next import
 /// continues there.
-pub(in crate::site) fn start(caller: &Caller, wanted: ImportRequest) -> Result<Body, Fault> {
+pub(in crate::site) fn start(caller: &Caller, wanted: ImportRequest) -> Result<Body, CallFault> {
     if !caller.is_on_socket() {
         let error =
             "archives are taken in by the command line alone: their paths are of this machine";
-        return Err(Fault::new(StatusCode::FORBIDDEN, error.to_owned()));
+        return Err(CallFault::new(StatusCode::FORBIDDEN, error.to_owned()));
     }
     let context = Arc::clone(&caller.context);
     let options = options(&wanted, context.base.local.clone(), timestamp(clock::now()))
-        .map_err(|error| Fault::bad(error.to_string()))?;
+        .map_err(|error| CallFault::bad(error.to_string()))?;
     let (tell, told) = mpsc::channel(LINES_AHEAD);
     let path = PathBuf::from(wanted.path);
     // It ends soon after a stop, because it checks for it at each step.

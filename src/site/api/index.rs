@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use wwwoffle_index::{Error, ReindexScope, Sessions, Viewer};
 
 use super::super::caller::Caller;
-use super::{Fault, push_line};
+use super::{CallFault, push_line};
 use crate::api::{IndexPage, ReindexEvent, ReindexRequest, SearchPage};
 use crate::base::error_chain::error_chain;
 use crate::base::text::Text;
@@ -42,8 +42,8 @@ pub(in crate::site) fn wanted(arguments: Option<&str>) -> Result<Wanted, Text> {
 pub(in crate::site) async fn list(
     caller: &Caller,
     arguments: Option<&str>,
-) -> Result<IndexPage, Fault> {
-    let wanted = wanted(arguments).map_err(|why| Fault::bad(why.to_string()))?;
+) -> Result<IndexPage, CallFault> {
+    let wanted = wanted(arguments).map_err(|why| CallFault::bad(why.to_string()))?;
     Ok(carry_out(caller, wanted, found::list).await?)
 }
 
@@ -51,10 +51,10 @@ pub(in crate::site) async fn list(
 pub(in crate::site) async fn search(
     caller: &Caller,
     arguments: Option<&str>,
-) -> Result<SearchPage, Fault> {
-    let wanted = wanted(arguments).map_err(|why| Fault::bad(why.to_string()))?;
+) -> Result<SearchPage, CallFault> {
+    let wanted = wanted(arguments).map_err(|why| CallFault::bad(why.to_string()))?;
     if wanted.query().is_empty() {
-        return Err(Fault::bad("expected the argument q with what to look for".to_owned()));
+        return Err(CallFault::bad("expected the argument q with what to look for".to_owned()));
     }
     Ok(carry_out(caller, wanted, found::search).await?)
 }

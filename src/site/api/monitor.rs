@@ -5,8 +5,8 @@ use wwwoffle_spool::Schedule;
 
 use super::super::caller::Caller;
 use super::super::monitor::{item, key_of, list};
-use super::super::versions::{self, NotTold};
-use super::{Fault, not_too_many};
+use super::super::versions::{self, DiffError};
+use super::{CallFault, not_too_many};
 use crate::api::scope::Scope;
 use crate::api::{DeletedUrls, MonitorList, MonitorRequest, MonitorsToDelete, VersionDiff};
 use crate::base::error_chain::error_chain;
@@ -25,16 +25,16 @@ pub(in crate::site) fn all(caller: &Caller) -> MonitorList {
 pub(in crate::site) async fn set(
     caller: &Caller,
     wanted: MonitorRequest,
-) -> Result<MonitorList, Fault> {
+) -> Result<MonitorList, CallFault> {
     not_too_many(&wanted.urls)?;
     let schedule: Schedule = wanted.schedule.parse().map_err(|error| bad_schedule(&error))?;
     let scope = match &wanted.within {
-        Some(text) => Scope::parse(text).map_err(|error| Fault::bad(error.to_string()))?,
+        Some(text) => Scope::parse(text).map_err(|error| CallFault::bad(error.to_string()))?,
         None => Scope::default(),
     };
     for text in &wanted.urls {
         target::of_url(text, &caller.context.base.local)
-            .map_err(|error| Fault::url(text, &error))?;
+            .map_err(|error| CallFault::url(text, &error))?;
     }
     let mut set = Vec::new();
     for url in wanted.urls {
@@ -44,23 +44,23 @@ pub(in crate::site) async fn set(
         let (summary, _) = monitor::set(&caller.context.fetch, &caller.requester(), wish)
             .await
             .map_err(|error| match error {
-                WantError::Spool(error) => Fault::from(error),
-                error => Fault::url(&url, &error),
+                WantError::Spool(error) => CallFault::from(error),
+                error => CallFault::url(&url, &error),
             })?;
         set.push(item(&summary));
     }
     Ok(MonitorList { monitor: set })
 }
 
-fn bad_schedule(error: &wwwoffle_spool::ParseScheduleError) -> Fault {
-    Fault::bad(format!("the schedule cannot be used: {error}"))
+fn bad_schedule(error: &wwwoffle_spool::ParseScheduleError) -> CallFault {
+    CallFault::bad(format!("the schedule cannot be used: {error}"))
 }
 
 /// Stops monitoring pages.
 pub(in crate::site) async fn delete(
     caller: &Caller,
     wanted: MonitorsToDelete,
-) -> Result<DeletedUrls, Fault> {
+) -> Result<DeletedUrls, CallFault> {
     not_too_many(&wanted.urls)?;
     let mut gone = DeletedUrls::default();
     if wanted.all {
@@ -71,7 +71,7 @@ pub(in crate::site) async fn delete(
         }
     }
     for url in wanted.urls {
-        let key = key_of(caller, &url).map_err(|error| Fault::url(&url, &error))?;
+        let key = key_of(caller, &url).map_err(|error| CallFault::url(&url, &error))?;
         let removed = monitor::remove(&caller.context.fetch, key).await?;
         if removed { &mut gone.deleted } else { &mut gone.missing }.push(url);
     }
@@ -82,12 +82,12 @@ pub(in crate::site) async fn delete(
 pub(in crate::site) async fn diff(
     caller: &Caller,
     arguments: Option<&str>,
-) -> Result<VersionDiff, Fault> {
+) -> Result<VersionDiff, CallFault> {
     versions::told(caller, arguments).await.map_err(|error| match error {
-        NotTold::Versions(NotCompared::Spool(error)) => Fault::from(error),
-        NotTold::Versions(NotCompared::NotKept | NotCompared::NoVersion) => {
-            Fault::new(StatusCode::NOT_FOUND, error.to_string())
+        DiffError::Versions(NotCompared::Spool(error)) => CallFault::from(error),
+        DiffError::Versions(NotCompared::NotKept | NotCompared::NoVersion) => {
+            CallFault::new(StatusCode::NOT_FOUND, error.to_string())
         }
-        error => Fault::bad(error_chain(&error)),
+        error => CallFault::bad(error_chain(&error)),
     })
 }

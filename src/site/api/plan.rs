@@ -2,7 +2,7 @@
 
 use hyper::StatusCode;
 
-use super::{Fault, not_too_many};
+use super::{CallFault, not_too_many};
 use crate::api::aim::Asked;
 use crate::api::plan::{QueuePlan, RunPlanRequest, RunPlans};
 use crate::base::error_chain::error_chain;
@@ -10,7 +10,7 @@ use crate::fetch::plan::{NotPlanned, plan_queue, plan_runs};
 use crate::proxy::target;
 use crate::site::caller::Caller;
 
-impl From<NotPlanned> for Fault {
+impl From<NotPlanned> for CallFault {
     fn from(error: NotPlanned) -> Self {
         let status = match error {
             NotPlanned::Busy => StatusCode::SERVICE_UNAVAILABLE,
@@ -24,11 +24,11 @@ impl From<NotPlanned> for Fault {
 pub(in crate::site) async fn runs(
     caller: &Caller,
     wanted: RunPlanRequest,
-) -> Result<RunPlans, Fault> {
+) -> Result<RunPlans, CallFault> {
     not_too_many(&wanted.urls)?;
     for text in &wanted.urls {
         target::of_url(text, &caller.context.base.local)
-            .map_err(|error| Fault::url(text, &error))?;
+            .map_err(|error| CallFault::url(text, &error))?;
     }
     let asked = |url| Asked { url, aim: wanted.aim.clone() };
     let asked: Vec<_> = wanted.urls.into_iter().map(asked).collect();
@@ -36,6 +36,6 @@ pub(in crate::site) async fn runs(
 }
 
 /// Plans a fetch of those queued requests that the caller may see.
-pub(in crate::site) async fn queue(caller: &Caller) -> Result<QueuePlan, Fault> {
+pub(in crate::site) async fn queue(caller: &Caller) -> Result<QueuePlan, CallFault> {
     Ok(plan_queue(&caller.context.fetch, |place| caller.may_see_queued(place)).await?)
 }

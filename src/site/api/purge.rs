@@ -10,23 +10,23 @@ use hyper::body::Frame;
 
 use super::super::caller::Caller;
 use super::super::purge::set_pinned;
-use super::{Fault, not_too_many, push_line};
+use super::{CallFault, not_too_many, push_line};
 use crate::api::{PinRequest, Pins, PurgeEvent, PurgeRequest};
 use crate::base::error_chain::error_chain;
 use crate::proxy::body::Body;
 use crate::storage::purge::{self, NotPurged, What};
 
-impl From<NotPurged> for Fault {
+impl From<NotPurged> for CallFault {
     fn from(error: NotPurged) -> Self {
         match error {
-            NotPurged::Spool(error) => Fault::from(error),
-            error => Fault::new(StatusCode::CONFLICT, error.to_string()),
+            NotPurged::Spool(error) => CallFault::from(error),
+            error => CallFault::new(StatusCode::CONFLICT, error.to_string()),
         }
     }
 }
 
 /// Starts a purge or a plan of one. The response is one line, sent at the end, which may take long.
-pub(in crate::site) fn start(caller: &Caller, wanted: PurgeRequest) -> Result<Body, Fault> {
+pub(in crate::site) fn start(caller: &Caller, wanted: PurgeRequest) -> Result<Body, CallFault> {
     if caller.context.storage.purging.told().running {
         return Err(NotPurged::Busy.into());
     }
@@ -45,10 +45,10 @@ pub(in crate::site) fn start(caller: &Caller, wanted: PurgeRequest) -> Result<Bo
 }
 
 /// Returns the pins of all owners, to callers that may see the entries of all owners.
-pub(in crate::site) async fn pins(caller: &Caller) -> Result<Pins, Fault> {
+pub(in crate::site) async fn pins(caller: &Caller) -> Result<Pins, CallFault> {
     if !caller.administers() {
         let error = "what is pinned is shown to the command line, and with the control password";
-        return Err(Fault::new(StatusCode::FORBIDDEN, error.to_owned()));
+        return Err(CallFault::new(StatusCode::FORBIDDEN, error.to_owned()));
     }
     let pins = caller.context.storage.store.run(wwwoffle_spool::Spool::pins).await?;
     Ok(Pins { pins: pins.into_iter().collect() })
@@ -56,12 +56,12 @@ pub(in crate::site) async fn pins(caller: &Caller) -> Result<Pins, Fault> {
 
 /// Pins or unpins URLs. All URLs are validated first, so that one mistake does not leave the call
 /// half done.
-pub(in crate::site) async fn pin(caller: &Caller, wanted: PinRequest) -> Result<Pins, Fault> {
+pub(in crate::site) async fn pin(caller: &Caller, wanted: PinRequest) -> Result<Pins, CallFault> {
     not_too_many(&wanted.urls)?;
     let local = &caller.context.base.local;
     let mut urls = Vec::new();
     for text in &wanted.urls {
-        urls.push(purge::pinned_url(text, local).map_err(|error| Fault::url(text, &error))?);
+        urls.push(purge::pinned_url(text, local).map_err(|error| CallFault::url(text, &error))?);
     }
     for url in &urls {
         set_pinned(&caller.context, url.clone(), wanted.pinned).await?;

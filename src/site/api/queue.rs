@@ -2,7 +2,7 @@
 
 use wwwoffle_url::CanonicalUrl;
 
-use super::{Fault, key, not_too_many};
+use super::{CallFault, key, not_too_many};
 use crate::api::{Prioritized, PriorityRequest};
 use crate::site::caller::Caller;
 use crate::site::queue;
@@ -11,14 +11,14 @@ use crate::site::queue;
 pub(in crate::site) async fn prioritize(
     caller: &Caller,
     wanted: PriorityRequest,
-) -> Result<Prioritized, Fault> {
+) -> Result<Prioritized, CallFault> {
     not_too_many(&wanted.urls)?;
     not_too_many(&wanted.keys)?;
     let mut keys = wanted.keys.iter().map(|text| key(text)).collect::<Result<Vec<_>, _>>()?;
-    let urls: Result<Vec<_>, Fault> = (wanted.urls.iter())
+    let urls: Result<Vec<_>, CallFault> = (wanted.urls.iter())
         .map(|text| {
             let url = CanonicalUrl::parse(text, &caller.context.base.local);
-            let url = url.map_err(|error| Fault::url(text, &error))?;
+            let url = url.map_err(|error| CallFault::url(text, &error))?;
             Ok(url.without_credentials().as_str().to_owned())
         })
         .collect();

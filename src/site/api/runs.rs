@@ -6,9 +6,9 @@ use std::sync::Arc;
 use hyper::{Response, StatusCode};
 use wwwoffle_spool::{OutgoingSummary, Place, RequestKind, RequestState, RunId};
 
-use super::sum::{Sum, held_back, progress};
-use super::tell::{News, Tell, Teller, body};
-use super::{Fault, json, lines, not_too_many};
+use super::sum::{OverallProgress, held_back, progress};
+use super::tell::{EventInbox, LineReport, ReportTrigger, body};
+use super::{CallFault, json, lines, not_too_many};
 use crate::api::aim::Asked;
 use crate::api::runs::{RunItem, RunList, RunRequest, RunStopped, RunToStop};
 use crate::api::{Event, Whole};
@@ -48,13 +48,13 @@ pub(in crate::site) fn all(caller: &Caller) -> RunList {
 pub(in crate::site) async fn start(
     caller: &Caller,
     wanted: RunRequest,
-) -> Result<Response<Body>, Fault> {
+) -> Result<Response<Body>, CallFault> {
     not_too_many(&wanted.urls)?;
     for text in &wanted.urls {
         target::of_url(text, &caller.context.base.local)
-            .map_err(|error| Fault::url(text, &error))?;
+            .map_err(|error| CallFault::url(text, &error))?;
     }
-    let mut follow = Follow::new(&caller.context);
+    let mut follow = RunFollower::new(&caller.context);
     for url in wanted.urls {
         let asked = Asked { url, aim: wanted.aim.clone() };
         follow.begin(&caller.requester(), &asked).await;
@@ -63,7 +63,7 @@ pub(in crate::site) async fn start(
         return Ok(lines(caller, body(follow)));
     }
     if let Some(Event::Failed { error, .. }) = follow.teller.ready.pop_front() {
-        return Err(Fault::new(StatusCode::CONFLICT, error));
+        return Err(CallFault::new(StatusCode::CONFLICT, error));
     }
     let runs = caller.context.fetch.fetcher.runs();
     let begun = follow.ids.iter().filter_map(|id| runs.told(*id)).map(RunItem::from);
@@ -71,8 +71,11 @@ pub(in crate::site) async fn start(
 }
 
 /// Cancels a run.
-pub(in crate::site) async fn stop(caller: &Caller, wanted: RunToStop) -> Result<RunStopped, Fault> {
-    let unknown = || Fault::new(StatusCode::NOT_FOUND, "no such fetch is under way".to_owned());
+pub(in crate::site) async fn stop(
+    caller: &Caller,
+    wanted: RunToStop,
+) -> Result<RunStopped, CallFault> {
+    let unknown = || CallFault::new(StatusCode::NOT_FOUND, "no such fetch is under way".to_owned());
     let id = wanted.id.parse().map_err(|_| unknown())?;
     let removed = stop_for(caller, id).await?.ok_or_else(unknown)?;
     Ok(RunStopped { removed })
@@ -96,36 +99,36 @@ pub(in crate::site) async fn stop_for(
 }
 
 /// Reports the progress of runs until they have ended. Dropping it only ends the report.
-struct Follow {
-    teller: Teller,
+struct RunFollower {
+    teller: EventInbox,
     ids: Vec<RunId>,
     /// Last reported size of each running download, in bytes.
     told: HashMap<String, u64>,
-    sum: Sum,
+    sum: OverallProgress,
     failed: u64,
 }
 
-impl Tell for Follow {
-    fn teller(&mut self) -> &mut Teller {
+impl LineReport for RunFollower {
+    fn teller(&mut self) -> &mut EventInbox {
         &mut self.teller
     }
 
     async fn go_on(&mut self) {
         match self.teller.news().await {
-            News::Event(event) => self.teller.ready.push_back(event),
-            News::Look => self.look().await,
-            News::Other => {}
+            ReportTrigger::Event(event) => self.teller.ready.push_back(event),
+            ReportTrigger::Look => self.look().await,
+            ReportTrigger::Other => {}
         }
     }
 }
 
-impl Follow {
+impl RunFollower {
     fn new(context: &Arc<SiteContext>) -> Self {
         Self {
-            teller: Teller::new(context),
+            teller: EventInbox::new(context),
             ids: Vec::new(),
             told: HashMap::new(),
-            sum: Sum::default(),
+            sum: OverallProgress::default(),
             failed: 0,
         }
     }

@@ -12,8 +12,8 @@ use hyper::HeaderMap;
 use wwwoffle_spool::{Error, Place, RequestState};
 use wwwoffle_url::{CanonicalUrl, Key};
 
-use super::sum::{Sum, held_back, progress};
-use super::tell::{News, Tell, Teller, body};
+use super::sum::{OverallProgress, held_back, progress};
+use super::tell::{EventInbox, LineReport, ReportTrigger, body};
 use crate::api::{Event, Held};
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
@@ -40,12 +40,12 @@ pub(super) fn get(
     refresh: bool,
 ) -> Body {
     let (wanted, settled) = (urls.into(), HashSet::new());
-    body(Follow::new(context, Task::Get { requester, wanted, refresh, settled }))
+    body(RequestFollower::new(context, FollowScope::Get { requester, wanted, refresh, settled }))
 }
 
 /// Fetches the queue, and reports until no request waits.
 pub(super) fn fetch(context: &Arc<SiteContext>, budget: Option<u64>) -> Body {
-    let mut follow = Follow::new(context, Task::WorkOff);
+    let mut follow = RequestFollower::new(context, FollowScope::WorkOff);
     // Before any request leaves the queue, so that all of them are reported.
     follow.look_at_queue();
     context.fetch.fetcher.begin(budget);
@@ -54,7 +54,7 @@ pub(super) fn fetch(context: &Arc<SiteContext>, budget: Option<u64>) -> Body {
 
 /// The requests to follow.
 #[derive(Debug)]
-enum Task {
+enum FollowScope {
     /// These URLs and the targets of their redirects.
     Get { requester: Requester, wanted: VecDeque<String>, refresh: bool, settled: HashSet<String> },
     /// All waiting requests of the queue.
@@ -63,7 +63,7 @@ enum Task {
 
 /// A request that is not settled.
 #[derive(Debug)]
-struct Open {
+struct FollowedRequest {
     place: Place,
     /// Number of consecutive looks that found it settled.
     found_settled: u8,
@@ -72,22 +72,22 @@ struct Open {
 }
 
 #[derive(Debug)]
-struct Follow {
-    teller: Teller,
-    task: Task,
+struct RequestFollower {
+    teller: EventInbox,
+    task: FollowScope,
     /// By URL, because events contain the URL.
-    open: HashMap<String, Open>,
+    open: HashMap<String, FollowedRequest>,
     fetched: u64,
     failed: u64,
-    sum: Sum,
+    sum: OverallProgress,
 }
 
 /// The relevant requests of the queue: `None` for a waiting one, the reason and status for one that
 /// was followed and has failed.
-type OnQueue = HashMap<Key, Option<(String, Option<u16>)>>;
+type QueueLookup = HashMap<Key, Option<(String, Option<u16>)>>;
 
-impl Tell for Follow {
-    fn teller(&mut self) -> &mut Teller {
+impl LineReport for RequestFollower {
+    fn teller(&mut self) -> &mut EventInbox {
         &mut self.teller
     }
 
@@ -103,25 +103,25 @@ impl Tell for Follow {
             return;
         }
         match self.teller.news().await {
-            News::Event(event) => self.take(event),
-            News::Look => self.look().await,
-            News::Other => {}
+            ReportTrigger::Event(event) => self.take(event),
+            ReportTrigger::Look => self.look().await,
+            ReportTrigger::Other => {}
         }
     }
 }
 
-impl Follow {
-    fn new(context: &Arc<SiteContext>, task: Task) -> Self {
-        let (teller, sum) = (Teller::new(context), Sum::default());
+impl RequestFollower {
+    fn new(context: &Arc<SiteContext>, task: FollowScope) -> Self {
+        let (teller, sum) = (EventInbox::new(context), OverallProgress::default());
         Self { teller, task, open: HashMap::new(), fetched: 0, failed: 0, sum }
     }
 
     fn next_wanted(&mut self) -> Option<(Requester, String, bool)> {
         match &mut self.task {
-            Task::Get { requester, wanted, refresh, .. } => {
+            FollowScope::Get { requester, wanted, refresh, .. } => {
                 wanted.pop_front().map(|url| (requester.clone(), url, *refresh))
             }
-            Task::WorkOff => None,
+            FollowScope::WorkOff => None,
         }
     }
 
@@ -140,14 +140,14 @@ impl Follow {
     }
 
     fn follow(&mut self, url: String, place: Place) {
-        self.open.entry(url).or_insert(Open { place, found_settled: 0, bytes: 0 });
+        self.open.entry(url).or_insert(FollowedRequest { place, found_settled: 0, bytes: 0 });
     }
 
     /// Whether a URL is or was followed.
     fn is_known(&self, url: &str) -> bool {
         let was = match &self.task {
-            Task::Get { settled, .. } => settled.contains(url),
-            Task::WorkOff => false,
+            FollowScope::Get { settled, .. } => settled.contains(url),
+            FollowScope::WorkOff => false,
         };
         was || self.open.contains_key(url)
     }
@@ -155,17 +155,17 @@ impl Follow {
     /// Whether the limit of followed URLs is reached.
     fn is_full(&self) -> bool {
         match &self.task {
-            Task::Get { wanted, settled, .. } => {
+            FollowScope::Get { wanted, settled, .. } => {
                 wanted.len() + settled.len() + self.open.len() >= MOST_FOLLOWED
             }
-            Task::WorkOff => false,
+            FollowScope::WorkOff => false,
         }
     }
 
     /// Stops following a URL.
     fn settle(&mut self, url: &str) {
         self.open.remove(url);
-        if let Task::Get { settled, .. } = &mut self.task {
+        if let FollowScope::Get { settled, .. } = &mut self.task {
             settled.insert(url.to_owned());
         }
     }
@@ -194,7 +194,7 @@ impl Follow {
             return;
         };
         // A request that came and went between two looks belongs to the queue, too.
-        if !matches!(self.task, Task::WorkOff) && !self.open.contains_key(url) {
+        if !matches!(self.task, FollowScope::WorkOff) && !self.open.contains_key(url) {
             return;
         }
         let mut next = None;
@@ -238,12 +238,12 @@ impl Follow {
                 Some((reason, status)) => self.fail(shown, status, reason),
                 None => self.follow(shown, place),
             },
-            None if matches!(self.task, Task::WorkOff) => {}
+            None if matches!(self.task, FollowScope::WorkOff) => {}
             // Already stored, or fetched in between: the next look, or an event, will show it.
             None => {
                 let found_settled = LOOKS_TO_SETTLE.saturating_sub(1);
                 let place = self.queued_place(&mut url);
-                self.open.insert(shown, Open { place, found_settled, bytes: 0 });
+                self.open.insert(shown, FollowedRequest { place, found_settled, bytes: 0 });
             }
         }
     }
@@ -251,8 +251,8 @@ impl Follow {
     /// Place under which a request for `url` would wait.
     fn queued_place(&self, url: &mut CanonicalUrl) -> Place {
         let owner = match &self.task {
-            Task::Get { requester, .. } => &requester.owner,
-            Task::WorkOff => &Owner::Local,
+            FollowScope::Get { requester, .. } => &requester.owner,
+            FollowScope::WorkOff => &Owner::Local,
         };
         Places::of(url, &HeaderMap::new(), owner).queued
     }
@@ -283,7 +283,7 @@ impl Follow {
 
     async fn end(&mut self) {
         self.failed += u64::from(!self.teller.flush().await);
-        if matches!(self.task, Task::Get { .. }) {
+        if matches!(self.task, FollowScope::Get { .. }) {
             let mut waiting: Vec<_> = self.open.keys().cloned().collect();
             waiting.sort_unstable();
             self.teller.ready.extend(waiting.into_iter().map(|url| Event::Queued { url }));
@@ -295,9 +295,9 @@ impl Follow {
     }
 
     /// Reads the queue. If all of it is to be fetched, follows the waiting requests.
-    fn look_at_queue(&mut self) -> OnQueue {
+    fn look_at_queue(&mut self) -> QueueLookup {
         let (open, task, context) = (&mut self.open, &self.task, &self.teller.context);
-        let mut on_queue = OnQueue::new();
+        let mut on_queue = QueueLookup::new();
         context.storage.store.spool().queue().visit(|request| {
             let (url, key) = (request.place.url(), request.place.key());
             let is_open = open.contains_key(url);
@@ -309,9 +309,9 @@ impl Follow {
                 return;
             }
             let failure = if waits { None } else { why_it_rests(&request.state) };
-            if matches!(task, Task::WorkOff) && failure.is_none() && !is_open {
+            if matches!(task, FollowScope::WorkOff) && failure.is_none() && !is_open {
                 let place = request.place.clone();
-                open.insert(url.to_owned(), Open { place, found_settled: 0, bytes: 0 });
+                open.insert(url.to_owned(), FollowedRequest { place, found_settled: 0, bytes: 0 });
             }
             on_queue.insert(key, failure);
         });
@@ -361,7 +361,7 @@ impl Follow {
                 self.teller.ready.push_back(Event::Done { url, status, bytes });
             }
             // Another caller removed it from the queue.
-            Ok(None) if matches!(self.task, Task::WorkOff) => {
+            Ok(None) if matches!(self.task, FollowScope::WorkOff) => {
                 self.settle(&url);
             }
             Ok(None) => self.fail(url, None, "it was taken off the queue".to_owned()),
@@ -382,7 +382,7 @@ impl Follow {
     fn want_location(&mut self, url: &str, kept: &Kept) {
         let location = location(url, kept.status, &kept.fields);
         let Some(location) = location.filter(|_| !self.is_full()) else { return };
-        if let Task::Get { wanted, .. } = &mut self.task {
+        if let FollowScope::Get { wanted, .. } = &mut self.task {
             let (url, status) = (url.to_owned(), kept.status.as_u16());
             let told = Event::Redirect {
                 url,

@@ -11,14 +11,14 @@ const MOST_CAUSES: usize = 10;
 
 /// Overall progress of all requests of one call.
 #[derive(Debug, Default)]
-pub(super) struct Sum {
+pub(super) struct OverallProgress {
     /// Size of the settled responses, in bytes.
     settled: u64,
     gauge: Gauge,
     told: Whole,
 }
 
-impl Sum {
+impl OverallProgress {
     /// Counts a settled response of this size in bytes.
     pub(super) fn came(&mut self, bytes: u64) {
         self.settled = self.settled.saturating_add(bytes);

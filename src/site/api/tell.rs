@@ -25,7 +25,7 @@ pub(super) const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// The event receivers of a report, and its unsent events.
 #[derive(Debug)]
-pub(super) struct Teller {
+pub(super) struct EventInbox {
     pub(super) context: Arc<SiteContext>,
     events: broadcast::Receiver<Event>,
     mode: watch::Receiver<Mode>,
@@ -36,7 +36,7 @@ pub(super) struct Teller {
 }
 
 /// An occurrence that a report handles.
-pub(super) enum News {
+pub(super) enum ReportTrigger {
     /// An event of one URL.
     Event(Event),
     /// Time for the next look.
@@ -46,16 +46,16 @@ pub(super) enum News {
 }
 
 /// A report, sent line by line.
-pub(super) trait Tell: Send + 'static {
+pub(super) trait LineReport: Send + 'static {
     /// Its receivers and unsent events.
-    fn teller(&mut self) -> &mut Teller;
+    fn teller(&mut self) -> &mut EventInbox;
 
     /// Does the next step, or waits for news. It is called when no event is ready to be sent.
     fn go_on(&mut self) -> impl Future<Output = ()> + Send;
 }
 
 /// Returns the report as a body, one line for each event. Dropping the body only ends the report.
-pub(super) fn body(what: impl Tell) -> Body {
+pub(super) fn body(what: impl LineReport) -> Body {
     let frames = stream::unfold(what, |mut what| async move {
         let lines = lines(&mut what).await?;
         Some((Ok::<_, BoxError>(Frame::data(lines)), what))
@@ -64,7 +64,7 @@ pub(super) fn body(what: impl Tell) -> Body {
 }
 
 /// Returns the next lines; `None` after the last one, or when the daemon stops.
-async fn lines(what: &mut impl Tell) -> Option<Bytes> {
+async fn lines(what: &mut impl LineReport) -> Option<Bytes> {
     while what.teller().ready.is_empty() {
         if what.teller().ended || what.teller().context.base.tasks.is_stopping() {
             return None;
@@ -78,7 +78,7 @@ async fn lines(what: &mut impl Tell) -> Option<Bytes> {
     Some(lines.into())
 }
 
-impl Teller {
+impl EventInbox {
     /// To be called before requests are queued, so that no event is lost.
     pub(super) fn new(context: &Arc<SiteContext>) -> Self {
         let mut look = interval(LOOK_EVERY);
@@ -94,14 +94,14 @@ impl Teller {
     }
 
     /// Waits for news.
-    pub(super) async fn news(&mut self) -> News {
+    pub(super) async fn news(&mut self) -> ReportTrigger {
         tokio::select! {
-            () = self.context.base.tasks.stopping() => News::Other,
+            () = self.context.base.tasks.stopping() => ReportTrigger::Other,
             // The daemon owns the mode switch, so this channel never closes.
-            _changed = self.mode.changed() => News::Other,
+            _changed = self.mode.changed() => ReportTrigger::Other,
             // The next look finds lost events. The fetcher never ends.
-            event = self.events.recv() => event.map_or(News::Other, News::Event),
-            _now = self.look.tick() => News::Look,
+            event = self.events.recv() => event.map_or(ReportTrigger::Other, ReportTrigger::Event),
+            _now = self.look.tick() => ReportTrigger::Look,
         }
     }
 

@@ -5,19 +5,19 @@ use wwwoffle_config::edit::{Edit, Rule, without_secrets};
 use wwwoffle_config::{ChangeError, Faults, Stamp, UrlSpec};
 
 use super::super::caller::Caller;
-use super::super::forms::Undone;
-use super::{Seen, answer, builder, failed, index, item_at, option};
+use super::super::forms::FormError;
+use super::{CurrentConfiguration, answer, builder, failed, index, item_at, option};
 use crate::base::error_chain::error_chain;
 use crate::base::live::{Change, Done, blocking};
 use crate::base::shown;
 use crate::page::form::SubmittedForm;
 use crate::page::links;
 use crate::proxy::body::Body;
-use crate::site::pages::configuration::Item;
-use crate::site::pages::configuration::changed::{self, Conflict};
-use crate::site::pages::configuration::control::Control;
-use crate::site::pages::configuration::item::{Act, Refused};
-use crate::site::pages::configuration::specification::{OTHER, Parts};
+use crate::site::pages::configuration::SectionOption;
+use crate::site::pages::configuration::changed::{self, ConfigurationConflict};
+use crate::site::pages::configuration::control::OptionControl;
+use crate::site::pages::configuration::item::{OptionAction, RejectedInput};
+use crate::site::pages::configuration::specification::{OTHER, SpecificationParts};
 
 /// Path of the page about the last change.
 const CHANGED: &str = "/configuration/changed";
@@ -30,7 +30,7 @@ pub(in crate::site) async fn submit_option(
     caller: &Caller,
     path: &str,
     form: &SubmittedForm,
-) -> Result<Response<Body>, Undone> {
+) -> Result<Response<Body>, FormError> {
     let Some(item) = item_at(path) else { return Ok(caller.see_other(links::CONFIGURATION)) };
     Ok(edit(caller, item, form).await.unwrap_or_else(|error| failed(caller, &error)))
 }
@@ -39,12 +39,12 @@ pub(in crate::site) async fn submit_option(
 pub(in crate::site) async fn submit_undo(
     caller: &Caller,
     form: &SubmittedForm,
-) -> Result<Response<Body>, Undone> {
+) -> Result<Response<Body>, FormError> {
     Ok(undo(caller, form).await.unwrap_or_else(|error| failed(caller, &error)))
 }
 
 /// Reads the file again, and shows its faults if it has any.
-pub(in crate::site) async fn reload(caller: &Caller) -> Result<Response<Body>, Undone> {
+pub(in crate::site) async fn reload(caller: &Caller) -> Result<Response<Body>, FormError> {
     Ok(match caller.context.base.reload().await {
         Ok(_) => caller.see_other(links::CONFIGURATION),
         Err(_faults) => answer(caller, index(caller, StatusCode::UNPROCESSABLE_ENTITY, None).await),
@@ -65,16 +65,16 @@ const NO_STAMP: &str =
 
 async fn edit(
     caller: &Caller,
-    item: Item,
+    item: SectionOption,
     form: &SubmittedForm,
 ) -> Result<Response<Body>, ChangeError> {
-    let Some(act) = form.value("do").and_then(Act::named) else {
+    let Some(act) = form.value("do").and_then(OptionAction::named) else {
         return Ok(bad(caller, StatusCode::BAD_REQUEST, "expected a form of the option's page"));
     };
     let Some(expected) = expected(form) else {
         return Ok(bad(caller, StatusCode::BAD_REQUEST, NO_STAMP));
     };
-    let seen = Seen::of(caller).await?;
+    let seen = CurrentConfiguration::of(caller).await?;
     let path = links::configuration(&[item.section.name, item.option.key], None);
     let wanted = match wanted(&seen, item, act, form) {
         Ok(wanted) => wanted,
@@ -89,9 +89,9 @@ async fn edit(
         Ok(done) => Ok(changed_page(caller, &done, expected)),
         Err(ChangeError::Conflict { current, wanted }) => {
             // The rule of that number may be another one by now, and no page contains a secret.
-            let may_repeat =
-                !matches!(act, Act::SetRule | Act::UnsetRule) && !item.option.is_secret;
-            let told = Told { expected, current, wanted, path: &path };
+            let may_repeat = !matches!(act, OptionAction::SetRule | OptionAction::UnsetRule)
+                && !item.option.is_secret;
+            let told = StaleChange { expected, current, wanted, path: &path };
             conflict(caller, told, form, may_repeat && fits_again(form)).await
         }
         Err(ChangeError::Edit(error)) => {
@@ -131,14 +131,14 @@ fn changed_page(caller: &Caller, done: &Done, expected: Stamp) -> Response<Body>
 /// Shows the page of the option again, with the typed value and the error message.
 fn refused(
     caller: &Caller,
-    seen: &Seen,
-    item: Item,
-    act: Act,
+    seen: &CurrentConfiguration,
+    item: SectionOption,
+    act: OptionAction,
     form: &SubmittedForm,
     faults: Vec<String>,
 ) -> Response<Body> {
     let value = if item.option.is_secret { "" } else { form.value("value").unwrap_or_default() };
-    let refused = Refused {
+    let refused = RejectedInput {
         act,
         value: value.to_owned(),
         urls: form.value("urls").unwrap_or_default().to_owned(),
@@ -153,30 +153,37 @@ fn number(form: &SubmittedForm, name: &str) -> Option<usize> {
 }
 
 /// Returns the edit that a form requests.
-fn wanted(seen: &Seen, item: Item, act: Act, form: &SubmittedForm) -> Result<Edit, String> {
-    let Item { section, option } = item;
+fn wanted(
+    seen: &CurrentConfiguration,
+    item: SectionOption,
+    act: OptionAction,
+    form: &SubmittedForm,
+) -> Result<Edit, String> {
+    let SectionOption { section, option } = item;
     let typed = form.value("value").unwrap_or_default();
     let (name, key) = (section.name.to_owned(), option.key.to_owned());
-    let control = Control::of(option);
+    let control = OptionControl::of(option);
     // The page counts from 1.
     let before = number(form, "before").and_then(|number| number.checked_sub(1));
     Ok(match act {
-        Act::Set => Edit::Set { section: name, key, value: control.value(typed) },
-        Act::Unset => Edit::Unset { section: name, key },
-        Act::Add if typed.trim().is_empty() => return Err("expected an entry".to_owned()),
-        Act::Add => Edit::Add { section: name, key, item: typed.trim().to_owned(), before },
-        Act::Remove => Edit::Remove { section: name, key, item: typed.to_owned() },
-        Act::AddRule => {
+        OptionAction::Set => Edit::Set { section: name, key, value: control.value(typed) },
+        OptionAction::Unset => Edit::Unset { section: name, key },
+        OptionAction::Add if typed.trim().is_empty() => return Err("expected an entry".to_owned()),
+        OptionAction::Add => {
+            Edit::Add { section: name, key, item: typed.trim().to_owned(), before }
+        }
+        OptionAction::Remove => Edit::Remove { section: name, key, item: typed.to_owned() },
+        OptionAction::AddRule => {
             let options = vec![(key, control.value(typed))];
             Edit::AddRule { section: name, rule: Rule { urls: urls(form, &[])?, options }, before }
         }
-        Act::SetRule | Act::UnsetRule => {
+        OptionAction::SetRule | OptionAction::UnsetRule => {
             let index = number(form, "index").ok_or("expected the number of a rule")?;
             let mut rules = seen.rules(section).into_iter();
             // If the text has changed since the page was made, its stamp refuses the edit.
             let rule = rules.find(|rule| rule.index == index).unwrap_or_default();
             let mut options = rule.options;
-            if act == Act::UnsetRule {
+            if act == OptionAction::UnsetRule {
                 options.retain(|(of, _)| *of != key);
                 if options.is_empty() {
                     return Ok(Edit::RemoveRule { section: name, index, urls: rule.urls });
@@ -227,7 +234,7 @@ async fn undo(caller: &Caller, form: &SubmittedForm) -> Result<Response<Body>, C
     {
         Ok(done) => Ok(changed_page(caller, &done, expected)),
         Err(ChangeError::Conflict { current, wanted }) => {
-            let told = Told { expected, current, wanted, path: "/configuration/undo" };
+            let told = StaleChange { expected, current, wanted, path: "/configuration/undo" };
             conflict(caller, told, form, true).await
         }
         Err(error) => Err(error),
@@ -235,7 +242,7 @@ async fn undo(caller: &Caller, form: &SubmittedForm) -> Result<Response<Body>, C
 }
 
 /// A change that was made for another text.
-struct Told<'a> {
+struct StaleChange<'a> {
     expected: Stamp,
     current: String,
     wanted: Option<String>,
@@ -244,12 +251,12 @@ struct Told<'a> {
 
 async fn conflict(
     caller: &Caller,
-    told: Told<'_>,
+    told: StaleChange<'_>,
     form: &SubmittedForm,
     may_repeat: bool,
 ) -> Result<Response<Body>, ChangeError> {
     let context = &caller.context;
-    let Told { expected, current, wanted, path } = told;
+    let StaleChange { expected, current, wanted, path } = told;
     let standing = context.base.config_standing().await?;
     let known = blocking(move || {
         let versions = standing.versions.into_iter().rev();
@@ -273,7 +280,7 @@ async fn conflict(
     let page = changed::conflict(
         &context.pages.templates,
         &caller.shell,
-        &Conflict {
+        &ConfigurationConflict {
             known: known.as_deref(),
             current: &without_secrets(&current),
             wanted: wanted.as_deref(),
@@ -304,8 +311,13 @@ pub(in crate::site) fn specification(caller: &Caller, form: &SubmittedForm) -> R
     let (port, path) =
         (chosen_or_typed("port", "port_other"), chosen_or_typed("path", "path_other"));
     let arguments = chosen_or_typed("args", "args_other");
-    let parts =
-        Parts { protocol: &protocol, host: &host, port: &port, path: &path, arguments: &arguments };
+    let parts = SpecificationParts {
+        protocol: &protocol,
+        host: &host,
+        port: &port,
+        path: &path,
+        arguments: &arguments,
+    };
     let spec = parts.specification();
     match UrlSpec::parse(&spec) {
         Ok(_) => caller.see_other(&links::configuration(&["url"], Some(&spec))),

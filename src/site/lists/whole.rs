@@ -10,16 +10,16 @@ use wwwoffle_spool::{Place, Removal, Timestamp};
 
 use super::super::api::index::carry_out_for;
 use super::super::caller::Caller;
-use super::super::export::{self, Format};
+use super::super::export::{self, ExportFormat};
 use super::super::removed;
-use super::{NotDone, back, of_host, of_url, read};
+use super::{EntryActionError, back, of_host, of_url, read};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::page::form::SubmittedForm;
 use crate::proxy::body::Body;
 use crate::site::pages::lists::whole as page;
-use crate::site::pages::lists::whole::{Found, LIST, UNTIL, is_for_good};
-use crate::site::pages::lists::{DONE, Done, REMOVED, ROOT, Shown, with};
+use crate::site::pages::lists::whole::{LIST, ListContents, UNTIL, is_for_good};
+use crate::site::pages::lists::{CompletedAction, DONE, ListAddress, REMOVED, ROOT, with};
 use crate::storage::lists::deletions::Turn;
 use crate::storage::lists::query::Wanted;
 use crate::storage::lists::whole::{Gathered, MOST_EXPORTED, is_of_entries, is_part};
@@ -59,7 +59,7 @@ pub(in crate::site) async fn ask(caller: &Caller, arguments: Option<&str>) -> Re
     until(&mut wanted, now);
     match gather(caller, &wanted, Gathered::default(), Some(COUNTS_FOR)).await {
         Ok((gathered, is_all)) if !gathered.places.is_empty() => {
-            let found = Found {
+            let found = ListContents {
                 gathered: &gathered,
                 is_all,
                 has_others: caller.administers(),
@@ -77,20 +77,20 @@ pub(in crate::site) async fn ask(caller: &Caller, arguments: Option<&str>) -> Re
 pub(in crate::site) async fn delete(
     caller: &Caller,
     form: &SubmittedForm,
-) -> Result<Response<Body>, NotDone> {
+) -> Result<Response<Body>, EntryActionError> {
     let list = back(form.value(LIST));
-    let (_, mut wanted) = part(list).ok_or(NotDone::Nothing)?;
+    let (_, mut wanted) = part(list).ok_or(EntryActionError::Nothing)?;
     let asked: Timestamp =
-        form.value(UNTIL).and_then(|text| text.parse().ok()).ok_or(NotDone::Nothing)?;
+        form.value(UNTIL).and_then(|text| text.parse().ok()).ok_or(EntryActionError::Nothing)?;
     until(&mut wanted, asked);
     let removal = removed::begin(caller);
-    let turn = caller.context.storage.deletions.begin(removal).ok_or(NotDone::Deleting)?;
+    let turn = caller.context.storage.deletions.begin(removal).ok_or(EntryActionError::Deleting)?;
     let (gathered, _) = match gather(caller, &wanted, Gathered::default(), None).await {
         Ok(gathered) => gathered,
-        Err(error) => return Err(NotDone::Index(error_chain(&error))),
+        Err(error) => return Err(EntryActionError::Index(error_chain(&error))),
     };
     if gathered.places.is_empty() {
-        return Err(NotDone::Nothing);
+        return Err(EntryActionError::Nothing);
     }
     let for_good = is_for_good(gathered.bytes);
     let gone = Arc::new(AtomicU64::new(0));
@@ -102,7 +102,7 @@ pub(in crate::site) async fn delete(
     lists::level(&caller.context.storage).await;
     let gone = gone.load(Ordering::Relaxed);
     let (name, value) = if for_good {
-        (DONE, format!("{}.{gone}", Done::Deleted.name()))
+        (DONE, format!("{}.{gone}", CompletedAction::Deleted.name()))
     } else {
         (REMOVED, removal.to_string())
     };
@@ -112,26 +112,26 @@ pub(in crate::site) async fn delete(
 /// Sends the whole list in the field `list` as an archive.
 pub(in crate::site) async fn send(
     caller: &Caller,
-    format: Format,
+    format: ExportFormat,
     form: &SubmittedForm,
-) -> Result<Response<Body>, NotDone> {
-    let (_, wanted) = of_entries(back(form.value(LIST))).ok_or(NotDone::Nothing)?;
+) -> Result<Response<Body>, EntryActionError> {
+    let (_, wanted) = of_entries(back(form.value(LIST))).ok_or(EntryActionError::Nothing)?;
     let (gathered, is_all) = gather(caller, &wanted, Gathered::up_to(MOST_EXPORTED), None)
         .await
-        .map_err(|error| NotDone::Index(error_chain(&error)))?;
+        .map_err(|error| EntryActionError::Index(error_chain(&error)))?;
     if !is_all {
-        return Err(NotDone::TooMany);
+        return Err(EntryActionError::TooMany);
     }
     export::send_places(caller, format, gathered.places, false).await
 }
 
 /// Parses the address of a list of ours; `None` unless it is a proper subset of all entries.
-fn part(list: &str) -> Option<(Shown, Wanted)> {
+fn part(list: &str) -> Option<(ListAddress, Wanted)> {
     of_entries(list).filter(|(_, wanted)| is_part(wanted))
 }
 
 /// Parses the address of a list of ours; `None` unless it is a list of entries.
-fn of_entries(list: &str) -> Option<(Shown, Wanted)> {
+fn of_entries(list: &str) -> Option<(ListAddress, Wanted)> {
     let (path, arguments) = list.split_once('?').unwrap_or((list, ""));
     let (shown, mut wanted) = read(path.strip_prefix(ROOT)?, Some(arguments)).ok()?;
     // The whole list, from its beginning.

@@ -9,7 +9,7 @@ use crate::page::{Page, Shell, Templates};
 
 /// The page that was requested without a valid URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum About {
+pub enum AddressPage {
     /// `/info/`: the stored copy and its details.
     Info,
     /// `/info/request`: the request of the browser, as it arrived and as the origin would get it.
@@ -24,7 +24,7 @@ pub enum About {
     Missing,
 }
 
-impl About {
+impl AddressPage {
     fn path(self) -> &'static str {
         match self {
             Self::Info => "/info/",
@@ -58,7 +58,7 @@ struct AddressFormView<'a> {
 
 /// Renders the page. `typed` is the input that is not a valid web address.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, about: About, typed: Option<&str>) -> Page {
+pub fn page(templates: &Templates, shell: &Shell, about: AddressPage, typed: Option<&str>) -> Page {
     let fault = |_| {
         let text = say("This takes the address of a page, such as {example}.");
         FormFault::new("url", text.with("example", "https://www.example.org/"))
@@ -75,12 +75,12 @@ pub fn page(templates: &Templates, shell: &Shell, about: About, typed: Option<&s
 
 #[cfg(test)]
 mod tests {
-    use super::{About, page};
+    use super::{AddressPage, page};
     use crate::page::testing::{as_key, assert_harmless, hostile, shell, templates};
 
     #[test]
     fn it_asks_for_an_address_and_says_what_is_wrong_with_one() {
-        use About::{History, Info, Missing, Records, Request, Source};
+        use AddressPage::{History, Info, Missing, Records, Request, Source};
         for about in [Info, Request, Source, Records, History, Missing] {
             let asked = page(&templates(), &shell(), about, None);
             assert_harmless(&asked);

@@ -22,7 +22,7 @@ pub const TEST: &str = "/ca/trusted.css";
 
 /// The content of the page.
 #[derive(Clone, Copy, Debug)]
-pub struct Trust<'a> {
+pub struct AuthorityStatus<'a> {
     /// Name of the authority.
     pub name: &'a str,
     /// SHA-256 fingerprint of the authority's certificate.
@@ -66,7 +66,7 @@ struct RejectionView {
 
 /// Renders the page.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, trust: &Trust<'_>) -> Page {
+pub fn page(templates: &Templates, shell: &Shell, trust: &AuthorityStatus<'_>) -> Page {
     let rejection = |one: &Rejection| RejectionView {
         host: shown::text(&one.host),
         client: shown::text(&one.client),
@@ -135,11 +135,25 @@ mod tests {
         LocalOrigin::parse("https", "localhost:8080").unwrap()
     }
 
-    fn trust<'a>(text: &'a str, secure: &'a LocalOrigin, rejected: &'a [Rejection]) -> Trust<'a> {
+    fn trust<'a>(
+        text: &'a str,
+        secure: &'a LocalOrigin,
+        rejected: &'a [Rejection],
+    ) -> AuthorityStatus<'a> {
         let (from, until) = (time(), time());
         let (ends_soon, intercept, phone) = (false, true, None);
         let (name, fingerprint) = (text, text);
-        Trust { name, fingerprint, from, until, ends_soon, intercept, secure, phone, rejected }
+        AuthorityStatus {
+            name,
+            fingerprint,
+            from,
+            until,
+            ends_soon,
+            intercept,
+            secure,
+            phone,
+            rejected,
+        }
     }
 
     fn rejection(text: &str) -> Rejection {
@@ -170,7 +184,7 @@ mod tests {
         assert!(
             !body.contains("intercept = true") && !body.contains("wwwoffle ca renew</code> now")
         );
-        let open = Trust {
+        let open = AuthorityStatus {
             phone: Some("http://192.168.1.2:8080"),
             ends_soon: true,
             ..trust("x", &secure, &[])
@@ -193,7 +207,7 @@ mod tests {
         assert!(page_of_many.body.contains("and 5 more"));
         for text in hostile() {
             let rejected = [rejection(&text)];
-            let off = Trust { intercept: false, ..trust(&text, &secure, &rejected) };
+            let off = AuthorityStatus { intercept: false, ..trust(&text, &secure, &rejected) };
             let page = page(&templates, &shell(), &off);
             assert_harmless(&page);
             assert!(page.body.contains("intercept = true"));

@@ -61,7 +61,7 @@ fn effect_word(effect: Effect) -> &'static str {
 
 /// A section and one of its options.
 #[derive(Clone, Copy, Debug)]
-pub struct Item {
+pub struct SectionOption {
     /// The section.
     pub section: &'static Section,
     /// The option.

@@ -15,7 +15,7 @@ pub const PATH: &str = "/control/";
 
 /// An action with a button and a confirmation page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum ControlAction {
     /// Changes the mode.
     Mode(Choice),
     /// Fetches the queue.
@@ -26,7 +26,7 @@ pub enum Action {
     Reload,
 }
 
-impl Action {
+impl ControlAction {
     const ALL: [Self; 7] = [
         Self::Mode(Choice::Online),
         Self::Mode(Choice::Offline),
@@ -101,7 +101,7 @@ pub(super) const fn mode_label(choice: Choice) -> Text {
 
 /// The content of the page.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct ControlPage {
     /// The chosen mode.
     pub chosen: Choice,
     /// State of the link.
@@ -129,26 +129,26 @@ struct ActionButton {
     chosen: bool,
 }
 
-fn button(action: Action, chosen: bool) -> ActionButton {
+fn button(action: ControlAction, chosen: bool) -> ActionButton {
     let path = format!("{PATH}{}", action.name());
     ActionButton { path, label: action.label(), explanation: action.explanation(), chosen }
 }
 
 /// Renders the page; `token` is the general token.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, content: &Told, token: &str) -> Page {
+pub fn page(templates: &Templates, shell: &Shell, content: &ControlPage, token: &str) -> Page {
     let counts = content.counts;
     let may_dial = shell.mode != Mode::Offline;
     let is_some = |some: bool, action| (may_dial && some).then(|| button(action, false));
-    let modes = Choice::ALL.map(|one| button(Action::Mode(one), one == content.chosen));
+    let modes = Choice::ALL.map(|one| button(ControlAction::Mode(one), one == content.chosen));
     let view = ControlPageView {
         token,
         modes: modes.into(),
         link: LinkView::new(&content.link, shell),
         counts,
-        fetch: is_some(counts.waiting > 0, Action::Fetch),
-        hold: is_some(counts.waiting > 0 || counts.active > 0, Action::Hold),
-        reload: button(Action::Reload, false),
+        fetch: is_some(counts.waiting > 0, ControlAction::Fetch),
+        hold: is_some(counts.waiting > 0 || counts.active > 0, ControlAction::Hold),
+        reload: button(ControlAction::Reload, false),
     };
     templates.page("control.html", 200, shell, &view)
 }
@@ -161,7 +161,7 @@ struct ConfirmView<'a> {
 
 /// Renders the confirmation page; `token` is the general token.
 #[must_use]
-pub fn confirm(templates: &Templates, shell: &Shell, action: Action, token: &str) -> Page {
+pub fn confirm(templates: &Templates, shell: &Shell, action: ControlAction, token: &str) -> Page {
     let view = ConfirmView { token, button: button(action, false) };
     templates.page("control-confirm.html", 200, shell, &view)
 }
@@ -175,18 +175,18 @@ mod tests {
     #[test]
     fn each_address_of_a_button_has_its_question() {
         for (path, want) in [
-            ("/control/online", Some(Action::Mode(Choice::Online))),
-            ("/control/auto", Some(Action::Mode(Choice::Auto))),
-            ("/control/config", Some(Action::Reload)),
-            ("/control/reload", Some(Action::Reload)),
-            ("/control/hold", Some(Action::Hold)),
+            ("/control/online", Some(ControlAction::Mode(Choice::Online))),
+            ("/control/auto", Some(ControlAction::Mode(Choice::Auto))),
+            ("/control/config", Some(ControlAction::Reload)),
+            ("/control/reload", Some(ControlAction::Reload)),
+            ("/control/hold", Some(ControlAction::Hold)),
             ("/control/", None),
             ("/control/delete/req-all", None),
             ("/controlonline", None),
         ] {
-            assert_eq!(Action::at(path), want, "{path}");
+            assert_eq!(ControlAction::at(path), want, "{path}");
         }
-        for action in Action::ALL {
+        for action in ControlAction::ALL {
             let page = confirm(&templates(), &shell(), action, "f00");
             assert_harmless(&page);
             let body = page.body;
@@ -204,7 +204,7 @@ mod tests {
             (Mode::Online, QueueCounts::default(), false, false),
             (Mode::Online, QueueCounts { active: 1, ..QueueCounts::default() }, false, true),
         ] {
-            let content = Told { chosen: mode.into(), link: link(), counts };
+            let content = ControlPage { chosen: mode.into(), link: link(), counts };
             let page = page(&templates(), &Shell { mode, ..shell() }, &content, "f00");
             assert_harmless(&page);
             let body = page.body;

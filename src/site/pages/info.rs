@@ -6,7 +6,7 @@ mod words;
 use serde::Serialize;
 use wwwoffle_url::{CanonicalUrl, LocalHost, url_encode_form_args};
 
-use super::lists::{self, Told, ToldView};
+use super::lists::{self, ActionResult, ActionResultView};
 use crate::api::aim::AS_CONFIGURED;
 use crate::api::{Connection, Field, Info, KeptInfo, PartItem, PartState, Parts};
 use crate::base::shown::{self, ShownTime, ShownUrl};
@@ -44,7 +44,7 @@ pub struct InfoExtras {
     /// Whether the caller has a request for it on the queue.
     pub queued: bool,
     /// Result of the action that the caller just performed on this entry.
-    pub action: Option<Told>,
+    pub action: Option<ActionResult>,
 }
 
 /// A request, as it arrived and as it would be sent on.
@@ -80,7 +80,7 @@ struct InfoView<'a> {
     would: Option<Text>,
     queued: bool,
     #[serde(flatten)]
-    action: ToldView,
+    action: ActionResultView,
     /// Address of this page, for the way back.
     back: String,
     /// Whether the URL alone identifies the entry. Otherwise no button could find it.
@@ -190,7 +190,7 @@ pub fn page(
         last: more.last.as_ref().map(|last| LastActionView::new(last, shell)),
         would: more.would.map(words::describe_prediction),
         queued: more.queued,
-        action: ToldView::new(more.action, shell),
+        action: ActionResultView::new(more.action, shell),
         back: links::info(&info.url),
         is_named_by_url: info.kept.as_ref().is_some_and(|kept| {
             lists::is_named_by_url(&info.url, kept.owner.as_deref(), &info.key)

@@ -7,16 +7,22 @@ use wwwoffle_index::Sort;
 use wwwoffle_spool::{Place, RemovalSummary};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
+mod action;
 mod address;
-mod back;
+mod restored;
 pub mod room;
 pub mod whole;
 mod words;
 
-pub use self::address::{BACK, CHOSEN, DONE, OTHERS, REMOVED, Shown, Trail, told_before, with};
-pub use self::back::Back;
+pub use self::action::{ActionResult, CompletedAction};
+pub use self::address::{
+    BACK, CHOSEN, DONE, ListAddress, OTHERS, REMOVED, Trail, told_before, with,
+};
+pub use self::restored::RestoredCounts;
 pub use self::words::SCHEMES;
 
+pub(super) use self::action::ActionResultView;
+use self::action::UndoView;
 use self::address::encode_path;
 use self::words::{crumbs, cut, heading, kinds, sorts};
 use crate::api::{EntryItem, IndexAsked, IndexHost, IndexItem, IndexPage, IndexSite, Listed};
@@ -39,54 +45,9 @@ const LONGEST_CHOSEN: usize = 1_000;
 /// others can be undone on the list where they were made.
 const SHOWN_REMOVALS: usize = 10;
 
-/// The result of an action, shown above the list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
-    /// Entries were deleted, which can be undone.
-    Removed(RemovalSummary),
-    /// A deletion was undone.
-    Back(Back),
-    /// Another action was performed on this many entries.
-    Done(Done, u64),
-}
-
-/// An action that cannot be undone with one button.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Done {
-    /// The entries were pinned: they stay whatever their age.
-    Pinned,
-    /// The pages are now fetched once a day.
-    Monitored,
-    /// The entries were queued to be fetched again.
-    Queued,
-    /// The entries were deleted permanently.
-    Deleted,
-}
-
-impl Done {
-    const ALL: [Done; 4] = [Done::Pinned, Done::Monitored, Done::Queued, Done::Deleted];
-
-    /// Name in addresses.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Done::Pinned => "pinned",
-            Done::Monitored => "monitored",
-            Done::Queued => "queued",
-            Done::Deleted => "deleted",
-        }
-    }
-
-    /// Parses the name of an action.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Done> {
-        Done::ALL.into_iter().find(|done| done.name() == name)
-    }
-}
-
 /// Result of a list request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ListResult {
     /// The list does not exist or the index is not available; the reason in words.
     Refused(Text),
     /// A page of the list.
@@ -94,7 +55,7 @@ pub enum Outcome {
 }
 
 #[derive(Serialize)]
-#[expect(clippy::struct_excessive_bools, reason = "each may be so by itself")]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags of a template")]
 struct IndexListView<'a> {
     heading: Text,
     token: &'a str,
@@ -132,67 +93,7 @@ struct IndexListView<'a> {
     /// Number of entries in the whole list, if known.
     count: Option<u64>,
     #[serde(flatten)]
-    result: ToldView,
-}
-
-/// The result of an action, above a list or on the page about a URL.
-#[derive(Default, Serialize)]
-pub(super) struct ToldView {
-    undo: Option<UndoView>,
-    back_again: Option<BackView>,
-    done: Option<DoneView>,
-}
-
-impl ToldView {
-    pub(super) fn new(result: Option<Told>, shell: &Shell) -> ToldView {
-        match result {
-            Some(Told::Removed(resting)) => {
-                ToldView { undo: Some(UndoView::new(&resting, shell)), ..ToldView::default() }
-            }
-            Some(Told::Back(result)) => {
-                let back_again = Some(BackView { nothing: result.is_nothing(), result });
-                ToldView { back_again, ..ToldView::default() }
-            }
-            Some(Told::Done(done, count)) => {
-                let done = Some(DoneView { what: done.name(), count });
-                ToldView { done, ..ToldView::default() }
-            }
-            None => ToldView::default(),
-        }
-    }
-}
-
-/// A deletion that can be undone.
-#[derive(Serialize)]
-pub(super) struct UndoView {
-    entries: u64,
-    removal: String,
-    at: ShownTime,
-}
-
-impl UndoView {
-    fn new(resting: &RemovalSummary, shell: &Shell) -> UndoView {
-        UndoView {
-            entries: resting.entries,
-            removal: resting.removal.to_string(),
-            at: ShownTime::new(resting.removal.at(), &shell.zone),
-        }
-    }
-}
-
-/// An undone deletion.
-#[derive(Serialize)]
-struct BackView {
-    nothing: bool,
-    #[serde(flatten)]
-    result: Back,
-}
-
-/// Another action, and the number of entries.
-#[derive(Serialize)]
-struct DoneView {
-    what: &'static str,
-    count: u64,
+    result: ActionResultView,
 }
 
 /// An argument that a form keeps.
@@ -261,8 +162,8 @@ pub fn untold(why: &str) -> Text {
 pub fn page(
     templates: &Templates,
     shell: &Shell,
-    shown: &Shown,
-    (outcome, result, count): (Outcome, Option<Told>, Option<u64>),
+    shown: &ListAddress,
+    (outcome, result, count): (ListResult, Option<ActionResult>, Option<u64>),
     token: &str,
 ) -> Page {
     let mut view = IndexListView {
@@ -291,7 +192,7 @@ pub fn page(
         first: None,
         empty: false,
         count,
-        result: ToldView::new(result, shell),
+        result: ActionResultView::new(result, shell),
     };
     if shown.after.is_some() {
         let first = shown.first().address();
@@ -299,10 +200,10 @@ pub fn page(
     }
     let mut status = 200;
     match outcome {
-        Outcome::Refused(why) => {
+        ListResult::Refused(why) => {
             (view.refused, status) = (Some(why), 404);
         }
-        Outcome::Found(found) => {
+        ListResult::Found(found) => {
             view.next = found.next.as_deref().map(|next| shown.following(next).address());
             fill(&mut view, shell, shown, found.listed);
         }
@@ -311,9 +212,9 @@ pub fn page(
 }
 
 /// Returns the address of this page, with the result of the last action.
-fn again(shown: &Shown, result: Option<&Told>) -> String {
+fn again(shown: &ListAddress, result: Option<&ActionResult>) -> String {
     match result {
-        Some(Told::Removed(resting)) => {
+        Some(ActionResult::Removed(resting)) => {
             with(&shown.address(), REMOVED, &resting.removal.to_string())
         }
         _ => shown.address(),
@@ -321,7 +222,7 @@ fn again(shown: &Shown, result: Option<&Told>) -> String {
 }
 
 /// Returns the address of this page with all selectable rows selected, or none if they already are.
-fn choose(shown: &Shown) -> String {
+fn choose(shown: &ListAddress) -> String {
     let address = shown.address();
     let with = |between: char| format!("{address}{between}{CHOSEN}=1");
     match (shown.is_all_chosen, address.contains('?')) {
@@ -331,7 +232,7 @@ fn choose(shown: &Shown) -> String {
     }
 }
 
-fn fill(view: &mut IndexListView<'_>, shell: &Shell, shown: &Shown, listed: Listed) {
+fn fill(view: &mut IndexListView<'_>, shell: &Shell, shown: &ListAddress, listed: Listed) {
     match listed {
         Listed::Entries(items) => {
             view.form = Some(format!("{ROOT}{}", encode_path(&shown.path)));
@@ -367,7 +268,7 @@ fn fill(view: &mut IndexListView<'_>, shell: &Shell, shown: &Shown, listed: List
     }
 }
 
-fn entries(items: &[IndexItem], shown: &Shown, shell: &Shell) -> Vec<EntryRow> {
+fn entries(items: &[IndexItem], shown: &ListAddress, shell: &Shell) -> Vec<EntryRow> {
     let time = |item: &IndexItem| match shown.sort {
         Some(Sort::Stored | Sort::Day) => Some(item.stored),
         Some(Sort::Used) => Some(item.used),
@@ -389,7 +290,7 @@ fn day_of(time: Timestamp, shell: &Shell) -> String {
     time.to_zoned(shell.zone.clone()).strftime("%Y-%m-%d").to_string()
 }
 
-fn entry(item: &IndexItem, day: Option<String>, shown: &Shown, shell: &Shell) -> EntryRow {
+fn entry(item: &IndexItem, day: Option<String>, shown: &ListAddress, shell: &Shell) -> EntryRow {
     let url = ShownUrl::new(&item.url);
     let title = item.title.as_deref().map(cut);
     let mut notes = Vec::new();

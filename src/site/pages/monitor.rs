@@ -192,7 +192,7 @@ fn cost(page: &MonitorRow<'_>, token: &str) -> usize {
 
 /// Initial values of the form.
 #[derive(Clone, Debug)]
-pub struct Options<'a> {
+pub struct MonitorForm<'a> {
     /// URL of the page; empty if the user still has to enter it.
     pub url: &'a str,
     /// Its current schedule, if it is monitored.
@@ -237,7 +237,7 @@ struct CheckBox {
 
 /// Renders the form.
 #[must_use]
-pub fn options(templates: &Templates, shell: &Shell, options: &Options<'_>) -> Page {
+pub fn options(templates: &Templates, shell: &Shell, options: &MonitorForm<'_>) -> Page {
     let schedule = options.schedule;
     let [minutes, hours, days, ..] = schedule.map(|it| it.fields()).unwrap_or_default();
     // WWWOFFLE 2.9 supports full hours only, and days that are in both sets.

@@ -29,14 +29,14 @@ const MOST_LINKS: usize = 7_000;
 
 /// Filter and position in the queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct QueueSelection {
     /// Shows only requests in this state.
     pub state: Option<ItemState>,
     /// Page number, counted from 1.
     pub page: usize,
 }
 
-impl Asked {
+impl QueueSelection {
     /// Parses the arguments of the address. Unknown arguments are ignored.
     #[must_use]
     pub fn parse(arguments: Option<&str>) -> Self {
@@ -66,11 +66,11 @@ impl Asked {
 
 /// One page of the queue.
 #[derive(Clone, Debug, Default)]
-pub struct Shown {
+pub struct QueuePage {
     /// The requests of this page, in their order.
     pub items: Vec<QueueItem>,
     /// Filter and page number; the page exists.
-    pub asked: Asked,
+    pub asked: QueueSelection,
     /// Number of requests on all pages.
     pub total: usize,
     /// Numbers of requests in the whole queue by state.
@@ -134,10 +134,10 @@ struct QueueRow<'a> {
 
 /// Renders the page; `token` is the general token.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, shown: &Shown, token: &str) -> Page {
-    let Shown { items, asked, total, counts } = shown;
+pub fn page(templates: &Templates, shell: &Shell, shown: &QueuePage, token: &str) -> Page {
+    let QueuePage { items, asked, total, counts } = shown;
     let before = asked.page.saturating_sub(1).saturating_mul(ROWS);
-    let beside = |page: usize| Asked { page, ..*asked }.address();
+    let beside = |page: usize| QueueSelection { page, ..*asked }.address();
     let view = QueueView {
         token,
         rest: edit::rest(&asked.address()),
@@ -170,7 +170,7 @@ const fn word(state: ItemState) -> &'static str {
 /// Returns the address of the list of failed requests.
 #[must_use]
 pub fn failed() -> String {
-    Asked { state: Some(ItemState::Failed), page: 1 }.address()
+    QueueSelection { state: Some(ItemState::Failed), page: 1 }.address()
 }
 
 /// Links to the requests in each state; empty if all requests are in the same state.
@@ -183,7 +183,7 @@ fn filters(chosen: Option<ItemState>, counts: QueueCounts) -> Vec<StateLink> {
     ];
     let link = |label, state| StateLink {
         label,
-        path: Asked { state, page: 1 }.address(),
+        path: QueueSelection { state, page: 1 }.address(),
         chosen: chosen == state,
     };
     let there = rows.into_iter().filter(|(_, state, count)| *count > 0 || chosen == Some(*state));

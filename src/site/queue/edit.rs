@@ -6,7 +6,7 @@ use wwwoffle_url::Key;
 
 use super::super::api::runs::stop_for;
 use super::super::caller::Caller;
-use super::super::refresh::{NotDone, as_configured};
+use super::super::refresh::{RefreshError, as_configured};
 use super::super::status;
 use super::{back, prioritize};
 use crate::api::aim::{Aim, Asked, PartClass};
@@ -41,7 +41,7 @@ pub(in crate::site) fn show(caller: &Caller, arguments: Option<&str>) -> Respons
     let state = status::state(context, &request);
     let item = status::item(request, state, None);
     let about = (&item, bring.as_ref().map(|bring| &bring.aim));
-    let back = list::Asked::parse(arguments).address();
+    let back = list::QueueSelection::parse(arguments).address();
     caller.page(page::page(&context.pages.templates, shell, about, &back, &caller.token()))
 }
 
@@ -50,7 +50,7 @@ pub(in crate::site) fn show(caller: &Caller, arguments: Option<&str>) -> Respons
 pub(in crate::site) async fn save(
     caller: &Caller,
     form: &SubmittedForm,
-) -> Result<Response<Body>, NotDone> {
+) -> Result<Response<Body>, RefreshError> {
     let Some(request) = named(caller, form) else { return Ok(gone(caller)) };
     let key = request.place.key();
     if let Some(priority) = form.value("priority").and_then(|word| word.parse::<Priority>().ok())
@@ -73,7 +73,7 @@ pub(in crate::site) async fn save(
 
 /// Replaces the further fetches of the request by `aim`. Runs that started elsewhere still include
 /// the request.
-async fn replace(caller: &Caller, key: Key, now: &Bring, aim: &Aim) -> Result<(), NotDone> {
+async fn replace(caller: &Caller, key: Key, now: &Bring, aim: &Aim) -> Result<(), RefreshError> {
     let context = &caller.context;
     if is_other(aim, &now.usual) {
         // The request as recorded, with its secrets. A run that started in between includes both

@@ -64,7 +64,7 @@ pub fn page(templates: &Templates, shell: &Shell, change: &LastChange<'_>) -> Pa
 
 /// A change that was refused because the file was changed in between.
 #[derive(Clone, Copy, Debug)]
-pub struct Conflict<'a> {
+pub struct ConfigurationConflict<'a> {
     /// The text for which the change was made, without secrets; `None` if it is unknown.
     pub known: Option<&'a str>,
     /// The current text of the file, without secrets.
@@ -99,7 +99,11 @@ struct ConflictView<'a> {
 
 /// Renders the page, with status 409.
 #[must_use]
-pub fn conflict(templates: &Templates, shell: &Shell, conflict: &Conflict<'_>) -> Page {
+pub fn conflict(
+    templates: &Templates,
+    shell: &Shell,
+    conflict: &ConfigurationConflict<'_>,
+) -> Page {
     let view = ConflictView {
         meanwhile: conflict.known.map(|known| diff(known, conflict.current)),
         current: if conflict.known.is_none() { diff("", conflict.current) } else { Vec::new() },

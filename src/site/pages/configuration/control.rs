@@ -11,7 +11,7 @@ use crate::base::shown;
 
 /// Kind of a form control.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Control {
+pub enum OptionControl {
     /// Yes or no.
     YesNo,
     /// One of these words.
@@ -28,7 +28,7 @@ pub enum Control {
     Toml,
 }
 
-impl Control {
+impl OptionControl {
     /// Returns the control for an option.
     #[must_use]
     pub fn of(option: &OptionInfo) -> Self {
@@ -116,7 +116,7 @@ pub const LONGEST_VALUE: usize = 8 * 1024;
 
 /// A control as a template sees it.
 #[derive(Debug, Serialize)]
-pub(super) struct ControlView {
+pub(super) struct OptionControlView {
     name: &'static str,
     value: String,
     choices: Vec<ControlChoice>,
@@ -131,14 +131,14 @@ struct ControlChoice {
     chosen: bool,
 }
 
-impl ControlView {
+impl OptionControlView {
     /// A view of `control`, filled in with `typed`.
-    pub(super) fn new(control: &Control, typed: &str) -> Self {
-        let typed = if *control == Control::Secret { "" } else { typed };
+    pub(super) fn new(control: &OptionControl, typed: &str) -> Self {
+        let typed = if *control == OptionControl::Secret { "" } else { typed };
         let mut choices: Vec<String> = match control {
             // The template translates these words.
-            Control::YesNo => vec!["true".to_owned(), "false".to_owned()],
-            Control::Words(words) => words.clone(),
+            OptionControl::YesNo => vec!["true".to_owned(), "false".to_owned()],
+            OptionControl::Words(words) => words.clone(),
             _ => Vec::new(),
         };
         let is_known = choices.iter().any(|value| value == typed);
@@ -162,7 +162,7 @@ mod tests {
     use wwwoffle_config::edit::unquoted;
     use wwwoffle_config::schema::SECTIONS;
 
-    use super::{Control, escape_invisible};
+    use super::{OptionControl, escape_invisible};
 
     #[test]
     fn each_type_has_its_control() {
@@ -180,7 +180,7 @@ mod tests {
         ] {
             let section = SECTIONS.iter().find(|known| known.name == section).unwrap();
             let option = section.options.iter().find(|known| known.key == key).unwrap();
-            assert_eq!(Control::of(option).name(), want, "{key}");
+            assert_eq!(OptionControl::of(option).name(), want, "{key}");
         }
     }
 
@@ -188,8 +188,8 @@ mod tests {
     fn every_default_comes_back_as_it_was() {
         for section in SECTIONS {
             for option in section.options {
-                let control = Control::of(option);
-                if control == Control::Secret {
+                let control = OptionControl::of(option);
+                if control == OptionControl::Secret {
                     continue;
                 }
                 let back = control.value(&control.typed(option.default));
@@ -208,7 +208,7 @@ mod tests {
         ] {
             assert_eq!(escape_invisible(value), want);
         }
-        assert_eq!(Control::Text.value("\"a\\U0000202E\""), "\"a\\U0000202E\"");
-        assert_eq!(Control::Text.value("\""), "'\"'");
+        assert_eq!(OptionControl::Text.value("\"a\\U0000202E\""), "\"a\\U0000202E\"");
+        assert_eq!(OptionControl::Text.value("\""), "'\"'");
     }
 }

@@ -15,7 +15,7 @@ const MOST_NAMED: usize = 5;
 
 /// The content of the page.
 #[derive(Clone, Copy, Debug)]
-pub struct Index<'a> {
+pub struct ConfigurationIndex<'a> {
     /// Path of the file; empty if the daemon runs without one.
     pub file: &'a str,
     /// Whether the file exists.
@@ -88,7 +88,12 @@ pub(super) fn shown_faults(faults: &Faults) -> (Vec<String>, usize) {
 
 /// Renders the page.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, status: u16, index: &Index<'_>) -> Page {
+pub fn page(
+    templates: &Templates,
+    shell: &Shell,
+    status: u16,
+    index: &ConfigurationIndex<'_>,
+) -> Page {
     let (faults, more_faults) = index.faults.map(shown_faults).unwrap_or_default();
     let versions = index.versions.iter().rev().map(|(number, until, changes)| FileVersionView {
         number: *number,

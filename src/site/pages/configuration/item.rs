@@ -4,10 +4,10 @@ use crate::page::links;
 use serde::Serialize;
 use wwwoffle_config::edit::{elements, unquoted};
 
-use super::control::{Control, ControlView, LONGEST_VALUE, escape_invisible};
+use super::control::{LONGEST_VALUE, OptionControl, OptionControlView, escape_invisible};
 use super::diff::DiffLine;
-use super::part::{MOST_RULES, PlaceView, RuleSetting, Setting, place};
-use super::{Item, effect_word, short};
+use super::part::{MOST_RULES, OptionSetting, PlaceView, RuleSetting, place};
+use super::{SectionOption, effect_word, short};
 use crate::base::shown;
 use crate::page::{Page, Shell, Templates};
 
@@ -19,7 +19,7 @@ const LONGEST_LIST: usize = 32 * 1024;
 
 /// Action of a form: the value of its field `do`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
+pub enum OptionAction {
     /// Sets the option to a value.
     Set,
     /// Removes the option, so that its default applies.
@@ -36,7 +36,7 @@ pub enum Act {
     UnsetRule,
 }
 
-impl Act {
+impl OptionAction {
     /// Parses the name of an action.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
@@ -55,9 +55,9 @@ impl Act {
 
 /// Rejected input, shown again in its form.
 #[derive(Clone, Debug)]
-pub struct Refused {
+pub struct RejectedInput {
     /// The requested action.
-    pub act: Act,
+    pub act: OptionAction,
     /// The value or element.
     pub value: String,
     /// URL-SPECIFICATIONs of the rule, one per line.
@@ -70,11 +70,11 @@ pub struct Refused {
 
 /// The content of the page.
 #[derive(Clone, Copy, Debug)]
-pub struct ItemPage<'a> {
+pub struct OptionPage<'a> {
     /// The option.
-    pub item: Item,
+    pub item: SectionOption,
     /// Its setting in the file.
-    pub setting: &'a Setting,
+    pub setting: &'a OptionSetting,
     /// The value in force if it differs from the file, because the file is faulty or was just
     /// changed.
     pub in_force: Option<&'a str>,
@@ -87,7 +87,7 @@ pub struct ItemPage<'a> {
     /// URL or URL-SPECIFICATION with which the form for a new rule is filled in.
     pub url: Option<&'a str>,
     /// The rejected input.
-    pub refused: Option<&'a Refused>,
+    pub refused: Option<&'a RejectedInput>,
     /// The general token.
     pub token: &'a str,
 }
@@ -112,7 +112,7 @@ struct OptionPageView<'a> {
     lines: &'a [DiffLine],
     /// Number of elements, if the option is an array that is set.
     entries: Option<usize>,
-    control: ControlView,
+    control: OptionControlView,
     faults: FaultsByForm,
     elements: Vec<ElementRow>,
     more_elements: usize,
@@ -122,7 +122,7 @@ struct OptionPageView<'a> {
     rule_count: usize,
     more_rules: usize,
     new_urls: String,
-    new_control: ControlView,
+    new_control: OptionControlView,
     url: String,
     stamp: &'a str,
     token: &'a str,
@@ -157,37 +157,38 @@ struct OptionRuleView {
     line: usize,
     urls: String,
     too_long: bool,
-    control: ControlView,
+    control: OptionControlView,
     others: Vec<String>,
     faults: Vec<String>,
 }
 
 /// Renders the page.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, status: u16, content: &ItemPage<'_>) -> Page {
-    let Item { section, option } = content.item;
-    let control = Control::of(option);
+pub fn page(templates: &Templates, shell: &Shell, status: u16, content: &OptionPage<'_>) -> Page {
+    let SectionOption { section, option } = content.item;
+    let control = OptionControl::of(option);
     let current = content.setting.value.as_deref();
     let value = current.unwrap_or(option.default);
     let (elements, more_elements) = match control {
-        Control::List if !option.is_secret => shown_elements(value),
+        OptionControl::List if !option.is_secret => shown_elements(value),
         _ => (Vec::new(), 0),
     };
     let rules = rules(content, &control);
-    let of_act = |act: Act| content.refused.filter(|refused| refused.act == act);
-    let typed = of_act(Act::Set)
+    let of_act = |act: OptionAction| content.refused.filter(|refused| refused.act == act);
+    let typed = of_act(OptionAction::Set)
         .map_or_else(|| control.typed(value), |refused| escape_invisible(&refused.value));
-    let faults = |act: Act| of_act(act).map(|refused| refused.faults.clone()).unwrap_or_default();
+    let faults =
+        |act: OptionAction| of_act(act).map(|refused| refused.faults.clone()).unwrap_or_default();
     let list = option.kind.starts_with("URL-SPECIFICATIONs");
     let spec = content.url.map(fit_url).unwrap_or_default();
-    let add = match of_act(Act::Add) {
+    let add = match of_act(OptionAction::Add) {
         Some(refused) if !option.is_secret && refused.value.len() <= LONGEST_LIST => {
             escape_invisible(&refused.value)
         }
         _ if list => spec.clone(),
         _ => String::new(),
     };
-    let of_new = of_act(Act::AddRule);
+    let of_new = of_act(OptionAction::AddRule);
     let new_value =
         of_new.map_or_else(|| control.typed(option.default), |new| escape_invisible(&new.value));
     let view = OptionPageView {
@@ -207,14 +208,19 @@ pub fn page(templates: &Templates, shell: &Shell, status: u16, content: &ItemPag
         other_file: matches!(&content.setting.place, Some((_, Some(_)))),
         in_force: content.in_force.map(short),
         lines: content.lines,
-        entries: (control == Control::List && current.is_some())
+        entries: (control == OptionControl::List && current.is_some())
             .then_some(elements.len() + more_elements),
-        control: ControlView::new(&control, &typed),
+        control: OptionControlView::new(&control, &typed),
         faults: FaultsByForm {
-            set: faults(Act::Set),
-            add: faults(Act::Add),
-            add_rule: faults(Act::AddRule),
-            other: [faults(Act::Unset), faults(Act::Remove), faults(Act::UnsetRule)].concat(),
+            set: faults(OptionAction::Set),
+            add: faults(OptionAction::Add),
+            add_rule: faults(OptionAction::AddRule),
+            other: [
+                faults(OptionAction::Unset),
+                faults(OptionAction::Remove),
+                faults(OptionAction::UnsetRule),
+            ]
+            .concat(),
         },
         positions: (1..=elements.len()).collect(),
         elements,
@@ -224,7 +230,7 @@ pub fn page(templates: &Templates, shell: &Shell, status: u16, content: &ItemPag
         more_rules: rules.len().saturating_sub(MOST_RULES),
         rules: rules.into_iter().take(MOST_RULES).collect(),
         new_urls: of_new.map_or(spec, |new| fit_lines(&new.urls)),
-        new_control: ControlView::new(&control, &new_value),
+        new_control: OptionControlView::new(&control, &new_value),
         url: content.url.map(shown::text).unwrap_or_default(),
         stamp: content.stamp,
         token: content.token,
@@ -233,15 +239,15 @@ pub fn page(templates: &Templates, shell: &Shell, status: u16, content: &ItemPag
 }
 
 /// The rules that set the option.
-fn rules(content: &ItemPage<'_>, control: &Control) -> Vec<OptionRuleView> {
+fn rules(content: &OptionPage<'_>, control: &OptionControl) -> Vec<OptionRuleView> {
     let key = content.item.option.key;
     let mut views = Vec::new();
     let mut room = LONGEST_LIST;
     for rule in content.rules {
         let Some((_, value)) = rule.options.iter().find(|(of, _)| of == key) else { continue };
-        let refused = content
-            .refused
-            .filter(|refused| refused.act == Act::SetRule && refused.index == Some(rule.index));
+        let refused = content.refused.filter(|refused| {
+            refused.act == OptionAction::SetRule && refused.index == Some(rule.index)
+        });
         let urls = match refused {
             Some(refused) => fit_lines(&refused.urls),
             None => fit_lines(&rule.urls.join("\n")),
@@ -259,7 +265,7 @@ fn rules(content: &ItemPage<'_>, control: &Control) -> Vec<OptionRuleView> {
             line: rule.line,
             urls: if too_long { String::new() } else { urls },
             too_long,
-            control: ControlView::new(control, if too_long { "" } else { &typed }),
+            control: OptionControlView::new(control, if too_long { "" } else { &typed }),
             others: others.map(|(key, _)| shown::text(key)).take(MOST_ELEMENTS).collect(),
             faults: refused.map(|refused| refused.faults.clone()).unwrap_or_default(),
         });

@@ -16,7 +16,7 @@ const MOST_URLS: usize = 10;
 
 /// The setting of an option in the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Setting {
+pub struct OptionSetting {
     /// Its value, in the syntax of the file. A secret only shows that it is set.
     pub value: Option<String>,
     /// Where it is set: the line, and the file if it is an included one.
@@ -38,11 +38,11 @@ pub struct RuleSetting {
 
 /// The content of the page.
 #[derive(Clone, Copy, Debug)]
-pub struct Part<'a> {
+pub struct SectionPage<'a> {
     /// The section.
     pub section: &'static Section,
     /// Its options, in the order of the section.
-    pub settings: &'a [Setting],
+    pub settings: &'a [OptionSetting],
     /// Its rules, in the order of the file.
     pub rules: &'a [RuleSetting],
     /// The URL carried along from page to page.
@@ -103,16 +103,16 @@ pub(super) struct PlaceView {
 }
 
 /// Where an option is set.
-pub(super) fn place(setting: &Setting) -> Option<PlaceView> {
+pub(super) fn place(setting: &OptionSetting) -> Option<PlaceView> {
     let (line, file) = setting.place.as_ref()?;
     Some(PlaceView { line: *line, file: file.as_deref().map(shown::text) })
 }
 
 /// Renders the page.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, part: &Part<'_>) -> Page {
+pub fn page(templates: &Templates, shell: &Shell, part: &SectionPage<'_>) -> Page {
     let section = part.section;
-    let none = Setting::default();
+    let none = OptionSetting::default();
     let settings = part.settings.iter().chain(std::iter::repeat(&none));
     let options = section.options.iter().zip(settings).map(|(option, setting)| OptionView {
         key: option.key,

@@ -16,7 +16,7 @@ pub const OTHER: &str = "other";
 
 /// The components, named like their form fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Parts<'a> {
+pub struct SpecificationParts<'a> {
     /// `*` or a protocol.
     pub protocol: &'a str,
     /// `*` or a host, may contain stars.
@@ -29,7 +29,7 @@ pub struct Parts<'a> {
     pub arguments: &'a str,
 }
 
-impl Parts<'_> {
+impl SpecificationParts<'_> {
     /// Returns the URL-SPECIFICATION, not yet validated.
     #[must_use]
     pub fn specification(&self) -> String {
@@ -49,7 +49,7 @@ impl Parts<'_> {
 
 /// The content of the page.
 #[derive(Clone, Copy, Debug)]
-pub struct Builder<'a> {
+pub struct SpecificationForm<'a> {
     /// The URL from which the choices are derived.
     pub url: Option<&'a CanonicalUrl>,
     /// The rejected URL-SPECIFICATION and the error message.
@@ -85,7 +85,7 @@ struct ComponentChoice {
 
 /// Renders the page.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, builder: &Builder<'_>) -> Page {
+pub fn page(templates: &Templates, shell: &Shell, builder: &SpecificationForm<'_>) -> Page {
     let refused = builder.refused.filter(|(spec, _)| spec.len() <= LONGEST_VALUE);
     let view = SpecificationView {
         parts: parts(builder.url),
@@ -186,7 +186,7 @@ fn arguments(url: Option<&CanonicalUrl>) -> Vec<String> {
 mod tests {
     use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-    use super::{Parts, parts};
+    use super::{SpecificationParts, parts};
 
     #[test]
     fn a_specification_is_made_of_its_parts() {
@@ -195,7 +195,7 @@ mod tests {
             ("http", "a.test", ":", "/x/*", "?", "http://a.test:/x/*?"),
             ("*", "*.test", "8080", "x.gif", "a=*", "*://*.test:8080/x.gif?a=*"),
         ] {
-            let parts = Parts { protocol, host, port, path, arguments };
+            let parts = SpecificationParts { protocol, host, port, path, arguments };
             assert_eq!(parts.specification(), want);
         }
     }

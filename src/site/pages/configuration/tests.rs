@@ -5,33 +5,33 @@ use wwwoffle_config::schema::SECTIONS;
 use wwwoffle_config::{Config, changes};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-use super::changed::{Conflict, LastChange};
+use super::changed::{ConfigurationConflict, LastChange};
 use super::diff::lines;
-use super::index::Index;
-use super::item::{Act, ItemPage, Refused};
-use super::part::{Part, RuleSetting, Setting};
-use super::specification::Builder;
+use super::index::ConfigurationIndex;
+use super::item::{OptionAction, OptionPage, RejectedInput};
+use super::part::{OptionSetting, RuleSetting, SectionPage};
+use super::specification::SpecificationForm;
 use super::url::UrlPage;
 use super::*;
 use crate::page::Page;
 use crate::page::testing::{assert_harmless, hostile, shell, templates, time};
 
-fn item(section: &str, key: &str) -> Item {
+fn item(section: &str, key: &str) -> SectionOption {
     let section = SECTIONS.iter().find(|known| known.name == section).unwrap();
     let option = section.options.iter().find(|known| known.key == key).unwrap();
-    Item { section, option }
+    SectionOption { section, option }
 }
 
-fn setting(value: &str) -> Setting {
-    Setting { value: Some(value.to_owned()), place: Some((3, None)) }
+fn setting(value: &str) -> OptionSetting {
+    OptionSetting { value: Some(value.to_owned()), place: Some((3, None)) }
 }
 
-fn render(page: &ItemPage<'_>) -> Page {
+fn render(page: &OptionPage<'_>) -> Page {
     item::page(&templates(), &shell(), 200, page)
 }
 
-fn plain(item: Item, setting: &Setting) -> ItemPage<'_> {
-    ItemPage {
+fn plain(item: SectionOption, setting: &OptionSetting) -> OptionPage<'_> {
+    OptionPage {
         item,
         setting,
         in_force: None,
@@ -48,8 +48,8 @@ fn plain(item: Item, setting: &Setting) -> ItemPage<'_> {
 fn every_option_has_a_page_with_its_control() {
     for section in SECTIONS {
         for option in section.options {
-            let none = Setting::default();
-            let page = render(&plain(Item { section, option }, &none));
+            let none = OptionSetting::default();
+            let page = render(&plain(SectionOption { section, option }, &none));
             assert_harmless(&page);
             let body = page.body;
             assert!(body.contains(&format!("<h1>{}.{}</h1>", section.name, option.key)), "{body}");
@@ -77,8 +77,8 @@ fn a_choice_shows_what_is_set_and_a_text_has_no_quotes() {
 
 #[test]
 fn what_was_refused_is_in_its_form_again() {
-    let refused = Refused {
-        act: Act::Set,
+    let refused = RejectedInput {
+        act: OptionAction::Set,
         value: "thirty".to_owned(),
         urls: String::new(),
         index: None,
@@ -86,7 +86,7 @@ fn what_was_refused_is_in_its_form_again() {
     };
     let at = setting("\"5s\"");
     let page =
-        ItemPage { refused: Some(&refused), ..plain(item("options", "connect-timeout"), &at) };
+        OptionPage { refused: Some(&refused), ..plain(item("options", "connect-timeout"), &at) };
     let body = render(&page).body;
     assert!(body.contains(r#"name="value" value="thirty""#) && body.contains(r#"role="alert""#));
     assert!(body.contains("takes a time") && body.contains("Nothing was changed"));
@@ -98,14 +98,14 @@ fn a_secret_is_never_in_a_page() {
         [("startup", "password"), ("allowed-connect-users", "users"), ("proxy", "auth-password")]
     {
         let at = setting("\"(hidden)\"");
-        let refused = Refused {
-            act: if key == "users" { Act::Add } else { Act::Set },
+        let refused = RejectedInput {
+            act: if key == "users" { OptionAction::Add } else { OptionAction::Set },
             value: "s3cr3t".to_owned(),
             urls: "*://*/*".to_owned(),
             index: None,
             faults: vec!["no".to_owned()],
         };
-        let page = ItemPage { refused: Some(&refused), ..plain(item(section, key), &at) };
+        let page = OptionPage { refused: Some(&refused), ..plain(item(section, key), &at) };
         let page = render(&page);
         assert_harmless(&page);
         assert!(!page.body.contains("s3cr3t") && !page.body.contains("(hidden)"), "{}", page.body);
@@ -128,8 +128,10 @@ fn hostile_values_are_text_on_the_page_of_an_option() {
             let value = quoted(hostile);
             let array = format!("[{value}, {{ file = {value} }}]");
             let value = if key == "urls" { array } else { value };
-            let at =
-                Setting { value: Some(value.clone()), place: Some((1, Some(hostile.clone()))) };
+            let at = OptionSetting {
+                value: Some(value.clone()),
+                place: Some((1, Some(hostile.clone()))),
+            };
             let rule = RuleSetting {
                 index: 0,
                 line: 1,
@@ -137,15 +139,21 @@ fn hostile_values_are_text_on_the_page_of_an_option() {
                 options: vec![(key.to_owned(), value.clone()), (hostile.clone(), value)],
             };
             let file = lines(hostile, 1, 3);
-            for act in [Act::Set, Act::Add, Act::AddRule, Act::SetRule, Act::Remove] {
-                let refused = Refused {
+            for act in [
+                OptionAction::Set,
+                OptionAction::Add,
+                OptionAction::AddRule,
+                OptionAction::SetRule,
+                OptionAction::Remove,
+            ] {
+                let refused = RejectedInput {
                     act,
                     value: hostile.clone(),
                     urls: hostile.clone(),
                     index: Some(0),
                     faults: vec![crate::base::shown::text(hostile)],
                 };
-                assert_harmless(&render(&ItemPage {
+                assert_harmless(&render(&OptionPage {
                     in_force: Some(hostile),
                     lines: &file,
                     rules: std::slice::from_ref(&rule),
@@ -167,7 +175,7 @@ fn the_index_tells_what_is_set_and_hostile_names_are_text() {
             &templates(),
             &shell(),
             200,
-            &Index {
+            &ConfigurationIndex {
                 file: hostile,
                 exists: true,
                 stamp: "5a",
@@ -204,10 +212,14 @@ fn a_section_shows_options_and_rules() {
                 (hostile.clone(), hostile.clone()),
             ],
         };
-        let part =
-            Part { section, settings: &settings, rules: &[rule], url: Some(hostile.as_str()) };
+        let part = SectionPage {
+            section,
+            settings: &settings,
+            rules: &[rule],
+            url: Some(hostile.as_str()),
+        };
         // The browser limits the length of a page's address, and that limits our links.
-        let part = if hostile.len() > 1_000 { Part { url: None, ..part } } else { part };
+        let part = if hostile.len() > 1_000 { SectionPage { url: None, ..part } } else { part };
         let page = part::page(&templates(), &shell(), &part);
         assert_harmless(&page);
         assert!(page.body.contains("line 9") && page.body.contains("and 2 more"));
@@ -242,7 +254,7 @@ fn a_change_and_a_conflict_show_both_texts() {
         let short: String = hostile.replace("hunter2", "").chars().take(40).collect();
         let fields = [("do".to_owned(), "set".to_owned()), ("value".to_owned(), short)];
         let fits = crate::base::shown::line(hostile) == *hostile;
-        let conflict = Conflict {
+        let conflict = ConfigurationConflict {
             known: Some(&old),
             current: &new,
             wanted: Some(&old),
@@ -257,10 +269,10 @@ fn a_change_and_a_conflict_show_both_texts() {
         assert_harmless(&page);
         assert_eq!(page.body.contains("Make my change"), fits);
         for (known, wanted) in [(None, None), (None, Some("x"))] {
-            let bare = Conflict { known, wanted, fields: None, ..conflict };
+            let bare = ConfigurationConflict { known, wanted, fields: None, ..conflict };
             assert_harmless(&changed::conflict(&templates(), &shell(), &bare));
         }
-        let gone = Conflict { current: "", wanted: None, ..conflict };
+        let gone = ConfigurationConflict { current: "", wanted: None, ..conflict };
         assert_harmless(&changed::conflict(&templates(), &shell(), &gone));
     }
 }
@@ -295,13 +307,16 @@ fn a_specification_is_put_together_from_a_url() {
     let url = "https://www.example.org:8443/a/\"%3Cb%3E.html?<script>";
     let url = CanonicalUrl::parse(url, &LocalHost::default()).unwrap();
     for hostile in &hostile() {
-        let builder =
-            Builder { url: Some(&url), refused: Some((hostile, "it is none")), token: "t0" };
+        let builder = SpecificationForm {
+            url: Some(&url),
+            refused: Some((hostile, "it is none")),
+            token: "t0",
+        };
         let page = specification::page(&templates(), &shell(), &builder);
         assert_harmless(&page);
         assert_eq!(page.status, 422);
         assert!(page.body.contains("it is none"));
     }
-    let builder = Builder { url: None, refused: None, token: "t0" };
+    let builder = SpecificationForm { url: None, refused: None, token: "t0" };
     assert_harmless(&specification::page(&templates(), &shell(), &builder));
 }

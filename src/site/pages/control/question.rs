@@ -9,7 +9,7 @@ use crate::page::{Page, Shell, Templates};
 
 /// The items to be deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doomed<'a> {
+pub enum DeletionTarget<'a> {
     /// All requests of the caller on the queue.
     Queue {
         /// Numbers of requests by state.
@@ -57,15 +57,20 @@ struct QuestionView<'a> {
 
 /// Renders the page; `token` is the general token.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, doomed: &Doomed<'_>, token: &str) -> Page {
+pub fn page(
+    templates: &Templates,
+    shell: &Shell,
+    doomed: &DeletionTarget<'_>,
+    token: &str,
+) -> Page {
     let view = QuestionView { token, ..view(*doomed) };
     templates.page("question.html", 200, shell, &view)
 }
 
-fn view(doomed: Doomed<'_>) -> QuestionView<'_> {
+fn view(doomed: DeletionTarget<'_>) -> QuestionView<'_> {
     let for_good = say("It is taken off the queue for good: nothing brings it back.");
     match doomed {
-        Doomed::Queue { counts, forms } => {
+        DeletionTarget::Queue { counts, forms } => {
             let all = counts.waiting + counts.active + counts.asking + counts.failed;
             let text = say("They are taken off the queue for good: nothing brings them back.");
             let label = count(all, "Delete {n} request", "Delete all {n} requests");
@@ -73,21 +78,21 @@ fn view(doomed: Doomed<'_>) -> QuestionView<'_> {
                 QuestionView::new(say("Delete all requests?"), text, QUEUE, "req-all", label);
             QuestionView { lines: of_queue(counts, forms), ..view }
         }
-        Doomed::Request { url, key } => {
+        DeletionTarget::Request { url, key } => {
             let heading = say("Delete this request?");
             QuestionView::new(heading, for_good, QUEUE, "req", say("Delete")).of(url, "key", key)
         }
-        Doomed::Monitors(pages) => {
+        DeletionTarget::Monitors(pages) => {
             let text = say("What is kept of them stays.");
             let label = count(pages, "Stop monitoring {n} page", "Stop monitoring all {n} pages");
             QuestionView::new(say("Stop monitoring all pages?"), text, MONITOR, "mon-all", label)
         }
-        Doomed::Monitor { url, key } => {
+        DeletionTarget::Monitor { url, key } => {
             let text = say("What is kept of it stays.");
             let heading = say("Stop monitoring this page?");
             QuestionView::new(heading, text, MONITOR, "mon", say("Stop")).of(url, "key", key)
         }
-        Doomed::Entry { url } => {
+        DeletionTarget::Entry { url } => {
             // The link has no password: no page shows one.
             let href = ShownUrl::new(url).href.unwrap_or_default();
             let text = say("For an hour it can be brought back.");
@@ -186,7 +191,8 @@ mod tests {
                 "wait",
             ),
         ] {
-            let page = page(&templates(), &shell(), &Doomed::Queue { counts, forms }, "f00");
+            let page =
+                page(&templates(), &shell(), &DeletionTarget::Queue { counts, forms }, "f00");
             assert_harmless(&page);
             let body = page.body;
             let to = "method=\"post\" action=\"http://localhost:8080/control/delete/req-all\"";
@@ -203,10 +209,10 @@ mod tests {
         for hostile in &hostile() {
             let (url, key) = (hostile.as_str(), as_key(hostile));
             for (doomed, to) in [
-                (Doomed::Request { url, key }, "delete/req"),
-                (Doomed::Monitors(3), "delete/mon-all"),
-                (Doomed::Monitor { url, key }, "delete/mon"),
-                (Doomed::Entry { url }, "delete/url"),
+                (DeletionTarget::Request { url, key }, "delete/req"),
+                (DeletionTarget::Monitors(3), "delete/mon-all"),
+                (DeletionTarget::Monitor { url, key }, "delete/mon"),
+                (DeletionTarget::Entry { url }, "delete/url"),
             ] {
                 let page = page(&templates(), &shell(), &doomed, "f00");
                 assert_harmless(&page);

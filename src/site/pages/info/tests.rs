@@ -118,7 +118,7 @@ fn more(text: &str) -> InfoExtras {
         }),
         would: Some(PredictedAction::Do(Decision::Fetch)),
         queued: true,
-        action: Some(Told::Back(crate::site::pages::lists::Back {
+        action: Some(ActionResult::Restored(crate::site::pages::lists::RestoredCounts {
             entries: 2,
             overtaken: 1,
             ..Default::default()

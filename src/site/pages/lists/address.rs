@@ -10,8 +10,8 @@ use crate::page::links::ABOUT;
 
 /// A page of a list: the filters, the order and the position.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "each may be so by itself")]
-pub struct Shown {
+#[expect(clippy::struct_excessive_bools, reason = "independent flags of an address")]
+pub struct ListAddress {
     /// Path of the list below [`ROOT`], such as `https/www.example.org`.
     pub path: String,
     /// Order of the rows.
@@ -44,7 +44,7 @@ pub struct Shown {
 /// leads to the first page.
 const LONGEST_TRAIL: usize = 6;
 
-impl Shown {
+impl ListAddress {
     /// Returns the address of this page, without our origin.
     #[must_use]
     pub fn address(&self) -> String {
@@ -110,25 +110,25 @@ impl fmt::Display for Trail {
     }
 }
 
-impl Shown {
+impl ListAddress {
     /// The first page of the list.
-    pub(super) fn first(&self) -> Shown {
-        Shown { after: None, trail: Trail::default(), ..self.clone() }
+    pub(super) fn first(&self) -> ListAddress {
+        ListAddress { after: None, trail: Trail::default(), ..self.clone() }
     }
 
     /// The next page, which begins at `next`.
-    pub(super) fn following(&self, next: &str) -> Shown {
+    pub(super) fn following(&self, next: &str) -> ListAddress {
         let mut trail = self.trail.clone();
         trail.known.extend(self.after.clone());
-        Shown { after: Some(next.to_owned()), trail: trail.bounded(), ..self.clone() }
+        ListAddress { after: Some(next.to_owned()), trail: trail.bounded(), ..self.clone() }
     }
 
     /// The previous page; `None` if its position is unknown.
-    pub(super) fn previous(&self) -> Option<Shown> {
+    pub(super) fn previous(&self) -> Option<ListAddress> {
         let mut trail = self.trail.clone();
         let after = trail.known.pop();
         let is_known = after.is_some() || !trail.is_cut;
-        (self.after.is_some() && is_known).then(|| Shown { after, trail, ..self.clone() })
+        (self.after.is_some() && is_known).then(|| ListAddress { after, trail, ..self.clone() })
     }
 }
 
@@ -173,7 +173,7 @@ const TELLING: [&str; 3] = [REMOVED, BACK, DONE];
 /// Argument that names a deletion that can be undone.
 pub const REMOVED: &str = "removed";
 
-/// Argument that reports an undone deletion, as a [`Back`](super::Back).
+/// Argument that reports an undone deletion, as a [`RestoredCounts`](super::RestoredCounts).
 pub const BACK: &str = "back-again";
 
 /// Argument that reports any other action: its name, and the number of entries.
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_list_keeps_how_it_is_ordered() {
-        let shown = Shown {
+        let shown = ListAddress {
             path: "https/www.example.org:8443".into(),
             sort: Some(Sort::Size),
             kind: Some(Class::Image),
@@ -209,17 +209,18 @@ mod tests {
             all: true,
             after: Some("x+".into()),
             others: vec![("status", "4xx".into()), ("until", "2026-11-20".into())],
-            ..Shown::default()
+            ..ListAddress::default()
         };
         let want = "/index/https/www.example.org:8443?sort=size&type=image&text=a%26b+c&pages=1&all=1&after=x%2B\
                     &status=4xx&until=2026-11-20";
         assert_eq!(shown.address(), want);
-        assert_eq!(Shown::default().address(), "/index/");
+        assert_eq!(ListAddress::default().address(), "/index/");
     }
 
     #[test]
     fn one_goes_on_and_back_page_by_page() {
-        let begin = Shown { path: "all".into(), sort: Some(Sort::Name), ..Shown::default() };
+        let begin =
+            ListAddress { path: "all".into(), sort: Some(Sort::Name), ..ListAddress::default() };
         assert_eq!(begin.previous(), None);
         let mut pages = vec![begin.clone()];
         for number in 1..=9 {

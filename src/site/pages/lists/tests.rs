@@ -32,12 +32,12 @@ fn item(text: &str) -> IndexItem {
     }
 }
 
-fn page_of(shown: &Shown, outcome: Outcome) -> Page {
+fn page_of(shown: &ListAddress, outcome: ListResult) -> Page {
     page(&templates(), &shell(), shown, (outcome, None, Some(3)), "t")
 }
 
-fn found(listed: Listed, next: Option<&str>) -> Outcome {
-    Outcome::Found(IndexPage { listed, next: next.map(str::to_owned) })
+fn found(listed: Listed, next: Option<&str>) -> ListResult {
+    ListResult::Found(IndexPage { listed, next: next.map(str::to_owned) })
 }
 
 #[test]
@@ -47,14 +47,14 @@ fn nothing_in_a_list_becomes_markup() {
         // The address already contains the typed text, as a key. A host has neither user nor
         // password.
         let typed = as_key(&text).to_owned();
-        let shown = Shown { path, text: typed.clone(), ..Shown::default() };
+        let shown = ListAddress { path, text: typed.clone(), ..ListAddress::default() };
         let (host, site) = (typed.clone(), typed);
         let host =
             IndexHost { scheme: "http".into(), host, site: site.clone(), entries: 1, bytes: 1 };
         let site = IndexSite { site, hosts: 1, entries: 1, bytes: 1 };
         let asked = IndexAsked { url: text.clone(), queued: time() };
         for outcome in [
-            Outcome::Refused(untold(&text)),
+            ListResult::Refused(untold(&text)),
             found(Listed::Entries(vec![item(&text)]), Some("x")),
             found(Listed::Entries(Vec::new()), None),
             found(Listed::Asked(vec![asked]), None),
@@ -82,7 +82,8 @@ fn the_longest_page_takes_few_steps_of_the_templates_engine() {
         ..item("http://a.example/")
     };
     let items: Vec<_> = (0..).map(row).take(ROWS).collect();
-    let shown = Shown { sort: Some(Sort::Stored), is_all_chosen: true, ..Shown::default() };
+    let shown =
+        ListAddress { sort: Some(Sort::Stored), is_all_chosen: true, ..ListAddress::default() };
     for (steps, want) in [(20_000, false), (5_000, true)] {
         let (templates, shown) = (Templates::within(steps), shown.clone());
         let outcome = found(Listed::Entries(items.clone()), Some("x"));
@@ -98,7 +99,7 @@ fn a_usual_page_is_small() {
     usual.title = Some("A title as pages have them, of some length".to_owned());
     usual.content_type = "text/html".to_owned();
     usual.owner = None;
-    let shown = Shown { sort: Some(Sort::Stored), ..Shown::default() };
+    let shown = ListAddress { sort: Some(Sort::Stored), ..ListAddress::default() };
     let page = page_of(&shown, found(Listed::Entries(vec![usual; ROWS]), Some("x")));
     assert!(page.body.len() < 100_000, "{} bytes", page.body.len());
 }
@@ -107,14 +108,15 @@ fn a_usual_page_is_small() {
 fn what_was_deleted_can_be_had_back() {
     let body_with = |result| {
         let outcome = found(Listed::Entries(Vec::new()), None);
-        let shown = Shown { path: "all".into(), sort: Some(Sort::Size), ..Shown::default() };
+        let shown =
+            ListAddress { path: "all".into(), sort: Some(Sort::Size), ..ListAddress::default() };
         let page = page(&templates(), &shell(), &shown, (outcome, Some(result), None), "f00");
         assert_harmless(&page);
         page.body
     };
     let removal = "1700000000000000-00112233445566778899aabbccddeeff";
     let resting = RemovalSummary { removal: removal.parse().unwrap(), entries: 3, bytes: 10 };
-    let body = body_with(Told::Removed(resting));
+    let body = body_with(ActionResult::Removed(resting));
     for want in [
         "3 entries were deleted",
         "action=\"http://localhost:8080/control/undo\"",
@@ -126,7 +128,7 @@ fn what_was_deleted_can_be_had_back() {
         assert!(body.contains(want), "{want} in {body}");
     }
     let back = |entries, overtaken, there, left| {
-        body_with(Told::Back(Back { entries, overtaken, there, left }))
+        body_with(ActionResult::Restored(RestoredCounts { entries, overtaken, there, left }))
     };
     let others = ["was here already", "behind", "did not come back", "Nothing came back"];
     let body = back(2, 0, 0, 0);
@@ -155,7 +157,7 @@ fn days_are_told_where_they_begin() {
     let at = |text: &str| IndexItem { stored: text.parse().unwrap(), ..item("http://a/") };
     let items = ["2026-11-20T12:00:00Z", "2026-11-20T11:00:00Z", "2026-11-19T12:00:00Z"].map(at);
     let days = |sort| {
-        let shown = Shown { sort, ..Shown::default() };
+        let shown = ListAddress { sort, ..ListAddress::default() };
         let rows = entries(&items, &shown, &shell());
         rows.into_iter().map(|row| row.day.unwrap_or_default()).collect::<Vec<_>>()
     };
@@ -211,9 +213,10 @@ fn a_page_has_as_many_rows_as_there_is_room_for() {
         let (host, path) = (hex::encode("w".repeat(60)), hex::encode("p".repeat(120)));
         format!("n.0.0.{number:x}.{host}.68747470.{path}")
     };
-    let begin = Shown { path: "all".into(), sort: Some(Sort::Name), ..Shown::default() };
+    let begin =
+        ListAddress { path: "all".into(), sort: Some(Sort::Name), ..ListAddress::default() };
     let shown = (0..9).fold(begin, |shown, number| shown.following(&cursor(number)));
-    let shown = Shown { is_part: true, is_all_chosen: true, is_going_on: true, ..shown };
+    let shown = ListAddress { is_part: true, is_all_chosen: true, is_going_on: true, ..shown };
     let usual = "http://www.example.org/a/usual/path/of/a/page.html?with=argument".to_owned();
     let long = |part: &str, length: usize| {
         format!("http://www.example.org/?{}", part.repeat(length / part.len()))

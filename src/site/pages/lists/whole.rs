@@ -6,7 +6,7 @@ use wwwoffle_spool::MAX_REMOVED_BYTES;
 use wwwoffle_url::url_encode_form_args;
 
 use super::words::{heading, kinds};
-use super::{Shown, words};
+use super::{ListAddress, words};
 use crate::base::shown;
 use crate::base::text::Text;
 use crate::page::{Page, Shell, Templates};
@@ -22,14 +22,14 @@ pub const LIST: &str = "list";
 pub const UNTIL: &str = "stored-before";
 
 /// The confirmation page for deleting `shown`.
-pub(super) fn address(shown: &Shown) -> String {
+pub(super) fn address(shown: &ListAddress) -> String {
     let list = shown.first().address();
     format!("{PATH}?{LIST}={}", url_encode_form_args(list.as_bytes()))
 }
 
 /// The entries of the list.
 #[derive(Debug)]
-pub struct Found<'a> {
+pub struct ListContents<'a> {
     /// The entries found before the search limit.
     pub gathered: &'a Gathered,
     /// Whether the search found all entries.
@@ -68,8 +68,8 @@ struct ListDeletionView<'a> {
 pub fn page(
     templates: &Templates,
     shell: &Shell,
-    list: &Shown,
-    found: &Found<'_>,
+    list: &ListAddress,
+    found: &ListContents<'_>,
     token: &str,
 ) -> Page {
     let Gathered { places, bytes, pinned, named, .. } = found.gathered;
@@ -110,9 +110,9 @@ mod tests {
     use super::*;
     use crate::page::testing::{as_key, assert_harmless, hostile, shell, templates};
 
-    fn made(list: &Shown, gathered: &Gathered, is_all: bool) -> String {
+    fn made(list: &ListAddress, gathered: &Gathered, is_all: bool) -> String {
         let until = "2026-11-20T12:00:00Z".to_owned();
-        let found = Found { gathered, is_all, has_others: true, until };
+        let found = ListContents { gathered, is_all, has_others: true, until };
         let page = page(&templates(), &shell(), list, &found, "f00");
         assert_eq!(page.status, 200);
         assert_harmless(&page);
@@ -121,12 +121,12 @@ mod tests {
 
     #[test]
     fn it_says_how_much_goes_and_whether_it_comes_back() {
-        let list = Shown {
+        let list = ListAddress {
             path: "http/a.example".into(),
             kind: Some(Class::Image),
             text: "cat".into(),
             after: Some("x".into()),
-            ..Shown::default()
+            ..ListAddress::default()
         };
         let mut gathered = Gathered::default();
         (gathered.bytes, gathered.pinned) = (3_000, 1);
@@ -159,7 +159,7 @@ mod tests {
             // The address already contains the typed text, as a key.
             let typed = as_key(&text).to_owned();
             let others = vec![("status", typed.clone())];
-            let list = Shown { text: typed, others, ..Shown::default() };
+            let list = ListAddress { text: typed, others, ..ListAddress::default() };
             let mut gathered = Gathered::default();
             gathered.named.push(text);
             made(&list, &gathered, true);

@@ -65,7 +65,7 @@ fn the_list_has_as_many_rows_as_there_is_room_for() {
 fn the_form_begins_with_what_is_said_already() {
     let form = |schedule: Option<&str>| {
         let schedule = schedule.map(|text| text.parse().unwrap());
-        let given = Options {
+        let given = MonitorForm {
             url: "http://a.example/",
             schedule,
             versions: Some(7),
@@ -107,7 +107,7 @@ fn the_form_says_how_far_links_are_followed() {
     ] {
         let url = "http://a.example/";
         let given =
-            Options { url, schedule: None, versions: None, max_versions: 9, aim, token: "t" };
+            MonitorForm { url, schedule: None, versions: None, max_versions: 9, aim, token: "t" };
         let page = options(&templates(), &shell(), &given);
         assert_harmless(&page);
         let body = page.body;
@@ -195,7 +195,7 @@ fn hostile_values_are_text() {
         };
         assert_harmless(&page(&templates(), &shell(), &[item], &[true], "t"));
         let url = as_key(text);
-        let given = Options {
+        let given = MonitorForm {
             url,
             schedule: None,
             versions: None,

@@ -1,4 +1,4 @@
-use super::{Asked, ROWS, Shown, page};
+use super::{QueuePage, QueueSelection, ROWS, page};
 use crate::api::{Held, ItemKind, ItemState, Mode, Priority, QueueCounts, QueueItem};
 use crate::page::testing::{as_key, assert_harmless, hostile, shell, templates, time};
 use crate::page::{Page, Shell};
@@ -22,16 +22,16 @@ pub(super) fn item(url: &str, page: Option<&str>, state: ItemState) -> QueueItem
     }
 }
 
-fn shown(items: &[QueueItem]) -> Shown {
+fn shown(items: &[QueueItem]) -> QueuePage {
     let mut counts = QueueCounts::default();
     for item in items {
         counts.add(item.state);
     }
-    let asked = Asked { state: None, page: 1 };
-    Shown { items: items.to_vec(), asked, total: items.len(), counts }
+    let asked = QueueSelection { state: None, page: 1 };
+    QueuePage { items: items.to_vec(), asked, total: items.len(), counts }
 }
 
-fn page_of(mode: Mode, shown: &Shown) -> Page {
+fn page_of(mode: Mode, shown: &QueuePage) -> Page {
     page(&templates(), &Shell { mode, ..shell() }, shown, "f00")
 }
 
@@ -50,9 +50,9 @@ fn arguments_are_read_back_from_the_address() {
         (Some("page=3&state=failed&x=y"), "/queue/?state=failed&page=3"),
         (Some("state=asking"), "/queue/?state=asking"),
     ] {
-        let address = Asked::parse(arguments).address();
+        let address = QueueSelection::parse(arguments).address();
         assert_eq!(address, want);
-        assert_eq!(Asked::parse(address.strip_prefix("/queue/?")).address(), want);
+        assert_eq!(QueueSelection::parse(address.strip_prefix("/queue/?")).address(), want);
     }
 }
 
@@ -119,8 +119,8 @@ fn empty_and_offline() {
         let body = page_of(mode, &failed).body;
         assert!(!body.contains("when the proxy goes online") && body.contains("Retry all"));
     }
-    let asked = Asked { state: Some(ItemState::Failed), page: 1 };
-    let none = page_of(Mode::Online, &Shown { asked, items: Vec::new(), total: 0, ..waiting });
+    let asked = QueueSelection { state: Some(ItemState::Failed), page: 1 };
+    let none = page_of(Mode::Online, &QueuePage { asked, items: Vec::new(), total: 0, ..waiting });
     assert_harmless(&none);
     assert!(none.body.contains("is in this state") && none.body.contains("aria-current"));
 }
@@ -152,8 +152,8 @@ fn a_long_queue_is_pages_of_bounded_size_and_each_has_its_place() {
     };
     let items: Vec<_> = (0..ROWS).map(item).collect();
     let counts = QueueCounts { waiting: 10_000, failed: 3, ..QueueCounts::default() };
-    let asked = Asked { state: None, page: 3 };
-    let page = page_of(Mode::Online, &Shown { items, asked, total: 10_003, counts });
+    let asked = QueueSelection { state: None, page: 3 };
+    let page = page_of(Mode::Online, &QueuePage { items, asked, total: 10_003, counts });
     assert_harmless(&page);
     let body = body(&page);
     for want in [

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 /// Numbers of restored and of not restored entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Back {
+pub struct RestoredCounts {
     /// Entries that are the current ones again.
     pub entries: u64,
     /// Entries that were restored as older versions, because a newer copy was stored after the
@@ -18,42 +18,43 @@ pub struct Back {
     pub left: u64,
 }
 
-impl Back {
+impl RestoredCounts {
     /// Parses the argument; `None` if it is invalid.
     #[must_use]
-    pub fn parse(text: &str) -> Option<Back> {
+    pub fn parse(text: &str) -> Option<RestoredCounts> {
         let mut numbers = text.split('.').map(str::parse);
         let mut next = || numbers.next()?.ok();
-        let back = Back { entries: next()?, overtaken: next()?, there: next()?, left: next()? };
+        let back =
+            RestoredCounts { entries: next()?, overtaken: next()?, there: next()?, left: next()? };
         (back.to_string() == text).then_some(back)
     }
 
     /// Whether there was nothing to restore: the deletion was already undone, or it has expired.
     #[must_use]
     pub fn is_nothing(self) -> bool {
-        self == Back::default()
+        self == RestoredCounts::default()
     }
 }
 
-impl fmt::Display for Back {
+impl fmt::Display for RestoredCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Back { entries, overtaken, there, left } = self;
+        let RestoredCounts { entries, overtaken, there, left } = self;
         write!(f, "{entries}.{overtaken}.{there}.{left}")
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Back;
+    use super::RestoredCounts;
 
     #[test]
     fn it_is_read_as_it_was_told() {
-        let back = Back { entries: 1, overtaken: 0, there: 23, left: u64::MAX };
-        assert_eq!(Back::parse(&back.to_string()), Some(back));
-        assert!(!back.is_nothing() && Back::parse("0.0.0.0").unwrap().is_nothing());
+        let back = RestoredCounts { entries: 1, overtaken: 0, there: 23, left: u64::MAX };
+        assert_eq!(RestoredCounts::parse(&back.to_string()), Some(back));
+        assert!(!back.is_nothing() && RestoredCounts::parse("0.0.0.0").unwrap().is_nothing());
         for text in ["", "1.2", "1.2.3", "1.2.3.4.5", "+1.2.3.4", "01.2.3.4", "1.2.3.-4", "a.b.c.d"]
         {
-            assert_eq!(Back::parse(text), None, "{text}");
+            assert_eq!(RestoredCounts::parse(text), None, "{text}");
         }
     }
 }
