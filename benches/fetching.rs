@@ -24,14 +24,17 @@
     reason = "a benchmark fails by panicking, and uses a part of what the tests stand on"
 )]
 
-#[path = "../tests/harness/mod.rs"]
-mod harness;
+#[path = "../tests"]
+mod tests {
+    pub(crate) mod harness;
+}
 mod shared;
 
 use std::time::{Duration, Instant};
 
-use harness::{Answer, Daemon, Origin};
 use shared::processor_time;
+use tests::harness;
+use tests::harness::{Answer, Daemon, Origin};
 
 /// The number of pages.
 const PAGES: usize = 400;

@@ -25,8 +25,10 @@
     reason = "a benchmark fails by panicking, and uses a part of what the tests stand on"
 )]
 
-#[path = "../tests/harness/mod.rs"]
-mod harness;
+#[path = "../tests"]
+mod tests {
+    pub(crate) mod harness;
+}
 mod shared;
 
 use std::io::{Read, Write};
@@ -37,8 +39,9 @@ use std::time::{Duration, Instant};
 
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
-use harness::{Answer, Daemon, Stage};
 use shared::processor_time;
+use tests::harness;
+use tests::harness::{Answer, Daemon, Stage};
 
 /// The number of concurrent connections.
 const CLIENTS: usize = 8;

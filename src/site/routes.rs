@@ -1,7 +1,7 @@
 //! The routes of our own site in one table: all pages, forms, API calls and former addresses.
 //!
 //! The first row that matches path and method is used, so rows with a pattern come last.
-//! `tests/routes.txt` lists the table for the end-to-end tests.
+//! `tests/security/routes.txt` lists the table for the end-to-end tests.
 
 use std::future::ready;
 

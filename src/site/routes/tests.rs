@@ -68,7 +68,7 @@ fn the_end_to_end_tests_know_the_table() {
             writeln!(table, "{} {} {path}", method(route), word(route.guard)).unwrap();
         }
     }
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/routes.txt");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/security/routes.txt");
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(file, &table).unwrap();
     }

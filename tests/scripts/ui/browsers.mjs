@@ -2,7 +2,7 @@
 //
 //   node SCRIPT.mjs SETTINGS
 //
-// SETTINGS is a JSON object; see `Tools::run` and `Stage::told` in tests/ui.rs and tests/ui/stage.rs.
+// SETTINGS is a JSON object; see `Tools::run` and `Stage::told` in tests/site/ui.rs and tests/site/ui/stage.rs.
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'

@@ -1,0 +1,6 @@
+//! Import and export: WARC, WACZ, HAR and the spool of WWWOFFLE 2.9.
+
+pub(crate) mod exchange;
+mod export_index;
+mod former_spool;
+mod har;

@@ -1,0 +1,11 @@
+//! Lists, search, and the information about a stored page.
+
+pub(crate) mod index_pages;
+mod info;
+mod info_buttons;
+mod info_warc;
+mod paging;
+mod results;
+mod search;
+mod selection;
+mod whole_list;

@@ -1,0 +1,179 @@
+//! Deleting a whole list, after a page that shows its size; and selecting all entries of a page.
+
+use crate::harness::form::{Form, form, unescape};
+use crate::harness::{Answer, Daemon, Origin, eventually};
+use crate::index::index_pages::list;
+use crate::security::owners;
+
+const ASKS: &str = "/control/delete/url-all";
+
+fn keep(daemon: &Daemon, origin: &Origin, paths: &[&str]) {
+    for path in paths {
+        let status = if path.contains("gone") { 404 } else { 200 };
+        origin.say(
+            path,
+            Answer::new(status, "text/html", format!("<title>T{}</title>", path.replace('/', "-"))),
+        );
+        assert_eq!(daemon.get(&origin.url(path)).status, status, "{path}");
+    }
+}
+
+/// The address of the first link with these words.
+#[track_caller]
+fn link(html: &str, words: &str) -> String {
+    let html = unescape(html);
+    let (before, _) = html.split_once(&format!(">{words}</a>")).expect(words);
+    let (_, address) = before.rsplit_once("href=\"").unwrap();
+    let (_, rest) = address.trim_end_matches('"').split_once("//").unwrap();
+    format!("/{}", rest.split_once('/').unwrap().1)
+}
+
+fn of_host(origin: &Origin) -> String {
+    format!("/index/http/{}", origin.addr)
+}
+
+/// The confirmation form, once the page contains `tells`.
+#[track_caller]
+fn asked(daemon: &Daemon, address: &str, tells: &str) -> Form {
+    let mut text = String::new();
+    eventually(&format!("{address} shows {tells:?}"), || {
+        text = daemon.page(address).text();
+        text.contains(tells)
+    });
+    form(&text, ASKS)
+}
+
+/// Sends the form and returns the text of its list when the deletion is finished.
+#[track_caller]
+fn done(daemon: &Daemon, sent: &Form, tells: &str) -> String {
+    let done = daemon.submit(sent);
+    assert_eq!(done.status, 303, "{done:?}");
+    let text = list(daemon, done.field("Location"), tells);
+    eventually("it is finished", || {
+        !daemon.page(done.field("Location")).text().contains("Deleting goes on")
+    });
+    text
+}
+
+#[test]
+fn all_of_a_host_is_deleted_and_had_back() {
+    let (origin, other) = (Origin::start(), Origin::start());
+    let daemon = Daemon::start();
+    let paths = ["/1", "/2", "/3", "/4", "/5", "/6", "/7"];
+    keep(&daemon, &origin, &paths);
+    keep(&daemon, &other, &["/other"]);
+    let text = list(&daemon, &of_host(&origin), "T-7");
+    let address = link(&text, "Delete all of this list");
+    assert!(address.starts_with(ASKS), "{address}");
+    let sent = asked(&daemon, &address, "7 entries, ");
+    let page = daemon.page(&address).text();
+    assert!(page.contains("<bdi>T-1</bdi>") && page.contains("For an hour"), "{page}");
+    // The confirmation page changes nothing, and a page of another site cannot confirm.
+    assert_eq!(daemon.submit(&sent.clone().without("token")).status, 403);
+    assert_eq!(daemon.submit(&sent.clone().without("stored-before")).status, 422);
+    list(&daemon, &of_host(&origin), "T-1");
+    // Entries stored after the confirmation page stay.
+    keep(&daemon, &origin, &["/late"]);
+    list(&daemon, &of_host(&origin), "T-late");
+    let text = done(&daemon, &sent, "7 entries were deleted");
+    daemon.ok(&["offline"]);
+    for path in paths {
+        assert_ne!(daemon.get(&origin.url(path)).status, 200, "{path}");
+    }
+    assert_eq!(daemon.get(&origin.url("/late")).status, 200);
+    assert_eq!(daemon.get(&other.url("/other")).status, 200);
+    let back = daemon.submit(&form(&text, "/control/undo"));
+    list(&daemon, back.field("Location"), "7 entries are here again.");
+    for path in paths {
+        assert_eq!(daemon.get(&origin.url(path)).status, 200, "{path}");
+    }
+    assert_eq!(daemon.run(&["fsck", "--deep"]).status, 0);
+    // With the address of 2.9.
+    asked(&daemon, &format!("{ASKS}?{}", origin.url("/1")), "8 entries, ");
+}
+
+#[test]
+fn what_a_list_leaves_out_stays() {
+    let origin = Origin::start();
+    let daemon = Daemon::start();
+    keep(&daemon, &origin, &["/tea/1", "/tea/gone", "/cake/gone", "/cake/2"]);
+    let text = list(&daemon, "/index/all", "T-cake-2");
+    // For all stored entries there is no such link or address.
+    assert!(!text.contains("Delete all of this list"), "{text}");
+    for all in ["/index/all", "/index/all?pages=1", "/index/", "/index/http", "//evil.example/"] {
+        let led = daemon.page(&format!("{ASKS}?list={all}"));
+        assert_eq!(led.status, 303, "{all}");
+        assert!(led.field("Location").starts_with("/index/"), "{all}: {led:?}");
+        let sent = form(&text, "/control/pin-multiple").without("url").without("back");
+        let sent = sent.and("list", all).and("stored-before", "2099-01-01T00:00:00Z");
+        let sent = Form { action: ASKS.to_owned(), ..sent };
+        assert_eq!(daemon.submit(&sent).status, 422, "{all}");
+    }
+    // A filter without its own input field is not lost.
+    let text = list(&daemon, "/index/all?status=4xx&text=tea", "T-tea-gone");
+    assert!(!text.contains("T-tea-1"), "{text}");
+    let ordered = forms_kept(&text);
+    assert_eq!(ordered.value("status"), Some("4xx"));
+    let sent = asked(&daemon, &link(&text, "Delete all of this list"), "1 entry, ");
+    done(&daemon, &sent, "1 entry was deleted");
+    daemon.ok(&["offline"]);
+    for (path, status) in [("/tea/1", 200), ("/cake/gone", 404), ("/cake/2", 200)] {
+        assert_eq!(daemon.get(&origin.url(path)).status, status, "{path}");
+    }
+    eventually("it is gone from lists", || {
+        !daemon.page("/index/all?text=tea").text().contains("T-tea-gone")
+    });
+}
+
+/// The form that sorts a list.
+#[track_caller]
+fn forms_kept(html: &str) -> Form {
+    let found = crate::harness::form::forms(html).into_iter();
+    found.filter(|form| form.method == "GET").find(|form| form.action.contains("/index/")).unwrap()
+}
+
+#[test]
+fn all_on_a_page_is_chosen_with_a_link() {
+    let origin = Origin::start();
+    let daemon = Daemon::start();
+    keep(&daemon, &origin, &["/1", "/2", "/3"]);
+    let text = list(&daemon, "/index/all?sort=name", "T-3");
+    let checked = |text: &str| text.matches("\" checked=\"checked\" aria-label").count();
+    assert_eq!(checked(&text), 0);
+    let chosen = daemon.page(&link(&text, "Choose all on this page")).text();
+    assert_eq!(checked(&chosen), 3, "{chosen}");
+    // An action on them leads back to the list with nothing selected.
+    assert_eq!(form(&chosen, "pin-multiple").value("back"), Some("/index/all?sort=name"));
+    let text = daemon.page(&link(&chosen, "Choose nothing")).text();
+    assert_eq!(checked(&text), 0);
+}
+
+#[test]
+fn what_is_kept_for_another_stays() {
+    let origin = Origin::start();
+    origin.say("/mine", Answer::html("<title>Mine</title>").field("Cache-Control", "private"));
+    origin.say("/ours", Answer::html("<title>Ours</title>"));
+    let daemon = owners::daemon();
+    daemon.ok(&["online"]);
+    let urls = ["/mine", "/ours"].map(|path| origin.url(path));
+    for user in owners::USERS {
+        for url in &urls {
+            owners::get(&daemon, user, url, "");
+        }
+    }
+    let login = owners::login("Proxy-Authorization", "ada");
+    let shown = |path: &str| daemon.client().get_with(&daemon.own(path), &login).whole().text();
+    let address = format!("{ASKS}?list={}", of_host(&origin));
+    eventually("both are reported", || shown(&address).contains("2 entries, "));
+    let sent = form(&shown(&address), ASKS);
+    let fields = format!("Origin: http://{}\r\nSec-Fetch-Site: same-origin\r\n", daemon.addr());
+    let done = daemon.submit_as(&sent, &(login.clone() + &fields));
+    assert_eq!(done.status, 303, "{done:?}");
+    eventually("both are gone", || {
+        shown(done.field("Location")).contains("2 entries were deleted")
+    });
+    daemon.ok(&["offline"]);
+    assert_ne!(owners::get(&daemon, "ada", &urls[0], "").status, 200);
+    assert_ne!(owners::get(&daemon, "bob", &urls[1], "").status, 200);
+    assert_eq!(owners::get(&daemon, "bob", &urls[0], "").status, 200);
+}

@@ -1,0 +1,9 @@
+//! The machine and its network: addresses, limits, the link and a parent proxy.
+
+mod clock;
+mod descriptors;
+pub(crate) mod inward;
+mod limits;
+mod link;
+mod own_addresses;
+mod parent;

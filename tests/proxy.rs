@@ -1,0 +1,17 @@
+//! The path of a request: caching, forwarding and its bounds.
+
+mod bounds;
+mod cache_tests;
+pub(crate) mod caching;
+mod codings;
+pub(crate) mod conformance;
+mod connections;
+mod faults;
+mod forms;
+mod memory_hits;
+mod near_copies;
+mod offline;
+mod rules;
+mod spellings;
+mod variants;
+mod wire;

@@ -1,0 +1,265 @@
+//! Forms and stored copies: each form reaches its origin, and is never answered from an older
+//! response.
+
+use std::io::Read as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::harness::form::{encode, form};
+use crate::harness::{Answer, Daemon, Gate, Origin, Response, eventually};
+use crate::proxy::caching::{counted, host, is_hit, page, status};
+
+/// Sends a small form with these fields.
+fn post(daemon: &Daemon, url: &str, fields: &str) -> Response {
+    let mut client = daemon.client();
+    let host = host(url);
+    client.send(format!(
+        "POST {url} HTTP/1.1\r\nHost: {host}\r\n{fields}Content-Length: 3\r\n\r\na=b"
+    ));
+    client.receive("POST").whole()
+}
+
+#[test]
+fn the_answer_to_a_form_answers_get_where_it_says_so() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    origin.on("/form", |exchange| {
+        exchange.body()?;
+        let method = exchange.seen.method.clone();
+        let answer = Answer::html(method).field("Cache-Control", "max-age=600");
+        exchange.answer(&answer.field("Content-Location", "/form"))
+    });
+    let url = origin.url("/form");
+    assert_eq!(post(&daemon, &url, "").text(), "POST");
+    daemon.settle();
+    let got = daemon.get(&url).whole();
+    assert_eq!(got.text(), "POST");
+    assert!(is_hit(&got, 600), "{got:?}");
+    assert_eq!(origin.count("/form"), 1);
+}
+
+/// RFC 9110 §13: a precondition that fails keeps an unsafe request from being done, so only the
+/// origin may evaluate it.
+#[test]
+fn the_conditions_of_a_form_are_for_its_origin() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    origin.on("/edit", |exchange| {
+        exchange.body()?;
+        exchange.answer(&Answer::html("done").field("ETag", "\"a\""))
+    });
+    let url = origin.url("/edit");
+    let date = "Sun, 06 Nov 1994 08:49:37 GMT";
+    for (name, value) in
+        [("If-Match", "\"a\""), ("If-None-Match", "\"b\""), ("If-Unmodified-Since", date)]
+    {
+        let answer = post(&daemon, &url, &format!("{name}: {value}\r\n"));
+        assert_eq!((answer.status, answer.text().as_str()), (200, "done"), "{name}");
+        let asked = origin.asked("/edit");
+        assert_eq!(asked.last().unwrap().fields.get(name), Some(value), "{name}");
+    }
+}
+
+#[test]
+fn an_error_for_a_form_is_not_hidden_by_the_answer_to_an_older_one() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    counted(&origin, "/buy", |number| match number {
+        1 => page(1, &[("Cache-Control", "max-age=0, stale-if-error=600".to_owned())]),
+        _ => Answer::new(503, "text/plain", "no"),
+    });
+    let url = origin.url("/buy");
+    assert_eq!(post(&daemon, &url, "").text(), "answer 1");
+    daemon.settle();
+    let answer = post(&daemon, &url, "");
+    assert_eq!((answer.status, answer.text().as_str()), (503, "no"), "{}", status(&answer));
+}
+
+/// RFC 9111 §4.4: the response to a GET sent before a form is outdated if it arrives after the
+/// form's response.
+#[test]
+fn what_is_under_way_while_a_form_is_answered_is_given_to_nobody_after_that() {
+    for is_asked_between in [true, false] {
+        let (daemon, origin) = (Daemon::start(), Origin::start());
+        let gate = Gate::new();
+        let (held, gets) = (Arc::clone(&gate), AtomicUsize::new(0));
+        origin.on("/poll", move |exchange| {
+            exchange.body()?;
+            if exchange.seen.method == "POST" {
+                return exchange.answer(&Answer::html("done"));
+            }
+            let number = gets.fetch_add(1, Ordering::SeqCst) + 1;
+            if number == 1 {
+                held.wait();
+            }
+            exchange.answer(&page(number, &[("Cache-Control", "max-age=600".to_owned())]))
+        });
+        let url = origin.url("/poll");
+        let mut first = daemon.client();
+        first.ask(&url, "");
+        eventually("the origin is asked", || origin.count("/poll") == 1);
+        assert_eq!(post(&daemon, &url, "").text(), "done");
+        if is_asked_between {
+            assert_eq!(
+                daemon.get(&url).whole().text(),
+                "answer 2",
+                "the first download was joined"
+            );
+        }
+        gate.open();
+        assert_eq!(first.receive("GET").whole().text(), "answer 1");
+        assert_eq!(daemon.get(&url).whole().text(), "answer 2", "{is_asked_between}");
+        daemon.settle();
+        let got = daemon.get(&url).whole();
+        assert_eq!(got.text(), "answer 2", "{is_asked_between}");
+        assert!(is_hit(&got, 600), "{got:?}");
+    }
+}
+
+/// A program that queries by POST, such as GraphQL or JSON-RPC, gets its online response offline.
+#[test]
+fn a_program_that_sends_the_same_body_again_gets_the_stored_response_offline() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let form = echo(&origin);
+    let json = "Content-Type: application/json\r\nAccept: */*\r\n";
+    assert_eq!(post(&daemon, &form, json).text(), "POST");
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    for fields in ["", json, "Accept: application/json\r\nCache-Control: no-cache\r\n"] {
+        let got = post(&daemon, &form, fields);
+        assert_eq!((got.status, got.text().as_str()), (200, "POST"), "{fields}");
+        assert_eq!(status(&got), "hit; detail=offline-same-body");
+    }
+    let person = post(&daemon, &form, "Accept: text/html\r\n");
+    assert_eq!((person.status, status(&person)), (504, "detail=confirm"));
+    let mut client = daemon.client();
+    for (method, url) in
+        [("POST", form.clone()), ("PUT", form.clone()), ("POST", origin.url("/other"))]
+    {
+        let host = host(&url);
+        // Another body, another method, another URL.
+        let body = if url == form && method == "POST" { "a=c" } else { "a=b" };
+        client.send(format!(
+            "{method} {url} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 3\r\n\r\n{body}"
+        ));
+        let refused = client.receive(method).whole();
+        assert_eq!((refused.status, status(&refused)), (504, "detail=only-online"));
+    }
+    assert_eq!((daemon.queue().len(), origin.asked("/form").len()), (0, 1));
+}
+
+/// The URL under which the response to [`post`] is stored.
+fn answer_url(url: &str) -> String {
+    format!("{url}?!POST:{}", hex::encode(Sha256::digest("a=b")))
+}
+
+/// An origin that responds with the name of the method. It requires the body of [`post`].
+fn echo(origin: &Origin) -> String {
+    origin.on("/form", |exchange| {
+        let body = exchange.body()?.to_vec();
+        assert!(exchange.seen.method != "POST" || body == b"a=b", "{body:?}");
+        let method = exchange.seen.method.clone();
+        exchange.answer(&Answer::html(method).field("Cache-Control", "max-age=0"))
+    });
+    origin.url("/form")
+}
+
+/// The stored response to a form has a URL that its origin does not know.
+#[test]
+fn the_stored_answer_to_a_form_answers_whatever_the_mode_and_is_never_asked_for() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let form = echo(&origin);
+    let stored = answer_url(&form);
+    assert_eq!(post(&daemon, &form, "").text(), "POST");
+    daemon.settle();
+    for mode in ["offline", "autodial", "online"] {
+        daemon.ok(&[mode]);
+        for fields in ["", "Cache-Control: no-cache\r\n", "Accept: text/html\r\n"] {
+            let got = daemon.client().get_with(&stored, fields).whole();
+            assert_eq!(got.text(), "POST", "{mode} {fields}");
+            assert_eq!(status(&got), "hit; detail=form-answer", "{mode} {fields}");
+        }
+        let missing = format!("{form}?!POST:{}", "0".repeat(64));
+        for url in [missing, format!("{form}?!POST:0000"), format!("{form}?!a=b!PUT:x.5f0e8a11")] {
+            let got = daemon.browse(&url);
+            assert_eq!(got.status, 404, "{mode} {url}");
+            assert!(got.shown().contains("send the form again"), "{}", got.shown());
+            assert_eq!(status(&got), "detail=form-answer", "{mode} {url}");
+        }
+        assert_eq!(post(&daemon, &stored, "").status, 404, "{mode}");
+    }
+    daemon.settle();
+    assert_eq!((daemon.queue().len(), origin.asked("/form").len()), (0, 1));
+}
+
+/// A person who reloads is offered to send the form again. The stored response stays until a new
+/// one arrives.
+#[test]
+fn a_reload_of_the_answer_to_a_form_offers_to_send_the_form_again() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let form_url = echo(&origin);
+    let stored = answer_url(&form_url);
+    let fields = "Accept: text/html\r\nContent-Type: text/x-form\r\nCookie: old=1\r\n";
+    assert_eq!(post(&daemon, &form_url, fields).text(), "POST");
+    daemon.settle();
+    let reload = "Accept: text/html\r\nCache-Control: max-age=0\r\nCookie: new=1\r\n";
+    for (mode, times) in [("offline", 1), ("online", 2), ("autodial", 3)] {
+        daemon.ok(&[mode]);
+        let page = daemon.client().get_with(&stored, reload).whole();
+        assert_eq!((page.status, status(&page)), (504, "detail=confirm"), "{mode}");
+        assert!(page.text().contains("!POST:"), "{mode}: it links to the stored response");
+        assert_eq!(daemon.browse(&stored).text(), "POST", "{mode}: it stays");
+        assert_eq!((daemon.queue().len(), origin.asked("/form").len()), (0, times), "{mode}");
+        let confirm = form(&page.text(), "/refresh-request");
+        assert_eq!(daemon.submit_as(&confirm, &origin.sends()).status, 303, "{mode}");
+        daemon.ok(&["online"]);
+        daemon.ok(&["fetch", "--wait"]);
+        let asked = origin.asked("/form");
+        assert_eq!(asked.len(), times + 1, "{mode}: it is sent once");
+        let sent = asked.last().unwrap();
+        assert_eq!(sent.method, "POST", "{mode}");
+        assert_eq!(sent.fields.get("Content-Type"), Some("text/x-form"), "{mode}");
+        assert_eq!(sent.fields.get("Cookie"), Some("new=1"), "{mode}");
+    }
+    let info = daemon.page(&format!("/info/?{}", encode(&stored))).text();
+    assert!(!info.contains("wwwoffle-form"), "{info}");
+    let file = daemon.home().join("forms.warc.gz");
+    daemon.ok(&["export", file.to_str().unwrap(), "--owner", "local"]);
+    let (file, mut warc) = (std::fs::File::open(file).unwrap(), Vec::new());
+    flate2::read::MultiGzDecoder::new(file).read_to_end(&mut warc).unwrap();
+    let warc = String::from_utf8_lossy(&warc);
+    assert!(warc.contains(&stored) && !warc.contains("wwwoffle-form"), "{warc}");
+}
+
+#[test]
+fn nothing_fetches_the_answer_to_a_form_anew() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let form = echo(&origin);
+    let stored = answer_url(&form);
+    assert_eq!(post(&daemon, &form, "").text(), "POST");
+    daemon.settle();
+    assert!(daemon.ok(&["get", &stored]).contains(&stored), "it is stored");
+    for command in [&["get", "--refresh"][..], &["get", "-r", "1"], &["monitor", "add"]] {
+        let refused = daemon.run(&[command, &[stored.as_str()]].concat());
+        let told = [refused.out, refused.err].concat();
+        assert_ne!(refused.status, 0, "{command:?}");
+        assert!(told.contains("sending the form again"), "{command:?}: {told}");
+    }
+    let about = daemon.page(&format!("/info/?{}", encode(&stored)));
+    assert!(!about.text().contains("id=\"anew\""), "{}", about.text());
+    let anew = daemon.page(&format!("/refresh/?{}", encode(&stored)));
+    assert!(anew.shown().contains("sending the form again"), "{}", anew.shown());
+    assert_eq!((daemon.queue().len(), origin.asked("/form").len()), (0, 1));
+    assert_eq!(daemon.get(&stored).whole().text(), "POST");
+}
+
+#[test]
+fn a_page_that_names_the_answer_to_a_form_does_not_have_it_fetched() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let stored = answer_url(&echo(&origin));
+    let page = format!("<img src=\"{stored}\"><a href=\"{stored}\">answer</a>");
+    origin.on("/page", move |exchange| exchange.answer(&Answer::html(page.clone())));
+    origin.say("/moved", Answer::redirect(302, &stored));
+    daemon.ok(&["get", "-r", "1", &origin.url("/page")]);
+    assert_ne!(daemon.run(&["get", &origin.url("/moved")]).status, 0);
+    assert_eq!(origin.asked("/form").len(), 0);
+}

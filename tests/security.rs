@@ -1,0 +1,13 @@
+//! Access and security: logins, users, permissions and other sites.
+
+mod cross_site;
+pub(crate) mod identity;
+pub(crate) mod logins;
+pub(crate) mod owners;
+mod owners_any;
+mod passwd;
+mod permissions;
+mod referred;
+pub(crate) mod routes;
+mod secrets;
+mod spool_owner;

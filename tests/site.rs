@@ -1,0 +1,14 @@
+//! Our own pages, message pages, modified pages and the gateway.
+
+pub(crate) mod browser;
+mod former_addresses;
+pub(crate) mod gateway;
+mod gateway_browser;
+mod home;
+mod local_files;
+mod messages;
+mod mistakes;
+mod modified;
+mod own_pages;
+mod statistics;
+mod ui;

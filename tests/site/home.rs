@@ -1,0 +1,222 @@
+//! The home page and the control page from outside: their content, who sees it, and their buttons.
+
+use std::sync::Arc;
+
+use crate::harness::form::{Form, form, forms, unescape};
+use crate::harness::{Answer, Daemon, Gate, Origin, eventually};
+use crate::security::owners;
+
+/// An image of one pixel.
+const PNG: &[u8] =
+    b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89";
+
+/// A site with a page, and with these bytes as its icon.
+fn site(title: &str, kind: &str, icon: &[u8]) -> Origin {
+    let origin = Origin::start();
+    origin.say("/page", Answer::html(format!("<title>{title}</title><p>Something to read.")));
+    origin.say("/favicon.ico", Answer::new(200, kind, icon));
+    origin
+}
+
+/// The home page, once the index has read `text`.
+#[track_caller]
+fn home_with(daemon: &Daemon, text: &str) -> String {
+    let mut home = String::new();
+    eventually("the stored pages are on the page", || {
+        let page = daemon.page("/").whole();
+        assert_eq!(page.status, 200);
+        assert!(page.body.len() < 100_000, "{}", page.body.len());
+        home = unescape(&page.text());
+        home.contains(text)
+    });
+    home
+}
+
+#[test]
+fn a_first_visit_tells_how_to_begin_and_a_later_one_what_was_kept() {
+    let (daemon, origin) = (Daemon::start(), site("Green tea", "image/png", PNG));
+    let first = home_with(&daemon, "Set the browser");
+    assert!(first.contains("/proxy.pac") && !first.contains("Kept last"), "{first}");
+    assert_eq!(daemon.get(&origin.url("/favicon.ico")).status, 200);
+    assert_eq!(daemon.get(&origin.url("/page")).status, 200);
+    let later = home_with(&daemon, "Green tea");
+    assert!(!later.contains("/proxy.pac") && later.contains("just now"), "{later}");
+    assert!(later.contains("<img src=\"data:image/png;base64,iVBORw0KGgo"), "{later}");
+    assert!(later.contains("free") && later.contains("<svg class=\"space\""), "{later}");
+    assert!(home_with_help(&daemon).contains("/proxy.pac"));
+    let address = daemon.page("/search/?q=http%3A%2F%2Fa.example%2Fx");
+    let leads_to = (address.status, address.field("Location"));
+    assert_eq!(leads_to, (303, "/info/?http://a.example/x"));
+    let bare = |words: &str| daemon.page(&format!("/search/?q={words}")).whole();
+    let there = origin.url("/page");
+    let kept = bare(there.trim_start_matches("http://"));
+    assert_eq!((kept.status, kept.field("Location")), (303, &*format!("/info/?{there}")));
+    let words = bare("nothing.example%2Fx");
+    assert!(words.status == 200 && words.text().contains("Nothing that is kept has it"));
+    let only_not = bare("-milk").shown();
+    assert!(only_not.contains("A word to look for is needed"), "{only_not}");
+    // The page loads nothing from elsewhere.
+    let policy = daemon.page("/").field("Content-Security-Policy").to_owned();
+    assert!(policy.contains("default-src 'none'") && policy.contains("img-src data:"), "{policy}");
+}
+
+#[test]
+fn the_most_that_a_purge_leaves_is_a_line_in_the_picture() {
+    let daemon = Daemon::configured("[purge]\nmax-size = \"2 GB\"\n");
+    let home = home_with(&daemon, "A purge leaves at most 2.0 GB");
+    assert!(home.contains("<path class=\"most\" d=\"M"), "{home}");
+    let unbounded = Daemon::configured("[purge]\nmax-size = \"none\"\n");
+    let home = home_with(&unbounded, "<svg class=\"space\"");
+    assert!(!home.contains("A purge leaves") && !home.contains("class=\"most\""), "{home}");
+}
+
+fn home_with_help(daemon: &Daemon) -> String {
+    daemon.page("/?help=1").whole().shown()
+}
+
+#[test]
+fn icons_that_lie_or_are_long_are_not_shown_and_titles_are_text() {
+    let svg = b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>";
+    let mut long = PNG.to_vec();
+    long.resize(5_000, 0);
+    let title = "</a><script>alert(1)</script>\u{202e}evil";
+    for (kind, icon) in
+        [("image/png", &svg[..]), ("image/svg+xml", svg), ("image/png", &long), ("image/png", b"")]
+    {
+        let (daemon, origin) = (Daemon::start(), site(title, kind, icon));
+        daemon.get(&origin.url("/favicon.ico"));
+        daemon.get(&origin.url("/page"));
+        home_with(&daemon, "evil");
+        let page = daemon.page("/").whole();
+        let text = page.text();
+        assert!(!text.contains("<img") && !text.contains("<script"), "{kind}: {text}");
+        assert!(!text.contains('\u{202e}'), "{text}");
+    }
+    // An icon with a wrong media type is recognised by its bytes.
+    let (daemon, origin) = (Daemon::start(), site("Tea", "text/html", PNG));
+    daemon.get(&origin.url("/favicon.ico"));
+    daemon.get(&origin.url("/page"));
+    assert!(home_with(&daemon, "Tea").contains("<img src=\"data:image/png;base64,"));
+}
+
+#[test]
+fn each_person_sees_what_is_theirs() {
+    let (daemon, origin) = (owners::daemon(), site("Secret tea", "image/png", PNG));
+    let read = |user: &str| {
+        let (mut client, fields) = (daemon.client(), owners::login("Authorization", user));
+        client.send(format!("GET / HTTP/1.1\r\nHost: {}\r\n{fields}\r\n", daemon.addr()));
+        unescape(&client.receive("GET").whole().text())
+    };
+    let private = "Cookie: id=1\r\n";
+    assert_eq!(owners::get(&daemon, "ada", &origin.url("/page"), private).status, 200);
+    assert_eq!(owners::get(&daemon, "ada", &origin.url("/favicon.ico"), private).status, 200);
+    eventually("ada's page is listed", || read("ada").contains("Secret tea"));
+    assert!(read("ada").contains("<img src=\"data:image/png"));
+    daemon.ok(&["offline"]);
+    owners::get(&daemon, "ada", &origin.url("/later"), "");
+    let (ada, bob) = (read("ada"), read("bob"));
+    assert!(ada.contains("1 request waits"), "{ada}");
+    assert!(bob.contains("0 requests wait") && bob.contains("0 entries are kept"), "{bob}");
+    assert!(!bob.contains("Secret tea") && !bob.contains("<img"), "{bob}");
+}
+
+#[test]
+fn what_came_of_the_last_fetch_and_what_failed_is_told() {
+    let origin = Origin::start();
+    let mut daemon = Daemon::configured("[fetch-options]\nattempts = 1\n");
+    origin.say("/oops", Answer::new(500, "text/html", "oops"));
+    daemon.ok(&["offline"]);
+    assert!(!daemon.page("/").shown().contains("The last fetch"));
+    origin.say("/plain", Answer::html("nothing else"));
+    for path in ["/plain", "/oops"] {
+        daemon.browse(&origin.url(path));
+    }
+    daemon.ok(&["online"]);
+    eventually("all is settled", || daemon.queue().iter().all(|item| item["state"] == "failed"));
+    let told = "1 came, 1 failed.";
+    eventually("it is reported", || daemon.page("/").shown().contains(told));
+    let home = daemon.page("/").shown();
+    assert!(home.contains("1 request has failed.") && home.contains("/queue/?state=failed\""));
+    daemon.restart();
+    // The daemon listens before it has read its saved state.
+    eventually("it is reported after a restart, too", || daemon.page("/").shown().contains(told));
+}
+
+#[test]
+fn a_faulty_configuration_is_told_and_read_again_by_a_button() {
+    let daemon = Daemon::configured("[options]\nlog-level = \"info\"\n");
+    assert!(!daemon.page("/").shown().contains("has faults"));
+    std::fs::write(daemon.config_file(), "[options]\nlog-level = 7\n").unwrap();
+    let home = daemon.page("/").shown();
+    assert!(home.contains("has faults") && home.contains("/configuration/\""), "{home}");
+    let reload = form(&daemon.page("/control/").text(), "/control/reload");
+    let done = daemon.submit(&reload);
+    assert_eq!((done.status, done.field("Location")), (303, "/configuration/"));
+    assert!(daemon.page("/configuration/").shown().contains("log-level"));
+    std::fs::write(daemon.config_file(), "[options]\nlog-level = \"debug\"\n").unwrap();
+    assert_eq!(daemon.submit(&reload).status, 303);
+    assert!(!daemon.page("/").shown().contains("has faults"));
+    assert!(daemon.ok(&["config", "get", "options.log-level"]).contains("debug"));
+}
+
+#[test]
+fn control_has_all_buttons_and_a_link_only_asks() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    daemon.ok(&["offline"]);
+    daemon.browse(&origin.url("/page/1.html"));
+    assert_eq!(daemon.page("/control").field("Location"), "/control/");
+    for (path, to) in [("/control/status", "/"), ("/control/edit", "/configuration/")] {
+        assert_eq!(daemon.page(path).field("Location"), to, "{path}");
+    }
+    let control = daemon.page("/control/").whole();
+    assert_eq!(control.status, 200);
+    for mode in ["online", "offline", "autodial", "auto"] {
+        assert_eq!(form(&control.text(), &format!("/control/{mode}")).method, "POST");
+    }
+    // A link to a button, as in old bookmarks, leads to the button without pressing it.
+    for path in ["/control/online", "/control/fetch", "/control/config", "/control/hold"] {
+        let asks = daemon.page(path).whole();
+        assert_eq!((asks.status, asks.text().matches("<form").count()), (200, 1), "{path}");
+        assert_eq!(daemon.status()["mode"], "offline", "{path}");
+    }
+    let online = form(&daemon.page("/control/online").text(), "/control/online");
+    assert_eq!(daemon.submit(&online.clone().without("token")).status, 403);
+    assert_eq!(daemon.submit(&online.clone().with("token", "x")).status, 403);
+    assert_eq!(daemon.status()["mode"], "offline");
+    assert_eq!(daemon.submit(&online).status, 303);
+    assert_eq!(daemon.status()["mode"], "online");
+    for path in ["/control/retry", "/control/pin"] {
+        assert_eq!(daemon.page(path).status, 405, "{path}");
+    }
+}
+
+#[test]
+fn fetching_is_stopped_and_begun_again() {
+    let (daemon, origin) = (Daemon::configured("[fetch-options]\nat-once = 1\n"), Origin::start());
+    let gate = Gate::new();
+    let shut = Arc::clone(&gate);
+    origin.on("/slow", move |exchange| {
+        shut.wait();
+        exchange.answer(&Answer::html("slow"))
+    });
+    daemon.ok(&["offline"]);
+    for path in ["/slow", "/page/1.html", "/page/2.html"] {
+        daemon.browse(&origin.url(path));
+    }
+    daemon.ok(&["online"]);
+    eventually("the first is in progress", || origin.count("/slow") == 1);
+    let hold = |page: &str| -> Option<Form> {
+        let text = daemon.page(page).text();
+        forms(&text).into_iter().find(|form| form.action.ends_with("/control/hold"))
+    };
+    assert!(hold("/").is_some() && hold("/control/").is_some());
+    assert_eq!(daemon.submit(&hold("/").unwrap()).status, 303);
+    eventually("the others wait", || {
+        daemon.page("/queue/").shown().contains("until the queue is fetched the next time")
+    });
+    gate.open();
+    assert_eq!(origin.count("/page/1.html"), 0);
+    let fetch = form(&daemon.page("/control/").text(), "/control/fetch");
+    assert_eq!(daemon.submit(&fetch).status, 303);
+    eventually("all is fetched", || daemon.queue().is_empty());
+}

@@ -1,0 +1,156 @@
+//! Our pages as people use them: in real browsers driven by playwright-core, checked by axe-core
+//! and an HTML validator, and read with a text browser.
+//!
+//! The scripts are in `tests/scripts/ui/`. Each prints a line for each fault and fails if there is
+//! one. Screenshots stay in the directory `ui` of cargo's directory for tests. With `UI_TIMES=1` in
+//! the environment they print how long each step took, and `UI_PATIENCE` is the limit for one wait
+//! in milliseconds.
+
+mod mirrored;
+mod rich;
+mod stage;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::harness::tools::{plain, program};
+use crate::harness::{cannot_run, daemon, heavy, secure};
+use crate::site::browser::browser;
+use stage::Stage;
+
+/// Time limit for one script, on a busy machine.
+const LIMIT: Duration = Duration::from_secs(10 * 60);
+
+/// The npm packages that the scripts use.
+const PACKAGES: [&str; 3] = ["playwright-core", "axe-core", "html-validate"];
+
+/// The programs and packages that the scripts need.
+struct Tools {
+    node: PathBuf,
+    modules: PathBuf,
+    chromium: PathBuf,
+}
+
+impl Tools {
+    /// Finds the tools of this machine. Fails if one is missing.
+    fn here() -> Self {
+        let (node, chromium) = (program(&["node", "nodejs"]), browser());
+        program(&["certutil"]);
+        Self { node, modules: modules(), chromium }
+    }
+
+    /// Runs a script on a stage and fails with its output.
+    #[track_caller]
+    fn run(&self, script: &str, name: &str, stage: &Stage, more: &Value) {
+        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ui").join(name);
+        std::fs::create_dir_all(&out).unwrap();
+        let mut settings = stage.told();
+        settings["modules"] = json!(self.modules);
+        settings["chromium"] = json!(self.chromium);
+        settings["out"] = json!(out);
+        for (key, value) in more.as_object().into_iter().flatten() {
+            settings[key] = value.clone();
+        }
+        let mut command = plain(Command::new(&self.node));
+        command.arg(secure::script("ui").join(script)).arg(settings.to_string());
+        let ran = daemon::output(command, None, LIMIT);
+        let said = String::from_utf8_lossy(&ran.stdout);
+        let failed = String::from_utf8_lossy(&ran.stderr);
+        assert!(ran.status.success(), "{script} {name}:\n{said}\n{failed}");
+        eprintln!("{name}: {said}");
+    }
+}
+
+/// Where `.ci/run` installs the packages, or `$UI_TEST_MODULES`.
+fn modules() -> PathBuf {
+    let found = std::env::var_os("UI_TEST_MODULES").map(PathBuf::from);
+    let has = |modules: &PathBuf| {
+        PACKAGES.iter().all(|name| modules.join(name).join("package.json").is_file())
+    };
+    found.filter(has).unwrap_or_else(|| {
+        cannot_run(&format!("not all of {PACKAGES:?} are installed: set UI_TEST_MODULES to them"))
+    })
+}
+
+/// One person with English and one with `other`, each with their own daemon.
+#[track_caller]
+fn a_person(scripts: bool, width: u32, other: &str) {
+    let tools = Tools::here();
+    let _alone = heavy();
+    for lang in ["en", other] {
+        let name = format!("{lang}-{width}-{}", if scripts { "scripts" } else { "plain" });
+        let person =
+            json!({"browser": "chromium", "scripts": scripts, "width": width, "lang": lang});
+        tools.run("person.mjs", &name, &Stage::set(), &person);
+    }
+}
+
+#[test]
+#[ignore = "needs node, chromium and npm packages"]
+fn a_person_at_a_desk() {
+    a_person(true, 1_280, "de");
+}
+
+#[test]
+#[ignore = "needs node, chromium and npm packages"]
+fn a_person_at_a_desk_without_scripts() {
+    a_person(false, 1_280, "fr");
+}
+
+#[test]
+#[ignore = "needs node, chromium and npm packages"]
+fn a_person_with_a_phone() {
+    a_person(true, 360, "fr");
+}
+
+#[test]
+#[ignore = "needs node, chromium and npm packages"]
+fn a_person_with_a_phone_without_scripts() {
+    a_person(false, 360, "de");
+}
+
+#[test]
+#[ignore = "needs node, firefox and npm packages"]
+fn a_person_with_firefox() {
+    let tools = Tools::here();
+    let firefox = program(&["firefox-esr", "firefox"]);
+    let _alone = heavy();
+    let person = json!({"browser": "firefox", "firefox": firefox, "scripts": true, "width": 1_280,
+        "lang": "en"});
+    tools.run("person.mjs", "firefox", &Stage::set(), &person);
+}
+
+#[test]
+#[ignore = "needs node, chromium and npm packages"]
+fn every_page_is_well_made() {
+    let tools = Tools::here();
+    let _alone = heavy();
+    let stage = Stage::set();
+    rich::furnish(&stage);
+    tools.run("pages.mjs", "pages", &stage, &json!({}));
+}
+
+#[test]
+#[ignore = "needs node, chromium and npm packages"]
+fn pages_are_read_from_right_to_left() {
+    let tools = Tools::here();
+    let _alone = heavy();
+    let mut stage = Stage::set();
+    mirrored::speak(&mut stage.daemon);
+    rich::furnish(&stage);
+    tools.run("mirrored.mjs", "mirrored", &stage, &json!({"lang": mirrored::TAG}));
+}
+
+#[test]
+#[ignore = "needs lynx, node and npm packages"]
+fn every_page_is_read_as_text() {
+    let tools = Tools::here();
+    let lynx = program(&["lynx"]);
+    let _alone = heavy();
+    let stage = Stage::set();
+    rich::furnish(&stage);
+    tools.run("text.mjs", "text", &stage, &json!({"lynx": lynx}));
+}
