@@ -27,7 +27,7 @@ use size::wide;
 pub use about::{FileInfo, FileKind, owner_of};
 pub use beneath::{PathTarget, open_beneath};
 pub use shared::{SharedDisk, make_root_for};
-pub use space::{Space, space};
+pub use space::{Space, is_read_only, space};
 pub use system::SystemDisk;
 
 /// Only the owner may read the spool: directories are 0700, files 0600.

@@ -29,6 +29,9 @@ pub struct Status {
     pub pid: u32,
     /// The spool that it has locked.
     pub spool: String,
+    /// Whether the spool is on a read-only file system, so that nothing is stored.
+    #[serde(default)]
+    pub read_only: bool,
     /// The addresses it listens on, with the actual ports.
     pub listen: Vec<String>,
     /// When it was started.

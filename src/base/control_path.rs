@@ -12,6 +12,7 @@ use std::{
 };
 
 use rustix::fs::{Mode, OFlags};
+use wwwoffle_spool::fs::is_read_only;
 
 use super::run_directory;
 
@@ -41,7 +42,7 @@ impl ControlPath {
     /// If the path is too long and the directory cannot be opened. `NotFound` if the spool is on a
     /// read-only file system and no daemon has run there.
     pub fn of(spool: &Path) -> io::Result<Self> {
-        if run_directory::is_needed(spool) {
+        if is_read_only(spool) {
             let path = run_directory::find(spool)?.join(NAME);
             return Ok(Self { path, _directory: None });
         }

@@ -8,15 +8,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FileType, Mode, StatVfsMountFlags, lstat, stat, statvfs};
+use rustix::fs::{FileType, Mode, lstat, stat};
 use rustix::process::geteuid;
 use wwwoffle_spool::fs::{Disk, SystemDisk};
-
-/// Whether the spool at `spool` is on a read-only file system; `false` if it does not exist.
-#[must_use]
-pub fn is_needed(spool: &Path) -> bool {
-    statvfs(spool).is_ok_and(|about| about.f_flag.contains(StatVfsMountFlags::RDONLY))
-}
 
 /// Finds the directory for the spool at `spool`: the one of this user, or else that of the user who
 /// owns the spool.
@@ -83,7 +77,6 @@ mod tests {
     #[test]
     fn the_directory_that_is_made_is_found() {
         let spool = tempfile::tempdir().unwrap();
-        assert!(!is_needed(spool.path()));
         assert_eq!(find(spool.path()).unwrap_err().kind(), io::ErrorKind::NotFound);
         let made = make(spool.path()).unwrap();
         assert_eq!(make(spool.path()).unwrap(), made, "it exists");

@@ -247,6 +247,9 @@ fn status(
         )?;
     }
     writeln!(out, "spool        {}", status.spool)?;
+    if status.read_only {
+        writeln!(out, "             on a read-only file system: nothing is stored")?;
+    }
     writeln!(
         out,
         "daemon       {}, pid {}, since {:.0}",

@@ -42,6 +42,7 @@ fn with_queue(caller: &Caller, queue: QueueCounts) -> Status {
         metered: context.net.link.class(&context.base.config()) == Class::Metered,
         pid: std::process::id(),
         spool: context.storage.store.spool().root().display().to_string(),
+        read_only: context.storage.store.spool().is_read_only(),
         listen: context.base.listening.iter().map(ToString::to_string).collect(),
         since: timestamp(context.base.since),
         queue,

@@ -286,7 +286,9 @@ fn a_spool_on_a_read_only_file_system_is_served() {
     let missing = daemon.browse(&origin.url("/page/60.html"));
     assert_eq!(missing.status, 504, "{}", missing.text());
     daemon.ok(&["offline"]);
-    assert_eq!(daemon.page("/").status, 200);
+    let home = daemon.page("/").text();
+    assert!(home.contains("The spool is on a read-only file system."), "{home}");
+    assert!(daemon.ok(&["status"]).contains("on a read-only file system: nothing is stored"));
     eventually("its pages are listed", || {
         daemon.page("/index/all?sort=name").text().contains("9.html")
     });
@@ -297,6 +299,7 @@ fn a_spool_on_a_read_only_file_system_is_served() {
     disk.remount("rw");
     daemon.up();
     assert_eq!(daemon.status()["mode"], "online", "the previous mode");
+    assert!(!daemon.page("/").text().contains("read-only file system"));
     assert_kept(&daemon, &origin, "afterwards");
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::durability::{DAMAGED, OUTGOING, RUNS, Root, TMP};
 use crate::error::{Error, Result, is_missing};
-use crate::fs::{Disk, Lock, OpenedFile, parent, read_exactly};
+use crate::fs::{Disk, Lock, OpenedFile, is_read_only, parent, read_exactly};
 
 /// The content of the file `version`: the format and its number.
 pub(crate) const VERSION: &str = "wwwoffle-spool 1";
@@ -32,11 +32,10 @@ pub(crate) fn lock_root(disk: &dyn Disk, root: &Path) -> Result<Lock> {
 /// Creates the root if needed, and takes its lock. Returns `None` on a read-only file system, where
 /// the spool is opened for reading only.
 pub(crate) fn lock_root_to_write(disk: &dyn Disk, root: &Path) -> Result<Option<Lock>> {
-    match lock_root(disk, root) {
-        Ok(lock) => Ok(Some(lock)),
-        Err(error) if error.is_read_only() && check_version(disk, root)? => Ok(None),
-        Err(error) => Err(error),
+    if is_read_only(root) && check_version(disk, root)? {
+        return Ok(None);
     }
+    lock_root(disk, root).map(Some)
 }
 
 /// Checks the version, or makes an empty directory a spool. The caller holds the lock.

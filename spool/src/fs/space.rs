@@ -3,6 +3,8 @@
 use std::io;
 use std::path::Path;
 
+use rustix::fs::StatVfsMountFlags;
+
 use crate::error::{Error, Result};
 
 /// The space of the disk of a spool, in bytes.
@@ -25,6 +27,12 @@ pub fn space(root: &Path) -> Result<Space> {
     let nothing = || io::Error::new(io::ErrorKind::Unsupported, "the system reports no size");
     of(told.f_blocks, told.f_bavail, told.f_frsize)
         .ok_or_else(|| Error::disk("look at", root, nothing()))
+}
+
+/// Whether `path` is on a read-only file system. False if it does not exist.
+#[must_use]
+pub fn is_read_only(path: &Path) -> bool {
+    rustix::fs::statvfs(path).is_ok_and(|about| about.f_flag.contains(StatVfsMountFlags::RDONLY))
 }
 
 /// Converts a number of blocks. `None` if the system reports no blocks, as for FUSE and some

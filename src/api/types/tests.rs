@@ -32,6 +32,7 @@ fn status() {
             metered: true,
             pid: 7,
             spool: "/s".into(),
+            read_only: true,
             listen: vec!["127.0.0.1:8080".into()],
             since: time(),
             queue: QueueCounts { waiting: 1, failed: 2, active: 3, asking: 0 },
@@ -56,7 +57,7 @@ fn status() {
         concat!(
             r#"{"version":"0.1.0","mode":"online","chosen":"auto","#,
             r#""link":{"reason":"h.example answers","since":"2026-11-20T12:00:00Z","#,
-            r#""probed":"2026-11-20T12:00:00Z","probes":9},"metered":true,"pid":7,"spool":"/s","#,
+            r#""probed":"2026-11-20T12:00:00Z","probes":9},"metered":true,"pid":7,"spool":"/s","read_only":true,"#,
             r#""listen":["127.0.0.1:8080"],"since":"2026-11-20T12:00:00Z","#,
             r#""queue":{"waiting":1,"failed":2,"active":3,"asking":0},"#,
             r#""downloads":[{"id":8,"url":"http://a/","bytes":1,"total":null,"resumed":0}],"#,

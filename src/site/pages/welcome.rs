@@ -107,6 +107,7 @@ struct HomeView<'a> {
     recent: Vec<RecentPageView>,
     is_ready: bool,
     space: Option<DiskUseView>,
+    read_only: bool,
     was_full: bool,
     /// Whether something needs attention.
     attention: bool,
@@ -207,9 +208,11 @@ pub fn page(templates: &Templates, shell: &Shell, home: &HomePage, token: &str) 
             || home.refused.is_some()
             || home.config_faults
             || home.template_faults > 0
+            || home.status.read_only
             || home.was_full
             || space.as_ref().is_some_and(|space| space.is_short),
         space,
+        read_only: home.status.read_only,
         was_full: home.was_full,
         rejected,
         refused: home.refused.map(|refused| RefusedClientsView {

@@ -16,6 +16,7 @@ fn home(mode: Mode) -> HomePage {
         metered: false,
         pid: 1,
         spool: "/s".into(),
+        read_only: false,
         listen: vec![],
         since: time(),
         queue: QueueCounts { waiting: 1, failed: 2, active: 0, asking: 0 },
