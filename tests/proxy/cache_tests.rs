@@ -125,9 +125,12 @@ fn hold(outcomes: &[Outcome]) {
     let judged = || outcomes.iter().filter(|outcome| outcome.kind != Kind::Check);
     let wrong: Vec<_> = judged()
         .filter(|outcome| outcome.passed == excused.contains(outcome.id.as_str()))
-        .map(|outcome| outcome.id.as_str())
+        .map(|outcome| {
+            let what = if outcome.passed { "passed" } else { "failed: " };
+            format!("{} {what}{}", outcome.id, outcome.why)
+        })
         .collect();
-    assert!(wrong.is_empty(), "{} differ from the list:\n{}", wrong.len(), wrong.join(" "));
+    assert!(wrong.is_empty(), "{} differ from the list:\n{}", wrong.len(), wrong.join("\n"));
     let known: BTreeSet<&str> = judged().map(|outcome| outcome.id.as_str()).collect();
     assert!(excused.is_subset(&known), "unknown tests: {:?}", excused.difference(&known));
     let required = judged().filter(|outcome| outcome.kind == Kind::Required);

@@ -13,7 +13,20 @@ const fetch = createRequire(path.join(directory, 'cli.mjs'))('node-fetch')
 
 const { default: suites } = await from('tests/index.mjs')
 const { runTests, getResults } = await from('client/runner.mjs')
-await runTests(suites, fetch, false, base)
+// Twenty at a time: with the default of 100, responses go stale while their tests wait for each other.
+await runTests(suites, fetch, false, base, 20)
+
+// A test whose preparation failed was not carried out. On a busy machine, for example, a response with
+// `max-age=2` is stale before it is requested again. Such a test is run again, on its own.
+const { makeCacheTest, testResults } = await from('client/test.mjs')
+const isUnprepared = test => test.kind !== 'check' && testResults[test.id]?.[0] === 'Setup'
+for (let round = 0; round < 5; round++) {
+  for (const test of suites.flatMap(suite => suite.tests).filter(isUnprepared)) {
+    delete testResults[test.id]
+    await makeCacheTest(test)
+  }
+}
+
 const results = getResults()
 for (const suite of suites) {
   for (const test of suite.tests) {
