@@ -63,6 +63,56 @@ fn recursive_requests_and_monitors_follow_links_as_before() {
 }
 
 #[test]
+fn a_queued_form_of_a_spool_without_pages_is_sent_with_its_body() {
+    let origin = Origin::start();
+    let (sent, bodies) = std::sync::mpsc::channel();
+    origin.on("/form", move |exchange| {
+        let body = (exchange.seen.method.clone(), exchange.body()?.to_vec());
+        // The test reads only the first one.
+        let _ = sent.send(body);
+        exchange.answer(&Answer::html("thanks"))
+    });
+    let daemon = Daemon::start();
+    daemon.ok(&["offline"]);
+    let (url, body) = (origin.url("/form"), "name=Ada&text=a+%26+b");
+    let head = format!(
+        "POST {url} HTTP/1.0\r\nContent-Type: application/x-www-form-urlencoded\r\n\
+         Content-Length: {}\r\n\r\n",
+        body.len()
+    );
+    let target = format!("{url}?!POST:{}.5f0e8a11", make_hash(body.as_bytes()));
+    write(&daemon, "outgoing", 'O', &target, format!("{head}{body}").as_bytes());
+    let old = daemon.home().join("old");
+    assert_eq!(std::fs::read_dir(&old).unwrap().count(), 1, "it has a queue and nothing else");
+    let told = daemon.run(&["import", "--json", old.to_str().unwrap()]).json();
+    assert_eq!((&told["queued"], &told["refused"]), (&1.into(), &0.into()), "{told}");
+    assert_eq!(daemon.queue()[0]["method"], "POST");
+    daemon.ok(&["online"]);
+    daemon.ok(&["fetch", "--wait"]);
+    let got = bodies.recv_timeout(crate::harness::PATIENCE).unwrap();
+    assert_eq!(got, ("POST".to_owned(), body.as_bytes().to_vec()));
+    assert_eq!(origin.count("/form"), 1, "it is sent once");
+}
+
+#[test]
+fn an_imported_page_is_purged_by_the_age_of_its_capture() {
+    let daemon = Daemon::configured("[purge]\nage = \"4w\"\n");
+    let urls = ["http://a.example/old", "http://a.example/new"];
+    for url in urls {
+        let answer = b"HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n<title>Old</title>";
+        write(&daemon, "http/a.example", 'D', url, answer);
+    }
+    let file = format!("old/http/a.example/D{}", make_hash(urls[0].as_bytes()));
+    set_time(&daemon, &file, 1_577_836_800);
+    daemon.ok(&["import", daemon.home().join("old").to_str().unwrap()]);
+    assert_eq!(daemon.run(&["ls", "--json"]).lines().len(), 2);
+    daemon.ok(&["purge"]);
+    let left: Vec<_> = daemon.run(&["ls", "--json"]).lines();
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert_eq!(left[0]["url"], urls[1]);
+}
+
+#[test]
 fn an_imported_page_counts_as_stored_when_it_was_captured() {
     let daemon = Daemon::start();
     let url = "http://a.example/page";

@@ -1,5 +1,9 @@
 //! The command line: the output and the exit status of every verb.
 
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::process::Stdio;
+
 use serde_json::{Value, json};
 
 use crate::harness::daemon::{Ran, run};
@@ -23,6 +27,24 @@ fn without_a_daemon_the_verbs_that_need_one_say_what_to_do() {
         assert_eq!(ran.status, 69, "{verb:?}: {ran:?}");
         assert!(ran.err.contains("serve"), "{verb:?} does not say how to start one: {ran:?}");
         assert_eq!(ran.err.trim_end().lines().count(), 1, "{verb:?}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_command_works_as_soon_as_the_port_accepts_connections() {
+    for start in 0..20 {
+        let place = Daemon::prepare(None);
+        // No other test uses this address, so the port stays free.
+        let port = TcpListener::bind("127.0.69.1:0").unwrap().local_addr().unwrap();
+        let mut serve = place.command(&["serve", "--listen", &port.to_string()]);
+        let mut child = serve.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        eventually("the port accepts a connection", || TcpStream::connect(port).is_ok());
+        let socket = UnixStream::connect(place.spool().join("control"));
+        let status = place.run(&["status"]);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(socket.is_ok(), "start {start}: {socket:?}");
+        assert_eq!(status.status, 0, "start {start}: {status:?}");
     }
 }
 
