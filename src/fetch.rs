@@ -325,14 +325,14 @@ pub fn why_it_rests(state: &RequestState) -> Option<(String, Option<u16>)> {
         RequestState::Failed { reason, status } => Some((reason.clone(), *status)),
         RequestState::Asking { bytes } => {
             let asks = Held::Asks { bytes: *bytes }.in_words(|time| time.to_string());
-            Some((format!("it {asks}: retry it to fetch it all the same"), None))
+            Some((format!("it {asks}: retry it to consent"), None))
         }
     }
 }
 
 /// Logs that the result of a request cannot be recorded in the spool.
 fn spool_failed(error: &Error) {
-    error!(error = error_chain(error), "the outgoing queue cannot be changed");
+    error!(error = error_chain(error), "the queue cannot be changed");
 }
 
 #[cfg(test)]

@@ -64,13 +64,13 @@ impl ExitStatus {
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Done => "done",
-            Self::Failed => "something failed, said on standard error",
+            Self::Failed => "failed; standard error says why",
             Self::Usage => "bad usage",
             Self::Queued => "queued, will be fetched when online",
-            Self::Repaired => "the spool was not sound, and is now",
-            Self::Unsound => "the spool is not sound",
+            Self::Repaired => "the spool was damaged, and is repaired",
+            Self::Unsound => "the spool is damaged",
             Self::BadConfig => "bad configuration",
-            Self::NoDaemon => "no daemon runs on this spool",
+            Self::NoDaemon => "no daemon is running on this spool",
             Self::BadSpool => "the spool cannot be used",
             Self::Taken => "taken: the port, or the spool, is in use by another program",
         }

@@ -90,7 +90,10 @@ impl Hooks {
         let (Some(program), Some(kind)) = (program.path(), self.kinds.get(kind)) else { return };
         let (program, patience) = (program.to_owned(), options.run_timeout);
         let Ok(place) = Arc::clone(&kind.waiting).try_acquire_owned() else {
-            return warn!(?program, "too many wait for this program already; it is not run again");
+            return warn!(
+                ?program,
+                "too many runs of this program are waiting; this one is skipped"
+            );
         };
         let spool = self.spool.clone();
         let run = Run { program, arguments, mode, spool, patience };
@@ -118,7 +121,7 @@ impl Run {
         };
         let ended = timeout(self.patience, group.watch()).await;
         let Ok(ended) = ended else {
-            return warn!(program, after = ?self.patience, "a program took too long and was ended");
+            return warn!(program, after = ?self.patience, "a program timed out and was killed");
         };
         match ended {
             Ok((status, written)) => {
@@ -129,7 +132,7 @@ impl Run {
                     warn!(program, %status, "a program failed");
                 }
             }
-            Err(error) => warn!(program, %error, "a program cannot be waited for"),
+            Err(error) => warn!(program, %error, "waiting for a program failed"),
         }
     }
 

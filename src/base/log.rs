@@ -27,12 +27,12 @@ const SYSLOG: &str = "/dev/log";
 pub enum NoLog {
     /// There is no system log.
     #[error(
-        "log-to = \"syslog\": nobody reads {SYSLOG}; start a syslog daemon, or log to \"stderr\""
+        "log-to = \"syslog\": no daemon reads {SYSLOG}; start a syslog daemon, or log to \"stderr\""
     )]
     Syslog(#[source] io::Error),
     /// There is no journal.
     #[error(
-        "log-to = \"journal\": systemd's journal does not run here; log to \"syslog\" or \"stderr\""
+        "log-to = \"journal\": systemd's journal is not running; log to \"syslog\" or \"stderr\""
     )]
     Journal(#[source] io::Error),
 }
@@ -50,7 +50,7 @@ pub fn start(level: LogLevel, to: LogTo) -> Result<(), NoLog> {
     if registry().with(output(to)?.and_then(level)).try_init().is_ok() {
         let set = move |level| {
             if let Err(error) = handle.reload(filter(level)) {
-                warn!(%error, "the log stays at its level");
+                warn!(%error, "the log level cannot be changed");
             }
         };
         let _first = SET_LEVEL.set(Box::new(set));

@@ -114,7 +114,7 @@ impl fmt::Display for Choice {
 
 /// A word that names no mode.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a mode is \"online\", \"offline\", \"autodial\" or \"auto\", not {0:?}")]
+#[error("expected the mode \"online\", \"offline\", \"autodial\" or \"auto\", not {0:?}")]
 pub struct NotAMode(String);
 
 impl FromStr for Choice {
@@ -268,7 +268,7 @@ mod tests {
         let error = "Online ".parse::<Choice>().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "a mode is \"online\", \"offline\", \"autodial\" or \"auto\", not \"Online \""
+            "expected the mode \"online\", \"offline\", \"autodial\" or \"auto\", not \"Online \""
         );
     }
 

@@ -111,7 +111,7 @@ impl Requester {
 
 /// A text that names no owner.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no owner: expected \"local\", \"user:NAME\" or \"client:ADDRESS\"")]
+#[error("invalid owner {0:?}: expected \"local\", \"user:NAME\" or \"client:ADDRESS\"")]
 pub struct BadOwner(String);
 
 impl FromStr for Owner {

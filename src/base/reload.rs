@@ -114,7 +114,7 @@ impl BaseContext {
             Err(faults) => {
                 let told = faults.to_string();
                 if state.faults.as_ref() != Some(&told) {
-                    error!("the configuration is faulty, the one in force stays:\n{told}");
+                    error!("the configuration is invalid and the one in force stays:\n{told}");
                     state.faults = Some(told);
                 }
                 Err(faults)

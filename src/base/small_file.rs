@@ -27,7 +27,7 @@ pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
 pub fn read_at_most(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
     let (file, length) = match SystemDisk.open(path) {
         Ok(OpenedFile::File(file, length)) => (file, length),
-        Ok(OpenedFile::NotAFile) => return Err(io::Error::other("it is not a plain file")),
+        Ok(OpenedFile::NotAFile) => return Err(io::Error::other("it is not a regular file")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };

@@ -59,8 +59,8 @@ pub(super) fn none_yet(spool: &Path) -> Failure {
 pub(super) fn unreadable(error: &BadFile) -> Failure {
     let remedy = match error {
         BadFile::Disk { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
-            "; it belongs to another user: run this as that user, or save the certificate from \
-             the page /ca of the daemon and name it: `wwwoffle ca install --certificate FILE`"
+            "; it belongs to another user: run this command as that user, or save the certificate \
+             from the daemon's page /ca and pass it: `wwwoffle ca install --certificate FILE`"
         }
         _ => "",
     };
@@ -83,12 +83,12 @@ fn show(
         writeln!(out, "only for     {}", authority.domains().join(", "))?;
     }
     if settings.name_constraints().is_ok_and(|wanted| !authority.is_limited_to(&wanted)) {
-        writeln!(out, "renewal      would limit it as name-constraints says: `wwwoffle ca renew`")?;
+        writeln!(out, "renewal      would limit it to name-constraints: `wwwoffle ca renew`")?;
     }
     writeln!(out, "file         {}", files::path(&spool).display())?;
     let places = trust::places(authority, settings);
     if places.is_empty() {
-        writeln!(out, "trusted by   nobody on this machine: see `wwwoffle ca install --help`")?;
+        writeln!(out, "trusted by   no store on this machine: see `wwwoffle ca install --help`")?;
     }
     for place in places {
         writeln!(out, "trusted by   {place}")?;
@@ -110,15 +110,15 @@ fn renew(settings: &Settings<'_>, terminal: &mut Terminal<'_>) -> Result<ExitSta
         files::renew(&spool, clock::now(), &settings.name_constraints()?).map_err(|error| {
             Failure::caused(
                 ExitStatus::BadSpool,
-                "the certificate authority is not renewed",
+                "the certificate authority cannot be renewed",
                 &error,
             )
         })?;
     show(&new, settings, terminal)?;
     writeln!(
         terminal.stderr,
-        "wwwoffle: the new authority is used from the next start of the daemon on; \
-         browsers have to be told to trust it (see the page /ca)"
+        "wwwoffle: the daemon uses the new authority from its next start; browsers must then trust \
+         it (see the page /ca)"
     )?;
     Ok(ExitStatus::Done)
 }

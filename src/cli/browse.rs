@@ -35,7 +35,7 @@ pub(super) fn run(
     let tool = trust::tool(settings);
     if browser.family == Family::Firefox && tool.is_none() {
         return Err(Failure::plain(format_args!(
-            "Firefox cannot be told to trust our certificates: {}; Chromium needs nothing more",
+            "Firefox cannot be made to trust our certificates: {}; Chromium needs no extra tool",
             trust::REMEDY
         )));
     }
@@ -59,7 +59,7 @@ fn start(settings: &Settings<'_>, terminal: &mut Terminal<'_>) -> Result<Own, Fa
     if options.listen.iter().any(|address| TcpListener::bind(address).is_err()) {
         writeln!(
             terminal.stderr,
-            "wwwoffle: the configured address is taken by another program; another is used"
+            "wwwoffle: the configured address is in use by another program; using another port"
         )?;
         options.listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
     }
@@ -77,14 +77,14 @@ fn browse(
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, Failure> {
     let proxy = plan::proxy(&status.listen)
-        .ok_or_else(|| Failure::plain("the daemon listens on no address"))?;
+        .ok_or_else(|| Failure::plain("the daemon does not listen on any address"))?;
     let authority = authority::load(settings)?;
     let profile = match &typed.profile {
         Some(profile) => absolute(profile)?,
         None => profile_of(browser, settings)?,
     };
     let cannot = |error| {
-        Failure::plain(format_args!("the profile {} cannot be made: {error}", profile.display()))
+        Failure::plain(format_args!("the profile {} cannot be created: {error}", profile.display()))
     };
     small_file::create_directories(&profile).map_err(cannot)?;
     let url = plan::address(typed.url.as_deref(), proxy);
@@ -133,10 +133,10 @@ fn outcome(
         word.to_str().is_some_and(|word| word.trim_start_matches('-').starts_with("headless"))
     });
     let remedy = if browser.family == Family::Chromium && is_root && !has("--no-sandbox") {
-        ": as root it starts with `-- --no-sandbox` alone; better browse as another user"
+        ": as root it starts only with `-- --no-sandbox`; browse as another user instead"
     } else if !is_shown && !is_headless {
-        ": there is no display, for neither DISPLAY nor WAYLAND_DISPLAY is set; run it on a desktop, \
-         or without a window by `-- --headless`"
+        ": there is no display: neither DISPLAY nor WAYLAND_DISPLAY is set; run it on a desktop, \
+         or without a window with `-- --headless`"
     } else {
         ""
     };
@@ -160,7 +160,7 @@ fn profile_of(browser: &Browser, settings: &Settings<'_>) -> Result<PathBuf, Fai
         environment.state_directory().map(|state| state.join("browse").join(&browser.name))
     };
     directory.ok_or_else(|| {
-        Failure::plain("no directory for the profile is known: give --profile DIR, or set HOME")
+        Failure::plain("the directory for the profile is unknown: use --profile DIR, or set HOME")
     })
 }
 

@@ -34,7 +34,7 @@ pub(super) fn write(
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, Failure> {
     if !file.to_string_lossy().ends_with(".warc.gz") {
-        let what = "the name of a bundle ends with .warc.gz";
+        let what = "the name of a bundle must end with .warc.gz";
         return Err(Failure::Said(ExitStatus::Usage, what.to_owned()));
     }
     let reader = reader(settings)?;
@@ -52,7 +52,7 @@ pub(super) fn write(
     if kept_back > 0 {
         writeln!(
             terminal.stdout,
-            "  {kept_back} stay here: they are forms, have a cookie or a login, or have failed"
+            "  {kept_back} left out: they are forms, have a cookie or a login, or have failed"
         )?;
     }
     Ok(ExitStatus::Done)
@@ -69,7 +69,7 @@ pub(super) fn fetch(
     let bundle = Bundle::read(file, &local).map_err(|error| failed(file, &error))?;
     if bundle.is_empty() {
         let name = file.display();
-        return Err(Failure::plain(format_args!("{name} has no request that waits for an answer")));
+        return Err(Failure::plain(format_args!("{name} has no request without a response")));
     }
     let spool = settings.spool.clone().unwrap_or_else(|| beside(file));
     let own =
@@ -101,14 +101,14 @@ pub(super) fn fetch(
     if !json {
         let (name, bytes) = (file.to_string_lossy(), shown::bytes(exported.bytes));
         let (name, entries) = (shown::line(&name), exported.entries);
-        writeln!(terminal.stdout, "{name}: {entries} answers, {bytes}")?;
+        writeln!(terminal.stdout, "{name}: {entries} responses, {bytes}")?;
         if unanswered > 0 {
-            let again = "the same command tries again";
+            let again = "repeat the command to retry";
             writeln!(terminal.stdout, "  {unanswered} requests still wait: {again}")?;
         }
         if exported.left_out > 0 {
             let left_out = exported.left_out;
-            writeln!(terminal.stdout, "  {left_out} answers left out: they cannot be read")?;
+            writeln!(terminal.stdout, "  {left_out} responses left out: they cannot be read")?;
         }
     }
     status

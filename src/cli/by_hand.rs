@@ -110,7 +110,7 @@ fn print(moved: &MovedUrls, terminal: &mut Terminal<'_>) -> Result<bool, Failure
     }
     for url in &moved.taken {
         let url = shown::line(url);
-        writeln!(terminal.stderr, "wwwoffle: kept already: {url}: --force replaces it")?;
+        writeln!(terminal.stderr, "wwwoffle: already stored: {url}: --force replaces it")?;
     }
     for one in &moved.failed {
         let (url, error) = (shown::line(&one.url), shown::line(&one.error));
@@ -128,7 +128,7 @@ pub(super) fn write(
     let local = settings.local_host()?;
     let owner = typed.owner.clone().unwrap_or(Owner::Local);
     let url = CanonicalUrl::parse(&typed.url, &local).map_err(|error| {
-        Failure::plain(format_args!("no URL: {}: {error}", shown::text(&typed.url)))
+        Failure::plain(format_args!("invalid URL {}: {error}", shown::text(&typed.url)))
     })?;
     let mut input = Input::new(typed, &url);
     let stdin = &mut *terminal.stdin;

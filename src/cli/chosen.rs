@@ -19,8 +19,8 @@ use crate::base::owner::Owner;
 use crate::storage::lists::sessions;
 
 /// Printed if the index is missing and sub-resources on other hosts cannot be found.
-const NO_INDEX: &str = "there is no index, so sub-resources that were not chosen are left out: `wwwoffle reindex` \
-                        makes one";
+const NO_INDEX: &str = "there is no index, so only the selected sub-resources are exported: \
+    `wwwoffle reindex` builds one";
 
 /// The entries to export, and remarks to print.
 pub(super) struct Chosen<'a> {
@@ -66,7 +66,7 @@ pub(super) fn chosen<'a>(typed: &'a Export, reader: &'a Reader) -> Result<Chosen
 }
 
 fn untold(error: &Error) -> Failure {
-    Failure::caused(ExitStatus::Failed, "the index cannot tell what to export", error)
+    Failure::caused(ExitStatus::Failed, "the index cannot be read", error)
 }
 
 /// Adds the sub-resources of the places, as far as the index knows them.
@@ -89,7 +89,7 @@ fn with_sub_resources<'a>(
             sub_resources = places.len() - chosen.len();
             personal.set(personal.get() + found.personal);
             if found.is_cut {
-                notes.push("there are more sub-resources than are exported at once");
+                notes.push("there are too many sub-resources to export at once; some are left out");
             }
         }
         None if !typed.no_sub_resources => notes.push(NO_INDEX),
@@ -103,7 +103,7 @@ fn with_sub_resources<'a>(
 fn indexed<'a>(typed: &'a Export, reader: &Reader) -> Result<Chosen<'a>, Failure> {
     let fail = |error| untold(&error);
     let Some(index) = ReadOnlyIndex::open(reader.root()).map_err(fail)? else {
-        let what = "there is no index to look in: `wwwoffle reindex` makes one";
+        let what = "there is no index: `wwwoffle reindex` builds one";
         return Err(Failure::plain(what));
     };
     let mut filter = Filter::default();
@@ -111,7 +111,7 @@ fn indexed<'a>(typed: &'a Export, reader: &Reader) -> Result<Chosen<'a>, Failure
         let state = reader.state().map_err(|error| spool_failed(&error))?;
         let known = state.value(sessions::KEY).and_then(|text| text.parse::<Sessions>().ok());
         let Some((began, ended)) = known.unwrap_or_default().back(back) else {
-            return Err(Failure::plain("no such time online is remembered"));
+            return Err(Failure::plain("there is no such online session"));
         };
         (filter.since, filter.until) = (Some(began), ended);
     }
@@ -121,17 +121,15 @@ fn indexed<'a>(typed: &'a Export, reader: &Reader) -> Result<Chosen<'a>, Failure
         Some(words) => {
             let query = Query::parse(words);
             if query.is_empty() {
-                let what = "export: expected a word to look for";
+                let what = "export: expected a word to search for";
                 return Err(Failure::Said(ExitStatus::Usage, what.to_owned()));
             }
             let (items, is_partial) = index.search(&query, &filter).map_err(fail)?;
             if is_partial {
-                notes.push(
-                    "more pages have these words than are looked at: only a part is exported",
-                );
+                notes.push("too many pages have these words: only a part is exported");
             }
             if index.has_unread().map_err(fail)? {
-                notes.push("not all pages have been read yet; more may be found later");
+                notes.push("not all pages are indexed yet; more may be found later");
             }
             items
         }

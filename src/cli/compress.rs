@@ -56,7 +56,7 @@ fn ask(control: &Control, wanted: &EntriesToCompress) -> Result<CompressedUrls, 
     match told {
         Some(CompressEvent::Done(done)) => Ok(done),
         Some(CompressEvent::Failed(why)) => Err(Failure::plain(shown::line(&why))),
-        None => Err(Failure::plain("the daemon ended before it was done")),
+        None => Err(Failure::plain("the daemon ended before the work was done")),
     }
 }
 
@@ -80,7 +80,7 @@ fn print(
         writeln!(out, "{already}: {}", done.already)?;
     }
     if done.not_worth > 0 {
-        writeln!(out, "would hardly become smaller: {}", done.not_worth)?;
+        writeln!(out, "would save too little: {}", done.not_worth)?;
     }
     for url in &done.missing {
         writeln!(terminal.stderr, "wwwoffle: not in the spool: {}", shown::line(url))?;

@@ -80,7 +80,7 @@ impl Place {
 
     fn control(&self) -> Result<&Control, Failure> {
         self.daemon.as_ref().ok_or_else(|| {
-            Failure::plain("the configuration does not tell where the spool is: give --spool DIR")
+            Failure::plain("the configuration does not say where the spool is: use --spool DIR")
         })
     }
 
@@ -179,8 +179,8 @@ fn check(
     let lookup = file.map_or_else(|| settings.lookup(), Lookup::Named);
     let (config, found) = Config::find(&lookup).map_err(|faults| refused(&faults))?;
     match found.as_deref().map(Path::display) {
-        Some(file) => writeln!(terminal.stdout, "{file}: no fault")?,
-        None => writeln!(terminal.stdout, "there is no configuration, so the defaults hold")?,
+        Some(file) => writeln!(terminal.stdout, "{file}: no errors")?,
+        None => writeln!(terminal.stdout, "there is no configuration file: the defaults apply")?,
     }
     for (section, key, place) in config.without_effect() {
         writeln!(terminal.stdout, "{place}: [{section}] {key:?} has no effect yet")?;
@@ -211,7 +211,7 @@ fn get(
             state.options.iter().find(|option| option.section == section && option.key == key);
         let Some(option) = known else {
             return Err(Failure::plain(format_args!(
-                "there is no option {:?}: `wwwoffle config get` lists all",
+                "unknown option {:?}: `wwwoffle config get` lists all",
                 shown::text(&wanted)
             )));
         };
@@ -276,7 +276,7 @@ fn edit_of(verb: ConfigVerb) -> Result<ConfigEdit, Failure> {
         ConfigVerb::RemoveRule { section, index, url } => {
             ConfigEdit::RemoveRule { section, index, url }
         }
-        verb => return Err(Failure::plain(format_args!("{verb:?} is no edit"))),
+        verb => return Err(Failure::plain(format_args!("{verb:?} is not an edit"))),
     })
 }
 
@@ -308,7 +308,7 @@ fn tell(name: &str, change: &ConfigChange, terminal: &mut Terminal<'_>) -> Resul
     let out = &mut *terminal.stdout;
     let place = change.line.map_or_else(String::new, |line| format!("{}:{line}: ", change.file));
     match (&change.was, &change.now) {
-        (was, now) if was == now => writeln!(out, "{place}{name} is as before")?,
+        (was, now) if was == now => writeln!(out, "{place}{name} is unchanged")?,
         (None, Some(now)) => writeln!(out, "{place}{name} = {}", now.trim_end())?,
         (Some(was), Some(now)) => {
             writeln!(out, "{place}{name} = {} (was {})", now.trim_end(), was.trim_end())?;
@@ -322,7 +322,7 @@ fn tell(name: &str, change: &ConfigChange, terminal: &mut Terminal<'_>) -> Resul
 fn tell_effect(change: &ConfigChange, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
     let out = &mut *terminal.stdout;
     if change.changed.is_empty() {
-        writeln!(out, "{}: every option is as before", change.file)?;
+        writeln!(out, "{}: no option has changed", change.file)?;
     } else {
         writeln!(out, "{}: changed: {}", change.file, change.changed.join(", "))?;
     }
@@ -334,8 +334,8 @@ fn tell_restart(change: &ConfigChange, terminal: &mut Terminal<'_>) -> Result<()
         let options = change.restart.join(", ");
         writeln!(
             terminal.stdout,
-            "the daemon has to be started again for: {options}\n\
-             `wwwoffle stop` stops it, `wwwoffle serve` starts it"
+            "restart the daemon to apply: {options}\n`wwwoffle stop` stops it, `wwwoffle serve` \
+             starts it"
         )?;
     }
     Ok(())

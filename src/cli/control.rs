@@ -109,21 +109,21 @@ impl Control {
             io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Failure::Said(
                 ExitStatus::NoDaemon,
                 format!(
-                    "no daemon runs on the spool {spool}: start one with `wwwoffle serve`, \
+                    "no daemon is running on the spool {spool}: start one with `wwwoffle serve`, \
                      or name another spool with --spool DIR"
                 ),
             ),
             io::ErrorKind::PermissionDenied => Failure::Said(
                 ExitStatus::BadSpool,
                 format!(
-                    "the spool {spool} belongs to another user, \
-                     and only that user may command its daemon"
+                    "the spool {spool} belongs to another user, and only that user may control its \
+                     daemon"
                 ),
             ),
             // For example, a daemon that is too busy to accept the connection.
             _ => Failure::caused(
                 ExitStatus::Failed,
-                format_args!("cannot reach the daemon on the spool {spool}, try again"),
+                format_args!("cannot reach the daemon on the spool {spool}; try again"),
                 error,
             ),
         }
@@ -162,7 +162,7 @@ fn request(
 ) -> Result<Request<Full<Bytes>>, Failure> {
     let body = match body {
         Some(body) => serde_json::to_vec(body).map_err(|error| {
-            Failure::caused(ExitStatus::Failed, "cannot ask the daemon", &error)
+            Failure::caused(ExitStatus::Failed, "the request to the daemon failed", &error)
         })?,
         None => Vec::new(),
     };
@@ -172,7 +172,9 @@ fn request(
         .header(header::HOST, "localhost")
         .header(header::CONTENT_TYPE, "application/json")
         .body(Full::new(body.into()))
-        .map_err(|error| Failure::caused(ExitStatus::Failed, "cannot ask the daemon", &error))
+        .map_err(|error| {
+            Failure::caused(ExitStatus::Failed, "the request to the daemon failed", &error)
+        })
 }
 
 async fn head(
@@ -182,7 +184,7 @@ async fn head(
         Ok(Ok(response)) => Ok(response),
         Ok(Err(error)) => Err(broken(&error)),
         Err(_) => Err(Failure::plain(format_args!(
-            "the daemon did not answer within {} s: its log may say why",
+            "the daemon did not respond within {} s: see its log",
             HEAD_TIMEOUT.as_secs()
         ))),
     }
@@ -198,7 +200,7 @@ async fn refused(response: Response<Incoming>) -> Result<Response<Incoming>, Fai
     Err(match serde_json::from_slice::<ConfigError>(&answer) {
         // Every error response has this form; most have no configuration faults.
         Ok(refusal) => config::said(&refusal),
-        Err(_) => Failure::plain(format_args!("the daemon answered with status {status}")),
+        Err(_) => Failure::plain(format_args!("the daemon responded with status {status}")),
     })
 }
 
@@ -239,17 +241,21 @@ async fn lines(mut body: Incoming, each_line: EachLine<'_>) -> Result<(), Failur
 pub(crate) fn misunderstood(error: &serde_json::Error) -> Failure {
     Failure::caused(
         ExitStatus::Failed,
-        "cannot understand the daemon, which may be of another version: restart it",
+        "the response of the daemon is invalid; it may be another version: restart it",
         error,
     )
 }
 
 fn broken(error: &hyper::Error) -> Failure {
-    Failure::caused(ExitStatus::Failed, "the daemon broke off: its log may say why", error)
+    Failure::caused(
+        ExitStatus::Failed,
+        "the daemon closed the connection early: see its log",
+        error,
+    )
 }
 
 fn too_long(limit: usize) -> Failure {
-    Failure::plain(format_args!("the answer of the daemon is longer than {limit} bytes"))
+    Failure::plain(format_args!("the response of the daemon is longer than {limit} bytes"))
 }
 
 #[cfg(test)]

@@ -84,7 +84,7 @@ impl Own {
     fn told(&self, error: &wwwoffle_archive::Error) -> String {
         let mut told = error_chain(error);
         if let Some(identity) = self.identity.as_ref().filter(|_| error.is_denied()) {
-            told = format!("{told}; it is read as {identity}, to whom the spool belongs");
+            told = format!("{told}; it was read as {identity}, the owner of the spool");
         }
         told
     }
@@ -107,7 +107,7 @@ fn absolute(path: &Path) -> Result<String, Failure> {
         .map_err(|error| Failure::plain(format_args!("{}: {error}", path.display())))?;
     path.into_os_string()
         .into_string()
-        .map_err(|path| Failure::plain(format_args!("{}: its name is no UTF-8", path.display())))
+        .map_err(|path| Failure::plain(format_args!("{}: the name is not UTF-8", path.display())))
 }
 
 fn wanted(typed: &Import, path: &Path) -> Result<ImportRequest, Failure> {
@@ -182,7 +182,7 @@ fn there(
     })?;
     outcome.ok_or_else(|| {
         Failure::plain(
-            "the daemon ended before the archive did: the same command goes on from there",
+            "the daemon ended before the import was complete: repeat the command to continue",
         )
     })
 }
@@ -200,7 +200,7 @@ impl Drawn {
         }
         self.last = Some(Instant::now());
         let (seen, bytes) = (report.seen(), shown::bytes(report.bytes));
-        write!(out, "\r\x1b[K{seen} looked at, {} kept, {bytes}", report.kept + report.older)?;
+        write!(out, "\r\x1b[K{seen} examined, {} stored, {bytes}", report.kept + report.older)?;
         Ok(out.flush()?)
     }
 
@@ -227,13 +227,13 @@ fn tell(
     writeln!(out, "{name}: {} {would}, {}", report.kept, shown::bytes(report.bytes))?;
     for (count, what) in [
         (report.older, "as older versions"),
-        (report.same, "were there already"),
-        (report.outdated, "older than what is kept, and older versions are not kept"),
-        (report.worse, "errors in whose place a page is kept"),
-        (report.queued, "requests on the queue"),
-        (report.answered, "requests off the queue, as they are answered"),
+        (report.same, "were stored already"),
+        (report.outdated, "older than the stored copy, and no older versions are kept"),
+        (report.worse, "errors, for which a page is stored"),
+        (report.queued, "requests queued"),
+        (report.answered, "requests removed from the queue, since they have a response"),
         (report.monitored, "pages monitored"),
-        (report.passed, "records that are no pages"),
+        (report.passed, "records that are not responses"),
         (report.refused, "refused"),
     ] {
         if count > 0 {
@@ -245,7 +245,7 @@ fn tell(
         writeln!(out, "    {name}: {reason}")?;
     }
     if report.refused > u64::try_from(SHOWN).unwrap_or(u64::MAX) {
-        writeln!(out, "    … of which the first {SHOWN} are told")?;
+        writeln!(out, "    … only the first {SHOWN} are listed")?;
     }
     Ok(())
 }

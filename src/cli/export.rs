@@ -43,7 +43,7 @@ pub(super) fn run(
     } else if name.ends_with('/') {
         to_folder(&reader, &mut places, &typed.file, &decoded, typed.versions)
     } else {
-        let what = "the name says what is written: it ends with .warc.gz or .wacz, or with / for a folder, or is -";
+        let what = "the name must end with .warc.gz or .wacz, or with / for a folder, or be -";
         return Err(Failure::Said(ExitStatus::Usage, what.to_owned()));
     };
     let failed = format!("{} cannot be written", typed.file.display());
@@ -94,15 +94,15 @@ fn tell(
         return print_json(&told, out);
     }
     let name = if to_stdout { "standard output".into() } else { typed.file.to_string_lossy() };
-    writeln!(out, "{}: {entries} answers, {}", shown::line(&name), shown::bytes(bytes))?;
+    writeln!(out, "{}: {entries} responses, {}", shown::line(&name), shown::bytes(bytes))?;
     if sub_resources > 0 {
         writeln!(out, "  {sub_resources} of them are sub-resources of the others")?;
     }
     if personal > 0 {
-        writeln!(out, "  {personal} left out: personal, exported with `--owner` of their owner")?;
+        writeln!(out, "  {personal} personal entries left out; `--owner OWNER` exports them")?;
     }
     if left_out > 0 {
-        writeln!(out, "  {left_out} left out: damaged, or gone meanwhile")?;
+        writeln!(out, "  {left_out} left out: damaged, or deleted during the export")?;
     }
     Ok(())
 }

@@ -190,13 +190,13 @@ pub(super) fn find(reader: &Reader, places: &Places) -> Result<Option<Entry>, Fa
 pub(super) fn places(url: &str, owner: &Owner, local: &LocalHost) -> Result<Places, String> {
     CanonicalUrl::parse(url, local)
         .map(|mut url| Places::of(&mut url, &HeaderMap::new(), owner))
-        .map_err(|error| format!("no URL: {}: {error}", shown::text(url)))
+        .map_err(|error| format!("invalid URL {}: {error}", shown::text(url)))
 }
 
 fn place(url: &str, local: &LocalHost) -> Result<Place, String> {
     CanonicalUrl::parse(url, local)
         .map(|url| Place::of(&url))
-        .map_err(|error| format!("no URL: {}: {error}", shown::text(url)))
+        .map_err(|error| format!("invalid URL {}: {error}", shown::text(url)))
 }
 
 /// Prints one JSON value on a line, as the API sends it.

@@ -103,7 +103,8 @@ fn repair(
     super::offline::become_owner(&root, settings)?;
     Spool::repair(&root, &options, how, tell).map_err(|error| {
         if error.is_locked() {
-            let what = "a repair needs the spool for itself, and a check does not";
+            let what = "a repair needs exclusive use of the spool; a check without --repair does \
+                not";
             return Failure::Said(ExitStatus::Taken, format!("{what}: {}", error_chain(&error)));
         }
         super::offline::unusable(&root, &error)
@@ -131,10 +132,10 @@ fn print_sums(
 ) -> Result<(), Failure> {
     writeln!(out, "{:<15} {}", "sound", files(sums.sound))?;
     if let Some(Told { agreeing, behind, .. }) = index {
-        writeln!(out, "{:<15} {agreeing} of its entries are as the files are", "index")?;
+        writeln!(out, "{:<15} {agreeing} entries agree with the files", "index")?;
         if behind > 0 {
             let what =
-                "are not in it yet: the next start, or `wwwoffle reindex --changed`, finds them";
+                "are not indexed yet: the next start, or `wwwoffle reindex --changed`, adds them";
             writeln!(out, "{:<15} {behind} changes {what}", "")?;
         }
     }
@@ -152,11 +153,11 @@ fn print_sums(
         }
     }
     if sums.unfinished > 0 {
-        let what = "being written, or left by a stop: the next start sees to them";
+        let what = "being written, or left by a stop: the next start handles them";
         writeln!(out, "{:<15} {}, {what}", "unfinished", files(sums.unfinished))?;
     }
     if sums.admitted > 0 {
-        let what = "left by a stop, which have their names now";
+        let what = "left by a stop, and now completed";
         writeln!(out, "{:<15} {}, {what}", "admitted", files(sums.admitted))?;
     }
     if sums.damaged > 0 {
@@ -164,7 +165,7 @@ fn print_sums(
         writeln!(out, "{:<15} {many} set aside, {bytes}", "in damaged/")?;
     }
     if !sums.is_sound() && !typed.repair {
-        writeln!(out, "`wwwoffle fsck --repair` mends what can be mended")?;
+        writeln!(out, "`wwwoffle fsck --repair` repairs it as far as possible")?;
     }
     Ok(())
 }

@@ -57,9 +57,7 @@ pub(super) fn look(reader: &Reader) -> Result<Outcome, Failure> {
             let wrong = finding(Verdict::Mendable, error_chain(&error));
             Ok(Outcome { told: None, finding: Some(wrong) })
         }
-        Err(error) => {
-            Err(Failure::caused(ExitStatus::Failed, "the index cannot be looked at", &error))
-        }
+        Err(error) => Err(Failure::caused(ExitStatus::Failed, "the index cannot be read", &error)),
     }
 }
 
@@ -69,7 +67,7 @@ pub(super) fn mend(settings: &Settings<'_>) -> Result<Outcome, Failure> {
     let open = || Reader::open(&root).map_err(|error| offline::unusable(&root, &error));
     let before = look(&open()?)?;
     let Some(wrong) = before.finding else { return Ok(before) };
-    let fail = |error| Failure::caused(ExitStatus::Failed, "the index cannot be mended", &error);
+    let fail = |error| Failure::caused(ExitStatus::Failed, "the index cannot be repaired", &error);
     let spool = offline::spool(settings)?;
     let pages = Pages { local: settings.local_host()? };
     let index = Index::open(&spool, Some(Arc::new(pages))).map_err(fail)?;
@@ -97,9 +95,9 @@ fn finding(verdict: Verdict, reason: String) -> Finding {
 
 fn reason(found: &CheckReport) -> String {
     let counts = [
-        (found.without_file, "of its entries have no file"),
+        (found.without_file, "entries have no file"),
         (found.without_entry, "files have no entry"),
-        (found.other, "of its entries are of other files"),
+        (found.other, "entries belong to other files"),
     ];
     let told = counts.into_iter().filter(|(count, _)| *count > 0);
     let told: Vec<_> = told.map(|(count, what)| format!("{count} {what}")).collect();

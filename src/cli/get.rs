@@ -142,7 +142,7 @@ pub(super) fn runs(
     let control = settings.control()?;
     if let Some(id) = stop {
         let RunStopped { removed } = control.post("/api/runs/stop", &RunToStop { id })?;
-        writeln!(terminal.stdout, "ended; requests that have left the queue: {removed}")?;
+        writeln!(terminal.stdout, "stopped; requests removed from the queue: {removed}")?;
         return Ok(ExitStatus::Done);
     }
     let list: RunList = control.get("/api/runs")?;
@@ -159,7 +159,7 @@ pub(super) fn runs(
 fn line(run: &RunItem) -> String {
     let state = match run.ended {
         Some(ended) => format!("ended {ended:.0}"),
-        None => format!("begun {:.0}, {} to go", run.begun, run.waiting),
+        None => format!("started {:.0}, {} left", run.begun, run.waiting),
     };
     format!("{}  {state}\n  {}", run.id, report(run))
 }

@@ -74,7 +74,7 @@ fn left_over(reader: &Reader, places: &Places) -> Result<Vec<Summary>, Failure> 
 fn print(history: &History, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
     let out = &mut *terminal.stdout;
     if history.versions.is_empty() {
-        return Ok(writeln!(out, "nothing of it is kept: `wwwoffle get URL` fetches it")?);
+        return Ok(writeln!(out, "it is not stored: `wwwoffle get URL` fetches it")?);
     }
     let before = history.versions.iter().skip(1).map(Some).chain([None]);
     for (version, before) in history.versions.iter().zip(before) {

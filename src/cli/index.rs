@@ -140,7 +140,7 @@ fn said(opened: &Opened) -> Result<(), Failure> {
 }
 
 fn failed(error: &Error) -> Failure {
-    Failure::caused(ExitStatus::Failed, "the index cannot tell", error)
+    Failure::caused(ExitStatus::Failed, "the index cannot be read", error)
 }
 
 /// Lists entries from the index, page by page.
@@ -243,7 +243,7 @@ pub(super) fn search(
     if wwwoffle_index::Query::parse(&words).is_empty() {
         return Err(Failure::Said(
             ExitStatus::Usage,
-            "search: expected a word to look for".to_owned(),
+            "search: expected a word to search for".to_owned(),
         ));
     }
     wanted("search", &typed.filter.arguments())?;
@@ -265,7 +265,7 @@ pub(super) fn search(
         if page.incomplete && (after.is_none() || left == 0) {
             writeln!(
                 terminal.stderr,
-                "wwwoffle: not all pages have been read yet; more may be found later"
+                "wwwoffle: not all pages are indexed yet; more may be found later"
             )?;
         }
         if after.is_none() {
@@ -325,9 +325,13 @@ pub(super) fn reindex(
             match outcome {
                 Some(ReindexEvent::Done) => {}
                 Some(ReindexEvent::Failed(why)) => return Err(Failure::plain(why)),
-                _ => return Err(Failure::plain("the daemon broke off: its log may say why")),
+                _ => {
+                    return Err(Failure::plain(
+                        "the daemon closed the connection early: see its log",
+                    ));
+                }
             }
-            writeln!(terminal.stdout, "done; the words of pages come in by and by")?;
+            writeln!(terminal.stdout, "done; the words of pages are indexed in the background")?;
         }
         Answerer::Ourselves(opened) => {
             let what = if changed { ReindexScope::Changed } else { ReindexScope::All };

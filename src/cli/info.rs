@@ -54,30 +54,30 @@ fn print_info(told: &Info, out: &mut dyn Write) -> Result<(), Failure> {
     writeln!(out, "key         {}", told.key)?;
     match &told.kept {
         Some(kept) => print_kept(told, kept, out),
-        None => Ok(writeln!(out, "nothing of it is kept: `wwwoffle get URL` fetches it")?),
+        None => Ok(writeln!(out, "it is not stored: `wwwoffle get URL` fetches it")?),
     }
 }
 
 fn print_kept(told: &Info, kept: &KeptInfo, out: &mut dyn Write) -> Result<(), Failure> {
     let owner = kept.owner.as_deref().unwrap_or("everyone");
-    writeln!(out, "kept for    {}", shown::line(owner))?;
+    writeln!(out, "owner       {}", shown::line(owner))?;
     writeln!(out, "status      {}", kept.status)?;
     writeln!(out, "received    {}", kept.received)?;
     writeln!(out, "stored      {}", kept.stored)?;
     writeln!(out, "type        {}", shown::line(kept.content_type.as_deref().unwrap_or("-")))?;
-    let shared = if kept.shared { ", kept once for all that have the same" } else { "" };
+    let shared = if kept.shared { ", stored once for all entries with the same body" } else { "" };
     writeln!(out, "bytes       {}{shared}", kept.bytes)?;
     if let Some(CompressedFile { bytes, plain }) = kept.compressed {
-        writeln!(out, "compressed  its file has {bytes} bytes in place of {plain}")?;
+        writeln!(out, "compressed  {bytes} bytes in the file instead of {plain}")?;
     }
     writeln!(out, "sha256      {}", kept.sha256)?;
     if told.pinned {
-        writeln!(out, "pinned      it stays whatever its age")?;
+        writeln!(out, "pinned      protected from purging")?;
     }
     match &kept.connection {
         Some(connection) => print_connection(connection, out)?,
-        None if told.url.starts_with("https:") => writeln!(out, "connection  not known")?,
-        None => writeln!(out, "connection  not secured")?,
+        None if told.url.starts_with("https:") => writeln!(out, "connection  unknown")?,
+        None => writeln!(out, "connection  not encrypted")?,
     }
     if let Some(parts) = &told.parts {
         print_parts(parts, out)?;

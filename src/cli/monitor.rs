@@ -119,7 +119,7 @@ fn diff(
         writeln!(out, "{}", shown::line(text))?;
     }
     if told.is_cut {
-        writeln!(terminal.stderr, "wwwoffle: there is more than is shown")?;
+        writeln!(terminal.stderr, "wwwoffle: the difference is longer and was truncated")?;
     }
     Ok(ExitStatus::Done)
 }

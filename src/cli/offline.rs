@@ -42,7 +42,7 @@ pub(super) fn make_and_become_owner(
     {
         identity.may_be_assumed().map_err(|error| bad(&error))?;
         identity.own(root, startup.dir_perm.bits()).map_err(|error| {
-            let what = format!("the spool {} cannot be made for {identity}", root.display());
+            let what = format!("the spool {} cannot be created for {identity}", root.display());
             Failure::caused(ExitStatus::BadSpool, what, &error)
         })?;
     }
@@ -70,8 +70,8 @@ pub(super) fn become_owner(
         };
         let user = owner.user();
         let message = format!(
-            "the spool {} belongs to {owner}, and its daemon could not use what somebody else \
-             writes into it; run this as that user, with `sudo -u {user} wwwoffle …`{why}",
+            "the spool {} belongs to {owner}, and its daemon could not use files of another user; \
+             run this as that user, with `sudo -u {user} wwwoffle …`{why}",
             root.display()
         );
         Failure::Said(ExitStatus::BadSpool, message)
@@ -109,8 +109,8 @@ pub(super) fn unusable(root: &Path, error: &Error) -> Failure {
 /// The failure for a missing spool.
 pub(super) fn absent(root: &Path) -> Failure {
     let what = format!(
-        "there is no spool {} yet: the first `wwwoffle serve` or `wwwoffle browse` makes \
-         it, and --spool DIR names another one",
+        "there is no spool {} yet: the first `wwwoffle serve` or `wwwoffle browse` creates it, and \
+         --spool DIR names another one",
         root.display()
     );
     Failure::Said(ExitStatus::BadSpool, what)

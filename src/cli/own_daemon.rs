@@ -52,5 +52,5 @@ fn ended(daemon: JoinHandle<Result<(), Refusal>>) -> Result<(), Failure> {
 }
 
 fn unsaid() -> Failure {
-    Failure::plain("the daemon ended, and does not say why")
+    Failure::plain("the daemon ended without an error message")
 }

@@ -19,7 +19,8 @@ pub(crate) fn passwd(
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, Failure> {
     let password = ask(user, terminal)?;
-    let bad = |error| Failure::Said(ExitStatus::Usage, format!("no line is made: {error}"));
+    let bad =
+        |error| Failure::Said(ExitStatus::Usage, format!("the password cannot be hashed: {error}"));
     let (line, place) = if let Some(name) = user {
         let user = User::make(name, &password).map_err(bad)?;
         (format!("users = [\"{}\"]", escaped(&user.to_string())), "[allowed-connect-users]")
@@ -29,7 +30,7 @@ pub(crate) fn passwd(
     };
     writeln!(terminal.stdout, "{line}")?;
     terminal.stdout.flush()?;
-    let more = if user.is_some() { "; further users are further entries of the array" } else { "" };
+    let more = if user.is_some() { "; add further users to the array" } else { "" };
     writeln!(terminal.stderr, "wwwoffle: this line goes under {place} in the configuration{more}")?;
     Ok(ExitStatus::Done)
 }
@@ -46,10 +47,10 @@ fn ask(user: Option<&str>, terminal: &mut Terminal<'_>) -> Result<String, Failur
     let whose = user.map_or("control password".to_owned(), |user| format!("password of {user:?}"));
     let _silence = Silence::begin()?;
     let password = asked(&format!("new {whose}: "), terminal)?;
-    if asked("the same again: ", terminal)? == password {
+    if asked("repeat it: ", terminal)? == password {
         Ok(password)
     } else {
-        Err(Failure::plain("the two passwords differ, so no line is made: try again"))
+        Err(Failure::plain("the two passwords differ: try again"))
     }
 }
 
@@ -84,7 +85,11 @@ struct Silence(Termios);
 impl Silence {
     fn begin() -> Result<Self, Failure> {
         let cannot = |error: rustix::io::Errno| {
-            Failure::caused(ExitStatus::Failed, "the terminal cannot be made silent", &error)
+            Failure::caused(
+                ExitStatus::Failed,
+                "the echo of the terminal cannot be turned off",
+                &error,
+            )
         };
         let before = tcgetattr(io::stdin()).map_err(cannot)?;
         let mut silent = before.clone();

@@ -42,7 +42,7 @@ impl<'a> Plain<'a> {
                 Ok(Output::Hungry | Output::End) => return Ok(()),
                 Err(fault) => {
                     let why = error_chain(&fault);
-                    return Err(Failure::plain(format_args!("{why}: `--raw` prints it as kept")));
+                    return Err(Failure::plain(format_args!("{why}: `--raw` prints it as stored")));
                 }
             }
         }

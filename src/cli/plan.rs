@@ -28,7 +28,7 @@ fn run(planned: &RunPlan, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
     let unknown = if planned.start_kept {
         ""
     } else {
-        " is not kept, so nothing is known of what it contains and links to"
+        " is not stored, so its sub-resources and links are unknown"
     };
     writeln!(terminal.stdout, "{}{unknown}", shown::line(&planned.start))?;
     for line in plan::of_run(planned) {

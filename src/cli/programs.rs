@@ -84,7 +84,7 @@ fn wait(child: &mut Child) -> io::Result<std::process::ExitStatus> {
         if begun.elapsed() > LIMIT {
             child.kill()?;
             child.wait()?;
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "it did not end in time"));
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "it timed out"));
         }
         thread::sleep(POLL);
     }

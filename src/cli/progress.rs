@@ -254,7 +254,8 @@ impl Progress {
 pub(crate) fn report(run: &RunItem) -> String {
     let (counts, dead) = (&run.report.counts, run.report.dead_links());
     let mut text = format!(
-        "{}: {} pages and {} parts: {} fetched ({}), {} unchanged, {} kept already, {} failed",
+        "{}: {} pages and {} sub-resources: {} fetched ({}), {} unchanged, {} already stored, {} \
+         failed",
         shown::line(&run.start),
         counts.pages,
         counts.parts,

@@ -64,7 +64,7 @@ fn ask(control: &Control, dry_run: bool) -> Result<PurgeReport, Failure> {
     match told {
         Some(PurgeEvent::Done(report)) => Ok(*report),
         Some(PurgeEvent::Failed(why)) => Err(Failure::plain(shown::line(&why))),
-        None => Err(Failure::plain("the daemon ended before it was done")),
+        None => Err(Failure::plain("the daemon ended before the work was done")),
     }
 }
 
@@ -78,8 +78,9 @@ fn alone(settings: &Settings<'_>, dry_run: bool) -> Result<PurgeReport, Failure>
     if let Some(index) = index {
         index.stop();
     }
-    let report =
-        done.map_err(|error| Failure::caused(ExitStatus::Failed, "it cannot be purged", &error))?;
+    let report = done.map_err(|error| {
+        Failure::caused(ExitStatus::Failed, "the spool cannot be purged", &error)
+    })?;
     // If this cannot be stored, the next purge tries the same entries again.
     let _remembered = purge::compress::remember_alone(&spool, &report);
     Ok(report)
@@ -128,7 +129,7 @@ fn print(report: &PurgeReport, terminal: &mut Terminal<'_>) -> Result<(), Failur
     }
     if report.missing > 0 {
         let missing = shown::bytes(report.missing);
-        writeln!(terminal.stderr, "wwwoffle: {missing} more should go, and may not")?;
+        writeln!(terminal.stderr, "wwwoffle: {missing} more should be removed, but are protected")?;
     }
     Ok(())
 }
@@ -151,12 +152,12 @@ fn print_compressed(report: &PurgeReport, terminal: &mut Terminal<'_>) -> Result
             }
             if let Some(failure) = &done.failure {
                 let failure = shown::line(failure);
-                writeln!(terminal.stderr, "wwwoffle: compressing ended before its end: {failure}")?;
+                writeln!(terminal.stderr, "wwwoffle: compressing ended early: {failure}")?;
             }
         }
         (Some(sum), None) => {
             let (word, size) = (entries(sum.entries), shown::bytes(sum.bytes));
-            let of = "would be tried to be compressed";
+            let of = "would be compressed if that saves enough";
             writeln!(terminal.stdout, "{of}: {} {word}, {size}", sum.entries)?;
         }
         (None, None) => {}
@@ -171,7 +172,7 @@ fn print_shared(shared: &PurgeShared, terminal: &mut Terminal<'_>) -> Result<(),
     }
     if let Some(failure) = &shared.failure {
         let why = shown::line(failure);
-        writeln!(terminal.stderr, "wwwoffle: not all equal bodies are kept once: {why}")?;
+        writeln!(terminal.stderr, "wwwoffle: not all identical bodies could be shared: {why}")?;
     }
     Ok(())
 }
@@ -201,7 +202,7 @@ fn pin_alone(urls: &[String], pinned: bool, settings: &Settings<'_>) -> Result<P
     for text in urls {
         let url = purge::pinned_url(text, &local);
         all.push(url.map_err(|error| {
-            Failure::plain(format_args!("no URL: {}: {error}", shown::text(text)))
+            Failure::plain(format_args!("invalid URL {}: {error}", shown::text(text)))
         })?);
     }
     let spool = offline::spool(settings)?;

@@ -107,7 +107,7 @@ fn targets(
     let mut targets = Targets { requests: Vec::new(), has_missing: false };
     for typed in &typed.urls {
         let url = CanonicalUrl::parse(typed, &local).map_err(|error| {
-            Failure::plain(format_args!("no URL: {}: {error}", shown::text(typed)))
+            Failure::plain(format_args!("invalid URL {}: {error}", shown::text(typed)))
         })?;
         let bare = url.without_credentials();
         let mut found = queue.queue.iter().filter(|item| item.url == bare.as_str()).peekable();
@@ -137,7 +137,7 @@ fn carry_out(
     let requests = if count == 1 { "request" } else { "requests" };
     let what = match call {
         Call::Remove => "removed from the queue",
-        Call::Retry => "to be tried again",
+        Call::Retry => "to be retried",
     };
     writeln!(terminal.stdout, "{count} {requests} {what}")?;
     Ok(if targets.has_missing { ExitStatus::Failed } else { ExitStatus::Done })

@@ -94,9 +94,9 @@ pub(super) fn install(
     if !typed.what.print {
         writeln!(terminal.stdout, "{}: SHA-256 {}", certificate.name(), certificate.fingerprint())?;
         let more = if typed.user {
-            "a browser that runs has to be started again"
+            "restart running browsers"
         } else {
-            "Firefox and Chromium have lists of their own: `wwwoffle ca install --user`"
+            "Firefox and Chromium have their own stores: `wwwoffle ca install --user`"
         };
         writeln!(terminal.stderr, "wwwoffle: {more}")?;
     }
@@ -129,10 +129,10 @@ pub(super) fn uninstall(
     let work = Work { certificate: None, export: "", words: UNINSTALL };
     let status = work.carry_out(&jobs, typed.what.print, terminal)?;
     if let Some(why) = blind {
-        return Err(Failure::plain(format_args!("the browsers were not looked at: {why}")));
+        return Err(Failure::plain(format_args!("the browsers were not checked: {why}")));
     }
     if jobs.is_empty() {
-        writeln!(terminal.stdout, "nothing of ours is trusted here")?;
+        writeln!(terminal.stdout, "no certificate of wwwoffle is trusted here")?;
     }
     Ok(status)
 }
@@ -179,7 +179,7 @@ pub(super) fn tool(settings: &Settings<'_>) -> Option<PathBuf> {
 
 fn of(authority: &Authority) -> Result<Certificate, Failure> {
     Certificate::of(authority.der().clone()).ok_or_else(|| {
-        Failure::plain(format_args!("{:?} is no authority made by wwwoffle", authority.name()))
+        Failure::plain(format_args!("{:?} is not an authority made by wwwoffle", authority.name()))
     })
 }
 
@@ -222,13 +222,13 @@ fn which(typed: &Uninstall, settings: &Settings<'_>) -> Result<Ours, Failure> {
 fn databases(settings: &Settings<'_>) -> Result<Vec<Database>, String> {
     let environment = settings.environment;
     let (Some(home), Some(data)) = (environment.home_directory(), environment.data_home()) else {
-        return Err("the home directory is not known: set HOME".to_owned());
+        return Err("the home directory is unknown: set HOME".to_owned());
     };
     if rustix::process::geteuid().is_root()
         && rustix::fs::stat(home).is_ok_and(|about| about.st_uid != 0)
     {
         return Err(format!(
-            "{} belongs to another user, whose browsers could not open what root writes there: do \
+            "{} belongs to another user, whose browsers could not read files written by root: run \
              this as that user",
             home.display()
         ));

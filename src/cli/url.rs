@@ -75,7 +75,7 @@ fn reply(line: &[u8], around: &LocalScope) -> Answer {
     bytes::answer(&function, &given, around)
         .or_else(|| text::answer(&function, &given, &around.local_host))
         .unwrap_or_else(|| {
-            Err(Unanswerable(format!("there is no function {:?}", shown::text(&function))))
+            Err(Unanswerable(format!("unknown function {:?}", shown::text(&function))))
         })
 }
 

@@ -182,13 +182,13 @@ pub(super) fn follow(
     streamed?;
     let end = progress.end().ok_or_else(|| {
         Failure::plain(
-            "the daemon ended before all was settled: \
-             `wwwoffle status` tells whether it runs, `wwwoffle queue` what still waits",
+            "the daemon ended before all requests were done: `wwwoffle status` shows whether it \
+             runs, `wwwoffle queue` what still waits",
         )
     })?;
     match end.exit_status() {
         ExitStatus::Failed => Err(Failure::plain(format_args!(
-            "{} failed, for the reasons told above; `wwwoffle get URL` tries one again",
+            "{} failed, for the reasons above; `wwwoffle get URL` retries one",
             requests(end.failed)
         ))),
         status => Ok(status),
@@ -219,7 +219,7 @@ fn status(
         }
     }
     if status.metered {
-        writeln!(out, "metered      each byte costs on this link")?;
+        writeln!(out, "metered      this link is metered")?;
     }
     writeln!(
         out,
@@ -235,7 +235,7 @@ fn status(
     }
     for one in &status.rejections {
         let (host, client) = (shown::line(&one.host), shown::line(&one.client));
-        writeln!(out, "not kept     {host}: {client} does not take our certificate")?;
+        writeln!(out, "not kept     {host}: {client} rejects our certificate")?;
     }
     writeln!(out, "listening    {}", status.listen.join(", "))?;
     writeln!(out, "connections  {}", status.connections)?;

@@ -115,7 +115,7 @@ fn become_somebody(startup: &Startup, spool: &Path) -> Result<(), Refusal> {
     identity.may_be_assumed().map_err(bad)?;
     identity.own(spool, startup.dir_perm.bits()).map_err(|error| {
         let message =
-            format!("the spool {} cannot be made for {identity}: {error}", spool.display());
+            format!("the spool {} cannot be created for {identity}: {error}", spool.display());
         refuse(ExitStatus::BadSpool, message)
     })?;
     identity.assume().map_err(bad)

@@ -38,7 +38,7 @@ use wwwoffle_http::head;
 use wwwoffle_http::retry_after::retry_after;
 
 /// The error for a request whose owner this version does not know.
-const UNKNOWN_OWNER: &str = "it is somebody's whom this version does not know";
+const UNKNOWN_OWNER: &str = "this version does not know its owner";
 
 /// Tries to store the response to a request.
 pub(super) async fn attempt(context: &Arc<FetchContext>, outgoing: &Outgoing) -> Verdict {
@@ -252,7 +252,7 @@ async fn by_rule(context: &Arc<FetchContext>, outgoing: &Outgoing) -> Option<Ver
     // An invalid URL fails later, with that reason.
     let url = CanonicalUrl::parse(base(outgoing), &context.base.local).ok()?;
     if url.is_form_answer() {
-        return failed("it is the answer to a form; only sending the form again brings a new one");
+        return failed("it is the response to a form; only sending the form again gets a new one");
     }
     // A request with lost secrets fails later, with that reason.
     let asker = recorded(outgoing).map_or_else(
@@ -264,11 +264,11 @@ async fn by_rule(context: &Arc<FetchContext>, outgoing: &Outgoing) -> Option<Ver
     let to = match ruled(&context.base.config(), &url, &asker) {
         Ruling::Usual(StoragePolicy::Usual) => return None,
         Ruling::Usual(StoragePolicy::NeverKept | StoragePolicy::Nearby) => {
-            return failed("the configuration says that it is never kept");
+            return failed("the configuration forbids storing it");
         }
         Ruling::Blocked { by, .. } => {
             debug!(url = url.as_str(), %by, "blocked");
-            return failed("the configuration says that it is never got ([dont-get])");
+            return failed("the configuration forbids fetching it ([dont-get])");
         }
         Ruling::OtherProtocol => {
             return failed(
@@ -360,8 +360,7 @@ fn recorded(outgoing: &Outgoing) -> Result<Parts, String> {
         Secrets::Open(secrets) => secrets,
         Secrets::Unreadable(_) => {
             return Err(
-                "its cookies and credentials cannot be read any more; ask for it again in \
-                        the browser"
+                "its cookies and credentials can no longer be read; request it again in the browser"
                     .to_owned(),
             );
         }

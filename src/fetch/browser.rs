@@ -60,8 +60,8 @@ const MAX_SAID: usize = 300;
 const NO_SANDBOX: &str = "Running as root without --no-sandbox";
 
 /// The remedy.
-const AS_ROOT: &str = "a browser of the Chromium family does not run as root with its sandbox: let [startup] \
-    run-uid name another user, or browser a program that starts it with --no-sandbox";
+const AS_ROOT: &str = "Chromium does not run as root with its sandbox: set [startup] run-uid to \
+    another user, or browser to a program that starts it with --no-sandbox";
 
 /// Whether a request may leave the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,8 +100,8 @@ pub(super) async fn open(
         if !is_program(program) {
             let program = program.display();
             return Err(format!(
-                "there is no program {program} that may be run: install Chromium, or set [fetch-options] \
-                 browser to where it is"
+                "{program} is not an executable program: install Chromium, or set [fetch-options] \
+                 browser to its path"
             ));
         }
         let key = context.proxy.clients.faces.authority.spki_hash();
@@ -119,7 +119,7 @@ pub(super) async fn open(
     match opened {
         Ok(ended) => debug!(url, ?ended, "opened in the browser"),
         Err(error) => {
-            warn!(url, error, "a page was fetched, but not opened in the browser");
+            warn!(url, error, "a page was fetched, but could not be opened in the browser");
             context.fetcher.tell(Event::Browser { url, error });
         }
     }
@@ -157,17 +157,17 @@ fn proxy_for(
     let owner = owner(outgoing)?;
     if owner != Owner::Local {
         return Err(format!(
-            "{owner} has asked for it, and the browser is that of who sits at this machine"
+            "it was requested by {owner}, but the browser belongs to the person at this machine"
         ));
     }
     if !context.base.config().allowed_users.users.is_empty() {
-        return Err("the proxy asks for passwords, and the browser has none".to_owned());
+        return Err("the proxy requires a password, and the browser has none".to_owned());
     }
     if answered.places.credentials {
-        return Err("it is asked for with a password, which the browser is not told".to_owned());
+        return Err("it needs a password, which the browser does not get".to_owned());
     }
     here(&context.base.listening).ok_or_else(|| {
-        "the proxy listens on no address of this machine's own, such as 127.0.0.1".to_owned()
+        "the proxy does not listen on a loopback address, such as 127.0.0.1".to_owned()
     })
 }
 
@@ -242,7 +242,8 @@ async fn browse(
     if lies_in(told.program, context.storage.store.spool().root()) {
         return Err(format!("the browser cannot be started: {IN_SPOOL}"));
     }
-    let profile = Profile::make().map_err(|error| format!("no profile can be made: {error}"))?;
+    let profile =
+        Profile::make().map_err(|error| format!("the profile cannot be created: {error}"))?;
     let arguments = told.arguments(profile.path());
     let mut process = Process::start(told.program, profile, &arguments)
         .map_err(|error| format!("the browser cannot be started: {error}"))?;
@@ -260,7 +261,7 @@ async fn browse(
             return Err(AS_ROOT.to_owned());
         }
         let last = said.lines().rev().find(|line| !line.trim().is_empty());
-        let why = last.map_or_else(|| "it does not say why".to_owned(), shown);
+        let why = last.map_or_else(|| "it gave no reason".to_owned(), shown);
         Err(format!("the browser has ended: {why}"))
     })
 }

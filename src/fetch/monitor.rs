@@ -116,7 +116,7 @@ async fn start_due(context: &Arc<FetchContext>) -> Duration {
     let due = next.partition_point(|(time, _)| *time <= now);
     for (_, key) in next.iter().take(due) {
         if let Err(error) = start(context, *key, now).await {
-            warn!(error = error_chain(&error), "what is monitored cannot be put on the queue");
+            warn!(error = error_chain(&error), "the monitored pages cannot be queued");
             return AFTER_FAILURE;
         }
     }
@@ -137,7 +137,7 @@ async fn start(context: &Arc<FetchContext>, key: Key, now: Timestamp) -> Result<
         }
         Err(error) => return Err(error),
     };
-    debug!(url = monitor.request.place.url(), schedule = %monitor.schedule, "it is time");
+    debug!(url = monitor.request.place.url(), schedule = %monitor.schedule, "a page is due");
     let mut request = monitor.request;
     request.queued = now;
     if let Some(aim) = aim(&request) {

@@ -59,7 +59,8 @@ async fn fetch_queued(context: &Arc<FetchContext>, key: Key) -> Result<Option<Ev
             Ok(None)
         }
         Verdict::Again { error, status, acted: true, .. } if is_form => {
-            let error = format!("{error}; it may have arrived, so it is not sent again by itself");
+            let error =
+                format!("{error}; it may have arrived, so it is not sent again automatically");
             fail(context, outgoing, error, status).await
         }
         Verdict::Again { error, status, wait, .. } => {
@@ -134,7 +135,7 @@ async fn enqueue(context: &FetchContext, next: Vec<Outgoing>) -> Result<(), Erro
     };
     for Unqueued { request, error } in unqueued {
         let (url, error) = (request.place.url(), error_chain(&error));
-        warn!(url, error, "what a page leads to cannot be put on the queue");
+        warn!(url, error, "the links of a page cannot be queued");
         recurse::outcome::failed(context, &request, &error, false);
     }
     for request in &told {
@@ -178,7 +179,7 @@ fn tell_runs(
         recurse::outcome::failed(
             context,
             outgoing,
-            &format!("the origin answered {status}"),
+            &format!("the origin responded with {status}"),
             is_dead,
         );
     } else {
@@ -255,7 +256,7 @@ async fn fail(
     status: Option<u16>,
 ) -> Result<Option<Event>, Error> {
     let url = outgoing.place.url().to_owned();
-    warn!(url, error, "a request of the queue was given up");
+    warn!(url, error, "a queued request failed");
     outgoing.not_before = None;
     outgoing.last_error = Some(error.clone());
     outgoing.state = RequestState::Failed { reason: error.clone(), status };

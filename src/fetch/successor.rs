@@ -37,7 +37,8 @@ pub(super) async fn redirect(
     status: StatusCode,
     target: &str,
 ) -> Result<Following, String> {
-    let left_to_browsers = "the configuration leaves it to browsers ([dont-get] get-recursive)";
+    let left_to_browsers = "the configuration fetches it only for browsers ([dont-get] \
+        get-recursive)";
     let forbidden = (!is_recursive(context, target)).then_some(left_to_browsers);
     of(context, outgoing, request, status, target, forbidden).await
 }

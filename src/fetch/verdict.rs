@@ -46,23 +46,25 @@ pub(super) fn delay(options: &FetchOptions, attempts: u32) -> Option<Duration> {
 pub(super) fn not_kept(status: StatusCode, reason: NotKept, wait: Option<Duration>) -> Verdict {
     let code = Some(status.as_u16());
     let error = match reason {
-        NotKept::OriginError => format!("the origin answered {status}"),
+        NotKept::OriginError => format!("the origin responded with {status}"),
         NotKept::AboutTheRequest => format!("the origin refused: {status}"),
         NotKept::WouldReplaceGood => {
-            format!("the origin answered {status}; the older copy stays")
+            format!("the origin responded with {status}; the older copy stays")
         }
-        NotKept::Partial => "the origin answered with a part of the page".to_owned(),
-        NotKept::Endless => "the answer has no end".to_owned(),
+        NotKept::Partial => "the origin sent only a part of the page".to_owned(),
+        NotKept::Endless => "the response has no end".to_owned(),
         NotKept::TooLarge => {
-            "the answer is larger than what is kept ([options] max-body)".to_owned()
+            "the response is larger than the storage limit ([options] max-body)".to_owned()
         }
         NotKept::NoStore => {
-            "the answer must not be stored, and the configuration says to heed that ([caching] \
+            "the response must not be stored, and the configuration respects that ([caching] \
              no-store)"
                 .to_owned()
         }
         NotKept::NoPage => {
-            format!("the origin answered {status}; the older copy stays (keep-cache-if-not-found)")
+            format!(
+                "the origin responded with {status}; the older copy stays (keep-cache-if-not-found)"
+            )
         }
     };
     let may_pass = reason == NotKept::OriginError || matches!(status.as_u16(), 408 | 425 | 429);

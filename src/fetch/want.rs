@@ -49,19 +49,19 @@ pub enum WantError {
     #[error("the URL cannot be fetched")]
     Url(#[from] BadTarget),
     /// The configuration blocks it.
-    #[error("the configuration says that {0} is never got ([dont-get])")]
+    #[error("the configuration forbids fetching {0} ([dont-get])")]
     Blocked(String),
     /// Its port belongs to another protocol.
     #[error("the port of {0} belongs to another protocol; [dont-get] allowed-ports can allow it")]
     OtherProtocol(String),
     /// The configuration forbids storing it.
-    #[error("the configuration says that {0} is never kept, so it is not fetched for later")]
+    #[error("the configuration forbids storing {0}, so it cannot be fetched for later")]
     NeverKept(String),
     /// It is the stored response to a form.
-    #[error("{0} is the answer to a form; only sending the form again brings a new one")]
+    #[error("{0} is the response to a form; only sending the form again gets a new one")]
     FormAnswer(String),
     /// Its aliases form a cycle.
-    #[error("the aliases of {0} lead in a circle")]
+    #[error("the aliases of {0} form a cycle")]
     Circle(String),
     /// The spool failed.
     #[error("the request cannot be recorded")]

@@ -31,9 +31,9 @@ const AT_ONE_GO: usize = 256;
 const REMEMBER_EVERY: Duration = Duration::from_secs(10);
 
 /// Names of the saved values, for messages.
-const TODAY: &str = "what was fetched today";
-const LAST: &str = "what came of the queue the last time";
-const LEFT_ALONE: &str = "which origins want to be left alone";
+const TODAY: &str = "the bytes fetched today";
+const LAST: &str = "the result of the last fetch";
+const LEFT_ALONE: &str = "the rest times of origins";
 
 /// Marks a request as being fetched while this lives.
 struct Active {
@@ -148,7 +148,7 @@ impl Worker {
                 Some(Spent { until: Some(until), metered }) => {
                     info!(%until, metered, "the budget of the day is spent");
                 }
-                None => info!("there is a budget for fetching again"),
+                None => info!("a new budget for fetching has begun"),
             }
             self.spent = spent;
         }
@@ -201,7 +201,7 @@ impl Worker {
 async fn read(context: &FetchContext, key: &'static str, what: &str) -> String {
     let text = context.storage.store.remembered(key).await.unwrap_or_else(|error| {
         let error = error_chain(&error);
-        warn!(error, "{what} cannot be read, and counts as nothing");
+        warn!(error, "{what} cannot be read, and count as empty");
         None
     });
     text.unwrap_or_default()
@@ -211,7 +211,7 @@ async fn read(context: &FetchContext, key: &'static str, what: &str) -> String {
 async fn write(context: &FetchContext, key: &'static str, text: String, what: &str) {
     if let Err(error) = context.storage.store.remember(key, text).await {
         let error = error_chain(&error);
-        warn!(error, "{what} cannot be written down");
+        warn!(error, "{what} cannot be stored");
     }
 }
 

@@ -174,7 +174,8 @@ impl Kernel {
     fn deaf(&mut self, error: &std::io::Error) {
         self.changes = None;
         if !std::mem::replace(&mut self.is_told, true) {
-            warn!(%error, "the kernel tells nothing of links here; the mode auto goes by the rest");
+            warn!(%error, "the kernel does not report links here; the mode auto relies on probes \
+                and requests");
         }
     }
 
@@ -305,7 +306,7 @@ impl Work {
     fn heard(&mut self, standing: Standing) {
         let was = self.context.link.standing.swap(Arc::new(standing.clone()));
         if *was != standing {
-            debug!(?standing, "the ways out have changed");
+            debug!(?standing, "the outward routes have changed");
             self.context.link.observer.tell(&standing);
         }
         self.take(News::Kernel(standing));
@@ -339,7 +340,7 @@ impl Work {
         self.tell(reason.clone());
         if let Some(was) = self.context.base.mode.judged(mode, portal) {
             if was == mode {
-                debug!(%mode, %reason, "the link is as it was");
+                debug!(%mode, %reason, "the link is unchanged");
             } else {
                 info!(%mode, %was, %reason, "the link has changed the mode");
             }

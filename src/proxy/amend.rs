@@ -60,7 +60,7 @@ impl Amendment {
         }
         if self.location_error && self.leads_to_blocked(&answer) {
             let url = self.url.as_str();
-            debug!(url, "it leads to a URL that is never got");
+            debug!(url, "it leads to a URL that is blocked");
             let told = Message::Ruled { url, ruled: Ruled::LeadsToBlocked, place: None };
             let told = reply::told(context, &self.reader, self.audience, &told);
             return reply::with_status(told, CacheStatus::LeadsToBlocked);

@@ -80,7 +80,7 @@ pub async fn update_from_head(
                 record_confirmation(store, kept, &for_all(kept, answer, personal), asked).await;
             }
             HeadComparison::Changed => {
-                debug!(url = kept.entry.url(), "a HEAD says that what is kept has changed");
+                debug!(url = kept.entry.url(), "a HEAD shows that the stored copy has changed");
                 invalidate(store, Arc::clone(kept), asked.received).await;
             }
         }
@@ -126,7 +126,11 @@ async fn record_confirmation(
         responded: timestamp(asked.received),
     };
     if let Err(error) = store.update(Arc::clone(kept), update).await {
-        warn!(url = kept.entry.url(), error = error_chain(&error), "a kept page cannot be updated");
+        warn!(
+            url = kept.entry.url(),
+            error = error_chain(&error),
+            "a stored page cannot be updated"
+        );
     }
 }
 
@@ -135,6 +139,6 @@ pub(super) async fn invalidate(store: &Store, kept: Arc<Kept>, since: SystemTime
     let update = Update::Invalid { since: timestamp(since) };
     let url = kept.entry.url().to_owned();
     if let Err(error) = store.update(kept, update).await {
-        warn!(url, error = error_chain(&error), "a kept page cannot be updated");
+        warn!(url, error = error_chain(&error), "a stored page cannot be updated");
     }
 }

@@ -256,7 +256,7 @@ impl GatewayClient {
             return response;
         }
         if response.extensions().get::<Foreign>().is_some() {
-            tracing::error!("an answer was not led into the gateway");
+            tracing::error!("a response could not be rewritten for the gateway");
             return reply::plain(502, "the answer cannot be shown here");
         }
         let (mut head, body) = response.into_parts();

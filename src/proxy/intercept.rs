@@ -51,7 +51,7 @@ impl Intercepted {
         Box::pin(async move {
             match upgrade.await {
                 Ok(client) => self.open(TokioIo::new(client)).await,
-                Err(error) => debug!(%error, "the client left before its connection stood"),
+                Err(error) => debug!(%error, "the client left before its connection was ready"),
             }
         })
     }
@@ -63,7 +63,7 @@ impl Intercepted {
         };
         let Opening { bytes, hello } = match opening {
             Ok(opening) => opening,
-            Err(error) => return debug!(%error, "the client left before it said anything"),
+            Err(error) => return debug!(%error, "the client left before it sent anything"),
         };
         match hello.map_or(Course::PassOn, |hello| self.course(hello)) {
             Course::Answer(site, hello, config) => {
@@ -92,7 +92,10 @@ impl Intercepted {
             ConnectionPlan::Refuse => return Course::Close,
         }
         if !hello::speaks_http(&hello) {
-            debug!(site = site.url().as_str(), "the client speaks no HTTP; a tunnel");
+            debug!(
+                site = site.url().as_str(),
+                "the client does not speak HTTP; its connection is tunnelled"
+            );
             return Course::PassOn;
         }
         // The handshake names a host without the final dot of an absolute name (RFC 6066 §3); the
@@ -105,8 +108,8 @@ impl Intercepted {
                 if self.context.clients.faces.is_news(&error) {
                     warn!(
                         error = error_chain(&error),
-                        "HTTPS passes unread and is not kept; is the clock right? If it is, \
-                         `wwwoffle ca renew` makes a new authority"
+                        "HTTPS is relayed unread and not stored; check the clock; if it is right, \
+                         `wwwoffle ca renew` creates a new authority"
                     );
                 }
                 debug!(site = site.url().as_str(), error = error_chain(&error), "no certificate");
@@ -146,7 +149,7 @@ fn rejected(context: &ProxyContext, client: std::net::IpAddr, host: &str) {
     info!(
         %client,
         host,
-        "the client does not take our certificate; for an hour its connections to this host pass \
-         unread and are not kept (see the page /ca)"
+        "the client rejects our certificate; for an hour its connections to this host are relayed \
+         unread and not stored (see the page /ca)"
     );
 }

@@ -134,10 +134,12 @@ async fn reach(context: &ProxyContext, config: &Config, mut hosts: Vec<Origin>) 
         // All users see the state of the link, but not which hosts others requested.
         match dialled {
             Ok(_connection) => {
-                debug!(%host, "a probed host takes connections");
+                debug!(%host, "a probed host accepts connections");
                 return Finding::Good(say("a host that was asked for takes connections"));
             }
-            Err(failure) => debug!(%host, failure = failure.chain(), "a probed host does not"),
+            Err(failure) => {
+                debug!(%host, failure = failure.chain(), "a probed host refuses connections")
+            }
         }
     }
     Finding::Failed(match hosts.len() {

@@ -72,12 +72,9 @@ pub(super) async fn page(context: &ProxyContext, ask: &ProxyRequest) -> Response
         };
         reply::from_page(&shell, will_get::page(&context.pages.templates, &shell, &will_get))
     } else if part.is_some() {
-        reply::plain(
-            504,
-            "only a part is kept; recorded, the rest is fetched when the line is back",
-        )
+        reply::plain(504, "only a part is stored; the rest is queued")
     } else {
-        reply::plain(504, "not kept; recorded, it will be fetched when the line is back")
+        reply::plain(504, "not stored; the request is queued")
     };
     reply::with_status(response, CacheStatus::Queued)
 }
@@ -92,7 +89,7 @@ async fn enqueue(context: &ProxyContext, outgoing: Outgoing) -> Result<AddOutcom
 /// Stored pages near the missing one. If they cannot be read, the page is shown without them.
 async fn find_similar(context: &ProxyContext, ask: &ProxyRequest) -> (Vec<SimilarPage>, bool) {
     let untold = |error: &SpoolError| {
-        debug!(error = error_chain(error), "what is kept that is like it cannot be looked up");
+        debug!(error = error_chain(error), "similar pages cannot be looked up");
     };
     let likes = like::of_host(context, &ask.owner, &ask.bare).await.inspect_err(untold);
     let versions = like::has_versions(context, &ask.places).await.inspect_err(untold);
@@ -122,7 +119,7 @@ async fn kept_in_part(context: &ProxyContext, ask: &ProxyRequest) -> Option<(u64
             }
             Ok(None) => {}
             Err(error) => {
-                debug!(error = error_chain(&error), "what is kept in part cannot be looked up");
+                debug!(error = error_chain(&error), "the segments of a page cannot be looked up");
             }
         }
     }
@@ -135,7 +132,7 @@ pub(super) async fn part(context: &ProxyContext, ask: &ProxyRequest) -> Response
     outgoing.page = ask.page(context).map(|page| page.as_str().to_owned());
     let page = outgoing.page.as_deref().unwrap_or_default();
     if context.storage.store.spool().queue().parts_of(page) >= MAX_PARTS_OF_A_PAGE {
-        debug!(page, "too many parts of this page wait already");
+        debug!(page, "too many sub-resources of this page are waiting");
         return refuse(context, ask, DecisionRefusal::OnlyOnline);
     }
     match enqueue(context, outgoing).await {
@@ -190,7 +187,7 @@ pub(super) fn question(
     ) {
         Ok(ticket) => ticket,
         Err(error) => {
-            tracing::error!(%error, "no ticket can be made");
+            tracing::error!(%error, "a ticket cannot be created");
             return reply::instead(context, ask, CacheStatus::Asking, &Message::Internal);
         }
     };
@@ -241,7 +238,8 @@ pub(super) fn refuse(
             reply::instead(context, ask, status, &told)
         }
         DecisionRefusal::Unconfirmed | DecisionRefusal::LeftToBrowsers => {
-            let line = reply::line(ask.audience, 504, "not kept, and not queued unasked");
+            let line =
+                reply::line(ask.audience, 504, "not stored, and not queued without confirmation");
             reply::with_status(line, status)
         }
     }

@@ -160,7 +160,7 @@ fn switch(
     let mut response = Response::new(body::empty());
     if let Some(handshake) = handshake {
         if !handshake.complete(&protocol, &mut fields) {
-            let wrong = "it did not answer the WebSocket handshake as RFC 6455 says";
+            let wrong = "its WebSocket handshake violates RFC 6455";
             return reply::failed(context, ask, &Failure::Wrong(wrong), None);
         }
         response.extensions_mut().insert(Granted);
@@ -183,6 +183,6 @@ fn switch(
 }
 
 fn unasked(context: &ProxyContext, ask: &ProxyRequest) -> Response<Body> {
-    let failure = Failure::Unsendable("the origin changed to a protocol nobody asked for");
+    let failure = Failure::Unsendable("the origin switched to a protocol that was not requested");
     reply::failed(context, ask, &failure, None)
 }

@@ -45,22 +45,22 @@ pub enum BadTarget {
     #[error("the request has more than one Host field")]
     ManyHosts,
     /// An invalid `Host` field (RFC 9110 §7.2).
-    #[error("the Host field {0:?} is no host")]
+    #[error("the Host field {0:?} is not a valid host")]
     BadHost(String),
     /// Neither a path nor a URL.
     #[error("the request target {0:?} is neither a path nor a URL")]
     Form(String),
     /// An invalid port, or a missing one for CONNECT.
-    #[error("{0:?} has no port that can be connected to")]
+    #[error("{0:?} has no valid port")]
     Port(String),
     /// One of our own pages, where a page of an origin is expected.
     #[error("it is a page of this proxy itself, which is never stored: open it in a browser")]
     Own,
     /// A protocol this proxy does not speak.
-    #[error("the protocol {0:?} is not one this proxy fetches")]
+    #[error("this proxy does not fetch the protocol {0:?}")]
     Protocol(String),
     /// `Host` and `:authority` name different hosts (RFC 9113 §8.3.1).
-    #[error("the request names the host {authority:?}, and {host:?} in its Host field")]
+    #[error("the request names the host {authority:?}, but {host:?} in its Host field")]
     TwoHosts {
         /// The host of the target.
         authority: String,
@@ -68,16 +68,16 @@ pub enum BadTarget {
         host: String,
     },
     /// User or password before the host (RFC 9113 §8.3.1); not shown.
-    #[error("the host of the request has a user or a password before it")]
+    #[error("the host of the request is preceded by a user or a password")]
     Credentials,
     /// Inside a connection to one host, a request for another (RFC 9110 §7.4).
-    #[error("{0:?} is not the host that this connection was opened for")]
+    #[error("this connection was opened for another host than {0:?}")]
     Misdirected(String),
     /// CONNECT inside such a connection.
     #[error("a connection inside a connection is not possible")]
     Nested,
     /// The URL is not valid.
-    #[error("the URL cannot be understood")]
+    #[error("the URL is invalid")]
     Url(#[source] ParseError),
 }
 
@@ -344,17 +344,9 @@ mod tests {
             ("GET /x", &[], "! the request has no Host field"),
             ("GET http://h.example/", &[], "! the request has no Host field"),
             ("GET /x", &["a", "b"], "! the request has more than one Host field"),
-            ("CONNECT h.example", &["h"], "! \"h.example\" has no port that can be connected to"),
-            (
-                "CONNECT h.example:0",
-                &["h"],
-                "! \"h.example:0\" has no port that can be connected to",
-            ),
-            (
-                "GET ftp://h.example/x",
-                &["h"],
-                "! the protocol \"ftp\" is not one this proxy fetches",
-            ),
+            ("CONNECT h.example", &["h"], "! \"h.example\" has no valid port"),
+            ("CONNECT h.example:0", &["h"], "! \"h.example:0\" has no valid port"),
+            ("GET ftp://h.example/x", &["h"], "! this proxy does not fetch the protocol \"ftp\""),
         ] {
             assert_eq!(shown(line, hosts), want, "{line} {hosts:?}");
         }
@@ -378,7 +370,7 @@ mod tests {
             }
         };
         let misdirected =
-            |host| format!("! {host:?} is not the host that this connection was opened for");
+            |host| format!("! this connection was opened for another host than {host:?}");
         for (line, hosts, want) in [
             ("GET /x", &["H.example:8443"][..], "https://h.example:8443/x H.example:8443"),
             ("GET https://h.example:8443/x", &["z"], "https://h.example:8443/x h.example:8443"),
@@ -414,10 +406,10 @@ mod tests {
                 Err(error) => format!("! {error}"),
             }
         };
-        let differs = "! the request names the host \"h.example:8443\", and \"i.example\" in its \
+        let differs = "! the request names the host \"h.example:8443\", but \"i.example\" in its \
                        Host field";
-        let user = "! the host of the request has a user or a password before it";
-        let other = "! \"i.example:8443\" is not the host that this connection was opened for";
+        let user = "! the host of the request is preceded by a user or a password";
+        let other = "! this connection was opened for another host than \"i.example:8443\"";
         for (line, hosts, want) in [
             ("GET https://h.example:8443/x", &[][..], "https://h.example:8443/x h.example:8443"),
             (
@@ -428,7 +420,11 @@ mod tests {
             ("GET /x", &["h.example:8443"], "https://h.example:8443/x h.example:8443"),
             ("GET https://h.example:8443/", &["i.example"], differs),
             // The key would have a path that the origin does not get.
-            ("GET /x", &["h.example:8443/y"], "! the Host field \"h.example:8443/y\" is no host"),
+            (
+                "GET /x",
+                &["h.example:8443/y"],
+                "! the Host field \"h.example:8443/y\" is not a valid host",
+            ),
             (
                 "GET https://h.example:8443/",
                 &["a", "b"],
@@ -439,7 +435,7 @@ mod tests {
             (
                 "GET http://h.example:8443/",
                 &[],
-                "! \"h.example:8443\" is not the host that this connection was opened for",
+                "! this connection was opened for another host than \"h.example:8443\"",
             ),
             ("GET /x", &[], "! the request has no Host field"),
             ("OPTIONS https://h.example:8443/*", &[], "https://h.example:8443/* h.example:8443"),
@@ -451,10 +447,10 @@ mod tests {
             ("GET https://localhost:8080/queue/", &[][..], "own https://localhost:8080/queue/"),
             ("GET http://localhost:8080/", &[], "own http://localhost:8080/"),
             ("GET /queue/", &["localhost:8080"], "own https://localhost:8080/queue/"),
-            ("GET /x", &["i.example/y"], "! the Host field \"i.example/y\" is no host"),
-            ("GET /x", &["i.example?y"], "! the Host field \"i.example?y\" is no host"),
-            ("GET /x", &["i.example#"], "! the Host field \"i.example#\" is no host"),
-            ("GET /x", &["i.example y"], "! the Host field \"i.example y\" is no host"),
+            ("GET /x", &["i.example/y"], "! the Host field \"i.example/y\" is not a valid host"),
+            ("GET /x", &["i.example?y"], "! the Host field \"i.example?y\" is not a valid host"),
+            ("GET /x", &["i.example#"], "! the Host field \"i.example#\" is not a valid host"),
+            ("GET /x", &["i.example y"], "! the Host field \"i.example y\" is not a valid host"),
             ("GET /x", &["u@i.example"], user),
             ("GET /queue/", &["i.example:8443"], other),
             ("GET http://i.example/", &[], "http://i.example/ i.example"),

@@ -395,7 +395,7 @@ impl OriginFetch<'_> {
     /// offline.
     fn failed(self, failure: &Failure) -> Response<Body> {
         let url = self.ask.resource.url.as_str();
-        debug!(url, failure = failure.chain(), "the origin gave no answer");
+        debug!(url, failure = failure.chain(), "the origin did not respond");
         let kept = self.found.near().filter(|_| self.ask.form.is_none());
         let kept = kept.map(|kept| (kept, verdict(self.context, self.ask, kept)));
         let of_use = kept.filter(|(kept, verdict)| is_of_use(self.ask.mode, kept, verdict));

@@ -60,7 +60,7 @@ pub(super) async fn open(
     debug!(site = site.url().as_str(), %mode, ?plan, "decided");
     match plan {
         ConnectionPlan::Ourselves if visitor.nested => {
-            let detail = "this connection leads to the proxy already";
+            let detail = "this connection already leads to the proxy";
             return reply::message(context, &reader, &Message::BadRequest { detail });
         }
         ConnectionPlan::Ourselves => {
@@ -100,7 +100,7 @@ pub(super) async fn open(
     context.base.tasks.spawn(async move {
         let client = match upgrade.await {
             Ok(client) => client,
-            Err(error) => return debug!(%error, "the client left before its tunnel stood"),
+            Err(error) => return debug!(%error, "the client left before its tunnel was ready"),
         };
         splice(&inside, &origin, TokioIo::new(client), upstream).await;
         drop(visitor);

@@ -79,7 +79,7 @@ pub async fn answered(
 ) {
     let store = of.store;
     for mut url in invalidated_urls(sent.method, sent.url, status, answer, of.local) {
-        debug!(url = url.as_str(), method = %sent.method, "what is kept is no longer valid");
+        debug!(url = url.as_str(), method = %sent.method, "a stored copy is no longer valid");
         let none = HeaderMap::new();
         // The sender may have requested the same URL without credentials before.
         let plain = Places::of(&mut url.without_credentials(), &none, sent.owner);
@@ -98,12 +98,12 @@ pub async fn answered(
                     }
                 }
                 Err(error) => {
-                    warn!(error = error_chain(&error), "what is kept cannot be marked invalid");
+                    warn!(error = error_chain(&error), "a stored copy cannot be marked invalid");
                 }
             }
             // Segments cannot be marked, and the rest of a changed page does not fit them.
             if let Err(error) = store.remove_partial(place).await {
-                warn!(error = error_chain(&error), "what is kept in part cannot be removed");
+                warn!(error = error_chain(&error), "the segments of a page cannot be removed");
             }
         }
     }

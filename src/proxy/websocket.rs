@@ -40,10 +40,10 @@ pub(super) struct Granted;
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unfit {
     /// For another protocol than WebSocket.
-    #[error("the protocol {0:?} is not one this proxy passes on")]
+    #[error("this proxy does not forward the protocol {0:?}")]
     Protocol(String),
     /// The system cannot provide random numbers.
-    #[error("no key can be made")]
+    #[error("a WebSocket key cannot be created")]
     NoKey(#[from] getrandom::Error),
 }
 
@@ -97,7 +97,7 @@ pub(super) fn answer(response: Response<Body>) -> Response<Body> {
         return response;
     }
     let status = StatusCode::BAD_GATEWAY.as_u16();
-    reply::plain(status, "the origin did not change to the WebSocket protocol")
+    reply::plain(status, "the origin did not switch to the WebSocket protocol")
 }
 
 #[cfg(test)]

@@ -74,7 +74,7 @@ impl Drop for ControlSocket {
         let unlinked =
             ControlPath::of(&self.spool).and_then(|path| Ok(rustix::fs::unlink(path.as_path())?));
         if let Err(error) = unlinked {
-            debug!(%error, "the control socket is left behind");
+            debug!(%error, "the control socket cannot be removed");
         }
     }
 }
@@ -105,7 +105,7 @@ pub async fn accept(context: Arc<ServerContext>, socket: ControlSocket, most: us
             }
             Err(error) => {
                 context.storage.store.close_files().await;
-                warn!(%error, "a program cannot be accepted on the control socket");
+                warn!(%error, "a connection to the control socket cannot be accepted");
                 tokio::time::sleep(AFTER_FAILURE).await;
             }
         }

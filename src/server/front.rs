@@ -44,8 +44,8 @@ pub(super) async fn open(context: &Arc<ServerContext>, stream: TcpStream, visito
     match peeked {
         Ok(Ok(1..)) => {}
         Ok(Ok(0)) => return,
-        Ok(Err(error)) => return debug!(%error, "the client left before it said anything"),
-        Err(_) => return debug!("the client said nothing"),
+        Ok(Err(error)) => return debug!(%error, "the client left before it sent anything"),
+        Err(_) => return debug!("the client sent nothing"),
     }
     // Boxed, so that an idle client does not need the memory of the larger futures.
     if first != [HANDSHAKE] {
@@ -68,7 +68,7 @@ pub(crate) fn open_nested(
     Box::pin(async move {
         match upgrade.await {
             Ok(client) => secure(&context, TokioIo::new(client), visitor.nested(), &host).await,
-            Err(error) => debug!(%error, "the client left before its connection stood"),
+            Err(error) => debug!(%error, "the client left before its connection was ready"),
         }
     })
 }
@@ -85,11 +85,11 @@ where
     };
     let Opening { bytes, hello } = match opening {
         Ok(opening) => opening,
-        Err(error) => return debug!(%error, "the client left before it said anything"),
+        Err(error) => return debug!(%error, "the client left before it sent anything"),
     };
     let Some(hello) = hello else {
         if bytes.is_empty() || bytes.first() == Some(&HANDSHAKE) {
-            return debug!("the client began TLS and did not get far");
+            return debug!("the client did not complete the start of TLS");
         }
         let (reader, writer) = split(stream);
         let again = join(std::io::Cursor::new(bytes).chain(reader), writer);
@@ -132,7 +132,7 @@ fn face(context: &ServerContext, hello: &Accepted, host: &str) -> Option<Arc<Ser
         Err(error) => {
             let error_text = error_chain(&error);
             if context.proxy.clients.faces.is_news(&error) {
-                warn!(error = error_text, "our own pages are not there over TLS");
+                warn!(error = error_text, "our own pages are not available over TLS");
             }
             debug!(error = error_text, "no certificate for a name of ours");
             None

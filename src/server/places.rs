@@ -25,7 +25,7 @@ pub struct Place(#[expect(dead_code, reason = "it is there to be dropped")] Owne
 
 impl Place {
     /// The error text if there is no place.
-    pub const NONE: &str = "too many requests are under way";
+    pub const NONE: &str = "too many requests are being served";
 }
 
 impl Places {

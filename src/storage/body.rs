@@ -27,13 +27,13 @@ pub struct WholeBody(pub Bytes);
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum BodyError {
     /// The origin's body broke off.
-    #[error("the answer broke off")]
+    #[error("the response broke off")]
     Broken(#[source] Arc<Failure>),
     /// Written bytes cannot be read back.
     #[error("the spool cannot be read")]
     Disk(#[source] Arc<std::io::Error>),
     /// The stored bytes differ from the written ones.
-    #[error("the kept body is damaged")]
+    #[error("the stored body is damaged")]
     Damaged,
 }
 

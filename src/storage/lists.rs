@@ -100,12 +100,12 @@ pub async fn work(context: Arc<StorageContext>) {
         for fault in context.index.faults() {
             warn!(
                 error = error_chain(&fault),
-                "the index of the spool is made again or looked through"
+                "the index of the spool is being rebuilt or checked"
             );
         }
         let is_ready = context.index.progress().is_ready;
         if is_ready && !was_ready {
-            info!("the index of the spool can be asked");
+            info!("the index of the spool is ready");
         }
         was_ready = is_ready;
         sessions::look(&context).await;

@@ -66,15 +66,13 @@ impl What {
 #[derive(Debug, thiserror::Error)]
 pub enum NotPurged {
     /// Another purge is running.
-    #[error(
-        "a purge is under way: its end is told by `wwwoffle purge --dry-run` and on the page /purge/"
-    )]
+    #[error("a purge is running: `wwwoffle purge --dry-run` and the page /purge/ show its result")]
     Busy,
     /// The last uses are not known yet.
-    #[error("it is not known yet what was used within the last hour")]
+    #[error("the entries used within the last hour are not known yet")]
     Uses,
     /// The program ends.
-    #[error("the daemon stops")]
+    #[error("the daemon is stopping")]
     Stopping,
     /// The spool failed.
     #[error("the spool failed")]

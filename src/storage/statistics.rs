@@ -24,7 +24,7 @@ pub async fn begin(context: &Arc<StorageContext>) {
     match context.store.run(wwwoffle_spool::Spool::statistics).await {
         Ok((kept, damage)) => {
             if let Some(damage) = damage {
-                warn!(%damage, "what was counted was set aside; counting begins anew");
+                warn!(%damage, "damaged statistics were moved to damaged/; counting starts at zero");
             }
             context.statistics.books(clock::now()).go_on(kept);
         }
@@ -32,7 +32,7 @@ pub async fn begin(context: &Arc<StorageContext>) {
         Err(error) => {
             return warn!(
                 error = error_chain(&error),
-                "what was counted cannot be read, and is not written"
+                "the statistics cannot be read, and are not overwritten"
             );
         }
     }
@@ -69,6 +69,6 @@ async fn write(context: &StorageContext) {
     let Some(news) = context.statistics.books(clock::now()).to_write() else { return };
     if let Err(error) = context.store.run(move |spool| spool.set_statistics(&news)).await {
         context.statistics.books(clock::now()).not_written();
-        warn!(error = error_chain(&error), "what was counted cannot be written now");
+        warn!(error = error_chain(&error), "the statistics cannot be written");
     }
 }

@@ -108,7 +108,7 @@ impl Store {
         let (spool, place) = (self.spool.clone(), place.clone());
         let entries = blocking(move || spool.entries(&place)).await?;
         for damage in entries.set_aside {
-            warn!(%damage, "a kept page was set aside and will be fetched again");
+            warn!(%damage, "a damaged page was moved to damaged/ and will be fetched again");
         }
         Ok(entries.found.into_iter().filter_map(Kept::read).collect())
     }
@@ -133,9 +133,9 @@ impl Store {
     pub async fn set_aside(&self, entry: Arc<Kept>) {
         let spool = self.spool.clone();
         match blocking(move || spool.set_aside(&entry.entry)).await {
-            Ok(Some(damage)) => warn!(%damage, "a kept page was set aside"),
+            Ok(Some(damage)) => warn!(%damage, "a damaged page was moved to damaged/"),
             Ok(None) => {}
-            Err(error) => warn!(%error, "a damaged page cannot be set aside"),
+            Err(error) => warn!(%error, "a damaged page cannot be moved aside"),
         }
     }
 

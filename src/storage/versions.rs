@@ -62,10 +62,12 @@ impl Versions {
 #[derive(Debug, thiserror::Error)]
 pub enum NotCompared {
     /// The page is not stored.
-    #[error("nothing of it is kept")]
+    #[error("it is not stored")]
     NotKept,
     /// There is only one version, or none of that time.
-    #[error("no older version is kept, or none of that time; `keep-versions` says how many are")]
+    #[error(
+        "there is no older version, or none of that time; `keep-versions` sets how many are stored"
+    )]
     NoVersion,
     /// It is not text, but an image, for example.
     #[error("one of the versions has no text")]

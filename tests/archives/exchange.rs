@@ -63,7 +63,7 @@ fn an_archive_is_taken_in_without_a_daemon_and_by_the_one_that_runs() {
     assert_eq!(place.run(&["offline"]).status, 0);
     let ran = place.run(&["import", "--dry-run", &second]);
     assert!(
-        ran.out.contains("2 would be kept") && ran.out.contains("3 were there already"),
+        ran.out.contains("2 would be kept") && ran.out.contains("3 were stored already"),
         "{ran:?}"
     );
     assert_eq!(place.get("http://a.example/4").status, 504);
@@ -78,7 +78,7 @@ fn an_archive_is_taken_in_without_a_daemon_and_by_the_one_that_runs() {
     assert_eq!(empty.ok(&["ls"]).lines().count(), 3);
     let ran = place.run(&["import", "/nowhere", &first]);
     assert_eq!(ran.status, 1, "{ran:?}");
-    assert!(ran.err.contains("/nowhere") && ran.out.contains("3 were there already"), "{ran:?}");
+    assert!(ran.err.contains("/nowhere") && ran.out.contains("3 were stored already"), "{ran:?}");
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn what_a_search_or_a_time_online_has_is_exported() {
     fs::write(daemon.spool().join("state"), format!("wwwoffle-state 1\n{state}")).unwrap();
 
     let none = daemon.run(&["export", "--search", "green", "x.warc.gz"]);
-    assert!(none.status == 1 && none.err.contains("`wwwoffle reindex` makes one"), "{none:?}");
+    assert!(none.status == 1 && none.err.contains("`wwwoffle reindex` builds one"), "{none:?}");
     daemon.ok(&["reindex"]);
     let green = ["http://a.test/old", "http://b.test/tea"];
     let latest = ["http://b.test/cake", "http://b.test/tea"];
@@ -114,7 +114,7 @@ fn the_sub_resources_of_pages_come_along() {
 
     let file = daemon.home().join("no-index.warc.gz");
     let ran = daemon.run(&["export", "--host", "a.test", file.to_str().unwrap()]);
-    assert!(ran.status == 0 && ran.err.contains("`wwwoffle reindex` makes one"), "{ran:?}");
+    assert!(ran.status == 0 && ran.err.contains("`wwwoffle reindex` builds one"), "{ran:?}");
     daemon.ok(&["reindex"]);
     let with = [
         "http://a.test/frame",

@@ -235,11 +235,11 @@ fn what_needs_a_restart_says_so() {
     let daemon = Daemon::configured(TEXT);
     let said = daemon.ok(&["config", "set", "startup.durability", "each"]);
     assert!(
-        said.contains("has to be started again for: startup.durability\n`wwwoffle stop`"),
+        said.contains("restart the daemon to apply: startup.durability\n`wwwoffle stop`"),
         "{said}"
     );
     let said = daemon.ok(&["config", "unset", "startup.durability"]);
-    assert!(!said.contains("started again"), "{said}");
+    assert!(!said.contains("restart the daemon"), "{said}");
 }
 
 #[test]

@@ -98,8 +98,8 @@ fn what_is_no_answer_is_not_written() {
     both_ways(&mut daemon, |daemon, _| {
         let url = "http://made.example/";
         for (arguments, stdin, why) in [
-            (&["write", "--headers", url][..], &b"no head\n\n"[..], "expected the head"),
-            (&["write", "--headers", url], b"HTTP/1.1 200 OK\r\n", "expected the head"),
+            (&["write", "--headers", url][..], &b"no head\n\n"[..], "expected a response head"),
+            (&["write", "--headers", url], b"HTTP/1.1 200 OK\r\n", "expected a response head"),
             (&["write", "--headers", url], b"HTTP/1.1 200 OK\nContent-Length: 9\n\nx", "1 bytes"),
             (&["write", "http://["], b"x", "no URL"),
         ] {

@@ -180,7 +180,7 @@ fn get_of_what_cannot_be_got_fails_at_once() {
     for (url, want) in [
         ("nosuch.invalid", "is unknown"),
         ("https://a.nosuch.invalid/x", "is unknown"),
-        ("ht!tp://a.example/", "the protocol \"ht!tp\" is not one this proxy fetches"),
+        ("ht!tp://a.example/", "this proxy does not fetch the protocol \"ht!tp\""),
         ("ftp://a.example/", "the protocol \"ftp\""),
         (&own, "it is a page of this proxy itself"),
     ] {
@@ -265,7 +265,7 @@ fn requests_are_ordered_removed_and_retried_by_url() {
     daemon.ok(&["online"]);
     assert_eq!(daemon.run(&["get", "nosuch.invalid"]).status, 1);
     for retry in [&["queue", "--retry"][..], &["queue", "--retry", "nosuch.invalid"]] {
-        assert_eq!(daemon.ok(retry), "1 request to be tried again\n");
+        assert_eq!(daemon.ok(retry), "1 request to be retried\n");
         // The download fails once more, before or during this command.
         let ran = daemon.run(&["fetch", "--wait"]);
         assert!([0, 1].contains(&ran.status), "{ran:?}");

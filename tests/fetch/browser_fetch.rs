@@ -164,8 +164,8 @@ fn one_page_after_the_other_and_each_failure_is_told() {
     assert_eq!(log.replace('\n', ""), "+-+-+-", "one at a time, and no images");
     daemon.ok(&["config", "set", "fetch-options.browser", "/nowhere/chromium"]);
     let told = daemon.ok(&["get", "--refresh", &urls[0]]);
-    assert!(told.contains("there is no program /nowhere/chromium"), "{told}");
-    daemon.tells("a page was fetched, but not opened in the browser");
+    assert!(told.contains("/nowhere/chromium is not an executable program"), "{told}");
+    daemon.tells("a page was fetched, but could not be opened in the browser");
     assert_eq!(daemon.queue().len(), 0, "requests of the browser count as pages");
     daemon.ok(&["offline"]);
     assert!(urls.iter().all(|url| daemon.get(url).status == 200));
@@ -247,12 +247,12 @@ fn a_browser_that_root_may_not_run_is_told_with_what_to_do() {
                  https://crbug.com/638180.' >&2; echo >&2";
     let daemon = opening(lines, "", None);
     let told = daemon.ok(&["get", &origin.url("/1")]);
-    assert!(told.contains("let [startup] run-uid name another user"), "{told}");
+    assert!(told.contains("set [startup] run-uid to another user"), "{told}");
     // The same with the real browser.
     let program = browser();
     need_root();
     let _alone = heavy();
     daemon.ok(&["config", "set", "fetch-options.browser", program.to_str().unwrap()]);
     let told = daemon.ok(&["get", "--refresh", &origin.url("/1")]);
-    assert!(told.contains("let [startup] run-uid name another user"), "{told}");
+    assert!(told.contains("set [startup] run-uid to another user"), "{told}");
 }

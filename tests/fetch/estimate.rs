@@ -74,7 +74,7 @@ fn of_a_page_that_is_not_kept_nothing_is_known() {
     assert_eq!(amount(&told["pages"]["new"]), (1, 30_000), "{told}");
     assert_eq!(told["basis"]["default"], 1, "{told}");
     let words = daemon.ok(&["get", "--plan", &origin.url("/never")]);
-    assert!(words.contains("is not kept, so nothing is known"), "{words}");
+    assert!(words.contains("is not stored, so its sub-resources and links are unknown"), "{words}");
     assert!(origin.seen().is_empty());
 }
 

@@ -275,7 +275,7 @@ fn what_has_changed_is_told_to_readers_programs_and_feeds() {
         assert_eq!(daemon.page(path).status, status, "{path}");
     }
     let missing = daemon.run(&["monitor", "diff", "http://nobody.example/"]);
-    assert!(missing.status == 1 && missing.err.contains("nothing of it is kept"), "{missing:?}");
+    assert!(missing.status == 1 && missing.err.contains("it is not stored"), "{missing:?}");
     daemon.ok(&["rm", &url]);
     assert_eq!(daemon.run(&["monitor", "diff", &url]).status, 1);
     assert!(!daemon.page("/monitor/feed").text().contains("<entry>"));

@@ -94,7 +94,7 @@ fn a_page_that_came_in_clear_or_is_not_kept_is_told_as_such() {
     has(&about(&daemon, &missing), &["Nothing of it is kept"]);
     let told = daemon.run(&["info", &missing]);
     assert_eq!(told.status, 1, "{told:?}");
-    assert!(told.out.contains("nothing of it is kept"), "{told:?}");
+    assert!(told.out.contains("it is not stored"), "{told:?}");
     assert!(origin.count("/missing") == 0 && daemon.queue().is_empty());
     for (path, status) in [
         ("/info/", 200),

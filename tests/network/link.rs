@@ -285,7 +285,7 @@ fn the_kernel_says_when_a_cable_is_pulled_or_a_route_is_gone() {
     inside.run("ip route add default dev wwan0 metric 5");
     becomes(daemon, "online", "there is a way out, by wwan0");
     assert_eq!(daemon.status()["metered"], true);
-    assert!(daemon.ok(&["status"]).contains("metered      each byte costs"));
+    assert!(daemon.ok(&["status"]).contains("metered      this link is metered"));
     inside.run("ip route add default dev a metric 1");
     eventually("the better route counts", || daemon.status()["metered"] == false);
     assert_eq!(daemon.status()["link"]["probes"], 0, "the origin was asked");

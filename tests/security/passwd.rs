@@ -56,7 +56,7 @@ fn a_typed_password_is_asked_for_twice_and_not_shown() {
         command.args(["passwd", "ada"]);
         let (mut terminal, child) = Terminal::run(command);
         terminal.answer("new password of \"ada\": ", "hunter2");
-        terminal.answer("the same again: ", again);
+        terminal.answer("repeat it: ", again);
         let ended = child.wait_with_output().unwrap();
         let shown = terminal.rest();
         assert_eq!(ended.status.code(), Some(status), "{shown}");

@@ -104,8 +104,8 @@ fn what_its_owner_may_not_read_is_told_as_such() {
     let (open, shut) = (archive(&place, "open.warc", 0o644), archive(&place, "shut.warc", 0o600));
     let ran = place.run(&["import", &shut, &open]);
     assert_eq!(ran.status, 1, "{ran:?}");
-    assert!(ran.out.contains(": 1 kept"), "{ran:?}");
-    let want = "it is read as user 65431 of group 65432, to whom the spool belongs";
+    assert!(ran.out.contains(": 1 stored"), "{ran:?}");
+    let want = "it was read as user 65431 of group 65432, the owner of the spool";
     assert!(ran.err.contains("ermission denied") && ran.err.contains(want), "{ran:?}");
     is_nobodys(&place, "a spool that an import has made");
 }

@@ -186,7 +186,7 @@ fn a_purge_compresses_what_is_old_enough() {
         let plan = || daemon.run(&["purge", "--dry-run", "--json"]).json();
         assert_eq!(plan()["compressible"]["entries"], 3, "{}", plan());
         let said = daemon.ok(&["purge", "--dry-run"]);
-        assert!(said.contains("would be tried to be compressed: 3 entries, "), "{said}");
+        assert!(said.contains("would be compressed if that saves enough: 3 entries, "), "{said}");
         assert_eq!(counted(daemon.spool()), (0, 7), "a plan compresses nothing");
         let done = daemon.run(&["purge", "--json"]).json();
         let compressed = &done["compressed"];

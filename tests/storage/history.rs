@@ -296,7 +296,7 @@ fn where_there_is_no_older_version_that_is_said() {
         assert!(page.shown().contains(want), "{path}: {}", page.shown());
     }
     let ran = daemon.run(&["history", "http://nobody.example/"]);
-    assert!(ran.status == 1 && ran.out.contains("nothing of it is kept"), "{ran:?}");
+    assert!(ran.status == 1 && ran.out.contains("it is not stored"), "{ran:?}");
 }
 
 #[test]

@@ -243,7 +243,7 @@ fn nothing_is_removed_by_itself_at_a_wrong_time() {
     let state = "wwwoffle-state 1\nmode = offline\npurged = 2999-01-01T00:00:00Z\n";
     std::fs::write(daemon.spool().join("state"), state).unwrap();
     daemon.up();
-    daemon.tells("the last purge is said to have been in the future");
+    daemon.tells("the last purge is recorded in the future");
     assert_eq!(kept(&daemon).len(), KEPT.len());
     daemon.down();
     let state = std::fs::read_to_string(daemon.spool().join("state")).unwrap();

@@ -98,7 +98,11 @@ fn the_saving_is_told_and_nobody_who_reads_notices_anything() {
             assert_eq!(info["kept"]["shared"] == true, is_shared, "{info}");
             assert_eq!(info["kept"]["bytes"], len as u64);
         }
-        assert!(daemon.ok(&["info", &all[0].0]).contains("kept once for all that have the same"));
+        assert!(
+            daemon
+                .ok(&["info", &all[0].0])
+                .contains("stored once for all entries with the same body")
+        );
         if with_daemon {
             read_through(&daemon, &all);
             eventually("the index knows how many share it", || {

@@ -81,7 +81,7 @@ fn the_system_trusts_it_and_trusts_it_no_more() {
     assert!(removed.status == 0 && removed.out.contains("removed"), "{removed:?}");
     assert_eq!((held_files(&store), held(&bundle)), (1, 1), "foreign files stay");
     let nothing = in_root(&daemon, root.path(), &["uninstall"]);
-    assert!(nothing.out.contains("nothing of ours"), "{nothing:?}");
+    assert!(nothing.out.contains("no certificate of wwwoffle"), "{nothing:?}");
 }
 
 fn held_files(store: &Path) -> usize {
@@ -142,7 +142,7 @@ fn browsers_that_were_not_looked_at_are_told_of() {
     let verb = ["uninstall", "--root", root.path().to_str().unwrap()];
     let blind = without(&verb, None);
     assert!(blind.status == 1 && blind.err.contains("set HOME"), "{blind:?}");
-    assert!(!blind.out.contains("nothing of ours"), "{blind:?}");
+    assert!(!blind.out.contains("no certificate of wwwoffle"), "{blind:?}");
     let somebody = root.path().join("somebody");
     std::fs::create_dir(&somebody).unwrap();
     // Only root can change the owner of a file.
@@ -270,7 +270,7 @@ fn firefox_trusts_it_after_the_installation() {
     };
     // The browser never takes a screenshot of a page with an invalid certificate.
     let mut untrusting = open(&site.url("/shop/")).stderr(Stdio::null()).spawn().unwrap();
-    let said = "does not take our certificate";
+    let said = "rejects our certificate";
     eventually("it is not trusted yet", || {
         let log = daemon.log();
         log.lines().any(|line| line.contains(said) && line.contains("host=\"127.0.0.1\""))

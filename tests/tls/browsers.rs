@@ -115,7 +115,7 @@ fn browsers_show_a_secure_page_online_and_offline() {
         // rejection.
         let untrusting = browser.without_trust(&stage, &url);
         assert!(!untrusting.contains("script ran"), "{browser:?}: {untrusting}");
-        stage.daemon.tells("does not take our certificate");
+        stage.daemon.tells("rejects our certificate");
     }
 }
 

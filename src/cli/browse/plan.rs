@@ -50,10 +50,7 @@ pub(super) fn choose(
             Some(Browser { program, family: *family, name: (*name).to_owned() })
         });
         return first.ok_or_else(|| {
-            format!(
-                "no browser is found: install one of {}, or name it with --browser PATH",
-                names()
-            )
+            format!("no browser found: install one of {}, or name one with --browser PATH", names())
         });
     };
     let text = named.to_string_lossy();
@@ -68,10 +65,7 @@ pub(super) fn choose(
             let family = family(&program.to_string_lossy());
             Ok(Browser { program, family, name: text.into_owned() })
         }
-        None => Err(format!(
-            "the browser {text:?} is not found: expected one of {}, or a path",
-            names()
-        )),
+        None => Err(format!("browser {text:?} not found: expected one of {}, or a path", names())),
     }
 }
 
@@ -194,9 +188,9 @@ mod tests {
         for (named, there, want) in [
             (None, &["firefox", "google-chrome"][..], Ok(("/bin/google-chrome", "chrome"))),
             (None, &["firefox-esr"], Ok(("/bin/firefox-esr", "firefox"))),
-            (None, &[], Err("no browser is found")),
+            (None, &[], Err("no browser found")),
             (Some("firefox"), &["chromium", "firefox-esr"], Ok(("/bin/firefox-esr", "firefox"))),
-            (Some("chrome"), &["chromium"], Err("the browser \"chrome\" is not found")),
+            (Some("chrome"), &["chromium"], Err("browser \"chrome\" not found")),
             (
                 Some("google-chrome"),
                 &["google-chrome"],

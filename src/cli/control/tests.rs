@@ -100,12 +100,15 @@ fn what_goes_wrong_is_told() {
         ),
         (
             "HTTP/1.1 500 X\r\nContent-Length: 2\r\n\r\nno".to_owned(),
-            "the daemon answered with status 500 Internal Server Error",
+            "the daemon responded with status 500 Internal Server Error",
         ),
-        (ok("{}"), "cannot understand the daemon, which may be of another version: restart it"),
-        ("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{".to_owned(), "the daemon broke off"),
-        ("nonsense\r\n\r\n".to_owned(), "the daemon broke off"),
-        (String::new(), "the daemon broke off"),
+        (ok("{}"), "the response of the daemon is invalid; it may be another version: restart it"),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{".to_owned(),
+            "the daemon closed the connection early",
+        ),
+        ("nonsense\r\n\r\n".to_owned(), "the daemon closed the connection early"),
+        (String::new(), "the daemon closed the connection early"),
     ];
     for (answer, want) in table {
         let spool = tempfile::tempdir().unwrap();
@@ -126,7 +129,7 @@ fn without_a_daemon_the_message_says_how_to_start_one() {
     drop(UnixListener::bind(spool.path().join("control")).unwrap());
     for spool in [spool.path(), Path::new("/nowhere"), &missing] {
         let want = format!(
-            "no daemon runs on the spool {}: start one with `wwwoffle serve`, \
+            "no daemon is running on the spool {}: start one with `wwwoffle serve`, \
              or name another spool with --spool DIR",
             spool.display()
         );

@@ -44,7 +44,7 @@ impl Control {
             .header(header::CONTENT_TYPE, "application/octet-stream")
             .body(StreamBody::new(Box::pin(pieces)))
             .map_err(|error| {
-                Failure::caused(ExitStatus::Failed, "cannot ask the daemon", &error)
+                Failure::caused(ExitStatus::Failed, "the request to the daemon failed", &error)
             })?;
         let answer = run(async {
             let path = ControlPath::of(&self.spool).map_err(|error| self.unreachable(&error))?;

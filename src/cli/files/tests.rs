@@ -127,7 +127,7 @@ fn cat_decodes_unless_the_raw_bytes_are_asked_for() {
     assert!(String::from_utf8_lossy(&raw).contains(fields), "{raw:?}");
     let (status, _, err) = on(root.path(), &["cat", "http://a/cut"]);
     assert_eq!(status, ExitStatus::Failed);
-    assert_eq!(err, "wwwoffle: the zstd body ends too early: `--raw` prints it as kept\n");
+    assert_eq!(err, "wwwoffle: the zstd body ends too early: `--raw` prints it as stored\n");
 }
 
 /// Incompressible bytes, more than one piece.
@@ -147,7 +147,7 @@ fn what_is_not_there_is_told_without_the_password() {
     for (url, want) in [
         ("http://me:pw@a.example/", "wwwoffle: not in the spool: http://a.example/: "),
         ("http://a.example/private", "wwwoffle: not in the spool: http://a.example/private: "),
-        ("http://me:pw@a:99999/", "wwwoffle: no URL: http://a:99999/: "),
+        ("http://me:pw@a:99999/", "wwwoffle: invalid URL http://a:99999/: "),
     ] {
         let (status, out, err) = on(root.path(), &["cat", url]);
         assert_eq!((status, out.len()), (ExitStatus::Failed, 0));
@@ -215,7 +215,7 @@ fn without_a_spool_it_is_said_which_is_missing() {
 fn hash_tells_key_and_path_and_goes_on_after_a_bad_url() {
     let ran = wwwoffle(&["hash", "http://a:99999/", "http://Example.ORG"], "", Path::new("/h"));
     assert_eq!(ran.status, ExitStatus::Failed);
-    assert!(ran.err.starts_with("wwwoffle: no URL: http://a:99999/: "), "{}", ran.err);
+    assert!(ran.err.starts_with("wwwoffle: invalid URL http://a:99999/: "), "{}", ran.err);
     let key = "781bc04ec9bd049cdfacaec4ae2026102118d13c79413246f0c88eeef6ebec4e";
     assert_eq!(ran.out, format!("{key} http/example.org/78/{key}.warc\n"));
 }

@@ -159,8 +159,8 @@ impl System {
             return Plan::Tell { why, commands };
         }
         Plan::Tell {
-            why: "where this system keeps whom it trusts is not known: the certificate that \
-                  `wwwoffle ca export` prints has to be imported by hand"
+            why: "the certificate store of this system is unknown: import the certificate that \
+                `wwwoffle ca export` prints by hand"
                 .to_owned(),
             commands: Vec::new(),
         }

@@ -138,10 +138,15 @@ fn what_did_not_succeed_has_its_exit_status() {
             &["fetch", "--wait"],
             &end(3, 1, 1),
             ExitStatus::Failed,
-            "wwwoffle: 1 request failed, for the reasons told above; ",
+            "wwwoffle: 1 request failed, for the reasons above; ",
         ),
         (&["fetch", "--wait"], "", ExitStatus::Failed, "wwwoffle: the daemon ended before "),
-        (&["fetch", "--wait"], "{}", ExitStatus::Failed, "wwwoffle: cannot understand the daemon"),
+        (
+            &["fetch", "--wait"],
+            "{}",
+            ExitStatus::Failed,
+            "wwwoffle: the response of the daemon is invalid",
+        ),
         (
             &["queue", "--last", "http://a/"],
             r#"{"prioritized":0,"missing":["http://a/"]}"#,

@@ -239,10 +239,9 @@ impl Visit {
                 });
             }
             "Inspector.targetCrashed" if is_page => {
-                next.over =
-                    Some(Err("the page has crashed the browser, or needs more memory than \
-                                      it may have"
-                        .to_owned()));
+                next.over = Some(Err(
+                    "the page crashed the browser, or exceeded its memory limit".to_owned()
+                ));
             }
             _ => return,
         }

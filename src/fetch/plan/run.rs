@@ -32,7 +32,7 @@ pub enum NotPlanned {
     #[error(transparent)]
     NotBegun(#[from] NotBegun),
     /// Other plans are being made.
-    #[error("other plans are being made: try again in some seconds")]
+    #[error("other plans are being made: try again in a few seconds")]
     Busy,
 }
 

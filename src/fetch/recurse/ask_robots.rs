@@ -71,7 +71,7 @@ impl Known {
             return known;
         }
         let robots = Arc::new(ask.await);
-        debug!(url, ?robots, "what the site asks of programs");
+        debug!(url, ?robots, "the robots.txt of a site was read");
         self.remember(url, &robots, now);
         robots
     }

@@ -22,7 +22,9 @@ pub enum NotBegun {
     #[error(transparent)]
     Page(#[from] WantError),
     /// Too many fetches are running.
-    #[error("{MAX_RUNS} fetches are under way already")]
+    #[error(
+        "{MAX_RUNS} recursive fetches are already running: stop one with `wwwoffle runs --stop ID`"
+    )]
     TooMany,
     /// The system has no randomness.
     #[error("the system has no randomness")]

@@ -66,7 +66,7 @@ impl Source for Spool {
     fn newest(&self, place: &Place) -> Result<Option<Entry>, Error> {
         let entries = self.entries(place)?;
         for damage in entries.set_aside {
-            warn!(%damage, "a kept page was set aside and will be fetched again");
+            warn!(%damage, "a damaged page was moved to damaged/ and will be fetched again");
         }
         Ok(entries.found.into_iter().next())
     }

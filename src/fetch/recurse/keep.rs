@@ -21,13 +21,15 @@ const WRITTEN_AFTER: Duration = Duration::from_secs(2);
 pub(in crate::fetch) async fn load(context: &FetchContext) {
     let texts = match context.storage.store.runs().await {
         Ok(texts) => texts,
-        Err(error) => return warn!(error = error_chain(&error), "the runs cannot be read"),
+        Err(error) => {
+            return warn!(error = error_chain(&error), "the recursive fetches cannot be read");
+        }
     };
     let mut known = Vec::new();
     for (id, text) in texts {
         match Run::parse(&text, &context.base.local) {
             Ok(run) if run.id == id => known.push(run),
-            Ok(_) => set_aside(context, id, "it is called by another name".to_owned()).await,
+            Ok(_) => set_aside(context, id, "its name does not match its content".to_owned()).await,
             Err(error) => set_aside(context, id, error_chain(&error)).await,
         }
     }
@@ -36,7 +38,7 @@ pub(in crate::fetch) async fn load(context: &FetchContext) {
 }
 
 async fn set_aside(context: &FetchContext, id: RunId, reason: String) {
-    warn!(%id, reason, "the text of a fetch cannot be read, and was set aside");
+    warn!(%id, reason, "the record of a recursive fetch is damaged, and was moved to damaged/");
     context.storage.store.set_run_aside(id, reason).await;
 }
 
@@ -83,7 +85,8 @@ async fn write(context: &FetchContext) {
         };
         if let Err(error) = written {
             // The next change tries again. Unwritten results are found in the spool.
-            warn!(%id, error = error_chain(&error), "the state of a fetch cannot be written");
+            warn!(%id, error = error_chain(&error), "the state of a recursive fetch cannot be \
+                stored");
         }
     }
     runs.forget_the_oldest();

@@ -77,7 +77,7 @@ pub(in crate::fetch) fn ended(context: &FetchContext, outgoing: &Outgoing) {
     for id in outgoing.wishes.iter().map(|wish| wish.run) {
         if let Some(report) = context.fetcher.runs().end_if_done(id, timestamp(clock::now())) {
             let Counts { pages, parts, failed, .. } = report.counts;
-            info!(%id, pages, parts, failed, "a fetch is done");
+            info!(%id, pages, parts, failed, "a recursive fetch is done");
         }
     }
 }

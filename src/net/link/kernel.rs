@@ -157,7 +157,7 @@ mod inner {
             match table.take(bytes.get(..length).unwrap_or_default(), sequence) {
                 Rest::More => {}
                 Rest::Done => return Ok(()),
-                Rest::Refused => return Err(io::Error::other("the kernel refuses to tell")),
+                Rest::Refused => return Err(io::Error::other("the kernel refuses the request")),
             }
         }
         // The answers read so far are enough.

@@ -73,7 +73,7 @@ impl Activity {
                 biased;
                 // Dropping the exchange ends it.
                 () = self.0.flooded.notified() => {
-                    return Err(Failure::Wrong("it never gets beyond interim answers"));
+                    return Err(Failure::Wrong("it sends only interim responses"));
                 }
                 answered = timeout_at(limit, &mut head) => answered,
             };

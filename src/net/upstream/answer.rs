@@ -203,7 +203,7 @@ impl Body for AnswerBody {
 pub(super) fn check(answer: &Response<Incoming>, may_switch: bool) -> Result<(), Failure> {
     let fields = answer.headers();
     if answer.status() == StatusCode::SWITCHING_PROTOCOLS && !may_switch {
-        return Err(Failure::Wrong("it changes to a protocol that nobody asked for"));
+        return Err(Failure::Wrong("it switches to a protocol that was not requested"));
     }
     is_framed(fields)
 }

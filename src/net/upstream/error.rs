@@ -16,7 +16,7 @@ use super::tls_error::{TlsFault, alert_in};
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// The parent proxy does not connect to the origin.
-    #[error("the parent proxy {authority} gives no way to the origin")]
+    #[error("the parent proxy {authority} cannot reach the origin")]
     Parent {
         /// Its host and port.
         authority: String,
@@ -28,9 +28,7 @@ pub enum Failure {
     #[error("the mode is offline: no connection was opened")]
     Offline,
     /// The origin is this machine or on its own link, and the client is on another machine.
-    #[error(
-        "{authority} is this machine itself, or on its own link, and whoever asks is not at this machine"
-    )]
+    #[error("{authority} is this machine or on its local link, and the client is another machine")]
     Inward {
         /// Host and port.
         authority: String,
@@ -68,7 +66,7 @@ pub enum Failure {
         source: io::Error,
     },
     /// The connection was not established in time.
-    #[error("{authority} does not answer")]
+    #[error("{authority} does not respond")]
     ConnectTimeout {
         /// Host and port dialled.
         authority: String,
@@ -110,70 +108,68 @@ pub enum Failure {
         authority: String,
     },
     /// The response head did not arrive in time.
-    #[error("the answer did not begin in time")]
+    #[error("the response did not begin in time")]
     HeadTimeout,
     /// The body stalled.
-    #[error("the answer stopped in the middle")]
+    #[error("the response stopped in the middle")]
     Stalled,
     /// The response is not HTTP, or exceeds our limits.
-    #[error("the answer is malformed")]
+    #[error("the response is malformed")]
     Malformed(#[source] hyper::Error),
     /// The response is HTTP, but does not fit the request or is ambiguous.
-    #[error("the answer is wrong: {0}")]
+    #[error("the response is invalid: {0}")]
     Wrong(&'static str),
     /// The connection ended before the answer did.
-    #[error("the connection ended before the answer did")]
+    #[error("the connection ended before the response was complete")]
     CutShort(#[source] BoxError),
     /// The origin ended the exchange or its connection, with a reason.
     #[error("the origin ended the exchange")]
     GivenUp(#[source] h2::Error),
     /// The response violates HTTP/2, for example by a wrong length, or exceeds our limits.
-    #[error("the answer breaks the rules of HTTP/2")]
+    #[error("the response violates HTTP/2")]
     BreaksHttp2(#[source] h2::Error),
     /// The origin does not even answer a ping.
-    #[error("the origin has fallen silent")]
+    #[error("the origin has stopped responding")]
     Silent,
     /// The origin refused the request unprocessed, on each attempt.
-    #[error("the origin turned the request down without looking at it")]
+    #[error("the origin rejected the request unprocessed")]
     Unprocessed,
     /// A new connection was closed before a byte of the request was sent.
-    #[error("the connection was closed as soon as it stood")]
+    #[error("the connection was closed immediately")]
     ClosedAtOnce,
     /// The request body of the client was interrupted or invalid.
     #[error("the request's body ended early")]
     RequestBody(#[source] BoxError),
     /// The response exceeds the size limit, and no client reads it.
-    #[error(
-        "the answer is larger than {most} bytes, which is the most that is kept ([options] max-body)"
-    )]
+    #[error("the response is larger than {most} bytes, the storage limit ([options] max-body)")]
     TooLarge {
         /// The size limit in bytes.
         most: u64,
     },
     /// All clients of the response have left.
-    #[error("nobody waits for the answer any more")]
+    #[error("no client is waiting for the response")]
     Abandoned,
     /// A person ended the download.
-    #[error("the download was ended by hand")]
+    #[error("the download was ended by the user")]
     EndedByHand,
     /// The task that fetched it panicked.
-    #[error("the download was ended by a fault of this program")]
+    #[error("the download was ended by a bug in this program")]
     Ours,
     /// The page changed at its origin during the download, so the rest belongs to another body.
-    #[error("the page changed at its origin while it came")]
+    #[error("the page changed at its origin during the download")]
     Changed,
     /// The origin does not send the rest of an interrupted body.
-    #[error("the rest of an answer that broke off was asked for, and the origin answered {0}")]
+    #[error("the origin responded with {0} to the request for the rest of the page")]
     NotResumed(StatusCode),
     /// The response is larger than the limit for fetching without a question. Has its length in
     /// bytes, if known.
-    #[error("it is longer than what is fetched unasked")]
+    #[error("it is larger than ask-above and needs consent")]
     TooLong(Option<u64>),
     /// The budget for fetching the queue is used up.
     #[error("the budget for fetching is spent")]
     OverBudget,
     /// The daemon is stopping.
-    #[error("the daemon stops")]
+    #[error("the daemon is stopping")]
     Stopping,
     /// The request cannot be written in the protocol.
     #[error("the request cannot be sent: {0}")]

@@ -285,7 +285,7 @@ async fn head_of(
         match std::future::poll_fn(|cx| answer.poll_informational(cx)).await {
             Some(Ok(interim)) if interim.status() == StatusCode::SWITCHING_PROTOCOLS => {
                 // RFC 9113 §8.6.
-                return Err(Broken::Rules("it changes to a protocol that nobody asked for"));
+                return Err(Broken::Rules("it switches to a protocol that was not requested"));
             }
             Some(Ok(interim)) => {
                 if !listener.hear(interim.status(), interim.headers()) {
@@ -318,7 +318,7 @@ impl State {
                 }
             }
             () = self.falls_silent(pings) => {
-                debug!(origin = %self.origin, "an origin answers no ping");
+                debug!(origin = %self.origin, "an origin does not respond to a ping");
                 self.silent.store(true, Ordering::Release);
             }
         }

@@ -177,7 +177,7 @@ impl Registry {
             .values()
             .filter_map(|entry| entry.shared.as_ref())
             .find(|shared| addresses.contains(&shared.peer()) && is_good_for(shared, origin))?;
-        debug!(%origin, over = %shared.origin(), "a connection serves another origin too");
+        debug!(%origin, over = %shared.origin(), "a connection is used for another origin too");
         Some(shared.clone())
     }
 

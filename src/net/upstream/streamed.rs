@@ -107,7 +107,7 @@ pub(super) async fn send(
     };
     let sent = tokio::select! {
         sent = send_all(body, &mut stream, &activity, patience) => sent,
-        () = unwanted => Err("nobody waits for the answer"),
+        () = unwanted => Err("no client is waiting for the response"),
     };
     if let Err(why) = sent {
         debug!(why, "a request's body was not sent to its end");
@@ -122,7 +122,7 @@ async fn send_all(
     activity: &Activity,
     patience: Duration,
 ) -> Result<(), &'static str> {
-    const ORIGIN: &str = "the origin takes no more of it";
+    const ORIGIN: &str = "the origin does not accept the rest";
     loop {
         let frame = tokio::select! {
             frame = timeout(patience, body.frame()) => frame.map_err(|_| "the client stopped")?,

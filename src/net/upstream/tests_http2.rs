@@ -15,7 +15,7 @@ fn at_odds(stream: u32, length: &str, body: &[u8]) -> Vec<u8> {
 
 type Row = (&'static str, fn(u32) -> Vec<u8>, &'static str);
 
-const RULES: &str = "the answer breaks the rules of HTTP/2";
+const RULES: &str = "the response violates HTTP/2";
 
 /// Sends each row's request twice: nothing is resent automatically.
 async fn check(rows: &[Row]) {
@@ -82,7 +82,7 @@ async fn an_answer_that_does_not_come_whole_is_none() {
                 [frame(HEADERS, END_HEADERS, id, &[OK]), frame(DATA, 0, id, b"a"), CLOSE.to_vec()]
                     .concat()
             },
-            "the connection ended before the answer did",
+            "the connection ended before the response was complete",
         ),
         (
             "gone away in mid body",
@@ -91,12 +91,12 @@ async fn an_answer_that_does_not_come_whole_is_none() {
                     [frame(HEADERS, END_HEADERS, id, &[OK]), frame(DATA, 0, id, b"a")].concat();
                 [begun, go_away(id, 2), CLOSE.to_vec()].concat()
             },
-            "the connection ended before the answer did",
+            "the connection ended before the response was complete",
         ),
         (
             "an end in place of a head",
             |_| CLOSE.to_vec(),
-            "the connection ended before the answer did",
+            "the connection ended before the response was complete",
         ),
     ];
     check(rows).await;
@@ -130,7 +130,7 @@ async fn an_answer_that_breaks_the_rules_is_none() {
         (
             "another protocol",
             |id| frame(HEADERS, END_HEADERS, id, &status("101")),
-            "the answer is wrong: it changes to a protocol that nobody asked for",
+            "the response is invalid: it switches to a protocol that was not requested",
         ),
         (
             "a window beyond all bounds",
@@ -179,7 +179,7 @@ async fn an_answer_is_read_in_one_way() {
         (
             "gone away before the head, with this request taken",
             |id| [go_away(id, 2), CLOSE.to_vec()].concat(),
-            "the connection ended before the answer did",
+            "the connection ended before the response was complete",
         ),
         (
             "a line break in a value",
@@ -224,7 +224,7 @@ async fn floods_are_borne_or_end_the_exchange() {
                 let head = frame(HEADERS, END_HEADERS, id, &[OK]);
                 [head, frame(DATA, 0, id, &[]).repeat(200_000)].concat()
             },
-            "the answer breaks the rules of HTTP/2",
+            "the response violates HTTP/2",
         ),
         (
             "a head without end",
@@ -232,7 +232,7 @@ async fn floods_are_borne_or_end_the_exchange() {
                 let more = frame(CONTINUATION, 0, id, &field("x-a", &"a".repeat(100)).repeat(100));
                 [frame(HEADERS, 0, id, &[OK]), more.repeat(1_000)].concat()
             },
-            "the answer breaks the rules of HTTP/2",
+            "the response violates HTTP/2",
         ),
         (
             "a head in empty pieces",
@@ -240,7 +240,7 @@ async fn floods_are_borne_or_end_the_exchange() {
                 [frame(HEADERS, 0, id, &[OK]), frame(CONTINUATION, 0, id, &[]).repeat(100_000)]
                     .concat()
             },
-            "the answer breaks the rules of HTTP/2",
+            "the response violates HTTP/2",
         ),
         (
             "too many fields",
@@ -248,12 +248,12 @@ async fn floods_are_borne_or_end_the_exchange() {
                 let head = [vec![OK], field("x-a", "1").repeat(1_000)].concat();
                 frame(HEADERS, END_HEADERS | END_STREAM, id, &head)
             },
-            "the answer is wrong: it has more fields than are taken",
+            "the response is invalid: it has more fields than are taken",
         ),
         (
             "interim answers",
             |id| frame(HEADERS, END_HEADERS, id, &status("103")).repeat(10_000),
-            "the answer is wrong: it never gets beyond interim answers",
+            "the response is invalid: it sends only interim responses",
         ),
     ];
     let mut wrong = Vec::new();

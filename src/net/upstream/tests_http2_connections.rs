@@ -36,7 +36,7 @@ async fn what_an_origin_has_not_looked_at_is_sent_again() {
         (
             "refused always",
             |asked| reset(asked.stream, 7),
-            "the origin turned the request down without looking at it",
+            "the origin rejected the request unprocessed",
             4,
             ONE,
         ),
@@ -202,7 +202,7 @@ async fn offline_nothing_goes_out_on_a_connection_that_stands() {
 async fn a_connection_that_ended_in_use_is_replaced_for_what_does_no_harm() {
     for (method, want, requests) in [
         (Method::GET, "200 fine", 3),
-        (Method::POST, "the connection ended before the answer did", 2),
+        (Method::POST, "the connection ended before the response was complete", 2),
     ] {
         let scene = Scene::new(|asked| match asked.number {
             2 => CLOSE.to_vec(),
@@ -226,7 +226,7 @@ async fn an_origin_that_opens_no_window_is_given_up() {
         })
         .await;
     assert_eq!(scene.told("a.test", Method::GET).await, "200 fine");
-    assert_eq!(scene.told("a.test", Method::POST).await, "the answer did not begin in time");
+    assert_eq!(scene.told("a.test", Method::POST).await, "the response did not begin in time");
     assert_eq!(scene.requests(), 2);
 }
 

@@ -194,7 +194,7 @@ fn roots(system: Vec<CertificateDer<'static>>) -> RootCertStore {
     let (taken, passed_over) = roots.add_parsable_certificates(system);
     debug!(taken, passed_over, "authorities of the system");
     if roots.is_empty() {
-        info!("the system has no certificate authorities; the list that is built in is used");
+        info!("the system has no certificate authorities; the built-in list is used");
         roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     }
     roots

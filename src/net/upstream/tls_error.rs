@@ -103,7 +103,7 @@ impl fmt::Display for CertificateFault {
         match self {
             Self::Expired(Some(when)) => write!(f, "it expired at {when}"),
             Self::Expired(None) => write!(f, "it has expired"),
-            Self::NotYetValid(Some(when)) => write!(f, "it is valid only from {when} on"),
+            Self::NotYetValid(Some(when)) => write!(f, "it is valid only from {when}"),
             Self::NotYetValid(None) => write!(f, "it is not valid yet"),
             Self::WrongName { wanted, names, more } => {
                 write!(f, "it is not for {wanted:?}, but for ")?;
@@ -116,7 +116,7 @@ impl fmt::Display for CertificateFault {
                 if *more > 0 { write!(f, " and {more} more") } else { Ok(()) }
             }
             Self::SelfSigned => {
-                write!(f, "it is self-signed: nobody but its owner has signed it")
+                write!(f, "it is self-signed: only its owner has signed it")
             }
             Self::UntrustedAuthority(name) => {
                 write!(f, "it leads to the authority {name:?}, which is not trusted here")
@@ -147,13 +147,13 @@ impl fmt::Display for CertificateFault {
 #[derive(Debug, thiserror::Error)]
 pub enum TlsFault {
     /// The other end does not speak TLS.
-    #[error("what answers there does not speak TLS")]
+    #[error("the server does not speak TLS")]
     NotTls,
     /// A handshake message is larger than rustls accepts.
     #[error("a message of the origin's handshake is larger than 64 KiB, usually its certificates")]
     TooLarge,
     /// No certificate can have this host name.
-    #[error("no certificate can be for such a name")]
+    #[error("no certificate can be issued for such a name")]
     NoName,
     /// The origin ended the handshake with an alert.
     #[error("the origin refused: {}", told(*.0))]
@@ -165,7 +165,7 @@ pub enum TlsFault {
     #[error("the connection ended in the middle of the handshake")]
     CutShort(#[source] io::Error),
     /// The origin violated TLS.
-    #[error("the origin breaks the rules of TLS: {0}")]
+    #[error("the origin violates TLS: {0}")]
     Broken(String),
 }
 
@@ -263,9 +263,9 @@ fn told(alert: AlertDescription) -> String {
             "it wants a certificate of the client, and there is none".to_owned()
         }
         AlertDescription::UnrecognisedName => "it has no site of this name".to_owned(),
-        AlertDescription::ProtocolVersion => "it takes no version of TLS that we speak".to_owned(),
+        AlertDescription::ProtocolVersion => "it accepts no TLS version that we support".to_owned(),
         AlertDescription::NoApplicationProtocol => {
-            "it speaks no version of HTTP that we do".to_owned()
+            "it supports no HTTP version that we support".to_owned()
         }
         alert => format!("{alert:?}"),
     }
@@ -321,7 +321,7 @@ mod tests {
             ),
             (
                 CertificateError::NotValidYetContext { time: year, not_before: time },
-                "it is valid only from 2023-11-14T22:13:20Z on",
+                "it is valid only from 2023-11-14T22:13:20Z",
             ),
             (
                 wrong_name(&["DnsName(\"a.example\")", "IpAddress(127.0.0.1)"]),
@@ -344,7 +344,7 @@ mod tests {
         for (error, want) in [
             (
                 Error::InvalidMessage(InvalidMessage::InvalidContentType),
-                "what answers there does not speak TLS",
+                "the server does not speak TLS",
             ),
             (
                 Error::InvalidMessage(InvalidMessage::CertificatePayloadTooLarge),
@@ -352,7 +352,7 @@ mod tests {
             ),
             (
                 Error::InvalidMessage(InvalidMessage::MissingKeyExchange),
-                "the origin breaks the rules of TLS: MissingKeyExchange",
+                "the origin violates TLS: MissingKeyExchange",
             ),
             (
                 Error::AlertReceived(AlertDescription::UnrecognisedName),
@@ -382,7 +382,7 @@ mod tests {
             (
                 CertificateFault::UnknownIssuer,
                 &[("a", "a")][..],
-                "it is self-signed: nobody but its owner has signed it",
+                "it is self-signed: only its owner has signed it",
             ),
             (
                 CertificateFault::UnknownIssuer,

@@ -58,13 +58,13 @@ pub enum ParentFault {
     #[error("it refuses to connect, with status {0}")]
     Status(u16),
     /// Its response to CONNECT is not HTTP.
-    #[error("its answer is no HTTP")]
+    #[error("its response is not HTTP")]
     NotHttp,
     /// The connection to it ended.
     #[error("the connection to it ended")]
     CutShort(#[source] io::Error),
     /// It does not answer in time.
-    #[error("it does not answer CONNECT in time")]
+    #[error("it does not respond to CONNECT in time")]
     Silent,
 }
 

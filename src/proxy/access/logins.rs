@@ -106,10 +106,10 @@ impl Logins {
         if let Some(right) = checked.await.map_err(|_| LoginRefusal::Busy)? {
             return Ok(right);
         }
-        debug!(%client, "a wrong password");
+        debug!(%client, "wrong password");
         if let Some(count) = self.told.count(Instant::now()) {
             // Without the user name, because people mistakenly type passwords there.
-            info!(%client, count, "wrong passwords are refused");
+            info!(%client, count, "passwords are refused for a while after wrong ones");
         }
         Err(LoginRefusal::Wrong)
     }

@@ -59,14 +59,14 @@ async fn look_up(context: &ProxyContext, wanted: &[String]) {
                     warn!(
                         name,
                         error = failure.chain(),
-                        "a client that may use the proxy is unknown"
+                        "a host in allowed-connect-hosts has no address"
                     );
                 }
                 known
             }
         };
         if before.get(name) != Some(&found) {
-            info!(name, addresses = ?found, "a client that may use the proxy has these addresses");
+            info!(name, addresses = ?found, "a host in allowed-connect-hosts was resolved");
         }
         names.insert(name.clone(), found);
     }

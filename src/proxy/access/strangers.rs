@@ -91,9 +91,9 @@ impl Strangers {
 
     /// Refuses a connection of a client with the maximum number of connections.
     pub fn refuse_one_more(&self, tasks: &Tasks, stream: TcpStream, peer: SocketAddr) {
-        debug!(%peer, "the client has as many connections as one may have");
+        debug!(%peer, "the client has the maximum number of connections");
         if let Some(count) = self.told_crowded.count(Instant::now()) {
-            info!(%peer, count, "connections are refused to clients that have too many");
+            info!(%peer, count, "connections are refused for clients with too many");
         }
         self.send(tasks, stream, CROWDED);
     }

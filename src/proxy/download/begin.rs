@@ -64,7 +64,10 @@ pub(super) async fn carry_out<'a, A: OriginClient>(
             return (watch, DownloadEnd::Failed(changed));
         }
         replaced += 1;
-        debug!(url = watch.download.url(), "the page has changed while it came; it begins anew");
+        debug!(
+            url = watch.download.url(),
+            "the page changed during the download; the download starts again"
+        );
         // The successor starts before the end is published, so that a client that retries at once
         // joins it.
         let next = ground.downloads.succeed(&watch.download);
@@ -161,7 +164,7 @@ async fn ask<A: OriginClient>(
             let not_kept = || DownloadEnd::NotKept(status, NotKept::Partial);
             return Err(if is_whole { DownloadEnd::Kept(status) } else { not_kept() });
         }
-        debug!(url = download.url(), "a 304 is about nothing that is kept");
+        debug!(url = download.url(), "a 304 matches no stored copy");
         job.about = Revalidation::default();
     }
 }
@@ -214,7 +217,7 @@ async fn go_on<A: OriginClient>(
         Ok(begun) => begun,
         // A rest cannot be forwarded alone: the whole is requested, and passes through the spool.
         Err(error) => {
-            warn!(url = download.url(), error = error_chain(&error), "the page cannot be kept");
+            warn!(url = download.url(), error = error_chain(&error), "the page cannot be stored");
             let head = job.head.clone();
             let asked = ground.asks.ask(&job.origin, head, Outbound::Empty, None).await;
             return AttemptEnd::Done(match asked {
@@ -273,7 +276,7 @@ async fn store_or_forward<A: OriginClient>(
     let (writer, tail) = match begin(ground, new, mark.as_ref(), head.length).await {
         Ok(begun) => begun,
         Err(error) => {
-            warn!(url = download.url(), error = error_chain(&error), "the page cannot be kept");
+            warn!(url = download.url(), error = error_chain(&error), "the page cannot be stored");
             return AttemptEnd::Done(unkeepable(ground, download, answer, error));
         }
     };
@@ -367,7 +370,7 @@ async fn protected_status(
     {
         Ok(found) => found.spelled_alike().map(|kept| kept.status).or(job.kept),
         Err(error) => {
-            warn!(error = error_chain(&error), "what is kept cannot be looked at");
+            warn!(error = error_chain(&error), "the stored copies cannot be looked up");
             job.kept
         }
     }

@@ -31,7 +31,7 @@ impl Downloads {
         for download in self.lock().all.values() {
             let is_meant = keys.contains(&download.key.place) || keys.contains(&download.own.key());
             if is_meant && !but.is_some_and(|but| Arc::ptr_eq(but, download)) {
-                debug!(url = download.url(), "what comes is no longer valid");
+                debug!(url = download.url(), "a download is no longer valid");
                 // The earliest time counts.
                 download.outdated.get_or_init(|| since);
             }
@@ -90,7 +90,7 @@ pub(super) async fn supersede(
             && fits(&stored, request)
     };
     if let Err(error) = store.remove_if(&places.own, is_older).await {
-        warn!(error = error_chain(&error), "an older answer of one person cannot be removed");
+        warn!(error = error_chain(&error), "an older personal copy cannot be removed");
     }
 }
 
@@ -102,7 +102,7 @@ async fn is_overtaken(store: &Store, place: &Place, since: Timestamp) -> bool {
 
 async fn entries(store: &Store, place: &Place) -> Vec<Kept> {
     store.entries(place).await.unwrap_or_else(|error| {
-        warn!(error = error_chain(&error), "what is kept cannot be looked at");
+        warn!(error = error_chain(&error), "the stored copies cannot be looked up");
         Vec::new()
     })
 }

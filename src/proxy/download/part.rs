@@ -45,7 +45,7 @@ impl SavedSegment {
                 warn!(
                     url = place.url(),
                     error = error_chain(&error),
-                    "what is kept in part cannot be read"
+                    "the segments of a page cannot be read"
                 );
                 None
             }
@@ -104,7 +104,7 @@ impl SavedSegment {
     pub(super) async fn remove(self, store: &Store) {
         if let Err(error) = store.remove_partial(&self.place).await {
             let url = self.place.url();
-            warn!(url, error = error_chain(&error), "what is kept in part cannot be removed");
+            warn!(url, error = error_chain(&error), "the segments of a page cannot be removed");
         }
     }
 }

@@ -131,7 +131,10 @@ async fn dequeue_answered(context: &ProxyContext, key: Key, started: Timestamp) 
         let removed =
             context.storage.store.run(move |spool| spool.queue().remove_if(&key, is_answered));
         if let Err(error) = removed.await {
-            warn!(error = error_chain(&error), "a request that is answered stays on the queue");
+            warn!(
+                error = error_chain(&error),
+                "a request with a response cannot be removed from the queue"
+            );
         }
         context.worker.nudge();
     }

@@ -230,7 +230,7 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
         let feed = self.feed();
         let size = size_of(&stretch);
         if self.end.is_some_and(|end| feed.length().saturating_add(size) > end) {
-            return Err(Failure::Wrong("it is longer than it said"));
+            return Err(Failure::Wrong("it is longer than announced"));
         }
         if self.writer.is_some() && feed.length().saturating_add(size) > self.ground.patience.most {
             self.stop_storing()?;
@@ -249,7 +249,7 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
                 }
                 Err((error, stretch)) => {
                     let (url, told) = (self.download.url(), error_chain(&error));
-                    warn!(url, error = told, "the page cannot be kept any further");
+                    warn!(url, error = told, "the page cannot be stored any further");
                     self.disk_error = Some(error);
                     feed.spill();
                     stretch
@@ -268,7 +268,7 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
     /// Stops storing the body, which exceeds the limit. Without readers the transfer ends.
     fn stop_storing(&mut self) -> Result<(), Failure> {
         let (url, most) = (self.download.url(), self.ground.patience.most);
-        warn!(url, most, "the page is larger than what is kept (max-body)");
+        warn!(url, most, "the page is larger than the storage limit (max-body)");
         self.writer = None;
         self.is_too_large = true;
         self.feed().spill();
@@ -441,7 +441,7 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
             (Ok(()), None) => DownloadEnd::Kept(status),
             (Ok(()), Some(error)) => DownloadEnd::Unkeepable(Arc::new(error)),
             (Err(error), _) => {
-                warn!(url, error = error_chain(&error), "the page cannot be kept");
+                warn!(url, error = error_chain(&error), "the page cannot be stored");
                 DownloadEnd::Unkeepable(Arc::new(error))
             }
         };
@@ -464,7 +464,7 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
     async fn answer_get(&self, post: &Place, get: &Place) {
         if let Err(error) = self.ground.store.copy(post, get).await {
             let url = get.url();
-            warn!(url, error = error_chain(&error), "the answer to a form is no page");
+            warn!(url, error = error_chain(&error), "the response to a form is not a page");
         }
     }
 
@@ -483,7 +483,11 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
             && let Err(error) = self.ground.store.finish_short(writer).await
         {
             let url = self.download.url();
-            warn!(url, error = error_chain(&error), "what came of the page cannot be kept aside");
+            warn!(
+                url,
+                error = error_chain(&error),
+                "the received part of the page cannot be saved"
+            );
         }
         // Only now: a client that retries at once resumes from the segment.
         self.ground.downloads.leave(self.download);

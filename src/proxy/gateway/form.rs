@@ -61,7 +61,7 @@ impl GatewayClient {
         let ticket = match context.confirmations.posted.issue(posted, owner, clock::now()) {
             Ok(ticket) => ticket,
             Err(error) => {
-                tracing::error!(%error, "no ticket can be made");
+                tracing::error!(%error, "a ticket cannot be created");
                 return self.message_page(&Message::Internal);
             }
         };

@@ -43,10 +43,13 @@ impl Modification {
         let is_part = answer.status() == StatusCode::PARTIAL_CONTENT;
         let is_coded = answer.headers().contains_key(CONTENT_ENCODING);
         if is_coded || shape.is_read() && is_part {
-            return reply::plain(502, "the origin sent what cannot be read");
+            return reply::plain(502, "the response of the origin cannot be read");
         }
         if let Some(None) = to {
-            return reply::plain(502, "the page has moved to where the gateway does not lead");
+            return reply::plain(
+                502,
+                "the page has moved to a URL that the gateway does not support",
+            );
         }
         let bar =
             (shape == Shape::Page).then(|| self.bar(context, &gate.shell, kept, &answer)).flatten();

@@ -59,7 +59,7 @@ pub(in crate::proxy) async fn pass(
     let part = match part_of(ask, answer.status(), answer.headers()) {
         Ok(part) => part,
         Err(why) => {
-            debug!(url = ask.resource.url.as_str(), why, "a part is not kept");
+            debug!(url = ask.resource.url.as_str(), why, "a segment is not stored");
             return pass::respond(
                 context,
                 ask,
@@ -72,7 +72,7 @@ pub(in crate::proxy) async fn pass(
     let new = match new_segment(context, ask, &answer, part) {
         Ok(new) => new,
         Err(error) => {
-            warn!(%error, "a part cannot be told from others");
+            warn!(%error, "a segment cannot be identified");
             return pass::respond(context, ask, answer, forward, NotStored::Spool);
         }
     };
@@ -83,7 +83,7 @@ pub(in crate::proxy) async fn pass(
     let (writer, tail) = match context.storage.store.begin_segment(&place, new).await {
         Ok(begun) => begun,
         Err(error) => {
-            warn!(error = error_chain(&error), "a part of a page cannot be kept");
+            warn!(error = error_chain(&error), "a segment cannot be stored");
             return pass::respond(context, ask, answer, forward, NotStored::Spool);
         }
     };
@@ -118,21 +118,21 @@ fn part_of(
     fields: &HeaderMap,
 ) -> Result<ReceivedRange, String> {
     if status != StatusCode::PARTIAL_CONTENT {
-        return Err("it has a part, and is no 206".to_owned());
+        return Err("it has Content-Range, but its status is not 206".to_owned());
     }
     if fields.contains_key(SET_COOKIE) || has_member(fields, &VARY, "*") {
-        return Err("it is for this request alone".to_owned());
+        return Err("it applies to this request only".to_owned());
     }
     if !ask.places.spelling.is_canonical() {
-        return Err("its URL is not spelled as parts are kept".to_owned());
+        return Err("its URL has another spelling than the stored segments".to_owned());
     }
     if must_not_be_stored(ask, fields) {
-        return Err("it says no-store, and that is heeded".to_owned());
+        return Err("it has no-store, which the configuration respects".to_owned());
     }
     // A multipart body is not the content of the whole, whatever its other fields.
     let kind = single(fields, &CONTENT_TYPE).unwrap_or_default().to_ascii_lowercase();
     if kind.starts_with("multipart/byteranges") {
-        return Err("it is a multipart".to_owned());
+        return Err("it is multipart".to_owned());
     }
     let length = single(fields, &CONTENT_LENGTH).and_then(|length| length.parse().ok());
     parse_received(super::asked(ask).as_ref(), single(fields, &CONTENT_RANGE), length)
@@ -225,7 +225,10 @@ impl Receiving {
                         feed.written(stretch);
                     }
                     Err((error, stretch)) => {
-                        warn!(error = error_chain(&error), "a part cannot be kept any further");
+                        warn!(
+                            error = error_chain(&error),
+                            "a segment cannot be stored any further"
+                        );
                         return pass_rest(&feed, GatheredRange { stretch, end }, body).await;
                     }
                 }
@@ -288,7 +291,7 @@ impl Receiving {
             Err(failure) => BodyEnd::Broken(Arc::new(failure)),
         });
         if let Err(error) = finished {
-            warn!(error = error_chain(&error), "a part cannot be kept");
+            warn!(error = error_chain(&error), "a segment cannot be stored");
         }
     }
 }

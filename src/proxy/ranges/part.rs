@@ -54,7 +54,7 @@ async fn at(
     match context.storage.store.partial(place).await {
         Ok(partial) => parts(ask, ranges, partial?),
         Err(error) => {
-            warn!(error = error_chain(&error), "what is kept in part cannot be read");
+            warn!(error = error_chain(&error), "the segments of a page cannot be read");
             None
         }
     }

@@ -30,7 +30,7 @@ pub(in crate::proxy) fn ranges(
     if let Some(KeptPart { partial, satisfied }) = &kept.part {
         let answer = answer(context, kept, fields, satisfied, partial.complete_length());
         // Several ranges cannot be separated without a boundary, and the whole is not stored.
-        return answer.or_else(|| Some(reply::plain(500, "the parts cannot be told apart")));
+        return answer.or_else(|| Some(reply::plain(500, "the ranges cannot be separated")));
     }
     let ranges = super::asked(ask).filter(|_| kept.status == StatusCode::OK)?;
     if if_range::has_failed(&ask.fields, fields) {
@@ -97,7 +97,7 @@ fn several(spans: &[Span], complete: Option<u64>, fields: &HeaderMap) -> Option<
     let mut random = [0; 16];
     if let Err(error) = getrandom::fill(&mut random) {
         // Without an unpredictable boundary the whole is served.
-        warn!(%error, "no boundary can be made");
+        warn!(%error, "a multipart boundary cannot be created");
         return None;
     }
     let content_type = fields.get(CONTENT_TYPE).map(HeaderValue::as_bytes);

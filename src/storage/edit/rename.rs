@@ -38,7 +38,7 @@ pub enum BadRename {
     #[error("{0:?} lies below {1:?}, so it cannot be moved there")]
     IntoItself(String, String),
     /// A login is in one of the URLs.
-    #[error("{0:?} has a login, and what is kept below a URL is none of one person's by that")]
+    #[error("{0:?} has a login, which is not allowed when everything below a URL is moved")]
     Login(String),
 }
 
@@ -151,7 +151,7 @@ impl Rename {
                     self.one(spool, &place, &new, done)?;
                 }
                 Ok(_) => {
-                    let error = "it is kept for a login, which is not known".to_owned();
+                    let error = "it is stored for a login that is unknown".to_owned();
                     done.failed.push(NotMoved { url: place.url().to_owned(), error });
                 }
                 Err(error) => {

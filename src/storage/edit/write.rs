@@ -20,13 +20,13 @@ pub struct Intake {
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
     /// It does not begin with a response head.
-    #[error("expected the head of an answer, as \"HTTP/1.1 200 OK\", fields and an empty line")]
+    #[error("expected a response head, such as \"HTTP/1.1 200 OK\", fields and an empty line")]
     NoHead,
     /// The head is longer than one may be.
-    #[error("the head of the answer is longer than {MAX_HEAD} bytes")]
+    #[error("the response head is longer than {MAX_HEAD} bytes")]
     LongHead,
     /// The length of the body differs from the one declared in its head.
-    #[error("the body has {found} bytes, and its Content-Length tells {told}")]
+    #[error("the body has {found} bytes, but its Content-Length is {told}")]
     OtherLength {
         /// The declared length.
         told: u64,
@@ -34,7 +34,7 @@ pub enum Refused {
         found: u64,
     },
     /// The spool does not take it.
-    #[error("it cannot be kept")]
+    #[error("it cannot be stored")]
     Spool(#[from] Error),
 }
 
@@ -220,12 +220,12 @@ mod tests {
     #[test]
     fn what_is_no_answer_is_refused() {
         for (bytes, why) in [
-            (&b""[..], "expected the head"),
-            (b"HTTP/1.1 200 OK\r\nA: b", "expected the head"),
-            (b"<!doctype html>\n\n", "expected the head"),
-            (b"HTTP/1.1 200 OK\nContent-Length: x\n\n", "expected the head"),
+            (&b""[..], "expected a response head"),
+            (b"HTTP/1.1 200 OK\r\nA: b", "expected a response head"),
+            (b"<!doctype html>\n\n", "expected a response head"),
+            (b"HTTP/1.1 200 OK\nContent-Length: x\n\n", "expected a response head"),
             (b"HTTP/1.1 200 OK\nContent-Length: 4\n\nabc", "the body has 3 bytes"),
-            (b"HTTP/1.1 200 OK\n bad\0\n\n", "expected the head"),
+            (b"HTTP/1.1 200 OK\n bad\0\n\n", "expected a response head"),
         ] {
             let refused = kept(bytes, 5).unwrap_err();
             assert!(refused.to_string().starts_with(why), "{refused}");

@@ -79,7 +79,7 @@ pub async fn look(context: &StorageContext) {
     let Some(began) = began else { return };
     sessions.begin(began);
     if let Err(error) = context.store.remember(KEY, sessions.to_string()).await {
-        warn!(error = error_chain(&error), "when this session began is not remembered");
+        warn!(error = error_chain(&error), "the start of this session cannot be stored");
     }
     let asked = asked.unwrap_or_else(|| on_queue(context.store.spool()));
     context.index.record_session_requests(began, asked);
@@ -93,7 +93,7 @@ pub async fn sessions(context: &StorageContext) -> Sessions {
         return known;
     }
     let text = context.store.remembered(KEY).await.unwrap_or_else(|error| {
-        warn!(error = error_chain(&error), "when the last sessions began is not known");
+        warn!(error = error_chain(&error), "the starts of the last sessions are unknown");
         None
     });
     // An invalid line starts again without sessions.

@@ -61,7 +61,7 @@ pub async fn work(context: Arc<StorageContext>, rest: Duration) {
         if !is_short && !is_time(&context).await {
             continue;
         }
-        debug!(is_short, "it is time to purge");
+        debug!(is_short, "a purge is due");
         let what = if is_short { What::ForRoom } else { What::ByAge };
         match run(&context, what).await {
             Ok(report) => {
@@ -71,14 +71,17 @@ pub async fn work(context: Arc<StorageContext>, rest: Duration) {
                 }
                 if report.missing > 0 {
                     rests_until = Instant::now() + AFTER_TOO_LITTLE;
-                    error!(missing = report.missing, "too much is kept, and nothing more may go");
+                    error!(
+                        missing = report.missing,
+                        "the spool is too large, and no other entry may be removed"
+                    );
                 }
                 remember(&context).await;
             }
             Err(NotPurged::Busy | NotPurged::Stopping) => {}
             Err(NotPurged::Uses) => {
                 pause = AFTER_ROOM;
-                warn!(error = error_chain(&NotPurged::Uses), "purging is put off");
+                warn!(error = error_chain(&NotPurged::Uses), "purging is postponed");
             }
             Err(NotPurged::Spool(failure)) => {
                 (pause, rests_until) = (AFTER_ROOM, Instant::now() + AFTER_TOO_LITTLE);
@@ -94,8 +97,8 @@ fn tell_of_room(room: &mut Room, before: Option<u64>, report: &PurgeReport) {
         error!(
             removed,
             free = report.free,
-            "removing does not free the disk: are there snapshots, or files held open? nothing more is removed \
-             for room until there is enough of it"
+            "removing entries does not free disk space: are there snapshots, or open files? no \
+             entry is removed for space until enough is free"
         );
     }
 }
@@ -187,7 +190,7 @@ async fn is_time(context: &StorageContext) -> bool {
             false
         }
         Due::Unknown => {
-            debug!("the last purge is said to have been in the future: it is waited for that");
+            debug!("the last purge is recorded in the future: the next one waits for that time");
             false
         }
     }
@@ -201,7 +204,7 @@ async fn remember(context: &StorageContext) {
         return;
     }
     if let Err(failure) = context.store.remember(LAST, now.to_string()).await {
-        debug!(error = error_chain(&failure), "when it was purged is not remembered");
+        debug!(error = error_chain(&failure), "the time of the purge cannot be stored");
     }
 }
 

@@ -111,20 +111,23 @@ impl Wanted {
         let failure = match done {
             Ok(Walked::ToItsEnd) => None,
             Ok(Walked::Stopped) => return Err(NotPurged::Stopping),
-            Ok(Walked::TooLong) => Some("the next purge goes on with it".to_owned()),
-            Ok(Walked::NoRoom) => Some("too little is free on the disk".to_owned()),
+            Ok(Walked::TooLong) => Some("the next purge continues".to_owned()),
+            Ok(Walked::NoRoom) => Some("there is too little free disk space".to_owned()),
             Err(error) => Some(error_chain(&error)),
         };
         let CompressStep { entries, before, after, failed, .. } = all;
         if let Some(failure) = &failure {
-            warn!(failure, "compressing ended before its end");
+            warn!(failure, "compressing ended early");
         }
         let first_failure = first.map(|failure| match failure {
-            CompressFailure::NoRoom => "there is too little room for it on the disk".to_owned(),
+            CompressFailure::NoRoom => "there is too little disk space".to_owned(),
             CompressFailure::Failed(error) => error_chain(&error),
         });
         if let Some(failure) = &first_failure {
-            warn!(failed, failure, "not all that has reached its age could be compressed");
+            warn!(
+                failed,
+                failure, "some entries that have reached their age could not be compressed"
+            );
         }
         // Failed entries are tried again only after they were written, or with other rules.
         let tried = failure.is_none().then(|| format!("{} {}", self.now, self.rules));
@@ -190,7 +193,7 @@ fn tried(report: &PurgeReport) -> Option<String> {
 pub(super) async fn remember(context: &StorageContext, report: &PurgeReport) {
     let Some(tried) = tried(report) else { return };
     if let Err(failure) = context.store.remember(TRIED, tried).await {
-        debug!(error = error_chain(&failure), "what was compressed is not remembered");
+        debug!(error = error_chain(&failure), "the tried entries cannot be recorded");
     }
 }
 

@@ -50,7 +50,7 @@ pub(super) fn plan(
 ) -> Result<Option<Plan>, NotPurged> {
     let bodies = spool.bodies()?;
     if !index.catch_up(READ_WITHIN) {
-        debug!("the index does not know all that there is: the plan is made by the files");
+        debug!("the index is incomplete: the plan is made from the files");
         return Ok(None);
     }
     let mut gathered =
@@ -63,7 +63,7 @@ pub(super) fn plan(
         Ok(_) if !go_on(gathered.count()) => Err(NotPurged::Stopping),
         Ok(plan) => Ok(plan),
         Err(error) => {
-            debug!(error = error_chain(&error), "the plan is made by the files");
+            debug!(error = error_chain(&error), "the plan is made from the files");
             Ok(None)
         }
     }
@@ -108,12 +108,15 @@ impl Gathered<'_> {
         }
         if limits.is_for_room() && self.had.len() < self.bodies.len() {
             debug!(
-                "bodies are shared by what the index does not tell: the plan is made by the files"
+                "bodies are shared by entries that are not in the index: the plan is made from the \
+                 files"
             );
             return Ok(None);
         }
         if moment.has_unread()? {
-            debug!("not all pages have been read yet: a part may be that of any page of its site");
+            debug!(
+                "not all pages are indexed yet: a sub-resource may belong to any page of its site"
+            );
             return Ok(Some(planner.plan()));
         }
         let (mut needs, mut at) = (planner.needs(), 0);

@@ -10,7 +10,7 @@ use crate::base::error_chain::error_chain;
 /// Tells the log what went wrong.
 pub(super) fn log(report: &PurgeReport) {
     if let Some(failure) = report.shared.as_ref().and_then(|shared| shared.failure.as_deref()) {
-        warn!(failure, "not all equal bodies are kept once");
+        warn!(failure, "not all identical bodies could be shared");
     }
 }
 

@@ -49,7 +49,7 @@ impl Store {
     fn free_files(&self) {
         self.hot.clear();
         if let Err(error) = self.spool.flush() {
-            warn!(error = error_chain(&error), "pages cannot be written to free their files");
+            warn!(error = error_chain(&error), "pages cannot be flushed to close their files");
         }
     }
 
@@ -67,7 +67,7 @@ impl Store {
         }
         let (entries, seen) = self.spool.entries_seen(place)?;
         for damage in entries.set_aside {
-            warn!(%damage, "a kept page was set aside and will be fetched again");
+            warn!(%damage, "a damaged page was moved to damaged/ and will be fetched again");
         }
         let all = entries.found.into_iter().filter_map(Kept::read).map(Arc::new).collect();
         Ok(self.hot.found(key, all, seen, before))

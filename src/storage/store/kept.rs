@@ -44,7 +44,7 @@ impl Kept {
     /// Reads the head of an entry. An unreadable one is logged and counts as missing.
     pub(crate) fn read(entry: Entry) -> Option<Self> {
         let Ok((status, fields)) = head::read_response(entry.head()) else {
-            warn!(url = entry.url(), "a kept page has a head that cannot be read");
+            warn!(url = entry.url(), "a stored page has an invalid head");
             return None;
         };
         // Without a recorded request, its fields count as unknown.

@@ -56,10 +56,10 @@ impl Store {
         match blocking(move || spool.mend_partial(&place)).await {
             Ok(damages) => {
                 for damage in damages {
-                    warn!(%damage, "a part of a page was set aside");
+                    warn!(%damage, "a damaged segment was moved to damaged/");
                 }
             }
-            Err(error) => warn!(%error, "damaged parts of a page cannot be set aside"),
+            Err(error) => warn!(%error, "damaged segments cannot be moved aside"),
         }
     }
 }

@@ -183,7 +183,7 @@ impl Store {
             let _changing = changing.lock().unwrap_or_else(PoisonError::into_inner);
             let (mut state, damage) = spool.state()?;
             if let Some(damage) = damage {
-                warn!(%damage, "the remembered state was set aside");
+                warn!(%damage, "the damaged state was moved to damaged/");
             }
             change(&mut state)?;
             spool.set_state(&state)

@@ -35,16 +35,16 @@ pub enum BadRun {
     #[error("its first line cannot be read")]
     Head(#[source] serde_json::Error),
     /// It was written by another version of the program.
-    #[error("it is of version {0}, and this program knows version {VERSION}")]
+    #[error("it has version {0}, but this program supports version {VERSION}")]
     Version(u32),
     /// Its identifier is invalid.
-    #[error("{0:?} names no run")]
+    #[error("{0:?} is not the identifier of a fetch")]
     Id(String),
     /// It has no start page.
-    #[error("it does not say where the fetch began")]
+    #[error("it has no start page")]
     NoStart,
     /// A start URL is invalid.
-    #[error("it began at what is no URL")]
+    #[error("its start page is not a valid URL")]
     Start(#[source] wwwoffle_url::ParseError),
     /// A line is invalid.
     #[error("line {0} cannot be read")]
