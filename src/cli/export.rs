@@ -99,7 +99,7 @@ fn tell(
         writeln!(out, "  {sub_resources} of them are sub-resources of the others")?;
     }
     if personal > 0 {
-        writeln!(out, "  {personal} personal entries left out; `--owner OWNER` exports them")?;
+        writeln!(out, "  {personal} left out as personal: `--owner OWNER` exports them")?;
     }
     if left_out > 0 {
         writeln!(out, "  {left_out} left out: damaged, or deleted during the export")?;

@@ -132,7 +132,7 @@ fn print_sums(
 ) -> Result<(), Failure> {
     writeln!(out, "{:<15} {}", "sound", files(sums.sound))?;
     if let Some(Told { agreeing, behind, .. }) = index {
-        writeln!(out, "{:<15} {agreeing} entries agree with the files", "index")?;
+        writeln!(out, "{:<15} {agreeing} of its entries agree with the files", "index")?;
         if behind > 0 {
             let what =
                 "are not indexed yet: the next start, or `wwwoffle reindex --changed`, adds them";

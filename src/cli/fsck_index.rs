@@ -95,9 +95,9 @@ fn finding(verdict: Verdict, reason: String) -> Finding {
 
 fn reason(found: &CheckReport) -> String {
     let counts = [
-        (found.without_file, "entries have no file"),
+        (found.without_file, "of its entries have no file"),
         (found.without_entry, "files have no entry"),
-        (found.other, "entries belong to other files"),
+        (found.other, "of its entries belong to other files"),
     ];
     let told = counts.into_iter().filter(|(count, _)| *count > 0);
     let told: Vec<_> = told.map(|(count, what)| format!("{count} {what}")).collect();

@@ -295,7 +295,7 @@ fn a_bundle_goes_ashore_and_comes_back_filled() {
     let mut command = shore.bare_command();
     command.arg("--config").arg(shore.config_file()).args(["fetch", "--bundle", &bundle]);
     let ran = run(command, None);
-    let filled = ran.out.lines().find(|line| line.contains(" answers, ")).unwrap_or_default();
+    let filled = ran.out.lines().find(|line| line.contains(" responses, ")).unwrap_or_default();
     assert!(filled.starts_with(&bundle) && ran.status != 2, "{ran:?}");
     let is_done = !ran.out.contains("still wait");
     assert_eq!(Path::new(&format!("{bundle}.spool")).exists(), !is_done, "{ran:?}");

@@ -137,7 +137,9 @@ fn the_sub_resources_of_pages_come_along() {
 
     let file = daemon.home().join("told.wacz");
     let told = daemon.ok(&["export", "--search", "green", file.to_str().unwrap()]);
-    assert!(told.contains("5 of them are sub-resources") && told.contains("1 left out: personal"));
+    assert!(
+        told.contains("5 of them are sub-resources") && told.contains("1 left out as personal")
+    );
     for arguments in [&[][..], &["--host", "a.test"], &["--search", "green"]] {
         let file = daemon.home().join("counted.warc.gz");
         let arguments = [&["export", "--json"], arguments, &[file.to_str().unwrap()]].concat();

@@ -247,7 +247,7 @@ fn without_a_daemon_the_file_is_changed() {
     let place = Daemon::prepare(None);
     let path = place.home().join("config/wwwoffle/wwwoffle.conf");
     assert_eq!(place.ok(&["config", "path"]).trim_end(), path.to_str().unwrap());
-    assert!(place.ok(&["config", "check"]).contains("the defaults hold"));
+    assert!(place.ok(&["config", "check"]).contains("the defaults apply"));
     assert_eq!(place.ok(&["config", "get", "options.log-level"]), "\"info\"\n");
     place.ok(&["config", "set", "options.log-level", "warn"]);
     assert_eq!(fs::read_to_string(&path).unwrap(), "[options]\nlog-level = \"warn\"\n");

@@ -101,7 +101,7 @@ fn what_is_no_answer_is_not_written() {
             (&["write", "--headers", url][..], &b"no head\n\n"[..], "expected a response head"),
             (&["write", "--headers", url], b"HTTP/1.1 200 OK\r\n", "expected a response head"),
             (&["write", "--headers", url], b"HTTP/1.1 200 OK\nContent-Length: 9\n\nx", "1 bytes"),
-            (&["write", "http://["], b"x", "no URL"),
+            (&["write", "http://["], b"x", "invalid URL"),
         ] {
             let ran = fed(daemon, arguments, stdin);
             assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{ran:?}");

@@ -66,7 +66,7 @@ fn one_that_takes_too_long_is_ended_with_all_it_has_started_and_nobody_waits() {
     // Hooks of different kinds run at the same time.
     daemon.ok(&["online"]);
     eventually("both have begun", || read(&out).lines().count() == 2);
-    eventually("it is reported", || daemon.log().matches("took too long").count() == 2);
+    eventually("it is reported", || daemon.log().matches("a program timed out").count() == 2);
     for pid in read(&out).lines() {
         let status = format!("/proc/{pid}/stat");
         eventually("its child processes are gone", || {

@@ -233,7 +233,7 @@ fn a_page_that_a_user_has_asked_for_is_fetched_and_not_opened_as_somebody_else()
     daemon.ok(&["online"]);
     eventually("it is fetched", || daemon.queue().is_empty());
     assert_eq!(origin.count("/page"), 1);
-    daemon.tells("user:ada has asked for it");
+    daemon.tells("it was requested by user:ada");
     daemon.ok(&["offline"]);
     assert_eq!(owners::get(&daemon, "ada", &url, "").status, 200);
 }

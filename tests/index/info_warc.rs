@@ -95,7 +95,7 @@ fn what_is_kept_compressed_is_whole_in_its_records() {
             _ => {}
         }
         for (url, body) in urls.iter().zip([&plain, &secret]) {
-            let is_compressed = daemon.ok(&["info", url]).contains("compressed  its file has ");
+            let is_compressed = daemon.ok(&["info", url]).contains("bytes in the file instead of ");
             assert_eq!(is_compressed, way == "compressed", "{url}");
             let answer = daemon.page(&path(url)).whole();
             has(&records(&daemon, &answer), url, body);

@@ -202,7 +202,7 @@ fn the_index_is_held_against_the_files_and_mended() {
         assert_eq!(beside.status, 0, "an index that is behind counts as a fault: {beside:?}");
         index(&beside) == sound
     });
-    assert!(daemon.ok(&["fsck"]).contains("index           3 entries agree with the files"));
+    assert!(daemon.ok(&["fsck"]).contains("index           3 of its entries agree with the files"));
     daemon.down();
     assert_eq!(index(&daemon.run(&["fsck", "--json"])), sound);
     // A difference that the next start would find is not a fault.
@@ -222,7 +222,7 @@ fn the_index_is_held_against_the_files_and_mended() {
     );
     let wrong = daemon.run(&["fsck"]);
     assert_eq!(wrong.status, 12, "{wrong:?}");
-    let reason = "1 entries have no file, 1 files have no entry, 1 entries belong to other files";
+    let reason = "1 of its entries have no file, 1 files have no entry, 1 of its entries belong to other files";
     assert!(wrong.out.contains(&format!("can be repaired index.sqlite: {reason}")), "{wrong:?}");
     let mended = daemon.run(&["fsck", "--repair", "--json"]);
     assert_eq!(mended.status, 11, "{mended:?}");
