@@ -154,7 +154,7 @@ fn the_command_line_and_the_api_agree() {
     assert_eq!(monitored(&daemon)[0]["schedule"], "0 * * * *");
     for (body, part) in [
         (json!({"urls": [one, "http://[/"], "schedule": "@daily"}), "http://["),
-        (json!({"urls": [one], "schedule": "0 0 30 2 *"}), "it never comes"),
+        (json!({"urls": [one], "schedule": "0 0 30 2 *"}), "it never occurs"),
     ] {
         let refused = daemon.api("POST", "/api/monitor", &body.to_string());
         assert_eq!(refused.status, 400);
