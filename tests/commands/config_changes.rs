@@ -254,7 +254,7 @@ fn without_a_daemon_the_file_is_changed() {
     assert_eq!(place.ok(&["config", "get", "options.log-level"]), "\"warn\"\n");
     assert_eq!(place.ok(&["config", "show"]), "[options]\nlog-level = \"warn\"\n");
     let said = place.ok(&["config", "set", "options.log-level", "warn"]);
-    assert!(said.contains("is is unchanged"), "{said}");
+    assert!(said.contains("is unchanged"), "{said}");
     let all = place.ok(&["config", "get"]);
     assert!(all.contains("wwwoffle.conf:2") && all.contains("# default"), "{all}");
     let refused = place.run(&["config", "set", "options.log-level", "loud"]);
