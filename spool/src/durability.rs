@@ -98,7 +98,7 @@ impl Root {
     }
 
     /// Records a failure for [`Root::take_failures`]. Above [`MAX_FAILURES`] it is dropped.
-    pub(crate) fn fail(&self, error: Error) {
+    pub(crate) fn record_failure(&self, error: Error) {
         let mut failures = lock(&self.failures);
         if failures.len() < MAX_FAILURES {
             failures.push(error);

@@ -23,7 +23,7 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
 
-use self::judge::Judge;
+use self::judge::FileJudge;
 use self::walk::CheckWalk;
 use crate::durability::{Durability, open, recent};
 use crate::error::{Damage, Result};
@@ -42,7 +42,7 @@ pub struct CheckOptions {
     /// Read every body completely, and compare it with its digest.
     pub is_deep: bool,
     /// Report foreign files too: [`Verdict::Foreign`]. They are always counted.
-    pub tells_foreign: bool,
+    pub reports_foreign: bool,
     /// Prefixes of names in the root that belong to other parts of the program.
     pub known: Vec<String>,
 }
@@ -51,7 +51,7 @@ impl CheckOptions {
     /// A check that reads every body if `is_deep`.
     #[must_use]
     pub fn new(is_deep: bool) -> CheckOptions {
-        CheckOptions { is_deep, tells_foreign: true, known: Vec::new() }
+        CheckOptions { is_deep, reports_foreign: true, known: Vec::new() }
     }
 
     /// Adds a prefix of names in the root that belong to another part of the program.
@@ -92,7 +92,7 @@ pub(crate) fn repair(
         tree.root.remove_file(&root.join(recent::FILE))?;
     }
     (sums.admitted, sums.unfinished) = (recovery.admitted + recovery.set_apart, 0);
-    for finding in told(&recovery, root) {
+    for finding in recovery_findings(&recovery, root) {
         sums.add(&finding);
         tell(&finding);
     }
@@ -107,10 +107,10 @@ pub(crate) fn walk(
     mender: Option<&Tree>,
     tell: &mut dyn FnMut(&Finding),
 ) -> Result<CheckTotals> {
-    let vault = Vault::look(disk, root);
+    let vault = Vault::peek(disk, root);
     let bodies = RefCell::default();
     let began = mender.is_none().then(|| disk.now());
-    let judge = Judge { disk, root, is_deep: how.is_deep, vault, bodies, began };
+    let judge = FileJudge { disk, root, is_deep: how.is_deep, vault, bodies, began };
     let mut walk =
         CheckWalk { judge, how, mender, sums: CheckTotals::default(), held: Vec::new(), tell };
     walk.run()?;
@@ -118,7 +118,7 @@ pub(crate) fn walk(
 }
 
 /// The findings for files that recovery has handled in `tmp/`.
-fn told(recovery: &Recovery, root: &Path) -> Vec<Finding> {
+fn recovery_findings(recovery: &Recovery, root: &Path) -> Vec<Finding> {
     let below = |path: &Path| path.strip_prefix(root).unwrap_or(path).to_owned();
     let damage = |damage: &Damage| {
         let mut finding =

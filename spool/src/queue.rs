@@ -159,7 +159,7 @@ impl Queue {
                 self.tree.outbox.add(&self.tree.root, key, &bytes)?
             } else {
                 self.tree.root.replace_file(&request_path(&self.tree.root.path, &key), &bytes)?;
-                self.tree.outbox.forget(&self.tree.root, &key);
+                self.tree.outbox.cancel(&self.tree.root, &key);
                 false
             };
             lock(&self.index).insert(key, summary);
@@ -185,13 +185,13 @@ impl Queue {
         if is_time {
             self.tree.write_batch();
         } else if self.tree.root.durability == Durability::Batch {
-            self.tree.pending.poke();
+            self.tree.pending.schedule_batch();
         }
     }
 
     /// Combines a known request with `new`. The caller holds `changing`.
     fn strengthen(&self, known: &OutgoingSummary, new: &Outgoing) -> Result<AddOutcome> {
-        let priority = order::raised(known.priority, new.priority);
+        let priority = order::raised_priority(known.priority, new.priority);
         if !wish::wants_more(&new.summary(), known) && priority == known.priority {
             return Ok(AddOutcome::Already);
         }
@@ -210,7 +210,7 @@ impl Queue {
         let key = request.place.key();
         let bytes = request.encode(&self.vault)?;
         self.tree.root.replace_file(&request_path(&self.tree.root.path, &key), &bytes)?;
-        self.tree.outbox.forget(&self.tree.root, &key);
+        self.tree.outbox.cancel(&self.tree.root, &key);
         lock(&self.index).insert(key, request.summary());
         Ok(())
     }
@@ -290,7 +290,7 @@ impl Queue {
         let _changing = lock(&self.tree.outbox.changing);
         let Some(known) = self.summary(&key) else { return Ok(false) };
         // Only [`Queue::prioritize`] changes the priority.
-        let now = order::as_it_is_now(request, &known);
+        let now = order::with_present_priority(request, &known);
         let mut request = now.map_or(Cow::Borrowed(request), Cow::Owned);
         if wish::wants_more(&known, &request.summary())
             && let RequestFile::Valid(now) = self.read(&key)?
@@ -317,7 +317,7 @@ impl Queue {
     fn remove_file(&self, key: &Key) -> Result<bool> {
         let path = request_path(&self.tree.root.path, key);
         let removed = self.tree.root.remove_file(&path)?;
-        self.tree.outbox.forget(&self.tree.root, key);
+        self.tree.outbox.cancel(&self.tree.root, key);
         let known = lock(&self.index).remove(key);
         let sync = match self.tree.root.durability {
             Durability::Each => true,

@@ -162,7 +162,7 @@ impl Tree {
             if place.variant_text().is_empty() { VariantChoice::All } else { VariantChoice::Exact };
         let mut entries = self.lookup(place, which)?;
         if !entries.found.is_empty() {
-            self.tell(entries.set_aside.drain(..));
+            self.record_damage(entries.set_aside.drain(..));
         }
         Ok(entries.into())
     }
@@ -175,35 +175,35 @@ impl Tree {
     /// Looks up the entry of exactly this place.
     pub(crate) fn exact(&self, place: &Place) -> Result<Option<Entry>> {
         let mut entries = self.lookup(place, VariantChoice::Exact)?;
-        self.tell(entries.set_aside.drain(..));
+        self.record_damage(entries.set_aside.drain(..));
         Ok(entries.found.pop())
     }
 
     /// Records damage found during other work as failures.
-    fn tell(&self, set_aside: impl Iterator<Item = Damage>) {
+    fn record_damage(&self, set_aside: impl Iterator<Item = Damage>) {
         for damage in set_aside {
-            self.root.fail(Error::damaged(damage));
+            self.root.record_failure(Error::damaged(damage));
         }
     }
 
     fn lookup(&self, place: &Place, which: VariantChoice) -> Result<Entries> {
         for _ in 0..LOOKUP_TRIES {
-            let look = self.look(place, which)?;
+            let look = self.look_up(place, which)?;
             if !look.bad.is_empty() {
                 break;
             }
             if !look.moved {
-                return Ok(look.told());
+                return Ok(look.into_entries());
             }
         }
         // A bad file may have been replaced in the meantime. It is read again while names cannot
         // change.
         let _told = self.changing(place);
         let _commit = lock(&self.commit);
-        let look = self.look(place, which)?;
+        let look = self.look_up(place, which)?;
         let mut entries = Entries { found: look.found, set_aside: Vec::new() };
         for (path, reason) in look.bad {
-            self.pending.forget_at(place.key(), &path);
+            self.pending.remove_at(place.key(), &path);
             entries.set_aside.push(self.root.move_aside(&path, reason));
         }
         Ok(entries)
@@ -238,7 +238,7 @@ impl Tree {
             if let Some(file) = now.file()
                 && identity(file)? == identity(body)?
             {
-                self.pending.forget_at(place.key(), &path);
+                self.pending.remove_at(place.key(), &path);
                 let damage = self.root.move_aside(&path, reason);
                 self.drop_overlay(&path)?;
                 return Ok(Some(damage));
@@ -273,7 +273,7 @@ impl Tree {
         over: ReplaceCondition<'_>,
         make: impl FnOnce() -> Result<FinishedFile>,
     ) -> Result<bool> {
-        let now = || self.look(place, VariantChoice::Exact).map(|look| look.found);
+        let now = || self.look_up(place, VariantChoice::Exact).map(|look| look.found);
         let is_outdated = || {
             Ok::<_, Error>(match over {
                 ReplaceCondition::Anything => false,
@@ -311,7 +311,7 @@ impl Tree {
                 return Ok(false);
             }
             let finished = make()?;
-            let path = self.settle(&finished)?;
+            let path = self.put_in_place(&finished)?;
             (finished, path)
         };
         self.root.write_recent();
@@ -341,7 +341,7 @@ impl Tree {
         let _one = lock(&self.pending.batch);
         // The changes of the queue are taken first. The responses to these requests are then in
         // this batch, or already on the medium.
-        let outbox = self.outbox.take();
+        let outbox = self.outbox.due_batch();
         let (mut failures, mut changed) = (Vec::new(), Vec::new());
         let mut synced = Vec::new();
         let waiting = self.pending.snapshot();
@@ -363,16 +363,17 @@ impl Tree {
             let place = finished.place.clone();
             let _told = self.changing(&place);
             let _commit = lock(&self.commit);
-            if !self.pending.holds(&finished) {
+            if !self.pending.is_newest(&finished) {
                 continue;
             }
-            match self.settle(&finished) {
+            match self.put_in_place(&finished) {
                 Ok(path) => {
-                    self.pending.forget(&finished.place);
+                    self.pending.remove(&finished.place);
                     changed.push((finished, path));
                 }
                 // Lookups read it below `tmp/`, and the next opening would find it there.
-                Err(error) if error.is_full() && self.pending.hold(&self.root, &finished) => {}
+                Err(error)
+                    if error.is_full() && self.pending.hold_for_room(&self.root, &finished) => {}
                 Err(error) => {
                     self.forget_and_remove(&finished);
                     failures.push(error);
@@ -391,8 +392,8 @@ impl Tree {
                 }
             }
         }
-        let is_short = self.pending.ends_batch();
-        let outbox = if is_short { self.outbox.only_come(outbox) } else { outbox };
+        let is_short = self.pending.update_shortage();
+        let outbox = if is_short { self.outbox.without_removals(outbox) } else { outbox };
         if is_short {
             // The disk may stay full for long, so the names below `tmp/` must survive a power
             // failure.
@@ -402,10 +403,10 @@ impl Tree {
             failures.extend(self.outbox.write(&self.root, &outbox).err());
         }
         if !failures.is_empty() {
-            self.outbox.keep(&outbox);
+            self.outbox.cancel_removals(&outbox);
         }
         for error in failures {
-            self.root.fail(error);
+            self.root.record_failure(error);
         }
     }
 
@@ -433,11 +434,11 @@ impl Tree {
     fn give_up(&self, finished: &FinishedFile) -> bool {
         let _told = self.changing(&finished.place);
         let _commit = lock(&self.commit);
-        self.pending.holds(finished) && self.forget_and_remove(finished)
+        self.pending.is_newest(finished) && self.forget_and_remove(finished)
     }
 
     fn forget_and_remove(&self, finished: &FinishedFile) -> bool {
-        self.pending.forget(&finished.place);
+        self.pending.remove(&finished.place);
         self.root.discard(&finished.path);
         true
     }

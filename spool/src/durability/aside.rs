@@ -28,7 +28,7 @@ impl Root {
             damage.reason = format!("{reason} (and it could not be moved: {error})");
             return damage;
         }
-        self.note_aside(path, &to, reason);
+        self.write_note(path, &to, reason);
         damage.moved_to = Some(to);
         damage
     }
@@ -49,7 +49,7 @@ impl Root {
         if let Ok(Content::Bad(reason)) = held {
             let path = path_of(name_of(first.digest, first.place.owner()));
             let damage = self.move_aside(&self.join(path), reason);
-            self.fail(Error::damaged(damage));
+            self.record_failure(Error::damaged(damage));
         }
     }
 
@@ -69,7 +69,7 @@ impl Root {
         clippy::unnecessary_debug_formatting,
         reason = "quoted: a path may hold control bytes"
     )]
-    pub(crate) fn note_aside(&self, path: &Path, to: &Path, reason: &str) {
+    pub(crate) fn write_note(&self, path: &Path, to: &Path, reason: &str) {
         // The damaged file is moved even if the note cannot be written.
         if let Ok(file) = self.disk.create(&note_of(to)) {
             let _ = file.write_all_at(format!("{path:?}\n{reason}\n").as_bytes(), 0);

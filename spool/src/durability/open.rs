@@ -26,7 +26,7 @@ pub(crate) fn lock_root(disk: &dyn Disk, root: &Path) -> Result<Lock> {
     make_root(disk, root)?;
     let path = root.join(LOCK_FILE);
     let lock = disk.lock(&path).map_err(|error| Error::disk("write", &path, error))?;
-    lock.ok_or_else(|| Error::locked(root, holder(disk, &path)))
+    lock.ok_or_else(|| Error::locked(root, lock_holder(disk, &path)))
 }
 
 /// Creates the root if needed, and takes its lock. Returns `None` on a read-only file system, where
@@ -120,7 +120,7 @@ fn foreign_name(disk: &dyn Disk, root: &Path) -> Result<Option<String>> {
     Ok(None)
 }
 
-fn holder(disk: &dyn Disk, lock: &Path) -> Option<u32> {
+fn lock_holder(disk: &dyn Disk, lock: &Path) -> Option<u32> {
     read_line(disk, lock).ok()??.trim().parse().ok()
 }
 

@@ -31,10 +31,10 @@ pub(crate) struct Outbox {
 
 #[derive(Debug, Default)]
 struct DueChanges {
-    come: HashMap<Key, NewRequest>,
+    added: HashMap<Key, NewRequest>,
     /// Each with the number of its change, because a request may be added and removed again before
     /// the batch is written.
-    gone: HashMap<Key, u64>,
+    removed: HashMap<Key, u64>,
     changes: u64,
 }
 
@@ -48,46 +48,46 @@ struct NewRequest {
 /// The changes that were waiting when a batch began.
 #[derive(Debug, Default)]
 pub(crate) struct DueBatch {
-    come: Vec<(Key, NewRequest)>,
-    gone: Vec<(Key, u64)>,
+    added: Vec<(Key, NewRequest)>,
+    removed: Vec<(Key, u64)>,
 }
 
 impl DueChanges {
     fn is_time(&self) -> bool {
-        self.come.len() + self.gone.len() >= MAX_DUE
+        self.added.len() + self.removed.len() >= MAX_DUE
     }
 }
 
 impl Outbox {
     /// The path of the file of this request, if it is still below `tmp/`.
     pub(crate) fn path(&self, key: &Key) -> Option<PathBuf> {
-        lock(&self.due).come.get(key).map(|come| come.path.clone())
+        lock(&self.due).added.get(key).map(|added| added.path.clone())
     }
 
     /// Drops the removals of a batch, because the responses could not be stored. The files of the
     /// requests stay, and the next start fetches the missing responses.
-    pub(crate) fn keep(&self, taken: &DueBatch) {
+    pub(crate) fn cancel_removals(&self, taken: &DueBatch) {
         let mut due = lock(&self.due);
-        for (key, change) in &taken.gone {
-            if due.gone.get(key) == Some(change) {
-                due.gone.remove(key);
+        for (key, change) in &taken.removed {
+            if due.removed.get(key) == Some(change) {
+                due.removed.remove(key);
             }
         }
     }
 
     /// Drops the removals of a batch as [`Outbox::keep`] does, and returns its new requests.
-    pub(crate) fn only_come(&self, taken: DueBatch) -> DueBatch {
-        self.keep(&taken);
-        DueBatch { come: taken.come, gone: Vec::new() }
+    pub(crate) fn without_removals(&self, taken: DueBatch) -> DueBatch {
+        self.cancel_removals(&taken);
+        DueBatch { added: taken.added, removed: Vec::new() }
     }
 
     /// Returns the changes that are waiting now. Must be called before the waiting entries are
     /// listed.
-    pub(crate) fn take(&self) -> DueBatch {
+    pub(crate) fn due_batch(&self) -> DueBatch {
         let due = lock(&self.due);
         DueBatch {
-            come: due.come.iter().map(|(key, come)| (*key, come.clone())).collect(),
-            gone: due.gone.iter().map(|(key, change)| (*key, *change)).collect(),
+            added: due.added.iter().map(|(key, added)| (*key, added.clone())).collect(),
+            removed: due.removed.iter().map(|(key, change)| (*key, *change)).collect(),
         }
     }
 }
@@ -102,33 +102,33 @@ impl Outbox {
             return Err(Error::disk("write", &request_path(&root.path, &key), error));
         }
         let mut due = lock(&self.due);
-        due.gone.remove(&key);
-        due.come.insert(key, NewRequest { path, file });
+        due.removed.remove(&key);
+        due.added.insert(key, NewRequest { path, file });
         Ok(due.is_time())
     }
 
     /// Removes the file of a request with the next batch. Returns whether the batch is due. The
     /// caller holds `changing`.
     pub(crate) fn remove(&self, root: &Root, key: Key) -> bool {
-        self.forget(root, &key);
+        self.cancel(root, &key);
         let mut due = lock(&self.due);
         due.changes += 1;
         let change = due.changes;
-        due.gone.insert(key, change);
+        due.removed.insert(key, change);
         due.is_time()
     }
 
     /// Cancels every waiting change of a request, because its file was written or removed directly.
     /// The caller holds `changing`.
-    pub(crate) fn forget(&self, root: &Root, key: &Key) {
-        let come = {
+    pub(crate) fn cancel(&self, root: &Root, key: &Key) {
+        let added = {
             let mut due = lock(&self.due);
-            due.gone.remove(key);
-            due.come.remove(key)
+            due.removed.remove(key);
+            due.added.remove(key)
         };
-        if let Some(come) = come {
+        if let Some(added) = added {
             // If this fails, the next opening of the spool removes the file.
-            let _ = root.disk.remove_file(&come.path);
+            let _ = root.disk.remove_file(&added.path);
         }
     }
 
@@ -136,25 +136,25 @@ impl Outbox {
     /// only when the responses are on the medium.
     pub(crate) fn write(&self, root: &Root, taken: &DueBatch) -> Result<()> {
         let threads = root.disk.waits_at_once();
-        let done = parallel::for_each(&taken.come, threads, |(_, come)| come.file.sync());
-        for ((key, _), done) in taken.come.iter().zip(done) {
+        let done = parallel::for_each(&taken.added, threads, |(_, added)| added.file.sync());
+        for ((key, _), done) in taken.added.iter().zip(done) {
             done.map_err(|error| Error::disk("write", &request_path(&root.path, key), error))?;
         }
-        for (key, come) in &taken.come {
+        for (key, added) in &taken.added {
             let _changing = lock(&self.changing);
-            if self.path(key).as_ref() == Some(&come.path) {
-                root.rename_into_place(&come.path, &request_path(&root.path, key))?;
-                lock(&self.due).come.remove(key);
+            if self.path(key).as_ref() == Some(&added.path) {
+                root.rename_into_place(&added.path, &request_path(&root.path, key))?;
+                lock(&self.due).added.remove(key);
             }
         }
-        if !taken.come.is_empty() {
+        if !taken.added.is_empty() {
             root.sync_dir(&root.join(OUTGOING))?;
         }
-        for (key, change) in &taken.gone {
+        for (key, change) in &taken.removed {
             let _changing = lock(&self.changing);
-            if lock(&self.due).gone.get(key) == Some(change) {
+            if lock(&self.due).removed.get(key) == Some(change) {
                 root.remove_file(&request_path(&root.path, key))?;
-                lock(&self.due).gone.remove(key);
+                lock(&self.due).removed.remove(key);
             }
         }
         Ok(())

@@ -77,7 +77,7 @@ impl Root {
             }
             Err(_) => return true,
         };
-        *lock(&self.recent.left) = noted(&bytes);
+        *lock(&self.recent.left) = parse_list(&bytes);
         // The unchecked lines stay in the new list: if this run is not closed either, the next
         // opening needs them.
         let _written_or_not = self.begin_recent(&path, &bytes);
@@ -121,7 +121,7 @@ impl Root {
     }
 
     /// Adds a line for a file that was renamed into place.
-    pub(crate) fn note_recent(&self, path: &Path) {
+    pub(crate) fn add_recent(&self, path: &Path) {
         let Some(line) = path.strip_prefix(&self.path).ok().and_then(Path::to_str) else { return };
         let mut now = lock(&self.recent.now);
         if now.file.is_some() && line.len() <= MAX_LINE && !line.contains('\n') {
@@ -199,8 +199,8 @@ fn last_lines(file: &dyn DiskFile, len: u64, from: u64) -> Vec<u8> {
 
 /// Parses the list. Lines without a path of an entry are ignored, so a damaged list cannot name
 /// other files.
-fn noted(bytes: &[u8]) -> Vec<RecentFile> {
-    let noted = |line: &[u8]| {
+fn parse_list(bytes: &[u8]) -> Vec<RecentFile> {
+    let parse_list = |line: &[u8]| {
         let line = std::str::from_utf8(line).ok()?;
         // A line begins with a time only if it has a space: no scheme contains one.
         let timed = line.split_once(' ').and_then(|(at, path)| Some((at.parse().ok()?, path)));
@@ -218,7 +218,7 @@ fn noted(bytes: &[u8]) -> Vec<RecentFile> {
     // A last line without a line feed is incomplete, and is ignored.
     let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
     let lines = bytes.get(..end).unwrap_or_default().split(|&byte| byte == b'\n');
-    lines.filter_map(noted).collect()
+    lines.filter_map(parse_list).collect()
 }
 
 #[cfg(test)]
@@ -239,7 +239,7 @@ mod tests {
             (Some(at), "http/a/9f/t.warc"),
         ];
         let want = want.map(|(at, path)| RecentFile { at, path: path.into() });
-        assert_eq!(noted(bytes), want);
-        assert_eq!(noted(b""), []);
+        assert_eq!(parse_list(bytes), want);
+        assert_eq!(parse_list(b""), []);
     }
 }

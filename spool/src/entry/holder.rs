@@ -62,13 +62,17 @@ pub struct SharedBody {
 }
 
 /// Returns the shared body of the entry at a path, if it shares one.
-pub(crate) fn held_by(disk: &dyn Disk, root: &Path, path: &Path) -> Result<Option<SharedBody>> {
+pub(crate) fn shared_body_at(
+    disk: &dyn Disk,
+    root: &Path,
+    path: &Path,
+) -> Result<Option<SharedBody>> {
     let first = beginning(disk, path)?.map(|(first, _)| first);
-    first.map_or(Ok(None), |first| held_of(disk, root, &first))
+    first.map_or(Ok(None), |first| shared_body_of(disk, root, &first))
 }
 
 /// Returns the shared body of an entry, given the beginning of its file.
-pub(crate) fn held_of(
+pub(crate) fn shared_body_of(
     disk: &dyn Disk,
     root: &Path,
     first: &EntryStart,

@@ -105,7 +105,7 @@ const _: () =
 
 /// The possible results of a file being written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum WritePurpose {
     /// An entry.
     Whole,
     /// An entry, or a segment if the transfer breaks off.
@@ -147,9 +147,9 @@ impl StartWriter {
         when: Timestamp,
         state: &EntryState,
         head: &[u8],
-        purpose: Purpose,
+        purpose: WritePurpose,
     ) -> StartWriter {
-        let fixed = FIXED + if purpose == Purpose::Whole { 0 } else { ENDED.len() };
+        let fixed = FIXED + if purpose == WritePurpose::Whole { 0 } else { ENDED.len() };
         begin(out, fixed);
         push_field(out, "WARC-Type", "response");
         push_field(out, "WARC-Record-ID", id);
@@ -168,7 +168,7 @@ impl StartWriter {
     ) -> StartWriter {
         begin(out, FIXED);
         fields(out);
-        StartWriter::go_on(out, FIXED, place, when, state, head, Purpose::Whole)
+        StartWriter::go_on(out, FIXED, place, when, state, head, WritePurpose::Whole)
     }
 
     fn go_on(
@@ -178,7 +178,7 @@ impl StartWriter {
         when: Timestamp,
         state: &EntryState,
         head: &[u8],
-        purpose: Purpose,
+        purpose: WritePurpose,
     ) -> StartWriter {
         push_field(out, "WARC-Date", &time_text(when));
         push_field(out, "WARC-Target-URI", place.url());
@@ -186,7 +186,7 @@ impl StartWriter {
         place_fields(place, |name, value| push_field(out, name, value));
         state.write(|name, value| push_field(out, name, value));
         push_field(out, "Wwwoffle-Head", &head.len().to_string());
-        if purpose == Purpose::Part {
+        if purpose == WritePurpose::Part {
             push_field(out, IS_PART, "yes");
         }
         out.extend_from_slice(LINE_END.as_bytes());

@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::fs::{Disk, Stamp};
 
 /// The number of bytes in which most beginnings and heads fit. Others take a second read.
-const GLANCE: usize = 8 << 10;
+const SUMMARY_READ: usize = 8 << 10;
 
 /// An entry as a list shows it. Its body was not checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub struct Summary {
 }
 
 /// Reads the beginning of an entry. `None` if it is not an entry.
-pub(crate) fn glance(disk: &dyn Disk, path: &Path) -> Result<Option<Summary>> {
+pub(crate) fn read_summary(disk: &dyn Disk, path: &Path) -> Result<Option<Summary>> {
     let found = beginning(disk, path)?.and_then(|(first, opening)| summary_of(first, &opening));
     Ok(found.map(|(summary, _)| summary))
 }
@@ -77,8 +77,10 @@ pub(crate) fn summary_of(
 
 /// Reads a file up to its body. `None` if the file is neither an entry nor a segment.
 pub(crate) fn beginning(disk: &dyn Disk, path: &Path) -> Result<Option<(EntryStart, OpenEntry)>> {
-    let OpenLookup::File(mut opening) = gzip::open(disk, path, GLANCE)? else { return Ok(None) };
-    for most in [GLANCE, FIRST_READ] {
+    let OpenLookup::File(mut opening) = gzip::open(disk, path, SUMMARY_READ)? else {
+        return Ok(None);
+    };
+    for most in [SUMMARY_READ, FIRST_READ] {
         if let Err(error) = opening.read_to(most) {
             return gzip::bad(error, path).map(|_| None);
         }

@@ -13,12 +13,12 @@ use crate::fs::size::{narrow, wide};
 /// is verified as a whole at the first read.
 #[derive(Debug)]
 pub struct VerifiedReader {
-    source: Source,
+    source: BodySource,
     len: u64,
 }
 
 #[derive(Debug)]
-enum Source {
+enum BodySource {
     Whole(BodyBytes),
     File(BlockReader),
     Segments { all: Arc<[Entry]>, current: Option<(usize, Box<VerifiedReader>)> },
@@ -28,11 +28,11 @@ impl VerifiedReader {
     pub(crate) fn of(body: &Body) -> VerifiedReader {
         match body {
             Body::Whole(whole) => {
-                VerifiedReader { len: wide(whole.len()), source: Source::Whole(whole.clone()) }
+                VerifiedReader { len: wide(whole.len()), source: BodySource::Whole(whole.clone()) }
             }
             Body::File(file) => VerifiedReader {
                 len: file.len(),
-                source: Source::File(BlockReader::new(file.clone())),
+                source: BodySource::File(BlockReader::new(file.clone())),
             },
         }
     }
@@ -40,7 +40,10 @@ impl VerifiedReader {
     /// A reader for segments.
     pub(crate) fn of_segments(all: Arc<[Entry]>) -> VerifiedReader {
         let len = all.iter().filter_map(|segment| span(segment).map(|span| span.1)).max();
-        VerifiedReader { source: Source::Segments { all, current: None }, len: len.unwrap_or(0) }
+        VerifiedReader {
+            source: BodySource::Segments { all, current: None },
+            len: len.unwrap_or(0),
+        }
     }
 
     /// Reads at `offset` of the body, at most the length of `buffer`; it may return fewer bytes
@@ -56,12 +59,12 @@ impl VerifiedReader {
             return Ok(0);
         }
         match &mut self.source {
-            Source::Whole(whole) => Ok(copy(whole, offset, buffer)),
-            Source::File(file) => {
+            BodySource::Whole(whole) => Ok(copy(whole, offset, buffer)),
+            BodySource::File(file) => {
                 let (start, piece) = file.piece_at(offset)?;
                 Ok(copy(piece, offset - start, buffer))
             }
-            Source::Segments { all, current } => read_segments(all, current, offset, buffer),
+            BodySource::Segments { all, current } => read_segments(all, current, offset, buffer),
         }
     }
 

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use super::finding::{Fault, Remedy};
-use super::judge::Judge;
+use super::finding::{FileFault, Remedy};
+use super::judge::FileJudge;
 use crate::entry::holder::{name_of, path_of};
 use crate::entry::read::Content;
 use crate::entry::summary::beginning;
@@ -24,7 +24,7 @@ pub(super) struct BodyIndex {
     pub(super) is_blind: bool,
 }
 
-impl Judge<'_> {
+impl FileJudge<'_> {
     /// Checks an entry that shares its body. Each body is read once.
     pub(super) fn shared(&self, path: &Path, entry: &Entry) -> Result<Option<Reason>> {
         let name = holder::short(name_of(*entry.digest(), entry.place().owner()));
@@ -60,17 +60,17 @@ impl Judge<'_> {
     }
 
     /// Checks the file of a shared body.
-    pub(super) fn holder(&self, path: &Path) -> Result<Option<Fault>> {
+    pub(super) fn holder(&self, path: &Path) -> Result<Option<FileFault>> {
         let holder = match read::read_any(self.disk, None, path, None)? {
             Content::Missing | Content::Moved => return Ok(None),
             Content::Whole(holder) if holder.is_part() => {
-                return Ok(Some(Fault::set_aside("it is a segment, not a complete response")));
+                return Ok(Some(FileFault::set_aside("it is a segment, not a complete response")));
             }
             Content::Whole(holder) => holder,
-            Content::Bad(reason) => return Ok(Some(Fault::set_aside(reason))),
+            Content::Bad(reason) => return Ok(Some(FileFault::set_aside(reason))),
         };
         if let Some(reason) = self.body(path, &holder)? {
-            return Ok(Some(Fault::set_aside(reason)));
+            return Ok(Some(FileFault::set_aside(reason)));
         }
         let to = path_of(name_of(*holder.digest(), holder.place().owner()));
         let right = self.root.join(&to);
@@ -78,11 +78,11 @@ impl Judge<'_> {
             return Ok(None);
         }
         let remedy = if self.is_there(&right)? { Remedy::SetAside } else { Remedy::Rename(to) };
-        Ok(Some(Fault::new("its name is not that of its body", remedy)))
+        Ok(Some(FileFault::new("its name is not that of its body", remedy)))
     }
 
     /// Reports a shared body without a reference. To be called after all entries were checked.
-    pub(super) fn unneeded(&self, path: &Path) -> Result<Option<Fault>> {
+    pub(super) fn unneeded(&self, path: &Path) -> Result<Option<FileFault>> {
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         let Ok(key) = stem.parse::<Key>() else { return Ok(None) };
         let bodies = self.bodies.borrow();
@@ -102,6 +102,6 @@ impl Judge<'_> {
             return Ok(None);
         }
         let why = "a shared body that no entry needs";
-        Ok(Some(Fault::new(why, Remedy::Remove)))
+        Ok(Some(FileFault::new(why, Remedy::Remove)))
     }
 }

@@ -140,7 +140,7 @@ impl CheckTotals {
 
 /// A fault and its remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(super) struct FileFault {
     pub(super) reason: Cow<'static, str>,
     pub(super) remedy: Remedy,
 }
@@ -168,13 +168,13 @@ pub(super) enum Remedy {
     Foreign,
 }
 
-impl Fault {
-    pub(super) fn new(reason: impl Into<Cow<'static, str>>, remedy: Remedy) -> Fault {
-        Fault { reason: reason.into(), remedy }
+impl FileFault {
+    pub(super) fn new(reason: impl Into<Cow<'static, str>>, remedy: Remedy) -> FileFault {
+        FileFault { reason: reason.into(), remedy }
     }
 
-    pub(super) fn set_aside(reason: impl Into<Cow<'static, str>>) -> Fault {
-        Fault::new(reason, Remedy::SetAside)
+    pub(super) fn set_aside(reason: impl Into<Cow<'static, str>>) -> FileFault {
+        FileFault::new(reason, Remedy::SetAside)
     }
 
     /// The verdict before a repair.

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use super::bodies::BodyIndex;
-use super::finding::{Fault, Remedy};
+use super::finding::{FileFault, Remedy};
 use super::name::{self, NameKind, NameVerdict};
 use crate::durability::{MONITOR, OUTGOING};
 use crate::entry::blocks::BlockSummer;
@@ -65,7 +65,7 @@ pub(super) enum FileRole {
 
 /// The context in which files are judged.
 #[derive(Debug)]
-pub(super) struct Judge<'a> {
+pub(super) struct FileJudge<'a> {
     pub(super) disk: &'a dyn Disk,
     pub(super) root: &'a Path,
     /// Whether every body is read.
@@ -78,17 +78,17 @@ pub(super) struct Judge<'a> {
     pub(super) began: Option<Timestamp>,
 }
 
-impl Judge<'_> {
+impl FileJudge<'_> {
     /// Returns the fault of a file. `None` if it has none, or if the file is gone.
-    pub(super) fn fault(&self, role: FileRole, path: &Path) -> Option<Fault> {
+    pub(super) fn fault(&self, role: FileRole, path: &Path) -> Option<FileFault> {
         let judged = match role {
             FileRole::Entry => self.entry(path),
-            FileRole::Resting => self.resting(path),
+            FileRole::Resting => self.removed_file(path),
             FileRole::Overlay => self.overlay(path),
             FileRole::Holder => self.holder(path),
             FileRole::HolderAtTheEnd => self.unneeded(path),
             FileRole::Segment => self.segment(path),
-            FileRole::Left => self.left(path),
+            FileRole::Left => self.interrupted_download(path),
             FileRole::Request | FileRole::Monitor => self.request(path, role),
             FileRole::Run => self.run(path),
             FileRole::State => self.text(path, state::MAX_STATE, state::reason),
@@ -98,36 +98,36 @@ impl Judge<'_> {
             // could be purged. So it stays.
             FileRole::Pins => self
                 .text(path, pins::MAX_FILE, pins::reason)
-                .map(|fault| fault.map(|fault| Fault { remedy: Remedy::Nothing, ..fault })),
+                .map(|fault| fault.map(|fault| FileFault { remedy: Remedy::Nothing, ..fault })),
         };
         // If one file is unreadable, the others are still checked.
         judged.unwrap_or_else(|error| Some(unreadable(&error)))
     }
 
     /// Reads an entry. Returns the entry or its fault; `None` if the file is gone.
-    fn content(&self, path: &Path) -> Result<Option<Result<Entry, Fault>>> {
+    fn content(&self, path: &Path) -> Result<Option<Result<Entry, FileFault>>> {
         let entry = match read::read(self.disk, self.root, path, None)? {
             Content::Missing | Content::Moved => return Ok(None),
             Content::Whole(entry) => entry,
             // No lookup uses a file of this name, so it is foreign.
             Content::Bad(reason) if named(path) == NameKind::AsEntry => {
-                return Ok(Some(Err(Fault::new(reason, Remedy::Foreign))));
+                return Ok(Some(Err(FileFault::new(reason, Remedy::Foreign))));
             }
             Content::Bad(reason) => {
                 self.bad_entry(path)?;
-                return Ok(Some(Err(Fault::set_aside(reason))));
+                return Ok(Some(Err(FileFault::set_aside(reason))));
             }
         };
         let reason =
             if entry.shares_body() { self.shared(path, &entry)? } else { self.body(path, &entry)? };
         Ok(Some(match reason {
-            Some(reason) => Err(Fault::set_aside(reason)),
+            Some(reason) => Err(FileFault::set_aside(reason)),
             None => Ok(entry),
         }))
     }
 
     /// Checks a removed file, which keeps its path below the directory of the removal.
-    fn resting(&self, path: &Path) -> Result<Option<Fault>> {
+    fn removed_file(&self, path: &Path) -> Result<Option<FileFault>> {
         let entry = match self.content(path)? {
             None => return Ok(None),
             Some(Err(fault)) => return Ok(Some(fault)),
@@ -138,10 +138,10 @@ impl Judge<'_> {
             path.strip_prefix(self.root).unwrap_or(path).components().skip(2).collect();
         let is_right = name::of_entry(&below, entry.place(), entry.stored()) == NameVerdict::Right;
         Ok((!is_right)
-            .then(|| Fault::set_aside("it is not at a path from which it can be brought back")))
+            .then(|| FileFault::set_aside("it is not at a path from which it can be brought back")))
     }
 
-    fn entry(&self, path: &Path) -> Result<Option<Fault>> {
+    fn entry(&self, path: &Path) -> Result<Option<FileFault>> {
         let entry = match self.content(path)? {
             None => return Ok(None),
             Some(Err(fault)) => return Ok(Some(fault)),
@@ -150,7 +150,7 @@ impl Judge<'_> {
         let place = entry.place();
         let below = path.strip_prefix(self.root).unwrap_or(path);
         match name::of_entry(below, place, entry.stored()) {
-            NameVerdict::Right if below == place.single_path() => self.hides(place),
+            NameVerdict::Right if below == place.single_path() => self.hidden_variants(place),
             NameVerdict::Right => Ok(None),
             name => {
                 let current = self.name_of_entry(place)?;
@@ -178,14 +178,14 @@ impl Judge<'_> {
     }
 
     /// Reports a single entry that hides variants of its key.
-    fn hides(&self, place: &Place) -> Result<Option<Fault>> {
+    fn hidden_variants(&self, place: &Place) -> Result<Option<FileFault>> {
         let hidden = self.others(place)?;
         let why = "it hides the variants of its URL";
-        Ok((!hidden.is_empty()).then(|| Fault::new(why, Remedy::Unhide)))
+        Ok((!hidden.is_empty()).then(|| FileFault::new(why, Remedy::Unhide)))
     }
 
     /// Decides what to do with a valid file that belongs at `to`.
-    fn rename(&self, path: &Path, entry: &Entry, to: PathBuf) -> Result<Fault> {
+    fn rename(&self, path: &Path, entry: &Entry, to: PathBuf) -> Result<FileFault> {
         let there = self.root.join(&to);
         let place = entry.place();
         // Both are compared with their update files.
@@ -199,7 +199,7 @@ impl Judge<'_> {
         };
         let (theirs, ours) = (updated(&there)?, updated(path)?);
         if theirs.is_some() && theirs >= ours {
-            return Ok(Fault::set_aside(
+            return Ok(FileFault::set_aside(
                 "its name is wrong, and a file that is not older has the right name",
             ));
         }
@@ -210,9 +210,9 @@ impl Judge<'_> {
         };
         if is_among && !self.is_there(&there)? && !has_room()? {
             let why = "its name is wrong, and its URL has the largest number of variants";
-            return Ok(Fault::set_aside(why));
+            return Ok(FileFault::set_aside(why));
         }
-        Ok(Fault::new("its name is not that of its URL", Remedy::Rename(to)))
+        Ok(FileFault::new("its name is not that of its URL", Remedy::Rename(to)))
     }
 
     pub(super) fn is_there(&self, path: &Path) -> Result<bool> {
@@ -239,11 +239,11 @@ impl Judge<'_> {
         }
     }
 
-    fn overlay(&self, path: &Path) -> Result<Option<Fault>> {
+    fn overlay(&self, path: &Path) -> Result<Option<FileFault>> {
         if !self.is_there(path)? {
             return Ok(None);
         }
-        let leftover = |why| Ok(Some(Fault::new(why, Remedy::Remove)));
+        let leftover = |why| Ok(Some(FileFault::new(why, Remedy::Remove)));
         let of = name::entry_of(path);
         let entry = match read::read(self.disk, self.root, &of, None)? {
             Content::Whole(entry) => entry,
@@ -254,7 +254,10 @@ impl Judge<'_> {
             }
             // No lookup uses an update file of this name.
             Content::Missing => {
-                return Ok(Some(Fault::new("it does not belong to the spool", Remedy::Foreign)));
+                return Ok(Some(FileFault::new(
+                    "it does not belong to the spool",
+                    Remedy::Foreign,
+                )));
             }
         };
         if entry.file().is_none() || entry.shares_body() {
@@ -265,19 +268,19 @@ impl Judge<'_> {
             OverlayLookup::Nothing => leftover("the update of an earlier entry"),
             OverlayLookup::Bad => {
                 let why = "the update of its entry is damaged";
-                Ok(Some(Fault::new(why, Remedy::Distrust)))
+                Ok(Some(FileFault::new(why, Remedy::Distrust)))
             }
         }
     }
 
-    fn segment(&self, path: &Path) -> Result<Option<Fault>> {
+    fn segment(&self, path: &Path) -> Result<Option<FileFault>> {
         let segment = match read::read_part(self.disk, path, None)? {
             Content::Missing | Content::Moved => return Ok(None),
             Content::Whole(segment) => segment,
-            Content::Bad(reason) => return Ok(Some(Fault::set_aside(reason))),
+            Content::Bad(reason) => return Ok(Some(FileFault::set_aside(reason))),
         };
         if let Some(reason) = self.body(path, &segment)? {
-            return Ok(Some(Fault::set_aside(reason)));
+            return Ok(Some(FileFault::set_aside(reason)));
         }
         let right = files::path_of(self.root, &segment);
         if right == path {
@@ -285,21 +288,21 @@ impl Judge<'_> {
         }
         if self.is_there(&right)? {
             let why = "it belongs to another place, which has this segment already";
-            return Ok(Some(Fault::set_aside(why)));
+            return Ok(Some(FileFault::set_aside(why)));
         }
         let to = right.strip_prefix(self.root).unwrap_or(&right).to_owned();
-        Ok(Some(Fault::new("it belongs to another place", Remedy::Rename(to))))
+        Ok(Some(FileFault::new("it belongs to another place", Remedy::Rename(to))))
     }
 
-    fn left(&self, path: &Path) -> Result<Option<Fault>> {
+    fn interrupted_download(&self, path: &Path) -> Result<Option<FileFault>> {
         if !salvage::is_checkpoint(path) {
             let has_checkpoints = self.is_there(&path.with_extension(salvage::CHECKPOINT))?;
             let why = "an interrupted download without its checkpoints";
-            return Ok((!has_checkpoints).then(|| Fault::new(why, Remedy::Wait)));
+            return Ok((!has_checkpoints).then(|| FileFault::new(why, Remedy::Wait)));
         }
         if !self.is_there(&path.with_extension(salvage::UNFINISHED))? {
             let why = "checkpoints without their download";
-            return Ok(Some(Fault::new(why, Remedy::Wait)));
+            return Ok(Some(FileFault::new(why, Remedy::Wait)));
         }
         let why = match salvage::CheckpointFile::from(self.disk, path)? {
             None if !self.is_there(path)? => return Ok(None),
@@ -309,17 +312,17 @@ impl Judge<'_> {
             }
             Some(_) => "it belongs to another place",
         };
-        Ok(Some(Fault::set_aside(why)))
+        Ok(Some(FileFault::set_aside(why)))
     }
 
-    fn request(&self, path: &Path, role: FileRole) -> Result<Option<Fault>> {
+    fn request(&self, path: &Path, role: FileRole) -> Result<Option<FileFault>> {
         let (directory, most) = match role {
             FileRole::Monitor => (MONITOR, MAX_MONITOR_FILE),
             _ => (OUTGOING, MAX_REQUEST_FILE),
         };
         let bytes = match read_whole(self.disk, path, most)? {
             None => return Ok(None),
-            Some(Err(reason)) => return Ok(Some(Fault::set_aside(reason))),
+            Some(Err(reason)) => return Ok(Some(FileFault::set_aside(reason))),
             Some(Ok(bytes)) => bytes,
         };
         let vault = self.vault.as_ref();
@@ -330,21 +333,21 @@ impl Judge<'_> {
         let decoded = decoded.and_then(|request| block_agrees(&bytes).map(|()| request));
         let request = match decoded {
             Ok(request) => request,
-            Err(reason) => return Ok(Some(Fault::set_aside(reason))),
+            Err(reason) => return Ok(Some(FileFault::set_aside(reason))),
         };
         let to = Path::new(directory).join(format!("{}{EXTENSION}", request.place.key()));
         let right = self.root.join(&to);
         if right != path {
             let is_there = self.is_there(&right)?;
             let remedy = if is_there { Remedy::SetAside } else { Remedy::Rename(to) };
-            return Ok(Some(Fault::new("its name is not that of its URL", remedy)));
+            return Ok(Some(FileFault::new("its name is not that of its URL", remedy)));
         }
         let why = "its secrets were sealed with another key than the one of this spool";
         let is_sealed = matches!(request.secrets, Secrets::Unreadable(_));
-        Ok(is_sealed.then(|| Fault::new(why, Remedy::Nothing)))
+        Ok(is_sealed.then(|| FileFault::new(why, Remedy::Nothing)))
     }
 
-    fn run(&self, path: &Path) -> Result<Option<Fault>> {
+    fn run(&self, path: &Path) -> Result<Option<FileFault>> {
         self.text(path, MAX_RUN, |bytes| {
             let is_text = std::str::from_utf8(bytes).is_ok();
             if is_text { Ok(()) } else { Err("it is not a text of a run") }
@@ -357,18 +360,18 @@ impl Judge<'_> {
         path: &Path,
         most: usize,
         reason: impl Fn(&[u8]) -> Result<(), Reason>,
-    ) -> Result<Option<Fault>> {
+    ) -> Result<Option<FileFault>> {
         let Some(bytes) = read_whole(self.disk, path, most)? else { return Ok(None) };
         let why = bytes.and_then(|bytes| reason(&bytes));
-        Ok(why.err().map(Fault::set_aside))
+        Ok(why.err().map(FileFault::set_aside))
     }
 }
 
 /// The fault of a file that cannot be read.
-pub(super) fn unreadable(error: &Error) -> Fault {
+pub(super) fn unreadable(error: &Error) -> FileFault {
     let source = std::error::Error::source(error).map(|source| format!(": {source}"));
     let why = format!("it cannot be read{}", source.unwrap_or_default());
-    Fault::new(why, Remedy::Nothing)
+    FileFault::new(why, Remedy::Nothing)
 }
 
 fn named(path: &Path) -> NameKind {

@@ -5,8 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::finding::{Fault, Remedy, Verdict};
-use super::judge::{FileRole, Judge};
+use super::finding::{FileFault, Remedy, Verdict};
+use super::judge::{FileJudge, FileRole};
 use crate::durability::DAMAGED;
 use crate::entry::layout::EntryState;
 use crate::entry::overlay::overlay_path;
@@ -22,9 +22,9 @@ const OF_ASIDE: &str = "the update of an entry that was set aside";
 /// Carries out a remedy. Returns the verdict, and the new path if the file was moved.
 pub(super) fn mend(
     tree: &Tree,
-    judge: &Judge<'_>,
+    judge: &FileJudge<'_>,
     (path, role): (&Path, Option<FileRole>),
-    fault: &Fault,
+    fault: &FileFault,
 ) -> Result<(Verdict, Option<PathBuf>)> {
     let below =
         |path: PathBuf| path.strip_prefix(&tree.root.path).map(Path::to_owned).unwrap_or(path);
@@ -70,7 +70,7 @@ pub(super) fn mend(
 /// file is renamed next, and so on.
 fn rename(
     tree: &Tree,
-    judge: &Judge<'_>,
+    judge: &FileJudge<'_>,
     (from, role): (&Path, Option<FileRole>),
     to: &Path,
 ) -> Result<()> {
@@ -86,7 +86,7 @@ fn rename(
 /// A misnamed one is parked, and returned with its right name.
 fn rename_one(
     tree: &Tree,
-    judge: &Judge<'_>,
+    judge: &FileJudge<'_>,
     (from, role): (&Path, Option<FileRole>),
     to: &Path,
 ) -> Result<Option<(PathBuf, PathBuf)>> {
@@ -156,7 +156,7 @@ fn set_aside(tree: &Tree, path: &Path, reason: &str) -> Result<PathBuf> {
 fn link_aside(tree: &Tree, path: &Path, reason: &str) -> Result<PathBuf> {
     let to = tree.root.name_aside(path);
     tree.root.link_into_place(path, &to)?;
-    tree.root.note_aside(path, &to, reason);
+    tree.root.write_note(path, &to, reason);
     tree.root.sync_names(&[&tree.root.join(DAMAGED)])?;
     Ok(to)
 }
@@ -167,8 +167,8 @@ enum UnhideOutcome {
 }
 
 /// Moves the entry that hides the variants of its key into their directory.
-fn unhide(tree: &Tree, judge: &Judge<'_>, path: &Path) -> Result<UnhideOutcome> {
-    let entry = whole(tree, path)?;
+fn unhide(tree: &Tree, judge: &FileJudge<'_>, path: &Path) -> Result<UnhideOutcome> {
+    let entry = read_valid(tree, path)?;
     let place = entry.place();
     let to = tree.root.join(judge.name_of_entry(place)?);
     if let Content::Whole(there) = read::read(&*tree.root.disk, &tree.root.path, &to, None)?
@@ -184,7 +184,7 @@ fn unhide(tree: &Tree, judge: &Judge<'_>, path: &Path) -> Result<UnhideOutcome> 
 
 /// Replaces an unreadable update file by one that marks the entry as invalid.
 fn distrust(tree: &Tree, path: &Path, reason: &str) -> Result<()> {
-    let entry = whole(tree, &super::name::entry_of(path))?;
+    let entry = read_valid(tree, &super::name::entry_of(path))?;
     link_aside(tree, path, reason)?;
     let state = EntryState {
         invalid: Some(entry.stored()),
@@ -196,7 +196,7 @@ fn distrust(tree: &Tree, path: &Path, reason: &str) -> Result<()> {
 }
 
 /// Reads an entry that was valid a moment ago.
-fn whole(tree: &Tree, path: &Path) -> Result<Entry> {
+fn read_valid(tree: &Tree, path: &Path) -> Result<Entry> {
     match read::read(&*tree.root.disk, &tree.root.path, path, None)? {
         Content::Whole(entry) => Ok(entry),
         _ => Err(Error::disk("read", path, std::io::ErrorKind::InvalidData.into())),

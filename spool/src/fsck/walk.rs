@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::CheckOptions;
-use super::finding::{CheckTotals, Fault, Finding, Remedy, Verdict};
-use super::judge::{FileRole, Judge, unreadable};
+use super::finding::{CheckTotals, FileFault, Finding, Remedy, Verdict};
+use super::judge::{FileJudge, FileRole, unreadable};
 use super::mend::mend;
 use super::name::{self, NameKind};
 use crate::durability::{DAMAGED, MONITOR, OUTGOING, PARTIAL, RUNS, TMP, aside, recent, reserve};
@@ -51,12 +51,12 @@ const KNOWN: [&str; 11] = [
 pub(super) struct PendingFault {
     path: PathBuf,
     role: Option<FileRole>,
-    fault: Fault,
+    fault: FileFault,
 }
 
 /// A walk through a spool.
 pub(super) struct CheckWalk<'a> {
-    pub(super) judge: Judge<'a>,
+    pub(super) judge: FileJudge<'a>,
     pub(super) how: &'a CheckOptions,
     /// The tree that is repaired. `None`: nothing is changed, and other processes may change files
     /// during the check.
@@ -67,7 +67,7 @@ pub(super) struct CheckWalk<'a> {
 }
 
 /// The function that checks each name in a directory.
-type Visit<'v, 'a> = &'v dyn Fn(&mut CheckWalk<'a>, &Path, &str, FileInfo);
+type NameVisitor<'v, 'a> = &'v dyn Fn(&mut CheckWalk<'a>, &Path, &str, FileInfo);
 
 impl<'a> CheckWalk<'a> {
     /// Checks the whole spool.
@@ -85,7 +85,7 @@ impl<'a> CheckWalk<'a> {
             let path = root.join(&name);
             let Some(about) = self.about(&path) else { continue };
             self.in_root(&path, name.to_str().unwrap_or_default(), about);
-            self.settle();
+            self.report_held();
         }
         self.bodies(&root.join(BODIES), FileRole::HolderAtTheEnd);
         Ok(())
@@ -126,7 +126,7 @@ impl<'a> CheckWalk<'a> {
         self.names(path, &|walk, path, name, about| match about.kind {
             FileKind::File => walk.in_tree(path, name, about),
             _ if name.ends_with(EXTENSION) => {
-                walk.hold(path, None, Fault::set_aside("it is not a plain file"));
+                walk.hold_fault(path, None, FileFault::set_aside("it is not a plain file"));
             }
             FileKind::Directory | FileKind::Link => {
                 let is_ours = name::is_directory(name, depth);
@@ -174,7 +174,7 @@ impl<'a> CheckWalk<'a> {
                         walk.file(path, FileRole::Left, about);
                     } else {
                         let why = "its name is not that of a segment";
-                        walk.hold(path, None, Fault::set_aside(why));
+                        walk.hold_fault(path, None, FileFault::set_aside(why));
                     }
                 }
             }
@@ -207,7 +207,7 @@ impl<'a> CheckWalk<'a> {
                 Some(Ok(_)) if is_first => walk.file(path, role, about),
                 Some(Ok(_)) => {
                     if let Some(fault) = walk.judge.fault(role, path) {
-                        walk.hold(path, Some(role), fault);
+                        walk.hold_fault(path, Some(role), fault);
                     }
                 }
                 _ if is_first => walk.foreign(path),
@@ -268,7 +268,7 @@ impl<'a> CheckWalk<'a> {
             self.sums.unfinished += 1;
         } else {
             // An opening of the spool cannot remove it, so it is set aside.
-            self.hold(path, None, Fault::set_aside("it is not a plain file"));
+            self.hold_fault(path, None, FileFault::set_aside("it is not a plain file"));
         }
     }
 
@@ -284,7 +284,7 @@ impl<'a> CheckWalk<'a> {
         if about.kind == FileKind::File {
             self.checked(path, role, about);
         } else {
-            self.hold(path, None, Fault::set_aside("it is not a plain file"));
+            self.hold_fault(path, None, FileFault::set_aside("it is not a plain file"));
         }
     }
 
@@ -295,13 +295,17 @@ impl<'a> CheckWalk<'a> {
             self.permissions(path, about, role == FileRole::Secret);
         }
         match fault {
-            Some(fault) => self.hold(path, Some(role), fault),
+            Some(fault) => self.hold_fault(path, Some(role), fault),
             None => self.sums.sound += 1,
         }
     }
 
     fn foreign(&mut self, path: &Path) {
-        self.hold(path, None, Fault::new("it does not belong to the spool", Remedy::Foreign));
+        self.hold_fault(
+            path,
+            None,
+            FileFault::new("it does not belong to the spool", Remedy::Foreign),
+        );
     }
 
     /// Reports permissions that exceed the configured ones.
@@ -315,7 +319,7 @@ impl<'a> CheckWalk<'a> {
         };
         let Some(mode) = about.mode.filter(|mode| mode & !allowed != 0) else { return };
         let why = format!("its permissions are {mode:03o}, but at most {allowed:03o} is allowed");
-        self.hold(path, None, Fault::new(why, Remedy::Narrow(mode & allowed)));
+        self.hold_fault(path, None, FileFault::new(why, Remedy::Narrow(mode & allowed)));
     }
 
     fn permissions_of(&mut self, path: &Path) {
@@ -324,13 +328,13 @@ impl<'a> CheckWalk<'a> {
         }
     }
 
-    fn directory(&mut self, path: &Path, visit: Visit<'_, 'a>) {
+    fn directory(&mut self, path: &Path, visit: NameVisitor<'_, 'a>) {
         self.permissions_of(path);
         self.names(path, visit);
     }
 
     /// Calls `visit` for each name in a directory, then reports and repairs the faults found.
-    fn names(&mut self, directory: &Path, visit: Visit<'_, 'a>) {
+    fn names(&mut self, directory: &Path, visit: NameVisitor<'_, 'a>) {
         let read = |walk: &mut Self| {
             for name in walk.judge.disk.read_dir(directory)? {
                 let path = directory.join(name?);
@@ -352,10 +356,14 @@ impl<'a> CheckWalk<'a> {
             Err(error) => {
                 // Files in it may refer to any body.
                 self.judge.bodies.borrow_mut().is_blind = true;
-                self.hold(directory, None, unreadable(&Error::disk("read", directory, error)));
+                self.hold_fault(
+                    directory,
+                    None,
+                    unreadable(&Error::disk("read", directory, error)),
+                );
             }
         }
-        self.settle();
+        self.report_held();
     }
 
     fn about(&mut self, path: &Path) -> Option<FileInfo> {
@@ -363,24 +371,24 @@ impl<'a> CheckWalk<'a> {
             Ok(about) => about,
             Err(error) => {
                 self.judge.bodies.borrow_mut().is_blind = true;
-                self.hold(path, None, unreadable(&Error::disk("look at", path, error)));
+                self.hold_fault(path, None, unreadable(&Error::disk("look at", path, error)));
                 None
             }
         }
     }
 
-    fn hold(&mut self, path: &Path, role: Option<FileRole>, fault: Fault) {
+    fn hold_fault(&mut self, path: &Path, role: Option<FileRole>, fault: FileFault) {
         self.held.push(PendingFault { path: path.to_owned(), role, fault });
         if self.held.len() >= MAX_HELD {
-            self.settle();
+            self.report_held();
         }
     }
 
     /// Reports the collected faults, and repairs them if there is a tree to repair.
-    fn settle(&mut self) {
+    fn report_held(&mut self) {
         for held in std::mem::take(&mut self.held) {
             // An earlier repair may have changed this file.
-            let Some(fault) = self.still(&held) else { continue };
+            let Some(fault) = self.recheck(&held) else { continue };
             let below = held.path.strip_prefix(self.judge.root).unwrap_or(&held.path).to_owned();
             let mut finding = Finding::new(below, fault.verdict(), fault.reason.clone());
             let mended =
@@ -402,7 +410,7 @@ impl<'a> CheckWalk<'a> {
 
     /// Judges a file again. While another process uses the spool, a file may be replaced or renamed
     /// during the check.
-    fn still(&self, held: &PendingFault) -> Option<Fault> {
+    fn recheck(&self, held: &PendingFault) -> Option<FileFault> {
         let is_there = || matches!(self.judge.disk.about(&held.path), Ok(Some(_)) | Err(_));
         match held.role {
             Some(role) => self.judge.fault(role, &held.path),
@@ -413,7 +421,7 @@ impl<'a> CheckWalk<'a> {
     pub(super) fn say(&mut self, finding: &Finding) {
         self.sums.add(finding);
         // Foreign files are reported only on request.
-        if finding.verdict != Verdict::Foreign || self.how.tells_foreign {
+        if finding.verdict != Verdict::Foreign || self.how.reports_foreign {
             (self.tell)(finding);
         }
     }

@@ -135,7 +135,7 @@ pub(crate) fn read(root: &Root) -> Result<(ProgramState, Option<Damage>)> {
 }
 
 /// Reads the state without changing anything. A damaged file counts as missing.
-pub(crate) fn look(disk: &dyn Disk, root: &Path) -> Result<ProgramState> {
+pub(crate) fn peek(disk: &dyn Disk, root: &Path) -> Result<ProgramState> {
     let path = root.join(FILE);
     let bytes = read_whole(disk, &path, MAX_STATE)?.and_then(Result::ok);
     Ok(bytes.and_then(|bytes| ProgramState::parse(&bytes).ok()).unwrap_or_default())

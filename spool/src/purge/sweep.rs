@@ -81,7 +81,7 @@ impl Tree {
                 // A newer entry waits for the next batch.
                 return Ok(false);
             }
-            Ok(self.settled(place)?.is_some_and(|(_, entry)| entry.stored() == stored))
+            Ok(self.newest_in_tree(place)?.is_some_and(|(_, entry)| entry.stored() == stored))
         };
         // Segments stored later belong to a download in progress, and stay.
         let after = stored.checked_add(SignedDuration::from_micros(1)).unwrap_or(Timestamp::MAX);

@@ -59,7 +59,7 @@ impl Queue {
     /// Sets the invalid file of a request aside, and removes the request. The caller holds
     /// `changing`.
     pub(super) fn set_aside(&self, key: &Key, reason: Reason) -> Error {
-        self.tree.outbox.forget(&self.tree.root, key);
+        self.tree.outbox.cancel(&self.tree.root, key);
         lock(&self.index).remove(key);
         Error::damaged(self.tree.root.move_aside(&request_path(&self.tree.root.path, key), reason))
     }

@@ -150,13 +150,13 @@ impl Monitors {
         }
         let monitors =
             Monitors { tree, vault, changing: Mutex::default(), index: Mutex::new(index) };
-        monitors.say_versions();
+        monitors.publish_versions();
         Ok(monitors)
     }
 
     /// Passes the numbers of versions to the tree. If a URL has several monitors, the largest
     /// number counts.
-    fn say_versions(&self) {
+    fn publish_versions(&self) {
         let mut versions: HashMap<String, u16> = HashMap::new();
         for one in lock(&self.index).values().filter(|one| one.versions > 0) {
             let most = versions.entry(one.place.url().to_owned()).or_default();
@@ -184,7 +184,7 @@ impl Monitors {
         };
         self.tree.root.replace_file(&path(&self.tree.root.path, &key), &bytes)?;
         lock(&self.index).insert(key, monitor.summary());
-        self.say_versions();
+        self.publish_versions();
         Ok(if is_known { SetOutcome::Changed } else { SetOutcome::New })
     }
 
@@ -256,7 +256,7 @@ impl Monitors {
         let _changing = lock(&self.changing);
         let removed = self.tree.root.remove_file(&path)?;
         lock(&self.index).remove(key);
-        self.say_versions();
+        self.publish_versions();
         if removed && self.tree.root.durability != Durability::None {
             self.tree.root.sync_dir(parent(&path))?;
         }

@@ -115,7 +115,7 @@ impl Queue {
 
 /// The priority of a request that is made again. A new request with priority `first` raises it;
 /// nothing else changes it.
-pub(super) fn raised(known: Priority, new: Priority) -> Priority {
+pub(super) fn raised_priority(known: Priority, new: Priority) -> Priority {
     match new.cmp(&Priority::Usual) {
         Ordering::Less => new,
         Ordering::Equal | Ordering::Greater => known,
@@ -124,7 +124,10 @@ pub(super) fn raised(known: Priority, new: Priority) -> Priority {
 
 /// Returns a request that was read earlier with its present priority. `None` if the priority has
 /// not changed.
-pub(super) fn as_it_is_now(request: &Outgoing, known: &OutgoingSummary) -> Option<Outgoing> {
+pub(super) fn with_present_priority(
+    request: &Outgoing,
+    known: &OutgoingSummary,
+) -> Option<Outgoing> {
     (request.priority != known.priority)
         .then(|| Outgoing { priority: known.priority, ..request.clone() })
 }

@@ -378,7 +378,7 @@ impl Outgoing {
             },
             state: state(&header),
             last_error: header.get("Wwwoffle-Error").map(unescape),
-            wishes: header.get("Wwwoffle-Runs").map(wish::of_text).unwrap_or_default(),
+            wishes: header.get("Wwwoffle-Runs").map(wish::from_text).unwrap_or_default(),
             class: class.filter(|word| is_class(word)).map(str::to_owned),
             nesting: match header.get("Wwwoffle-Nesting") {
                 Some(_) => small("Wwwoffle-Nesting")?.unwrap_or(u32::MAX).try_into(),

@@ -21,7 +21,7 @@ mod next;
 use std::fmt;
 use std::str::FromStr;
 
-use self::field::{DAYS, Field, HOURS, MINUTES, MONTHS, WEEKDAYS};
+use self::field::{CronField, DAYS, HOURS, MINUTES, MONTHS, WEEKDAYS};
 
 /// The longest text of a schedule, in bytes. A list of all sixty minutes takes 170.
 pub const MAX_SCHEDULE: usize = 1 << 10;
@@ -91,7 +91,7 @@ impl Schedule {
             weekdays: WEEKDAYS.parse(weekdays)?,
             days_in: DaysIn::Both,
         }
-        .that_comes()
+        .check_occurrence()
     }
 
     /// The text of the five fields: minutes, hours, days, months and days of the week.
@@ -146,11 +146,11 @@ impl Schedule {
             weekdays: WEEKDAYS.parse(weekdays)?,
             days_in: if both { DaysIn::Both } else { DaysIn::Either },
         }
-        .that_comes()
+        .check_occurrence()
     }
 
     /// Simplifies the schedule. Fails if it never occurs.
-    fn that_comes(mut self) -> Result<Schedule, ParseScheduleError> {
+    fn check_occurrence(mut self) -> Result<Schedule, ParseScheduleError> {
         if self.days == DAYS.all() || self.weekdays == WEEKDAYS.all() {
             // If one set has every day, requiring only one set would leave the other without
             // effect.
@@ -209,7 +209,7 @@ impl std::error::Error for ParseScheduleError {}
 
 /// Whether a number is in a set.
 fn has(set: u64, number: u8) -> bool {
-    set & Field::bit(number) != 0
+    set & CronField::bit(number) != 0
 }
 
 /// The last day that a month can have.

@@ -47,7 +47,7 @@ impl Vault {
     }
 
     /// Reads the key of a spool without changing anything.
-    pub(crate) fn look(disk: &dyn Disk, root: &Path) -> Option<Vault> {
+    pub(crate) fn peek(disk: &dyn Disk, root: &Path) -> Option<Vault> {
         let key = read_whole(disk, &root.join(SECRET_FILE), KEY_LEN).ok()??.ok()?;
         let key = <[u8; KEY_LEN]>::try_from(key).ok()?;
         Some(Vault(ChaCha20Poly1305::new(&key.into())))

@@ -91,7 +91,7 @@ pub(crate) fn to_text(wishes: &[Wish]) -> String {
 }
 
 /// Parses the text of [`to_text`]. Unknown words, from a newer program, are skipped.
-pub(crate) fn of_text(text: &str) -> Vec<Wish> {
+pub(crate) fn from_text(text: &str) -> Vec<Wish> {
     let wish = |word: &str| {
         let (run, depth) = word.split_once('/')?;
         Some(Wish { run: run.parse().ok()?, depth: depth.parse().ok()? })
@@ -187,8 +187,8 @@ mod tests {
         let wishes = vec![wish(1, 3), wish(u64::MAX, u16::MAX)];
         let text = to_text(&wishes);
         assert_eq!(text, "0000000000000001/3 ffffffffffffffff/65535");
-        assert_eq!(of_text(&text), wishes);
-        assert_eq!(of_text("new-word 0000000000000001/3 x/y"), [wish(1, 3)]);
+        assert_eq!(from_text(&text), wishes);
+        assert_eq!(from_text("new-word 0000000000000001/3 x/y"), [wish(1, 3)]);
     }
 
     #[test]

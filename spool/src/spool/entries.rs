@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::Spool;
-use crate::entry::layout::Purpose;
+use crate::entry::layout::WritePurpose;
 use crate::entry::place::Place;
 use crate::entry::summary::Summary;
 use crate::entry::{Entries, Entry, Lookup};
@@ -56,7 +56,7 @@ impl Spool {
     /// Whether every file that a lookup read is unchanged. Takes one system call for each file.
     #[must_use]
     pub fn is_as_seen(&self, seen: &LookupTrace) -> bool {
-        seen.holds(&*self.disk_root().disk)
+        seen.is_current(&*self.disk_root().disk)
     }
 
     /// Whether the disk or the current batch has any file for a key. Only names are checked, so a lookup
@@ -150,7 +150,7 @@ impl Spool {
     /// [`crate::Error::is_too_large`] and [`crate::Error::is_invalid`] for an exchange that cannot be
     /// stored; or if the disk fails or is full.
     pub fn begin(&self, place: &Place, new: NewEntry) -> Result<Writer> {
-        Writer::begin(Arc::clone(self.session()), place, new, Purpose::Whole, None)
+        Writer::begin(Arc::clone(self.session()), place, new, WritePurpose::Whole, None)
     }
 
     /// Moves every entry of a key, with its older versions, to the place `to`. An entry there with
@@ -230,7 +230,7 @@ impl Spool {
     ///
     /// If the disk fails.
     pub fn resting(&self, who: &str) -> Result<Vec<RemovalSummary>> {
-        self.tree().resting_of(who)
+        self.tree().list_removals(who)
     }
 
     /// Deletes removals older than [`crate::REMOVED_FOR`]. Also deletes the oldest ones while all

@@ -198,6 +198,6 @@ impl Reader {
     ///
     /// If the disk fails.
     pub fn state(&self) -> Result<ProgramState> {
-        state::look(&*self.disk, &self.root)
+        state::peek(&*self.disk, &self.root)
     }
 }

@@ -57,7 +57,7 @@ impl Reader {
     pub fn entry(&self, place: &Place) -> Result<Lookup> {
         let which =
             if place.variant_text().is_empty() { VariantChoice::All } else { VariantChoice::Exact };
-        Ok(self.look(place, which)?.into())
+        Ok(self.look_up(place, which)?.into())
     }
 
     /// Looks up every entry of a key, as [`crate::Spool::entries`]. Nothing is moved.
@@ -66,7 +66,7 @@ impl Reader {
     ///
     /// If the disk fails.
     pub fn entries(&self, place: &Place) -> Result<Entries> {
-        self.look(place, VariantChoice::All)
+        self.look_up(place, VariantChoice::All)
     }
 
     /// Lists the older versions of exactly this place, as [`crate::Spool::versions`].
@@ -84,16 +84,16 @@ impl Reader {
     ///
     /// If the disk fails.
     pub fn version(&self, place: &Place, stored: Timestamp) -> Result<Lookup> {
-        versions::look(&*self.disk, &self.root, place, stored)
+        versions::find_version(&*self.disk, &self.root, place, stored)
     }
 
-    fn look(&self, place: &Place, which: VariantChoice) -> Result<Entries> {
+    fn look_up(&self, place: &Place, which: VariantChoice) -> Result<Entries> {
         let mut tries = 0;
         loop {
             let look = KeyLookup::at(&*self.disk, &self.root, place, which, &[])?;
             tries += 1;
             if !look.moved || tries == LOOKUP_TRIES {
-                return Ok(look.told());
+                return Ok(look.into_entries());
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Reader, Spool};
-use crate::entry::layout::Purpose;
+use crate::entry::layout::WritePurpose;
 use crate::entry::part::{Part, WholeBody};
 use crate::entry::place::Place;
 use crate::error::{Damage, Result};
@@ -28,7 +28,7 @@ impl Spool {
     ) -> Result<Writer> {
         let part = Part { start: 0, whole: WholeBody::new(validator, complete_length)? };
         let session = Arc::clone(self.session());
-        Writer::begin(session, place, new, Purpose::WholeOrPart, Some(part))
+        Writer::begin(session, place, new, WritePurpose::WholeOrPart, Some(part))
     }
 
     /// Returns the segments of exactly this place. Damaged and foreign files are set aside, and not

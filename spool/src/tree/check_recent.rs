@@ -32,7 +32,7 @@ pub struct RecentCheck {
 }
 
 impl RecentCheck {
-    fn fail(&mut self, error: Error) {
+    fn record_failure(&mut self, error: Error) {
         self.failed += 1;
         if self.failures.len() < MAX_FAILURES {
             self.failures.push(error);
@@ -56,7 +56,7 @@ impl Tree {
             }
             since = since.or(noted.at.and_then(|at| at.checked_sub(LATELY).ok()));
             if let Err(error) = self.check_one(&self.root.join(&noted.path), &mut checked) {
-                checked.fail(error);
+                checked.record_failure(error);
             }
             // The line is removed even after a failure: an unreadable entry would otherwise stop
             // every later check.

@@ -13,7 +13,7 @@ use wwwoffle_url::Key;
 
 use crate::entry::place;
 use crate::entry::place::{EXTENSION, SCHEMES, VARIANTS};
-use crate::entry::summary::{Summary, glance};
+use crate::entry::summary::{Summary, read_summary};
 use crate::error::{Error, Result, is_missing};
 use crate::fs::{DirectoryNames, Disk};
 use crate::tree::FinishedFile;
@@ -79,7 +79,7 @@ impl List {
 
     /// The entry at a path. `None` if the file does not belong there.
     fn entry(&self, path: &Path) -> Result<Option<Summary>> {
-        let Some(summary) = glance(&*self.disk, path)? else { return Ok(None) };
+        let Some(summary) = read_summary(&*self.disk, path)? else { return Ok(None) };
         let place = &summary.place;
         let single = place.variant_text().is_empty() && self.root.join(place.single_path()) == path;
         let belongs = single || self.root.join(place.variant_path()) == path;
@@ -88,7 +88,7 @@ impl List {
 
     fn next_pending(&mut self) -> Option<Result<Summary>> {
         while let Some(finished) = self.pending.pop() {
-            match glance(&*self.disk, &finished.path) {
+            match read_summary(&*self.disk, &finished.path) {
                 Ok(Some(summary)) => {
                     self.listed.insert((summary.place.key(), summary.place.variant_name()));
                     return Some(Ok(summary));
@@ -121,7 +121,7 @@ impl List {
         if depth == KEYS && name.ends_with(VARIANTS) {
             // A valid entry at the first name hides those in the directory of variants.
             let single = path.with_extension(EXTENSION.trim_start_matches('.'));
-            let hidden = glance(&*self.disk, &single)?.is_some();
+            let hidden = read_summary(&*self.disk, &single)?.is_some();
             return if hidden { Ok(None) } else { self.enter(path, depth + 1).map(|()| None) };
         }
         if name.strip_suffix(EXTENSION).and_then(|key| key.parse::<Key>().ok()).is_none() {

@@ -53,15 +53,15 @@ impl Default for Pending {
 }
 
 /// A key, and the name of a variant.
-type Slot = (Key, Key);
+type VariantKey = (Key, Key);
 
 #[derive(Debug, Default)]
 struct Batch {
-    waiting: BTreeMap<Slot, FinishedFile>,
+    waiting: BTreeMap<VariantKey, FinishedFile>,
     /// Files that are on the medium, but could not be renamed because the disk is full.
     short_of_room: HashSet<PathBuf>,
     /// Whether a change other than an entry waits for the next batch.
-    poked: bool,
+    is_requested: bool,
     stopping: bool,
 }
 
@@ -96,12 +96,12 @@ impl Pending {
         (gone, count)
     }
 
-    pub(crate) fn forget(&self, place: &Place) -> Option<FinishedFile> {
+    pub(crate) fn remove(&self, place: &Place) -> Option<FinishedFile> {
         lock(&self.gathering).waiting.remove(&slot(place))
     }
 
     /// Removes the entry of this key whose file is at `path`.
-    pub(crate) fn forget_at(&self, key: Key, path: &Path) {
+    pub(crate) fn remove_at(&self, key: Key, path: &Path) {
         let mut gathering = lock(&self.gathering);
         let slot = gathering.waiting.range(slots(key)).find(|(_, one)| one.path == path);
         if let Some(slot) = slot.map(|(slot, _)| *slot) {
@@ -110,7 +110,7 @@ impl Pending {
     }
 
     /// Whether this file is still the newest one of its place.
-    pub(crate) fn holds(&self, finished: &FinishedFile) -> bool {
+    pub(crate) fn is_newest(&self, finished: &FinishedFile) -> bool {
         let gathering = lock(&self.gathering);
         let newest = gathering.waiting.get(&slot(&finished.place));
         newest.is_some_and(|newest| newest.path == finished.path)
@@ -119,7 +119,7 @@ impl Pending {
     /// Leaves a synced entry for the next batch, because the disk has no room for its name. Only
     /// the first such error is recorded as a failure, not one for each batch. False if too many
     /// wait.
-    pub(crate) fn hold(&self, root: &Root, finished: &FinishedFile) -> bool {
+    pub(crate) fn hold_for_room(&self, root: &Root, finished: &FinishedFile) -> bool {
         let (is_first, is_held) = {
             let short_of_room = &mut lock(&self.gathering).short_of_room;
             let is_first = short_of_room.is_empty();
@@ -131,7 +131,7 @@ impl Pending {
             (is_first, has_place)
         };
         if is_first {
-            root.fail(no_room(&finished.path));
+            root.record_failure(no_room(&finished.path));
         }
         is_held
     }
@@ -143,7 +143,7 @@ impl Pending {
 
     /// Updates the set of entries that wait for room, after a batch. Returns whether it is not
     /// empty.
-    pub(crate) fn ends_batch(&self) -> bool {
+    pub(crate) fn update_shortage(&self) -> bool {
         let mut gathering = lock(&self.gathering);
         let Batch { waiting, short_of_room, .. } = &mut *gathering;
         if !short_of_room.is_empty() {
@@ -168,8 +168,8 @@ impl Pending {
     }
 
     /// Schedules a batch for a change other than an entry.
-    pub(crate) fn poke(&self) {
-        lock(&self.gathering).poked = true;
+    pub(crate) fn schedule_batch(&self) {
+        lock(&self.gathering).is_requested = true;
         self.changed.notify_all();
     }
 
@@ -182,7 +182,7 @@ impl Pending {
     /// Waits until the next batch is due. Returns false if the spool is closing.
     fn gather(&self, interval: Duration) -> bool {
         let idle = |gathering: &mut Batch| {
-            gathering.waiting.is_empty() && !gathering.poked && !gathering.stopping
+            gathering.waiting.is_empty() && !gathering.is_requested && !gathering.stopping
         };
         let gathering = lock(&self.gathering);
         let gathering =
@@ -192,7 +192,7 @@ impl Pending {
             .changed
             .wait_timeout_while(gathering, interval, more)
             .unwrap_or_else(PoisonError::into_inner);
-        gathering.poked = false;
+        gathering.is_requested = false;
         !gathering.stopping
     }
 }
@@ -201,11 +201,11 @@ fn no_room(path: &Path) -> Error {
     Error::disk("rename", path, ErrorKind::StorageFull.into())
 }
 
-fn slot(place: &Place) -> Slot {
+fn slot(place: &Place) -> VariantKey {
     (place.key(), place.variant_name())
 }
 
-fn slots(key: Key) -> RangeInclusive<Slot> {
+fn slots(key: Key) -> RangeInclusive<VariantKey> {
     (key, Key::from_bytes([0; 32]))..=(key, Key::from_bytes([u8::MAX; 32]))
 }
 

@@ -49,7 +49,7 @@ pub(crate) fn recover(tree: &Tree, recovery: &mut Recovery) -> Result<()> {
         recovery.failures.extend(done.err());
     }
     for path in checks {
-        if let Err(error) = salvage::follow(tree, &path) {
+        if let Err(error) = salvage::move_checkpoints(tree, &path) {
             tree.segments.has_strays.store(true, Ordering::Release);
             recovery.failures.push(error);
         }
@@ -83,7 +83,7 @@ fn recover_file(
             recovery.admitted += 1;
         }
         LeftFile::Version => recovery.admitted += 1,
-        LeftFile::Broken if salvage::set_apart(tree, path)? => recovery.set_apart += 1,
+        LeftFile::Broken if salvage::move_to_partial(tree, path)? => recovery.set_apart += 1,
         LeftFile::Broken | LeftFile::Outdated => {
             recovery.removed += u64::from(tree.root.remove_file(path)?);
         }
@@ -123,13 +123,13 @@ fn admit(tree: &Tree, path: &Path) -> Result<LeftFile> {
         let to = segments::files::admit(tree, &finished, &[])?;
         return Ok(to.map_or(LeftFile::Outdated, |to| LeftFile::Admitted(Box::new((to, None)))));
     }
-    if let Some((_, old)) = tree.settled(new.place())?
+    if let Some((_, old)) = tree.newest_in_tree(new.place())?
         && old.order() >= new.order()
     {
         let is_version = tree.recover_version(&finished, &old)?;
         return Ok(if is_version { LeftFile::Version } else { LeftFile::Outdated });
     }
     finished.file.sync().map_err(|error| Error::disk("write", &finished.path, error))?;
-    let to = tree.settle(&finished)?;
+    let to = tree.put_in_place(&finished)?;
     Ok(LeftFile::Admitted(Box::new((to, Some(finished)))))
 }

@@ -62,7 +62,7 @@ pub(crate) fn move_to(
             continue;
         }
         if !copy(session, entry, &to, same, is_forced)? {
-            take_back(tree, &copied)?;
+            remove_copies(tree, &copied)?;
             return Ok(MoveOutcome::Taken);
         }
         copied.push((entry, to));
@@ -113,7 +113,7 @@ fn copy(
 }
 
 /// Removes the copies, except where the place got another entry.
-fn take_back(tree: &Tree, copied: &[(&Entry, Place)]) -> Result<()> {
+fn remove_copies(tree: &Tree, copied: &[(&Entry, Place)]) -> Result<()> {
     for (entry, to) in copied {
         // Removing this copy would also remove the versions of the place.
         if !versions::times(&*tree.root.disk, &tree.root.path, to)?.is_empty() {

@@ -189,11 +189,11 @@ impl Drop for MoveGuard<'_> {
 
 impl Tree {
     /// The removals of `who` that can be undone, the newest first.
-    pub(crate) fn resting_of(&self, who: &str) -> Result<Vec<RemovalSummary>> {
+    pub(crate) fn list_removals(&self, who: &str) -> Result<Vec<RemovalSummary>> {
         let now = self.root.disk.now();
         let mut all = self.removals()?;
         all.retain(|removal| removal.is_by(who) && !removal.is_over(now));
-        all.iter().rev().map(|removal| self.resting(removal)).collect()
+        all.iter().rev().map(|removal| self.summarize(removal)).collect()
     }
 
     /// Deletes removals older than [`REMOVED_FOR`]. Also deletes the oldest ones while all of them
@@ -203,12 +203,12 @@ impl Tree {
         let (now, most, mut gone) = (self.root.disk.now(), most.min(MAX_REMOVED_BYTES), 0_u64);
         let mut all = Vec::new();
         for removal in self.removals()? {
-            all.push(self.resting(&removal)?);
+            all.push(self.summarize(&removal)?);
         }
         let mut total = all.iter().fold(0_u64, |sum, one| sum.saturating_add(one.bytes));
         for RemovalSummary { removal, bytes, .. } in all {
             if removal.is_over(now) || total > most {
-                self.forget(&removal)?;
+                self.delete_files(&removal)?;
                 total = total.saturating_sub(bytes);
                 gone = gone.saturating_add(bytes);
             }
@@ -232,12 +232,12 @@ impl Tree {
     }
 
     /// The directories of all removals.
-    pub(crate) fn resting_roots(&self) -> Result<Vec<PathBuf>> {
+    pub(crate) fn removal_roots(&self) -> Result<Vec<PathBuf>> {
         let all = self.removals()?;
         Ok(all.iter().map(|removal| self.root.join(removal.directory())).collect())
     }
 
-    fn resting(&self, removal: &Removal) -> Result<RemovalSummary> {
+    fn summarize(&self, removal: &Removal) -> Result<RemovalSummary> {
         let mut resting = RemovalSummary { removal: *removal, entries: 0, bytes: 0 };
         let base = self.root.join(removal.directory());
         for path in self.files_below(&base)?.files {
@@ -251,7 +251,7 @@ impl Tree {
     }
 
     /// Deletes the files of a removal.
-    fn forget(&self, removal: &Removal) -> Result<()> {
+    fn delete_files(&self, removal: &Removal) -> Result<()> {
         let _one = lock(&self.removals.resting);
         let base = self.root.join(removal.directory());
         let below = self.files_below(&base)?;

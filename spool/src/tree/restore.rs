@@ -10,7 +10,7 @@ use std::sync::{Arc, MutexGuard};
 use jiff::Timestamp;
 
 use crate::durability::Durability;
-use crate::entry::layout::Purpose;
+use crate::entry::layout::WritePurpose;
 use crate::entry::overlay::overlay_path;
 use crate::entry::place::Place;
 use crate::entry::verified::VerifiedReader;
@@ -53,7 +53,7 @@ pub(crate) fn restore(
     };
     let _spared = tree.spare(place);
     for _ in 0..LOOKUP_TRIES {
-        let present = tree.retain(&old)?;
+        let present = tree.link_present(&old)?;
         if present.as_ref().is_some_and(|present| present.digest() == old.digest()) {
             return Ok(RestoreOutcome::Same);
         }
@@ -67,7 +67,7 @@ pub(crate) fn restore(
         if tree.admit_over(finished, ReplaceCondition::found(present.as_ref()))? {
             writer.set_admitted();
             // Until the new entry is on the medium, the version is the only copy there.
-            if tree.is_settled(place, digest)? {
+            if tree.is_on_medium(place, digest)? {
                 tree.remove_version(place, stored)?;
             }
             return Ok(RestoreOutcome::Done);
@@ -85,7 +85,8 @@ fn copy(session: &Arc<Session>, old: &Entry) -> Result<Option<Writer>> {
         request: old.request().to_vec(),
         connection: old.connection().map(<[u8]>::to_vec),
     };
-    let mut writer = Writer::begin(Arc::clone(session), old.place(), new, Purpose::Whole, None)?;
+    let mut writer =
+        Writer::begin(Arc::clone(session), old.place(), new, WritePurpose::Whole, None)?;
     let (mut from, mut buffer, mut at) = (VerifiedReader::of(old.body()), vec![0; PIECE], 0);
     while at < old.body_len() {
         let read = match from.read_at(at, &mut buffer) {
@@ -115,11 +116,11 @@ impl Drop for SpareGuard<'_> {
 impl Tree {
     /// Gives the present entry of a place a second name as a version, on the medium, unless it has
     /// the body of `old`. Returns the present entry.
-    fn retain(&self, old: &Entry) -> Result<Option<Entry>> {
+    fn link_present(&self, old: &Entry) -> Result<Option<Entry>> {
         // An entry that waits for its batch has no name yet, so the batch is written first.
         self.write_batch();
         let _commit = lock(&self.commit);
-        let Some((path, present)) = self.settled(old.place())? else { return Ok(None) };
+        let Some((path, present)) = self.newest_in_tree(old.place())? else { return Ok(None) };
         if present.digest() != old.digest() {
             self.link_version(&present, &path)?;
         }
@@ -135,9 +136,9 @@ impl Tree {
     }
 
     /// Whether the entry of a place has this body, and is on the medium under its name.
-    fn is_settled(&self, place: &Place, digest: [u8; 32]) -> Result<bool> {
+    fn is_on_medium(&self, place: &Place, digest: [u8; 32]) -> Result<bool> {
         self.write_batch();
-        let Some((path, now)) = self.settled(place)? else { return Ok(false) };
+        let Some((path, now)) = self.newest_in_tree(place)? else { return Ok(false) };
         if self.root.durability != Durability::None {
             self.root.sync_names(&[parent(&path)])?;
         }
@@ -149,7 +150,7 @@ impl Tree {
         let _commit = lock(&self.commit);
         let path = self.root.join(version_path(place, stored));
         let damage = self.root.move_aside(&path, "its body does not match its digest");
-        self.root.fail(Error::damaged(damage));
+        self.root.record_failure(Error::damaged(damage));
     }
 
     pub(crate) fn remove_version(&self, place: &Place, stored: Timestamp) -> Result<bool> {

@@ -107,7 +107,7 @@ impl Tree {
     /// Returns the file of a place that should be rewritten.
     fn file_of(&self, place: &Place, which: RewriteTarget) -> Result<Option<(PathBuf, Entry)>> {
         let found = match which {
-            RewriteTarget::Entry => self.settled(place)?,
+            RewriteTarget::Entry => self.newest_in_tree(place)?,
             RewriteTarget::Version(stored) => {
                 let path = self.root.join(version_path(place, stored));
                 let found = self.stored_at(&path, place)?;
@@ -173,7 +173,7 @@ impl Tree {
             RewriteTarget::Entry => {
                 let damage = self.set_aside(entry, "its body does not match its digest")?;
                 if let Some(damage) = damage {
-                    self.root.fail(Error::damaged(damage));
+                    self.root.record_failure(Error::damaged(damage));
                 }
             }
             RewriteTarget::Version(stored) => self.damaged_version(entry.place(), stored),

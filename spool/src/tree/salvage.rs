@@ -121,7 +121,7 @@ impl Checkpoints {
 
     /// Writes a checkpoint. The first `body_len` bytes of the body must be in the file, and synced
     /// unless the spool syncs nothing.
-    pub(crate) fn note(&mut self, root: &Root, body_len: u64) {
+    pub(crate) fn add_checkpoint(&mut self, root: &Root, body_len: u64) {
         let sum = std::mem::take(&mut self.sum).finalize();
         let line = format!("{body_len:020} {sum:08x} ");
         let line = format!("{line}{:08x}\n", crc32fast::hash(line.as_bytes()));
@@ -267,7 +267,7 @@ impl CheckpointFile {
     }
 
     /// The length and checksum of the leading bytes on disk that match their checkpoints.
-    fn good(&self, file: &dyn DiskFile) -> std::io::Result<(u64, u32)> {
+    fn matching_prefix(&self, file: &dyn DiskFile) -> std::io::Result<(u64, u32)> {
         let (mut good, mut all) = (0, 0);
         for &(len, sum) in &self.lines {
             if sum_of(file, self.body_offset, good..len)? != Some(sum) {
@@ -345,7 +345,7 @@ fn has_extension(path: &Path, extension: &str) -> bool {
 
 /// Moves an unfinished file of `tmp/` to `partial/`, if it has a checkpoint. Returns false if it
 /// has none and is useless.
-pub(crate) fn set_apart(tree: &Tree, data: &Path) -> Result<bool> {
+pub(crate) fn move_to_partial(tree: &Tree, data: &Path) -> Result<bool> {
     let check = data.with_extension(CHECK);
     let Some(read) = CheckpointFile::from(&*tree.root.disk, &check)? else { return Ok(false) };
     let first = read.lines.first().map(|line| line.0);
@@ -361,16 +361,16 @@ pub(crate) fn set_apart(tree: &Tree, data: &Path) -> Result<bool> {
     let to = read.path(&tree.root.path, UNFINISHED);
     tree.root.leaves_tmp();
     tree.root.rename_into_place(data, &to)?;
-    // After a crash here, the next opening completes the move with [`follow`].
+    // After a crash here, the next opening completes the move with [move_checkpoints].
     if tree.root.durability != Durability::None {
         tree.root.sync_names(&[parent(&to)])?;
     }
-    follow(tree, &check)?;
+    move_checkpoints(tree, &check)?;
     Ok(true)
 }
 
 /// Moves a file of checkpoints beside its data file. Removes it if the data file is missing.
-pub(crate) fn follow(tree: &Tree, check: &Path) -> Result<()> {
+pub(crate) fn move_checkpoints(tree: &Tree, check: &Path) -> Result<()> {
     if tree.root.is_file(&check.with_extension(DATA))? {
         // The data file could not be moved, for example on a full disk. A later opening tries it
         // again.
@@ -391,11 +391,15 @@ pub(crate) fn follow(tree: &Tree, check: &Path) -> Result<()> {
 }
 
 /// Makes segments from the interrupted downloads of a place.
-pub(crate) fn settle(session: &Arc<Session>, place: &Place, left: &[OsString]) -> Result<()> {
+pub(crate) fn make_segments(
+    session: &Arc<Session>,
+    place: &Place,
+    left: &[OsString],
+) -> Result<()> {
     let tree = &session.tree;
     let directory = directory(&tree.root.path, place);
     // Only one caller at a time does this. A file that another one has handled is gone.
-    let mut given_up = lock(&tree.segments.settling);
+    let mut given_up = lock(&tree.segments.salvaging);
     for name in left {
         let data = directory.join(name);
         if given_up.contains(&data) {
@@ -413,7 +417,7 @@ pub(crate) fn settle(session: &Arc<Session>, place: &Place, left: &[OsString]) -
             // Only one of the two files is here. The next opening moves the other.
             continue;
         }
-        match settle_one(session, place, &data, &check) {
+        match make_segment(session, place, &data, &check) {
             Ok(true) => {}
             Ok(false) => continue,
             Err(error) => {
@@ -433,13 +437,13 @@ pub(crate) fn settle(session: &Arc<Session>, place: &Place, left: &[OsString]) -
 }
 
 /// Makes a segment from one file, up to its first fault. False if the file is gone.
-fn settle_one(session: &Arc<Session>, place: &Place, data: &Path, check: &Path) -> Result<bool> {
+fn make_segment(session: &Arc<Session>, place: &Place, data: &Path, check: &Path) -> Result<bool> {
     let disk = &*session.tree.root.disk;
     match disk.open(data) {
         Ok(OpenedFile::File(file, _)) => {
             let read = CheckpointFile::from(disk, check)?.filter(|read| read.place == *place);
             if let Some(read) = read {
-                keep_good(session, read, &*file, data)?;
+                write_matching(session, read, &*file, data)?;
             }
             Ok(true)
         }
@@ -457,14 +461,14 @@ fn clear(tree: &Tree, path: &Path) {
 }
 
 /// Writes the valid bytes of an unfinished file as a segment.
-fn keep_good(
+fn write_matching(
     session: &Arc<Session>,
     read: CheckpointFile,
     file: &dyn DiskFile,
     path: &Path,
 ) -> Result<()> {
     let fail = |error| Error::disk("read", path, error);
-    let (good, sum) = read.good(file).map_err(fail)?;
+    let (good, sum) = read.matching_prefix(file).map_err(fail)?;
     if good == 0 {
         return Ok(());
     }

@@ -39,7 +39,7 @@ impl LookupTrace {
     }
 
     /// Whether all stamps are unchanged. A stamp that cannot be read counts as changed.
-    pub(crate) fn holds(&self, disk: &dyn Disk) -> bool {
+    pub(crate) fn is_current(&self, disk: &dyn Disk) -> bool {
         self.0.iter().all(|(path, was)| disk.stamp(path).is_ok_and(|is| is == *was))
     }
 }
@@ -92,7 +92,7 @@ impl Tree {
         if !look.bad.is_empty() || look.moved {
             return Ok((self.entries(place)?, None));
         }
-        Ok((look.told(), recorder.seen(self.root.disk.now())))
+        Ok((look.into_entries(), recorder.into_trace(self.root.disk.now())))
     }
 }
 
@@ -115,7 +115,7 @@ impl<'a> RecordingDisk<'a> {
         Self { disk, notes: Mutex::default() }
     }
 
-    fn note(&self, path: &Path, stamp: Option<Stamp>) {
+    fn record(&self, path: &Path, stamp: Option<Stamp>) {
         lock(&self.notes).looked.push((path.to_owned(), stamp));
     }
 
@@ -124,10 +124,10 @@ impl<'a> RecordingDisk<'a> {
     }
 
     /// Returns the trace, if every stamp is old enough.
-    pub(crate) fn seen(self, now: Timestamp) -> Option<LookupTrace> {
+    pub(crate) fn into_trace(self, now: Timestamp) -> Option<LookupTrace> {
         let notes = self.notes.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let is_settled = |stamp: &Stamp| now.duration_since(stamp.changed()) >= SETTLED_AFTER;
-        let all = notes.looked.iter().filter_map(|(_, stamp)| stamp.as_ref()).all(is_settled);
+        let is_on_medium = |stamp: &Stamp| now.duration_since(stamp.changed()) >= SETTLED_AFTER;
+        let all = notes.looked.iter().filter_map(|(_, stamp)| stamp.as_ref()).all(is_on_medium);
         (all && !notes.is_vague).then(|| LookupTrace(notes.looked.into_boxed_slice()))
     }
 }
@@ -137,10 +137,10 @@ impl Disk for RecordingDisk<'_> {
         let opened = self.disk.open(path);
         match &opened {
             Ok(OpenedFile::File(file, _)) => match file.opened_as() {
-                Some(stamp) => self.note(path, Some(stamp)),
+                Some(stamp) => self.record(path, Some(stamp)),
                 None => self.give_up(),
             },
-            Err(error) if crate::error::is_missing(error) => self.note(path, None),
+            Err(error) if crate::error::is_missing(error) => self.record(path, None),
             Ok(OpenedFile::NotAFile) | Err(_) => self.give_up(),
         }
         opened
@@ -149,7 +149,7 @@ impl Disk for RecordingDisk<'_> {
     fn read_dir(&self, path: &Path) -> io::Result<DirectoryNames> {
         // The stamp is taken before the names are read. So a name added during the read changes it.
         match self.disk.stamp(path) {
-            Ok(stamp) => self.note(path, stamp),
+            Ok(stamp) => self.record(path, stamp),
             Err(_) => self.give_up(),
         }
         self.disk.read_dir(path)

@@ -19,7 +19,7 @@ mod list;
 mod reduce;
 mod segment;
 
-use crate::entry::layout::Purpose;
+use crate::entry::layout::WritePurpose;
 use crate::fs::parallel::lock;
 use crate::tree::writer::Writer;
 use std::collections::HashSet;
@@ -54,7 +54,7 @@ pub(crate) struct SegmentLocks {
     names: Mutex<()>,
     /// Held while segments are made from interrupted downloads. Has the files for which that
     /// failed.
-    pub(crate) settling: Mutex<HashSet<PathBuf>>,
+    pub(crate) salvaging: Mutex<HashSet<PathBuf>>,
     /// Whether some checkpoints are still below `tmp/`, although their data is below `partial/`,
     /// because the disk failed.
     pub(crate) has_strays: AtomicBool,
@@ -215,9 +215,9 @@ pub(crate) fn read_all(session: &Arc<Session>, place: &Place) -> Result<Vec<Part
 
 /// Reads the segments of a place. Makes segments from its interrupted downloads first.
 pub(crate) fn read(session: &Arc<Session>, place: &Place) -> Result<Option<Partial>> {
-    let left = files::left(&session.tree, place)?;
+    let left = files::interrupted_downloads(&session.tree, place)?;
     if !left.is_empty() {
-        salvage::settle(session, place, &left)?;
+        salvage::make_segments(session, place, &left)?;
     }
     files::read(&session.tree, place)
 }
@@ -245,7 +245,7 @@ pub(crate) fn complete(
         request: partial.request().to_vec(),
         connection: partial.connection().map(<[u8]>::to_vec),
     };
-    let mut writer = Writer::begin(Arc::clone(session), place, new, Purpose::Whole, None)?;
+    let mut writer = Writer::begin(Arc::clone(session), place, new, WritePurpose::Whole, None)?;
     let end = partial.complete_length().unwrap_or(0);
     match copy(&mut partial.verified(), 0..end, |piece| writer.write(piece)) {
         Ok(()) => writer.finish(None).map(Some),

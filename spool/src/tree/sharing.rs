@@ -58,7 +58,7 @@ impl Tree {
         if !is_whole(&holder)? {
             let reason = "its body does not match its digest";
             let damage = self.root.move_aside(&path, reason);
-            self.root.fail(Error::damaged(damage));
+            self.root.record_failure(Error::damaged(damage));
         }
         Ok(())
     }

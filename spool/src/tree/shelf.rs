@@ -19,7 +19,7 @@ use crate::durability::Durability;
 use crate::entry::overlay::overlay_path;
 use crate::entry::place::{EXTENSION, Place};
 use crate::entry::read::{Content, ExpectedEntry};
-use crate::entry::summary::glance;
+use crate::entry::summary::read_summary;
 use crate::entry::warc::Reason;
 use crate::entry::{Entries, Entry, read};
 use crate::error::{Damage, Error, Result, is_missing};
@@ -75,7 +75,7 @@ impl KeyLookup {
             if is_wanted(name) {
                 let content =
                     read::read(disk, root, &finished.path, Some(ExpectedEntry { place, name }))?;
-                look.moved |= !look.take(&finished.path, content);
+                look.moved |= !look.add_content(&finished.path, content);
             }
             taken.push(name);
         }
@@ -85,7 +85,7 @@ impl KeyLookup {
             let content =
                 read::read_updated(disk, root, &path, ExpectedEntry { place, name: single })?;
             let is_hidden = matches!(content, Content::Whole(_)) && !is_wanted(single);
-            if is_hidden || look.take(&path, content) {
+            if is_hidden || look.add_content(&path, content) {
                 return Ok(look);
             }
         }
@@ -100,7 +100,7 @@ impl KeyLookup {
             }
             let path = file_of(&directory, name);
             let content = read::read_updated(disk, root, &path, ExpectedEntry { place, name })?;
-            let is_there = look.take(&path, content);
+            let is_there = look.add_content(&path, content);
             look.moved |= !is_there && matches!(which, VariantChoice::All);
         }
         look.found.sort_by_key(|entry| Reverse(entry.stored()));
@@ -109,7 +109,7 @@ impl KeyLookup {
     }
 
     /// Adds the content of a path. Returns false if the file is missing.
-    fn take(&mut self, path: &Path, content: Content) -> bool {
+    fn add_content(&mut self, path: &Path, content: Content) -> bool {
         match content {
             Content::Whole(entry) => self.found.push(entry),
             Content::Bad(reason) => self.bad.push((path.to_owned(), reason)),
@@ -120,7 +120,7 @@ impl KeyLookup {
     }
 
     /// Returns the result for a reader, which moves no damaged files.
-    pub(crate) fn told(self) -> Entries {
+    pub(crate) fn into_entries(self) -> Entries {
         let damage = |(path, reason): (PathBuf, Reason)| Damage {
             path,
             moved_to: None,
@@ -160,14 +160,14 @@ impl Tree {
     /// Renames a finished file into place. The caller holds `commit`: over a sync if the single
     /// entry of a key is moved because the key gets its first variant, or if an entry must be
     /// removed to make room.
-    pub(crate) fn settle(&self, finished: &FinishedFile) -> Result<PathBuf> {
+    pub(crate) fn put_in_place(&self, finished: &FinishedFile) -> Result<PathBuf> {
         let path = self.name_for(&finished.place)?;
         self.keep_version(finished, &path)?;
         let renamed = self.root.rename_into_place(&finished.path, &path);
         // Only now, because a sync between the mark and the rename would miss the rename.
         self.root.leaves_tmp();
         renamed?;
-        self.root.note_recent(&path);
+        self.root.add_recent(&path);
         self.drop_surplus(&finished.place);
         Ok(path)
     }
@@ -194,7 +194,7 @@ impl Tree {
             Content::Missing => return Ok(()),
             Content::Bad(reason) => {
                 let damage = self.root.move_aside(&single, reason);
-                self.root.fail(Error::damaged(damage));
+                self.root.record_failure(Error::damaged(damage));
                 return Ok(());
             }
             Content::Moved => return Err(Error::disk("read", &single, changed())),
@@ -232,7 +232,7 @@ impl Tree {
         for name in names.drain(..) {
             let path = file_of(directory, name);
             // Files that are not entries are removed first.
-            let entry = glance(&*self.root.disk, &path)?;
+            let entry = read_summary(&*self.root.disk, &path)?;
             files.push((entry.map(|entry| eviction_order(&entry.place, entry.stored)), path));
         }
         self.root.sync_tmp()?;
@@ -273,13 +273,13 @@ impl Tree {
 
     /// Reads the entries of a place while names cannot change: the caller holds `commit`, or no
     /// other thread uses the tree.
-    pub(crate) fn look(&self, place: &Place, which: VariantChoice) -> Result<KeyLookup> {
+    pub(crate) fn look_up(&self, place: &Place, which: VariantChoice) -> Result<KeyLookup> {
         let pending = self.pending.variants(place.key());
         KeyLookup::at(&*self.root.disk, &self.root.path, place, which, &pending)
     }
 
     /// Returns the newest entry in the tree for a place, with its path.
-    pub(crate) fn settled(&self, place: &Place) -> Result<Option<(PathBuf, Entry)>> {
+    pub(crate) fn newest_in_tree(&self, place: &Place) -> Result<Option<(PathBuf, Entry)>> {
         let mut newest: Option<(PathBuf, Entry)> = None;
         for path in self.names_of(place) {
             let expected = ExpectedEntry { place, name: place.variant_name() };
@@ -306,7 +306,7 @@ impl Tree {
         parts_before: Option<Timestamp>,
         is_meant: impl FnOnce() -> Result<bool>,
     ) -> Result<bool> {
-        let Some(removed) = self.take_entry(place, is_meant)? else { return Ok(false) };
+        let Some(removed) = self.remove_names(place, is_meant)? else { return Ok(false) };
         let removed_parts = segments::files::remove(self, place, parts_before)?;
         self.removed(place, removed || removed_parts)
     }
@@ -315,7 +315,7 @@ impl Tree {
     pub(crate) fn remove_seen(&self, entry: &Entry) -> Result<bool> {
         let place = entry.place();
         self.remove_variant_if(place, None, || {
-            let found = self.look(place, VariantChoice::Exact)?.found;
+            let found = self.look_up(place, VariantChoice::Exact)?.found;
             Ok(found.first().is_some_and(|now| is_unchanged(now, entry)))
         })
     }
@@ -323,15 +323,15 @@ impl Tree {
     /// Removes an entry without its segments, if its record id is still `id`.
     pub(crate) fn remove_entry(&self, place: &Place, id: &str) -> Result<bool> {
         let is_it = || {
-            let found = self.look(place, VariantChoice::Exact)?.found;
+            let found = self.look_up(place, VariantChoice::Exact)?.found;
             Ok(found.first().is_some_and(|now| now.id() == id))
         };
-        let removed = self.take_entry(place, is_it)?.unwrap_or_default();
+        let removed = self.remove_names(place, is_it)?.unwrap_or_default();
         self.removed(place, removed)
     }
 
     /// Removes every name of the entry of a place. `None` if `is_meant` is false.
-    fn take_entry(
+    fn remove_names(
         &self,
         place: &Place,
         is_meant: impl FnOnce() -> Result<bool>,
@@ -342,7 +342,7 @@ impl Tree {
         if !is_meant()? {
             return Ok(None);
         }
-        let mut removed = match self.pending.forget(place) {
+        let mut removed = match self.pending.remove(place) {
             Some(finished) => self.root.remove_file(&finished.path)?,
             None => false,
         };
@@ -374,7 +374,7 @@ impl Tree {
             let _commit = lock(&self.commit);
             let mut removed = first()?;
             for finished in self.pending.variants(place.key()) {
-                self.pending.forget(&finished.place);
+                self.pending.remove(&finished.place);
                 removed |= self.root.remove_file(&finished.path)?;
             }
             let single = self.root.join(place.single_path());

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::durability::Durability;
 use crate::entry::head::{check_head, status_of};
-use crate::entry::layout::{EntryState, FinalFields, Purpose, StartWriter};
+use crate::entry::layout::{EntryState, FinalFields, StartWriter, WritePurpose};
 use crate::entry::overlay::overlay_path;
 use crate::entry::{Body, Entry, holder, overlay};
 use crate::error::{Error, Result};
@@ -140,7 +140,7 @@ impl Tree {
             if self.pending.path(entry.place()).is_some() {
                 return Ok(false);
             }
-            let settled = self.settled(entry.place())?;
+            let settled = self.newest_in_tree(entry.place())?;
             let Some((path, _)) = settled.filter(|(_, now)| now.id() == entry.id()) else {
                 return Ok(false);
             };
@@ -161,7 +161,7 @@ fn rewritten(entry: &Entry, body: &[u8], head: &[u8], state: &EntryState) -> Vec
     let mut bytes = Vec::new();
     let (place, tail) = (entry.place(), entry.tail());
     let (id, when) = (entry.id(), entry.when());
-    let start = StartWriter::write(&mut bytes, place, id, when, state, head, Purpose::Whole);
+    let start = StartWriter::write(&mut bytes, place, id, when, state, head, WritePurpose::Whole);
     bytes.extend_from_slice(body);
     bytes.extend_from_slice(tail);
     let (digest, stored) = (*entry.digest(), entry.stored());

@@ -19,7 +19,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::durability::Durability;
 use crate::entry::place::{EXTENSION, Place};
 use crate::entry::read::{Content, ExpectedEntry};
-use crate::entry::summary::{Summary, glance};
+use crate::entry::summary::{Summary, read_summary};
 use crate::entry::warc::time_text;
 use crate::entry::{Entry, Lookup, read};
 use crate::error::{Damage, Error, Result, is_missing};
@@ -37,10 +37,10 @@ const TIME_LEN: usize = 22;
 
 /// The number of older versions that are kept, by URL. Zero, unless a rule is given.
 #[derive(Clone, Default)]
-pub struct Versions(Option<Arc<Rule>>);
+pub struct Versions(Option<Arc<VersionRule>>);
 
 /// A rule receives the canonical URL without credentials. It must not call the spool.
-type Rule = dyn Fn(&str) -> usize + Send + Sync;
+type VersionRule = dyn Fn(&str) -> usize + Send + Sync;
 
 impl Versions {
     /// A rule that returns the number of versions for a canonical URL without credentials; at most
@@ -127,19 +127,19 @@ impl Tree {
             self.root.discard(&old.path);
             return;
         }
-        if let Err(error) = self.settle_now(old) {
-            self.root.fail(error);
+        if let Err(error) = self.put_in_place_now(old) {
+            self.root.record_failure(error);
             self.root.discard(&old.path);
         }
     }
 
-    pub(crate) fn settle_now(&self, finished: &FinishedFile) -> Result<()> {
+    pub(crate) fn put_in_place_now(&self, finished: &FinishedFile) -> Result<()> {
         if self.root.durability == Durability::None {
-            return self.settle(finished).map(|_| ());
+            return self.put_in_place(finished).map(|_| ());
         }
         let synced = finished.file.sync();
         synced.map_err(|error| Error::disk("write", &finished.path, error))?;
-        let path = self.settle(finished)?;
+        let path = self.put_in_place(finished)?;
         self.root.sync_names(&[parent(&path)])
     }
 
@@ -174,7 +174,7 @@ impl Tree {
             stored = after(stored);
         }
         let newer = times.iter().filter(|time| **time > stored).count();
-        let entry = self.look(place, VariantChoice::Exact)?.found;
+        let entry = self.look_up(place, VariantChoice::Exact)?.found;
         let is_older = entry.first().is_some_and(|entry| entry.stored() > stored);
         Ok((newer < kept && is_older).then_some(stored))
     }
@@ -190,7 +190,8 @@ impl Tree {
         let times = times(&*self.root.disk, &self.root.path, place)?;
         let mut stored = nameable(stored);
         while times.contains(&stored) {
-            if let Lookup::Found(there) = look(&*self.root.disk, &self.root.path, place, stored)?
+            if let Lookup::Found(there) =
+                find_version(&*self.root.disk, &self.root.path, place, stored)?
                 && *there.digest() == digest
             {
                 return Ok(None);
@@ -231,7 +232,7 @@ impl Tree {
         }
         // After a crash the present entry may have a version name too. It does not count as a
         // version.
-        let present = self.settled(place).ok().flatten().map(|(_, entry)| entry.stored());
+        let present = self.newest_in_tree(place).ok().flatten().map(|(_, entry)| entry.stored());
         let surplus = times.into_iter().filter(|time| Some(*time) != present).skip(kept);
         for time in surplus {
             let path = self.root.join(version_path(place, time));
@@ -273,13 +274,13 @@ impl Tree {
         let path = self.root.join(version_path(place, stored));
         match read_version(&*self.root.disk, &self.root.path, &path, place)? {
             Content::Bad(_) | Content::Moved => {}
-            other => return Ok(told(other, &path)),
+            other => return Ok(lookup_of(other, &path)),
         }
         // Names cannot change now, so a version that is missing or damaged is not being renamed.
         let _commit = lock(&self.commit);
         Ok(match read_version(&*self.root.disk, &self.root.path, &path, place)? {
             Content::Bad(reason) => Lookup::SetAside(self.root.move_aside(&path, reason)),
-            other => told(other, &path),
+            other => lookup_of(other, &path),
         })
     }
 }
@@ -375,14 +376,14 @@ fn stems(disk: &dyn Disk, directory: &Path) -> Result<BTreeSet<String>> {
 pub(crate) fn list(disk: &dyn Disk, root: &Path, place: &Place) -> Result<Vec<Summary>> {
     let mut list = Vec::new();
     for time in times(disk, root, place)?.into_iter().take(MAX_VERSIONS) {
-        let found = glance(disk, &root.join(version_path(place, time)))?;
+        let found = read_summary(disk, &root.join(version_path(place, time)))?;
         list.extend(found.filter(|found| found.place == *place && found.stored == time));
     }
     Ok(list)
 }
 
 /// Reads a version without moving anything.
-pub(crate) fn look(
+pub(crate) fn find_version(
     disk: &dyn Disk,
     root: &Path,
     place: &Place,
@@ -396,14 +397,14 @@ pub(crate) fn look(
         }
         content = read_version(disk, root, &path, place)?;
     }
-    Ok(told(content, &path))
+    Ok(lookup_of(content, &path))
 }
 
 fn read_version(disk: &dyn Disk, root: &Path, path: &Path, place: &Place) -> Result<Content> {
     read::read_updated(disk, root, path, ExpectedEntry { place, name: place.variant_name() })
 }
 
-fn told(content: Content, path: &Path) -> Lookup {
+fn lookup_of(content: Content, path: &Path) -> Lookup {
     match content {
         Content::Whole(entry) => Lookup::Found(entry),
         Content::Missing | Content::Moved => Lookup::Missing,

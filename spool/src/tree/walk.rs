@@ -197,14 +197,15 @@ impl KeyDirectory {
         let mut hidden = HashSet::new();
         for key in &names.singles {
             let stem = key.to_string();
-            let Some(looked) = self.look(&self.path, &stem, &names)? else { continue };
+            let Some(looked) = self.read_entry(&self.path, &stem, &names)? else { continue };
             let place = &looked.summary.place;
             if !place.variant_text().is_empty() || place.key() != *key {
                 continue;
             }
             hidden.insert(*key);
             let beside = names.beside(disk, &self.path, &stem)?;
-            let shared = with_bodies.then(|| self.held(&self.path, &names, &stem)).transpose()?;
+            let shared =
+                with_bodies.then(|| self.shared_bodies(&self.path, &names, &stem)).transpose()?;
             found.push(looked.walked(names.versions(&stem), beside, shared));
         }
         for key in names.shelves.difference(&hidden) {
@@ -213,22 +214,22 @@ impl KeyDirectory {
             let among = NamesByKey::of(&texts(disk, &directory)?);
             for name in &among.singles {
                 let variant = name.to_string();
-                let Some(looked) = self.look(&directory, &variant, &among)? else { continue };
+                let Some(looked) = self.read_entry(&directory, &variant, &among)? else { continue };
                 let place = &looked.summary.place;
                 if place.variant_name() != *name || place.key() != *key {
                     continue;
                 }
                 let mut beside = among.beside(disk, &directory, &variant)?;
                 let mut versions = among.versions(&variant);
-                let held = |path, names, stem| self.held(path, names, stem);
+                let shared_bodies = |path, names, stem| self.shared_bodies(path, names, stem);
                 let mut shared =
-                    with_bodies.then(|| held(&directory, &among, &variant)).transpose()?;
+                    with_bodies.then(|| shared_bodies(&directory, &among, &variant)).transpose()?;
                 if *name == Place::SINGLE {
                     // Versions of an entry without variant lie in the parent directory.
                     versions = names.versions(&stem);
                     beside = beside.saturating_add(names.beside(disk, &self.path, &stem)?);
                     if let Some(shared) = &mut shared {
-                        shared.extend(held(&self.path, &names, &stem)?);
+                        shared.extend(shared_bodies(&self.path, &names, &stem)?);
                     }
                 }
                 found.push(looked.walked(versions, beside, shared));
@@ -238,11 +239,16 @@ impl KeyDirectory {
     }
 
     /// Reads the entry of this name, with its update. `None` if the file does not belong there.
-    fn look(&self, directory: &Path, stem: &str, names: &NamesByKey) -> Result<Option<WalkedFile>> {
+    fn read_entry(
+        &self,
+        directory: &Path,
+        stem: &str,
+        names: &NamesByKey,
+    ) -> Result<Option<WalkedFile>> {
         let path = directory.join(format!("{stem}{EXTENSION}"));
         let disk = &*self.walk.disk;
         let Some((first, opening)) = beginning(disk, &path)? else { return Ok(None) };
-        let held = holder::held_of(disk, &self.walk.root, &first)?;
+        let held = holder::shared_body_of(disk, &self.walk.root, &first)?;
         let Some((summary, stamp)) = summary_of(first, &opening) else { return Ok(None) };
         let (written, file_len) = (stamp.map(|stamp| stamp.modified()), summary.file_len);
         let place = &summary.place;
@@ -264,11 +270,16 @@ impl KeyDirectory {
     }
 
     /// The shared bodies of the older versions of a stem.
-    fn held(&self, directory: &Path, names: &NamesByKey, stem: &str) -> Result<Vec<SharedBody>> {
+    fn shared_bodies(
+        &self,
+        directory: &Path,
+        names: &NamesByKey,
+        stem: &str,
+    ) -> Result<Vec<SharedBody>> {
         let versions = names.beside.get(stem).into_iter().flatten();
         let versions = versions.filter(|name| versions::time_of(name, stem).is_some());
         let (disk, root) = (&*self.walk.disk, &self.walk.root);
-        let held = versions.map(|name| holder::held_by(disk, root, &directory.join(name)));
+        let held = versions.map(|name| holder::shared_body_at(disk, root, &directory.join(name)));
         held.filter_map(Result::transpose).collect()
     }
 }

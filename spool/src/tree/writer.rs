@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use crate::entry::blocks::BlockSummer;
 use crate::entry::head::{check_head, check_place, check_request, status_of};
-use crate::entry::layout::{MAX_CONNECTION, Purpose, StartWriter};
+use crate::entry::layout::{MAX_CONNECTION, StartWriter, WritePurpose};
 use crate::entry::part::Part;
 use crate::entry::place::Place;
 use crate::entry::{Entry, layout, warc};
@@ -52,7 +52,7 @@ pub struct NewEntry {
 pub struct Writer {
     session: Arc<Session>,
     place: Place,
-    exchange: Exchange,
+    exchange: WrittenExchange,
     start: StartWriter,
     output: Output,
     body: BodySums,
@@ -66,7 +66,7 @@ pub struct Writer {
 }
 
 /// The exchange without its body.
-struct Exchange {
+struct WrittenExchange {
     /// The record ids of the response and the request.
     ids: [String; 2],
     when: Timestamp,
@@ -131,7 +131,7 @@ impl Writer {
         session: Arc<Session>,
         place: &Place,
         new: NewEntry,
-        purpose: Purpose,
+        purpose: WritePurpose,
         part: Option<Part>,
     ) -> Result<Writer> {
         let state = layout::EntryState::new(new.asked);
@@ -154,7 +154,7 @@ impl Writer {
             connection: entry.connection().map(<[u8]>::to_vec),
         };
         let state = entry.state();
-        let mut writer = Writer::begin_as(session, place, new, state, Purpose::Whole, None)?;
+        let mut writer = Writer::begin_as(session, place, new, state, WritePurpose::Whole, None)?;
         writer.stored = stored;
         Ok(writer)
     }
@@ -164,7 +164,7 @@ impl Writer {
         place: &Place,
         new: NewEntry,
         state: &layout::EntryState,
-        purpose: Purpose,
+        purpose: WritePurpose,
         part: Option<Part>,
     ) -> Result<Writer> {
         check_place(place)?;
@@ -189,7 +189,7 @@ impl Writer {
         let about = about.map(|about| about.record(place)).transpose()?;
         let (path, file) = session.tree.root.create_tmp()?;
         let checkpoints = about.map(|about| Checkpoints::new(&path, about));
-        let exchange = Exchange {
+        let exchange = WrittenExchange {
             ids,
             when: new.when,
             status: status_of(&new.head).unwrap_or_default(),
@@ -304,7 +304,7 @@ impl Writer {
             })?;
         }
         if let Some(checkpoints) = &mut self.checkpoints {
-            checkpoints.note(&self.session.tree.root, self.body.len);
+            checkpoints.add_checkpoint(&self.session.tree.root, self.body.len);
         }
         Ok(())
     }

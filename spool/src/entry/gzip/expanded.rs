@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use super::inflate::{self, BROKEN, Inflater, broken};
-use super::table::{TRAILER, Table};
+use super::table::{OffsetTable, TRAILER};
 use crate::entry::warc::Reason;
 use crate::fs::parallel::lock;
 use crate::fs::size::{narrow, wide};
@@ -25,20 +25,20 @@ const LEAST_WINDOW: usize = 8 << 10;
 #[derive(Debug)]
 pub(crate) struct ExpandedFile {
     file: Arc<dyn DiskFile>,
-    table: Table,
+    table: OffsetTable,
     /// The most recently used cursor is last.
-    cursors: Mutex<Vec<Cursor>>,
+    cursors: Mutex<Vec<StretchCursor>>,
 }
 
 /// The position of one reader in the expanded file.
 #[derive(Debug)]
-struct Cursor {
+struct StretchCursor {
     inflating: Inflater,
     /// The bytes expanded last. They end at the position of `inflating`.
     window: Vec<u8>,
 }
 
-impl Cursor {
+impl StretchCursor {
     fn window_start(&self) -> u64 {
         self.inflating.at() - wide(self.window.len())
     }
@@ -65,12 +65,12 @@ impl Cursor {
 }
 
 impl ExpandedFile {
-    pub(super) fn new(file: Arc<dyn DiskFile>, table: Table) -> ExpandedFile {
+    pub(super) fn new(file: Arc<dyn DiskFile>, table: OffsetTable) -> ExpandedFile {
         ExpandedFile { file, table, cursors: Mutex::default() }
     }
 
     /// Removes the cursor nearest before `offset` from the list, or creates one.
-    fn cursor(&self, offset: u64) -> Option<Cursor> {
+    fn cursor(&self, offset: u64) -> Option<StretchCursor> {
         let mut cursors = lock(&self.cursors);
         let reaching = cursors.iter().enumerate().filter(|(_, cursor)| cursor.reaches(offset));
         let nearest = reaching.max_by_key(|(_, cursor)| cursor.inflating.at());
@@ -78,7 +78,7 @@ impl ExpandedFile {
             return Some(cursors.remove(index));
         }
         let stretch = self.table.stretch_at(offset)?;
-        Some(Cursor { inflating: Inflater::new(stretch), window: Vec::new() })
+        Some(StretchCursor { inflating: Inflater::new(stretch), window: Vec::new() })
     }
 
     fn read_record(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::expanded::ExpandedFile;
 use super::inflate::reason_of;
-use super::table::{Table, is_gzip};
+use super::table::{OffsetTable, is_gzip};
 use crate::entry::warc::Reason;
 use crate::error;
 use crate::error::{Error, Result};
@@ -55,7 +55,7 @@ pub(crate) fn open(disk: &dyn Disk, path: &Path, most: usize) -> Result<OpenLook
         let (len, most, expanded) = (disk_len, disk_len, None);
         return Ok(OpenLookup::File(OpenEntry { file, len, disk_len, beginning, most, expanded }));
     }
-    let Some(header_len) = Table::header_len_of(&beginning) else {
+    let Some(header_len) = OffsetTable::header_len_of(&beginning) else {
         return Ok(OpenLookup::Bad("it was compressed by another program"));
     };
     let more = if header_len > beginning.len() {
@@ -63,7 +63,7 @@ pub(crate) fn open(disk: &dyn Disk, path: &Path, most: usize) -> Result<OpenLook
     } else {
         None
     };
-    let table = match Table::parse(more.as_ref().unwrap_or(&beginning), disk_len) {
+    let table = match OffsetTable::parse(more.as_ref().unwrap_or(&beginning), disk_len) {
         Ok(table) => table,
         Err(reason) => return Ok(OpenLookup::Bad(reason)),
     };
@@ -115,7 +115,7 @@ pub(crate) fn fault(disk: &dyn Disk, path: &Path) -> Result<Option<Reason>> {
 pub(crate) fn read_back(file: Arc<dyn DiskFile>, len: u64) -> io::Result<Option<[u8; 32]>> {
     let most = super::table::MAX_HEADER;
     let header = first_bytes(&*file, len, most)?;
-    match Table::parse(&header, len) {
+    match OffsetTable::parse(&header, len) {
         Ok(table) => Ok(ExpandedFile::new(file, table).verify()?.ok()),
         Err(_) => Ok(None),
     }

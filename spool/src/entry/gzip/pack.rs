@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::bounds::{RewriteBounds, RewriteOutcome};
 use super::inflate::{PLAIN_HEAD, trailer};
-use super::table::{END, Table, block_len, count_points, header_len};
+use super::table::{END, OffsetTable, block_len, count_points, header_len};
 use crate::entry::layout::FIRST_READ;
 use crate::entry::verified::read_piece;
 use crate::entry::warc::{BLOCK_END, parse_record};
@@ -104,7 +104,7 @@ pub(crate) fn pack(
         left = after;
     }
     let start = if is_divided { wide(entry.first.body_offset()) } else { 0 };
-    packer.finish(Table { expanded, record, start, tail, length: 0, points: Vec::new() })
+    packer.finish(OffsetTable { expanded, record, start, tail, length: 0, points: Vec::new() })
 }
 
 /// Compresses a body from its file. Returns an outcome if it stopped early.
@@ -263,7 +263,7 @@ impl<'a> Packer<'a> {
     }
 
     /// Writes the remaining bytes, then the header. Without its header the file is invalid.
-    fn finish(mut self, mut table: Table) -> Result<PackOutcome> {
+    fn finish(mut self, mut table: OffsetTable) -> Result<PackOutcome> {
         let length = self.at();
         self.write()?;
         (table.length, table.points) = (length, std::mem::take(&mut self.points));

@@ -55,7 +55,7 @@ const _: () = assert!(BLOCK_END.len() == 4);
 
 /// The parsed table of a compressed file. All its lengths and offsets are consistent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Table {
+pub(super) struct OffsetTable {
     /// The length of the uncompressed file.
     pub(super) expanded: u64,
     /// The length of the first record when it is expanded.
@@ -102,7 +102,7 @@ pub(super) fn header_len(points: usize) -> usize {
     BEFORE + FIXED + 8 * points
 }
 
-impl Table {
+impl OffsetTable {
     fn is_divided(&self) -> bool {
         self.start > 0
     }
@@ -150,12 +150,12 @@ impl Table {
             Some(next) => *next,
             None => self.tail.checked_sub(TRAILER)?,
         };
-        let to = if index == last { self.record } else { self.begins(index + 1)? };
-        Some(Stretch { from: self.begins(index)?, to, packed_from, packed_to })
+        let to = if index == last { self.record } else { self.start_of(index + 1)? };
+        Some(Stretch { from: self.start_of(index)?, to, packed_from, packed_to })
     }
 
     /// The offset of a stretch in the uncompressed file.
-    fn begins(&self, index: usize) -> Option<u64> {
+    fn start_of(&self, index: usize) -> Option<u64> {
         let Some(blocks) = index.checked_sub(1) else { return Some(0) };
         if index == self.points.len() {
             return self.record.checked_sub(END);
@@ -196,9 +196,9 @@ impl Table {
     }
 
     /// Parses a complete header, of a file of `file_len` bytes.
-    pub(super) fn parse(header: &[u8], file_len: u64) -> Result<Table, Reason> {
+    pub(super) fn parse(header: &[u8], file_len: u64) -> Result<OffsetTable, Reason> {
         let wrong = "the table in its gzip header is invalid";
-        let len = Table::header_len_of(header).ok_or(wrong)?;
+        let len = OffsetTable::header_len_of(header).ok_or(wrong)?;
         let table = header.get(BEFORE..len).ok_or(wrong)?;
         let (table, check) = table.split_last_chunk().ok_or(wrong)?;
         if crc32fast::hash(table) != u32::from_le_bytes(*check) {
@@ -213,7 +213,8 @@ impl Table {
         let mut next = || numbers.next().ok_or(wrong);
         let (expanded, record, start) = (next()?, next()?, next()?);
         let (block, tail, length) = (next()?, next()?, next()?);
-        let table = Table { expanded, record, start, tail, length, points: numbers.collect() };
+        let table =
+            OffsetTable { expanded, record, start, tail, length, points: numbers.collect() };
         if length != file_len {
             return Err("its length differs from that of the compressed file as written");
         }
@@ -273,7 +274,7 @@ mod tests {
     use super::*;
 
     /// The table of a file with a body of `body_len` bytes. Each stretch is compressed to a tenth.
-    fn table(body_len: u64) -> Table {
+    fn table(body_len: u64) -> OffsetTable {
         let (start, tail_len) = (700, 1_500);
         let record = start + body_len + END;
         let expanded = record + tail_len;
@@ -291,7 +292,7 @@ mod tests {
         }
         let tail = at + END + TRAILER;
         let start = if is_divided { start } else { 0 };
-        Table { expanded, record, start, tail, length: tail + tail_len, points }
+        OffsetTable { expanded, record, start, tail, length: tail + tail_len, points }
     }
 
     /// Replaces the check of a header by the correct one, whatever its numbers say.
@@ -309,9 +310,9 @@ mod tests {
             let header = table.header();
             assert_eq!(wide(header.len()), table.header_len());
             assert!(header.len() <= MAX_HEADER && header.len() < 65_535, "{body_len}");
-            assert_eq!(Table::header_len_of(&header[..20]), Some(header.len()));
-            assert_eq!(Table::parse(&header, table.length), Ok(table.clone()), "{body_len}");
-            assert!(Table::parse(&header, table.length - 1).is_err(), "it was cut");
+            assert_eq!(OffsetTable::header_len_of(&header[..20]), Some(header.len()));
+            assert_eq!(OffsetTable::parse(&header, table.length), Ok(table.clone()), "{body_len}");
+            assert!(OffsetTable::parse(&header, table.length - 1).is_err(), "it was cut");
             let all: Vec<_> = table.stretches().collect();
             assert_eq!(all.len(), table.points.len() + 1);
             let mut at = (0, table.header_len());
@@ -335,14 +336,14 @@ mod tests {
             for bit in 0..8 {
                 let mut changed = header.clone();
                 changed[index] ^= 1 << bit;
-                assert!(Table::parse(&changed, length).is_err(), "byte {index}, bit {bit}");
+                assert!(OffsetTable::parse(&changed, length).is_err(), "byte {index}, bit {bit}");
             }
-            assert!(Table::parse(&header[..index], length).is_err(), "cut at {index}");
+            assert!(OffsetTable::parse(&header[..index], length).is_err(), "cut at {index}");
         }
     }
 
     /// Whether the table is safe to use: no number leads out of the file.
-    fn is_safe(table: &Table) -> bool {
+    fn is_safe(table: &OffsetTable) -> bool {
         let stretches: Vec<_> = table.stretches().collect();
         stretches.len() == table.points.len() + 1
             && stretches.iter().all(|one| {
@@ -377,7 +378,7 @@ mod tests {
                 *place = if is_added { before.wrapping_add(value) } else { value }.to_le_bytes();
             }
             let header = with_check(&header);
-            if let Ok(table) = Table::parse(&header, sound.length) {
+            if let Ok(table) = OffsetTable::parse(&header, sound.length) {
                 prop_assert!(is_safe(&table), "{table:?}");
             }
         }

@@ -4,7 +4,7 @@ use super::{ParseScheduleError, shortened};
 
 /// One field of a schedule: its meaning and its range of numbers.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Field {
+pub(super) struct CronField {
     what: &'static str,
     first: u8,
     last: u8,
@@ -12,17 +12,18 @@ pub(super) struct Field {
     names: &'static [&'static str],
 }
 
-pub(super) const MINUTES: Field = Field { what: "the minutes", first: 0, last: 59, names: &[] };
-pub(super) const HOURS: Field = Field { what: "the hours", first: 0, last: 23, names: &[] };
-pub(super) const DAYS: Field =
-    Field { what: "the days of the month", first: 1, last: 31, names: &[] };
-pub(super) const MONTHS: Field = Field {
+pub(super) const MINUTES: CronField =
+    CronField { what: "the minutes", first: 0, last: 59, names: &[] };
+pub(super) const HOURS: CronField = CronField { what: "the hours", first: 0, last: 23, names: &[] };
+pub(super) const DAYS: CronField =
+    CronField { what: "the days of the month", first: 1, last: 31, names: &[] };
+pub(super) const MONTHS: CronField = CronField {
     what: "the months",
     first: 1,
     last: 12,
     names: &["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"],
 };
-pub(super) const WEEKDAYS: Field = Field {
+pub(super) const WEEKDAYS: CronField = CronField {
     what: "the days of the week",
     first: 0,
     last: 6,
@@ -32,7 +33,7 @@ pub(super) const WEEKDAYS: Field = Field {
 /// The second number of Sunday.
 const SUNDAY: u8 = 7;
 
-impl Field {
+impl CronField {
     /// The set of one number.
     pub(super) fn bit(number: u8) -> u64 {
         1_u64.checked_shl(number.into()).unwrap_or_default()
@@ -88,7 +89,7 @@ impl Field {
     }
 
     fn bad(&self, text: &str) -> ParseScheduleError {
-        let Field { what, first, last, .. } = self;
+        let CronField { what, first, last, .. } = self;
         let names = match self.names {
             [first, .., last] => format!(" or {first} to {last}"),
             _ => String::new(),

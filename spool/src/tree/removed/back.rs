@@ -94,7 +94,7 @@ impl Tree {
             Content::Missing | Content::Moved => return Ok(None),
             Content::Bad(reason) => {
                 done.left += 1;
-                self.root.fail(Error::damaged(self.root.move_aside(path, reason)));
+                self.root.record_failure(Error::damaged(self.root.move_aside(path, reason)));
                 return Ok(None);
             }
         };
@@ -166,8 +166,10 @@ impl Tree {
         if is_entry {
             // An entry in the current batch must be on the medium before the removed one becomes
             // its version.
-            self.settle_waiting(place)?;
-            let Some((at, there)) = self.settled(place)? else { return self.free_name(place) };
+            self.put_waiting_in_place(place)?;
+            let Some((at, there)) = self.newest_in_tree(place)? else {
+                return self.free_name(place);
+            };
             if is_same(&there, entry) {
                 if self.root.durability != Durability::None {
                     self.root.sync_names(&[parent(&at)])?;
@@ -190,7 +192,7 @@ impl Tree {
             return Ok(None);
         }
         let to = self.name_for(newer.place())?;
-        let older = match self.settled(newer.place())? {
+        let older = match self.newest_in_tree(newer.place())? {
             Some((at, older)) if at == to && older.id() == there.id() => older,
             _ => return Ok(None),
         };

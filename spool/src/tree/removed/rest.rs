@@ -16,15 +16,15 @@ impl Tree {
     /// for [`Tree::bring_back`]. Segments are not kept. False if there was nothing to remove.
     pub(crate) fn remove_for_now(&self, place: &Place, removal: &Removal) -> Result<bool> {
         let _moving = self.moving();
-        self.remove_after(place, || self.rest(place, removal))
+        self.remove_after(place, || self.link_files(place, removal))
     }
 
     /// Gives every file of a key a second name under `removal`, on the medium. Returns whether
     /// there was a file. The caller holds `commit`, over syncs.
-    fn rest(&self, place: &Place, removal: &Removal) -> Result<bool> {
+    fn link_files(&self, place: &Place, removal: &Removal) -> Result<bool> {
         // An entry in the current batch has no path to which it could be brought back, so it is
         // renamed first.
-        self.settle_waiting(place)?;
+        self.put_waiting_in_place(place)?;
         let (files, overlays) = self.files_of(place)?;
         let base = self.root.join(removal.directory());
         // An entry must not exist without its update file, so update files come first.
@@ -56,10 +56,10 @@ impl Tree {
 
     /// Renames every file of a key in the current batch into place, on the medium. The caller holds
     /// `commit`, over syncs.
-    pub(super) fn settle_waiting(&self, place: &Place) -> Result<()> {
+    pub(super) fn put_waiting_in_place(&self, place: &Place) -> Result<()> {
         for finished in self.pending.variants(place.key()) {
-            self.settle_now(&finished)?;
-            self.pending.forget(&finished.place);
+            self.put_in_place_now(&finished)?;
+            self.pending.remove(&finished.place);
         }
         Ok(())
     }

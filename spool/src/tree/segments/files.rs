@@ -52,18 +52,18 @@ pub(super) struct SegmentSet {
 
 /// Reads the segments of a place. Invalid files are set aside, outdated ones removed.
 pub(crate) fn read(tree: &Tree, place: &Place) -> Result<Option<Partial>> {
-    let mut found = look(&*tree.root.disk, &tree.root.path, place)?;
+    let mut found = read_set(&*tree.root.disk, &tree.root.path, place)?;
     for _ in 1..TRIES {
         if !found.vanished {
             break;
         }
-        found = look(&*tree.root.disk, &tree.root.path, place)?;
+        found = read_set(&*tree.root.disk, &tree.root.path, place)?;
     }
     if !found.bad.is_empty() || !found.superseded.is_empty() {
         // An invalid or outdated file may have been replaced in the meantime. So the directory is
         // read again while names cannot change.
         let _parts = tree.segments.lock_names();
-        found = look(&*tree.root.disk, &tree.root.path, place)?;
+        found = read_set(&*tree.root.disk, &tree.root.path, place)?;
         for (path, reason) in &found.bad {
             tree.root.move_aside(path, reason);
         }
@@ -75,7 +75,7 @@ pub(crate) fn read(tree: &Tree, place: &Place) -> Result<Option<Partial>> {
 }
 
 /// The names of interrupted downloads of a place.
-pub(super) fn left(tree: &Tree, place: &Place) -> Result<Vec<OsString>> {
+pub(super) fn interrupted_downloads(tree: &Tree, place: &Place) -> Result<Vec<OsString>> {
     let mut names = names(&*tree.root.disk, &directory(&tree.root.path, place))?;
     names.retain(|name| salvage::is_left(name));
     Ok(names)
@@ -83,7 +83,7 @@ pub(super) fn left(tree: &Tree, place: &Place) -> Result<Vec<OsString>> {
 
 /// Reads the segments of a place without changing anything.
 pub(crate) fn read_only(disk: &dyn Disk, root: &Path, place: &Place) -> Result<Option<Partial>> {
-    Ok(Partial::new(place, look(disk, root, place)?.segments))
+    Ok(Partial::new(place, read_set(disk, root, place)?.segments))
 }
 
 /// Makes a finished file under `tmp/` a segment of its place, and removes the segments that become
@@ -105,7 +105,7 @@ pub(crate) fn admit(
     let to = path_of(&tree.root.path, &new);
     {
         let _parts = tree.segments.lock_names();
-        let found = look(&*tree.root.disk, &tree.root.path, &finished.place)?;
+        let found = read_set(&*tree.root.disk, &tree.root.path, &finished.place)?;
         let there = |stored: &Timestamp| found.segments.iter().any(|it| it.stored() == *stored);
         let is_useful = match instead {
             [] => !found.segments.iter().any(|old| agree(&new, old) && covers(old, &new)),
@@ -198,7 +198,7 @@ pub(super) fn remove_one(tree: &Tree, segment: &Entry) -> Result<()> {
 /// Reads every segment of a place completely, and sets damaged ones aside.
 pub(crate) fn mend(tree: &Tree, place: &Place) -> Result<Vec<Damage>> {
     let mut damages = Vec::new();
-    for segment in look(&*tree.root.disk, &tree.root.path, place)?.segments {
+    for segment in read_set(&*tree.root.disk, &tree.root.path, place)?.segments {
         if is_whole(&segment)? {
             continue;
         }
@@ -230,7 +230,7 @@ fn covers(outer: &Entry, inner: &Entry) -> bool {
 }
 
 /// Reads the directory of a place.
-fn look(disk: &dyn Disk, root: &Path, place: &Place) -> Result<SegmentSet> {
+fn read_set(disk: &dyn Disk, root: &Path, place: &Place) -> Result<SegmentSet> {
     let directory = directory(root, place);
     let (mut found, mut all) = (SegmentSet::default(), Vec::new());
     for name in names(disk, &directory)? {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::files;
-use crate::entry::layout::Purpose;
+use crate::entry::layout::WritePurpose;
 use crate::entry::part::{Part, WholeBody};
 use crate::entry::place::Place;
 use crate::error::Result;
@@ -59,7 +59,7 @@ impl SegmentWriter {
         let part = Part { start: new.start, whole };
         let NewSegment { asked, when, head, request, connection, start, .. } = new;
         let new = NewEntry { asked, when, head, request, connection };
-        let writer = Writer::begin(session, place, new, Purpose::Part, Some(part))?;
+        let writer = Writer::begin(session, place, new, WritePurpose::Part, Some(part))?;
         Ok(SegmentWriter { writer, start })
     }
 

@@ -44,7 +44,7 @@ impl Tree {
     }
 
     /// Makes a holder from the file of an entry, on the medium. False if the entry has changed.
-    pub(super) fn hold(&self, path: &Path, entry: &Entry, to: &Path) -> Result<bool> {
+    pub(super) fn make_holder(&self, path: &Path, entry: &Entry, to: &Path) -> Result<bool> {
         let linked = {
             let _commit = lock(&self.commit);
             if !self.is_still(path, entry)? {

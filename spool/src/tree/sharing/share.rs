@@ -99,7 +99,7 @@ impl SharingWork<'_> {
                 return Ok(());
             }
             match directory.and_then(|directory| self.marks(&directory)) {
-                Ok(marks) => marks.iter().for_each(|mark| self.note(mark)),
+                Ok(marks) => marks.iter().for_each(|mark| self.record_mark(mark)),
                 Err(_) => self.is_blind = true,
             }
         }
@@ -112,7 +112,7 @@ impl SharingWork<'_> {
     /// not shared.
     fn look_at_removed(&mut self) -> Result<()> {
         let tree = self.tree;
-        for root in tree.resting_roots()? {
+        for root in tree.removal_roots()? {
             for directory in Directories::new(&*tree.root.disk, &root)? {
                 match directory.and_then(|directory| self.marks(&directory)) {
                     Ok(marks) => self.needed.extend(marks.iter().filter_map(|mark| match mark {
@@ -128,7 +128,7 @@ impl SharingWork<'_> {
         Ok(())
     }
 
-    fn note(&mut self, mark: &BodyMark) {
+    fn record_mark(&mut self, mark: &BodyMark) {
         match *mark {
             BodyMark::Own(name) => self.found.push(name),
             BodyMark::Refers(name, body_len) => {
@@ -146,7 +146,7 @@ impl SharingWork<'_> {
         let disk = &*self.tree.root.disk;
         let recorder = RecordingDisk::new(disk);
         let marks = self.read_marks(&recorder, directory)?;
-        if recorder.seen(disk.now()).is_some_and(|seen| seen.holds(disk)) {
+        if recorder.into_trace(disk.now()).is_some_and(|seen| seen.is_current(disk)) {
             return Ok(marks);
         }
         // The directory is changing, or has no stamp. So it is read while names cannot change.
@@ -216,7 +216,7 @@ impl SharingWork<'_> {
     }
 
     fn share_all(&mut self) -> Result<()> {
-        let more = self.more_than_once();
+        let more = self.repeated_bodies();
         if more.is_empty() {
             return Ok(());
         }
@@ -237,7 +237,7 @@ impl SharingWork<'_> {
     }
 
     /// Returns the bodies that occur several times, or already have a holder.
-    fn more_than_once(&mut self) -> HashSet<u64> {
+    fn repeated_bodies(&mut self) -> HashSet<u64> {
         let mut found = std::mem::take(&mut self.found);
         found.sort_unstable();
         let several = found.windows(2).filter_map(|pair| match pair {
@@ -262,7 +262,7 @@ impl SharingWork<'_> {
             Content::Whole(holder) => Some(holder),
             Content::Missing | Content::Moved => None,
             Content::Bad(reason) => {
-                tree.root.fail(Error::damaged(tree.root.move_aside(&to, reason)));
+                tree.root.record_failure(Error::damaged(tree.root.move_aside(&to, reason)));
                 None
             }
         };
@@ -271,7 +271,7 @@ impl SharingWork<'_> {
         let Some(bytes) = file_of(&entry, now, &refers)? else { return Ok(()) };
         let is_ready = match &held {
             Some(holder) => is_same(&entry, holder)?,
-            None => is_whole(&entry)? && tree.hold(path, &entry, &to)?,
+            None => is_whole(&entry)? && tree.make_holder(path, &entry, &to)?,
         };
         if !is_ready {
             return Ok(());
