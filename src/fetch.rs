@@ -40,7 +40,7 @@ use jiff::Timestamp;
 use tokio::sync::{Notify, broadcast};
 use tokio::time::Instant;
 use tracing::error;
-use wwwoffle_spool::{Change, Error, Outgoing, OutgoingSummary, Place, Queue, RequestState};
+use wwwoffle_spool::{QueueChange, Error, Outgoing, OutgoingSummary, Place, Queue, RequestState};
 use wwwoffle_url::Key;
 
 pub use last::LastFetch;
@@ -110,8 +110,8 @@ impl Fetcher {
     pub fn watch(&self, queue: &Queue) {
         let schedule = Arc::clone(&self.schedule);
         queue.observe(Box::new(move |change| match change {
-            Change::Is(request) => lock(&schedule).is(request),
-            Change::Gone(key) => lock(&schedule).gone(key),
+            QueueChange::Is(request) => lock(&schedule).is(request),
+            QueueChange::Gone(key) => lock(&schedule).gone(key),
         }));
     }
 

@@ -23,7 +23,7 @@ use wwwoffle_index::{
     Class, Describe, Description, Filter, HostSort, Index, Query, Reference, ReindexScope, Sort,
     Viewer,
 };
-use wwwoffle_spool::purge::plan::{Candidate, EntryRole, Limit, Limits, Planner, name};
+use wwwoffle_spool::purge::plan::{PurgeCandidate, EntryRole, EntryLimit, PurgeLimits, Planner, name};
 use wwwoffle_spool::{Body, Entry, Options, Spool, Timestamp};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
@@ -269,14 +269,14 @@ fn purge_plan(index: &Index, hosts: u64) {
     assert!(index.catch_up(LOOK), "the index knows all");
     let caught_up = begun.elapsed();
     let plan = index.with_snapshot(LOOK, |moment| {
-        let limits = Limits { max_size: Some(1 << 30), ..Limits::default() };
+        let limits = PurgeLimits { max_size: Some(1 << 30), ..PurgeLimits::default() };
         let (mut planner, mut numbers) = (Planner::new(limits, now), Vec::new());
         moment.candidates(&mut |one| {
             let url =
                 CanonicalUrl::parse(&one.url, &LocalHost::default()).expect("it is canonical");
             let role =
                 if is_part(number_of(&one.url), hosts) { EntryRole::Part } else { EntryRole::Page };
-            planner.add(&Candidate {
+            planner.add(&PurgeCandidate {
                 bodies: Vec::new(),
                 name: name(&one.url),
                 site: url.host().to_owned(),
@@ -285,7 +285,7 @@ fn purge_plan(index: &Index, hosts: u64) {
                 // response.
                 stored: one.checked,
                 used: one.checked,
-                limit: Limit::At(Duration::from_secs(200 * 86_400)),
+                limit: EntryLimit::At(Duration::from_secs(200 * 86_400)),
                 is_pinned: false,
                 role,
                 is_open: !one.is_told,
@@ -298,10 +298,10 @@ fn purge_plan(index: &Index, hosts: u64) {
             while numbers[at] < number {
                 at += 1;
             }
-            needs.tell(at, parts);
+            needs.add(at, parts);
             ControlFlow::Continue(())
         })?;
-        needs.follow(|entry| moment.parts_of(numbers[entry]))?;
+        needs.propagate(|entry| moment.parts_of(numbers[entry]))?;
         Ok(needs.plan())
     });
     let (plan, took) = (plan.expect("a plan"), begun.elapsed());

@@ -251,7 +251,7 @@ impl Walker<'_> {
 pub(crate) fn found_at(spool: &Spool, place: &Place) -> Result<Vec<SpoolEntry>> {
     let mut found = Vec::new();
     for entry in spool.entries(place)?.found {
-        let taken = spool.taken(entry.place())?;
+        let taken = spool.disk_usage(entry.place())?;
         found.push(SpoolEntry { summary: entry.summary(), taken, used: None });
     }
     Ok(found)

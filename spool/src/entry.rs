@@ -27,7 +27,7 @@ use wwwoffle_url::Key;
 use self::body::SharedBytes;
 use self::layout::{EntryStart, EntryState, TailRanges};
 use self::overlay::Overlay;
-use self::part::Part;
+use self::part::SegmentPosition;
 use self::place::Place;
 use self::verified::VerifiedReader;
 use crate::error::Damage;
@@ -88,7 +88,7 @@ pub struct Entry {
     pub(crate) after: TailRanges,
     pub(crate) status: u16,
     /// For a segment: its position, and the body it belongs to.
-    pub(crate) part: Option<Part>,
+    pub(crate) part: Option<SegmentPosition>,
     /// The later head and state from the update file of a large entry.
     pub(crate) overlay: Option<Overlay>,
     /// The length of its file on the disk.
@@ -215,7 +215,7 @@ impl Entry {
 
     /// The memory that it takes in bytes, without a body on disk.
     #[must_use]
-    pub fn held(&self) -> usize {
+    pub fn memory_size(&self) -> usize {
         let tail = if Arc::ptr_eq(&self.bytes, &self.tail) { 0 } else { self.tail.len() };
         let overlay = self.overlay.as_ref().map_or(0, |overlay| overlay.head.len());
         let body = match &self.body {
@@ -257,7 +257,7 @@ impl Entry {
         self.first.is_part || self.part.is_some()
     }
 
-    pub(crate) fn part(&self) -> Option<&Part> {
+    pub(crate) fn part(&self) -> Option<&SegmentPosition> {
         self.part.as_ref()
     }
 

@@ -33,7 +33,7 @@ use crate::queue::seal::Vault;
 use crate::tree::Tree;
 use crate::tree::recover::Recovery;
 
-pub use self::finding::{CheckTotals, Finding, Verdict};
+pub use self::finding::{CheckTotals, CheckVerdict, Finding};
 
 /// The options of a check.
 #[derive(Debug, Clone, Default)]
@@ -41,7 +41,7 @@ pub use self::finding::{CheckTotals, Finding, Verdict};
 pub struct CheckOptions {
     /// Read every body completely, and compare it with its digest.
     pub is_deep: bool,
-    /// Report foreign files too: [`Verdict::Foreign`]. They are always counted.
+    /// Report foreign files too: [`CheckVerdict::Foreign`]. They are always counted.
     pub reports_foreign: bool,
     /// Prefixes of names in the root that belong to other parts of the program.
     pub known: Vec<String>,
@@ -122,14 +122,14 @@ fn recovery_findings(recovery: &Recovery, root: &Path) -> Vec<Finding> {
     let below = |path: &Path| path.strip_prefix(root).unwrap_or(path).to_owned();
     let damage = |damage: &Damage| {
         let mut finding =
-            Finding::new(below(&damage.path), Verdict::SetAside, damage.reason.clone());
+            Finding::new(below(&damage.path), CheckVerdict::SetAside, damage.reason.clone());
         finding.moved_to = damage.moved_to.as_deref().map(below);
         finding
     };
     let failure = |error: &crate::error::Error| {
         let source = std::error::Error::source(error).map(|it| format!(": {it}"));
         let why = format!("{error}{}", source.unwrap_or_default());
-        Finding::new(crate::durability::TMP.into(), Verdict::BeyondRepair, why)
+        Finding::new(crate::durability::TMP.into(), CheckVerdict::BeyondRepair, why)
     };
     let damages = recovery.damaged.iter().map(damage);
     damages.chain(recovery.failures.iter().map(failure)).collect()

@@ -79,7 +79,7 @@ pub use entry::summary::Summary;
 pub use entry::verified::VerifiedReader;
 pub use entry::{Body, BodyBytes, BodyFile, Entries, Entry, Lookup, Verifier};
 pub use error::{Damage, Error, Result};
-pub use fsck::{CheckOptions, CheckTotals, Finding, Verdict};
+pub use fsck::{CheckOptions, CheckTotals, CheckVerdict, Finding};
 pub use notes::imports::MAX_IMPORT;
 pub use notes::own_pages::{UnreadPage, UserPages};
 pub use notes::state::{MAX_STATE, ProgramState};
@@ -100,12 +100,13 @@ pub use queue::runs::MAX_RUN;
 pub use queue::schedule::{MAX_SCHEDULE, ParseScheduleError, Schedule};
 pub use queue::wish::{MAX_CLASS, MAX_WISHES, ParseRunIdError, RunId, Wish};
 pub use queue::{
-    AddOutcome, Change, FinishOutcome, MAX_QUEUE, Observer, ParsePriorityError, Priority, Queue,
-    QueuePosition, RESERVED,
+    AddOutcome, FinishOutcome, MAX_QUEUE, ParsePriorityError, Priority, Queue, QueueChange,
+    QueueObserver, QueuePosition, RESERVED,
 };
 pub use spool::{Options, Reader, Spool};
 pub use tree::check_recent::RecentCheck;
-pub use tree::list::{Host, List};
+pub use tree::disk_usage::DiskUsage;
+pub use tree::list::{EntryList, SpoolHost};
 pub use tree::pending::BATCH_INTERVAL;
 pub use tree::recover::Recovery;
 pub use tree::rekey::MoveOutcome;
@@ -119,8 +120,7 @@ pub use tree::segments::{
 };
 pub use tree::sharing::{MIN_SHARED, SharedBodies, SharingReport};
 pub use tree::shelf::MAX_VARIANTS;
-pub use tree::taken::DiskUsage;
 pub use tree::update::Update;
 pub use tree::versions::{MAX_VERSIONS, Versions};
-pub use tree::walk::{HostDirectory, KeyDirectory, Walk, WalkedEntry};
+pub use tree::walk::{HostDirectory, KeyDirectory, SpoolWalk, WalkedEntry};
 pub use tree::writer::{NewEntry, ReplaceOutcome, StoredEntry, Tail, Writer};

@@ -55,11 +55,11 @@ pub struct Queue {
 }
 
 /// Receives every change of the queue, in order. It must not call the queue.
-pub type Observer = Box<dyn Fn(Change<'_>) + Send + Sync>;
+pub type QueueObserver = Box<dyn Fn(QueueChange<'_>) + Send + Sync>;
 
 /// A change of the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change<'a> {
+pub enum QueueChange<'a> {
     /// This request was added or changed.
     Is(&'a OutgoingSummary),
     /// This request has left the queue.
@@ -108,9 +108,9 @@ impl Queue {
 
     /// Passes every request of the queue, and then every later change, to `observer`, which
     /// replaces the previous observer.
-    pub fn observe(&self, observer: Observer) {
+    pub fn observe(&self, observer: QueueObserver) {
         let mut index = lock(&self.index);
-        index.requests.values().for_each(|request| observer(Change::Is(request)));
+        index.requests.values().for_each(|request| observer(QueueChange::Is(request)));
         index.observer = Some(observer);
     }
 

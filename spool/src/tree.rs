@@ -6,6 +6,7 @@
 //! version is kept ([`versions`]). The lock of `pending` is held only for one access to its map.
 
 pub(crate) mod check_recent;
+pub(crate) mod disk_usage;
 pub(crate) mod list;
 pub(crate) mod pending;
 pub(crate) mod recover;
@@ -19,7 +20,6 @@ pub(crate) mod segments;
 pub(crate) mod session;
 pub(crate) mod sharing;
 pub(crate) mod shelf;
-pub(crate) mod taken;
 pub(crate) mod update;
 pub(crate) mod versions;
 pub(crate) mod walk;
@@ -36,12 +36,12 @@ use self::seen::Watcher;
 use self::segments::SegmentLocks;
 use self::shelf::{VariantChoice, is_unchanged};
 use self::versions::{VersionLimits, Versions};
-use self::walk::Walk;
+use self::walk::SpoolWalk;
 use crate::durability::outbox::Outbox;
 use crate::durability::{Durability, Root, TMP};
 use crate::entry::overlay::{self, OverlayLookup, overlay_path};
 use crate::entry::place::Place;
-use crate::entry::read::{self, Content, ExpectedEntry};
+use crate::entry::read::{self, EntryContent, ExpectedEntry};
 use crate::entry::{BodyFile, Entries, Entry, Lookup};
 use crate::error::{Damage, Error, Result};
 use crate::fs::parallel::{self, lock};
@@ -151,8 +151,8 @@ impl Tree {
     }
 
     /// A walk over the directories of entries.
-    pub(crate) fn walk(&self) -> Walk {
-        Walk::new(Arc::clone(&self.root.disk), self.root.path.clone())
+    pub(crate) fn walk(&self) -> SpoolWalk {
+        SpoolWalk::new(Arc::clone(&self.root.disk), self.root.path.clone())
     }
 
     /// Looks up the entry of a place; without a variant text, the newest entry of the key. Damaged
@@ -230,7 +230,7 @@ impl Tree {
         for path in paths {
             let expected = ExpectedEntry { place, name: place.variant_name() };
             let content = read::read(&*self.root.disk, &self.root.path, &path, Some(expected))?;
-            let Content::Whole(now) = content else { continue };
+            let EntryContent::Whole(now) = content else { continue };
             let identity = |body: &BodyFile| {
                 body.identity().map_err(|error| Error::disk("look at", &path, error))
             };
@@ -421,7 +421,7 @@ impl Tree {
         let _commit = lock(&self.commit);
         let expected = ExpectedEntry { place, name: place.variant_name() };
         let read = read::read(&*self.root.disk, &self.root.path, path, Some(expected));
-        let Ok(Content::Whole(now)) = read else { return };
+        let Ok(EntryContent::Whole(now)) = read else { return };
         if !matches!(
             overlay::read(&*self.root.disk, &overlay, &now),
             Ok(OverlayLookup::Its(_)) | Err(_)

@@ -149,23 +149,23 @@ fn open(disk: &SimDisk, durability: Durability) -> Result<Spool> {
 
 /// The results of a run.
 #[derive(Debug, Default)]
-struct Told {
+struct RunResults {
     live: bool,
     archived: bool,
     flushed: bool,
 }
 
 /// Stores an archived response and, if `is_live`, a live one at the same time.
-fn run(disk: &SimDisk, durability: Durability, is_live: bool, length: usize) -> Told {
-    let mut told = Told::default();
-    let Ok(spool) = open(disk, durability) else { return told };
+fn run(disk: &SimDisk, durability: Durability, is_live: bool, length: usize) -> RunResults {
+    let mut results = RunResults::default();
+    let Ok(spool) = open(disk, durability) else { return results };
     let place = place(URL);
-    let Ok(seen) = spool.entry(&place).map(wwwoffle_spool::Lookup::found) else { return told };
-    let Ok(writer) = writer(&spool, &place, &"a".repeat(length)) else { return told };
-    told.live = is_live && support::store(&spool, URL, b"live").is_ok();
-    told.archived = match writer.finish_over(seen.as_ref()) {
+    let Ok(seen) = spool.entry(&place).map(wwwoffle_spool::Lookup::found) else { return results };
+    let Ok(writer) = writer(&spool, &place, &"a".repeat(length)) else { return results };
+    results.live = is_live && support::store(&spool, URL, b"live").is_ok();
+    results.archived = match writer.finish_over(seen.as_ref()) {
         Ok(ReplaceOutcome::Stored(_)) => {
-            assert!(!told.live, "{durability:?}: it came over what was stored meanwhile");
+            assert!(!results.live, "{durability:?}: it came over what was stored meanwhile");
             true
         }
         Ok(ReplaceOutcome::Overtaken(writer)) => {
@@ -174,26 +174,26 @@ fn run(disk: &SimDisk, durability: Durability, is_live: bool, length: usize) -> 
         }
         Err(_) => false,
     };
-    told.flushed = spool.flush().is_ok();
-    told
+    results.flushed = spool.flush().is_ok();
+    results
 }
 
 #[track_caller]
-fn check(disk: &SimDisk, durability: Durability, told: &Told, is_kept: bool, what: &str) {
+fn check(disk: &SimDisk, durability: Durability, results: &RunResults, is_kept: bool, what: &str) {
     let spool = open(disk, durability).unwrap();
     let place = place(URL);
     let (now, older) = (text(now(&spool, &place)), older(&spool, &place));
-    if told.live {
+    if results.live {
         // The present entry is the live one or, where a crash may undo that, the previous one. It
         // is never the archived one.
         assert!(now == "live" || (!is_kept && now == "seen"), "{what}: {:?}", now.get(..9));
         let is_older = older.iter().any(|one| one.starts_with("aa"));
-        assert!(!is_kept || !told.archived || is_older, "{what}: {}", older.len());
+        assert!(!is_kept || !results.archived || is_older, "{what}: {}", older.len());
         assert!(!is_kept || older.iter().any(|one| one == "seen"), "{what}");
     } else {
         let is_known = now == "seen" || now == "live" || now.starts_with("aa");
         assert!(is_known, "{what}: {:?}", now.get(..9));
-        assert!(!told.archived || !is_kept || now.starts_with("aa"), "{what}");
+        assert!(!results.archived || !is_kept || now.starts_with("aa"), "{what}");
     }
 }
 
@@ -210,23 +210,23 @@ fn a_fault_at_any_step_neither_loses_what_came_nor_puts_the_archived_before_it()
             for call in 0.. {
                 let disk = base.restarted();
                 disk.set_fault(Fault::Stop(call));
-                let told = run(&disk, durability, is_live, length);
+                let results = run(&disk, durability, is_live, length);
                 let calls = disk.calls();
                 disk.set_fault(Fault::Never);
                 let what = format!("{durability:?}, {is_live}, {length}, stopped at {call}");
                 // A stop of the program alone loses nothing.
-                check(&disk.restarted(), durability, &told, true, &what);
+                check(&disk.restarted(), durability, &results, true, &what);
                 for seed in 0..if durability == Durability::None { 0 } else { 3 } {
-                    let is_kept = durability == Durability::Each || told.flushed;
+                    let is_kept = durability == Durability::Each || results.flushed;
                     let after = disk.after_power_cut(call * 4 + seed);
                     let what = format!("{what}, power cut {seed}");
-                    check(&after, durability, &told, is_kept, &what);
+                    check(&after, durability, &results, is_kept, &what);
                 }
                 let disk = base.restarted();
                 disk.set_fault(Fault::Fail(call, ErrorKind::StorageFull));
-                let told = run(&disk, durability, is_live, length);
+                let results = run(&disk, durability, is_live, length);
                 disk.set_fault(Fault::Never);
-                check(&disk.restarted(), durability, &told, false, &format!("{what}, but full"));
+                check(&disk.restarted(), durability, &results, false, &format!("{what}, but full"));
                 if calls <= call {
                     assert!(call > 10, "{call}");
                     break;

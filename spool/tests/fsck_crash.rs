@@ -14,7 +14,7 @@ use support::full::{self, CHANGED, LARGE, SMALL, VARIES, WAITS};
 use support::place;
 use support::sim::{Fault, SimDisk};
 use wwwoffle_spool::fs::Disk;
-use wwwoffle_spool::{CheckOptions, CheckTotals, Reader, Result, Spool, Verdict};
+use wwwoffle_spool::{CheckOptions, CheckTotals, CheckVerdict, Reader, Result, Spool};
 
 /// The number of power cuts after each stop.
 const CUTS: u64 = 2;
@@ -110,7 +110,7 @@ fn check(base: &SimDisk, disk: &SimDisk, what: &str) {
     assert_eq!(parts.ranges().len(), 2, "{what}");
     let sums = reader.check(&CheckOptions::new(true), &mut |finding| {
         // The second name of the large entry's update file may still exist. It is foreign there.
-        assert_eq!(finding.verdict, Verdict::Foreign, "{what}: {finding}");
+        assert_eq!(finding.verdict, CheckVerdict::Foreign, "{what}: {finding}");
     });
     assert_eq!(sums.unwrap().unfinished, 0, "{what}");
 }

@@ -135,7 +135,7 @@ fn what_does_not_become_smaller_is_not_written_to_its_end() {
 fn walk(spool: &Spool) -> Result<(CompressStep, Option<CompressFailure>), Error> {
     let (free, go_on) = (|| None, || true);
     let bounds = RewriteBounds::new(0, &free, &go_on);
-    let (mut packing, mut all) = (spool.packing()?, CompressStep::default());
+    let (mut packing, mut all) = (spool.compression()?, CompressStep::default());
     loop {
         let step = packing.step(|_| true, &bounds)?;
         all.add(&step);

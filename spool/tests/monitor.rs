@@ -44,7 +44,7 @@ fn a_monitored_page_comes_back_with_everything() {
         one.schedule = "0 0 1-7 * 1 and".parse().unwrap();
         assert_eq!(monitors.set(&one).unwrap(), SetOutcome::Changed);
         assert_eq!(monitors.get(&key).unwrap().as_ref(), Some(&one));
-        assert!(monitors.ran(&key, at(1_800_000_000)).unwrap());
+        assert!(monitors.record_run(&key, at(1_800_000_000)).unwrap());
         one.last_run = Some(at(1_800_000_000));
         assert!(spool.queue().is_empty(), "it is another directory");
     }
@@ -56,7 +56,7 @@ fn a_monitored_page_comes_back_with_everything() {
     assert_eq!(monitors.summary(&key), Some(one.summary()));
     assert!(monitors.remove(&key).unwrap());
     assert!(!monitors.remove(&key).unwrap());
-    assert!(!monitors.ran(&key, at(0)).unwrap(), "what was removed does not come back");
+    assert!(!monitors.record_run(&key, at(0)).unwrap(), "what was removed does not come back");
     assert_eq!((monitors.len(), monitors.get(&key).unwrap()), (1, None));
     for path in support::files(&root.path().join("monitor")) {
         let bytes = fs::read(&path).unwrap();
@@ -151,7 +151,7 @@ fn run(disk: &SimDisk, durability: Durability) -> [bool; 4] {
         monitors.set(&monitor(1, 9)).is_ok(),
         monitors.remove(&key(2)).is_ok(),
         monitors.set(&monitor(3, 0)).is_ok(),
-        monitors.ran(&key(4), at(1_700_000_500)).unwrap_or(false),
+        monitors.record_run(&key(4), at(1_700_000_500)).unwrap_or(false),
     ]
 }
 

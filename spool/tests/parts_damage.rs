@@ -23,7 +23,7 @@ use wwwoffle_spool::{Durability, NewSegment, Spool, Timestamp};
 const URL: &str = "http://example.org/film";
 const MIB: usize = 1 << 20;
 
-struct Kept {
+struct StoredSegment {
     root: tempfile::TempDir,
     spool: Spool,
     path: PathBuf,
@@ -31,7 +31,7 @@ struct Kept {
 }
 
 /// A spool with one segment that begins at 100.
-fn kept(len: usize) -> Kept {
+fn kept(len: usize) -> StoredSegment {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::None);
     let new = NewSegment {
@@ -49,10 +49,10 @@ fn kept(len: usize) -> Kept {
     writer.finish().unwrap();
     let path = support::files(&root.path().join("partial")).pop().unwrap();
     let bytes = fs::read(&path).unwrap();
-    Kept { root, spool, path, bytes }
+    StoredSegment { root, spool, path, bytes }
 }
 
-impl Kept {
+impl StoredSegment {
     /// Whether the segment is found if its file has these bytes.
     fn is_there(&self, bytes: &[u8]) -> bool {
         fs::create_dir_all(self.path.parent().unwrap()).unwrap();

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 use support::sim::{Fault, SimDisk};
 use support::{open, options, outgoing, place};
 use wwwoffle_spool::{
-    AddOutcome, Change, Durability, FinishOutcome, Lookup, MAX_OPTIONS, Outgoing, RequestKind,
+    AddOutcome, Durability, FinishOutcome, Lookup, MAX_OPTIONS, Outgoing, QueueChange, RequestKind,
     RequestState, RequesterLocation, Result, RunId, Secrets, Spool, Timestamp, Wish,
 };
 
@@ -227,8 +227,8 @@ fn whoever_looks_on_sees_every_change() {
     let sink = Arc::clone(&told);
     queue.observe(Box::new(move |change| {
         sink.lock().unwrap().push(match change {
-            Change::Is(request) => format!("{} {}", request.place.url(), request.attempts),
-            Change::Gone(_) => "gone".to_owned(),
+            QueueChange::Is(request) => format!("{} {}", request.place.url(), request.attempts),
+            QueueChange::Gone(_) => "gone".to_owned(),
         });
     }));
     let mut next = outgoing("http://a/next", RequestKind::Part);

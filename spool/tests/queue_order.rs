@@ -60,7 +60,7 @@ fn what_goes_first_and_what_last_is_kept_whatever_becomes_of_the_request() {
         assert_eq!(order(&one), Some((Priority::First, 0)));
         assert_eq!(order(&two), Some((Priority::First, 3)));
         assert_eq!(order(&three), Some((Priority::Last, 0)));
-        let mut turns: Vec<_> = queue.list().iter().map(OutgoingSummary::turn).collect();
+        let mut turns: Vec<_> = queue.list().iter().map(OutgoingSummary::position).collect();
         turns.sort();
         assert_eq!(turns.last().map(|turn| turn.key), Some(three));
         let seen = Outgoing { priority: Priority::Usual, ..queue.get(&two).unwrap().unwrap() };

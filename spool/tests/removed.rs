@@ -90,16 +90,16 @@ fn what_was_removed_is_gone_at_once_and_comes_back_as_it_was() {
     assert_eq!(tree(root.path()).len(), 0);
     assert_eq!(spool.list(None, None).unwrap().count(), 0);
     sound(root.path());
-    let resting = spool.resting("ada").unwrap();
+    let resting = spool.removals("ada").unwrap();
     assert_eq!((resting.len(), resting[0].removal, resting[0].entries), (1, removal, 5));
     assert!(resting[0].bytes > 300_000);
-    assert!(spool.resting("bob").unwrap().is_empty());
+    assert!(spool.removals("bob").unwrap().is_empty());
     assert_eq!(removal.to_string().parse(), Ok(removal));
 
     // It survives the end of the program.
     drop(spool);
     let spool = open(root.path());
-    assert_eq!(spool.resting("ada").unwrap(), resting);
+    assert_eq!(spool.removals("ada").unwrap(), resting);
     assert_eq!(spool.bring_back(&removal, &mut |_| {}).unwrap(), Some(back(5, 0)));
     assert_eq!(spool.bring_back(&removal, &mut |_| {}).unwrap(), None);
     assert_eq!(body(&spool, &place(TWO)).unwrap(), b"waits");
@@ -134,7 +134,7 @@ fn what_has_come_meanwhile_stays() {
     assert_eq!(support::body(&version).unwrap(), b"first");
     assert_eq!(versions.len(), 1);
     assert!(spool.versions(&place("http://c.example/same")).unwrap().is_empty());
-    assert!(spool.resting("").unwrap().is_empty());
+    assert!(spool.removals("").unwrap().is_empty());
     sound(root.path());
 }
 
@@ -193,7 +193,7 @@ fn what_was_stored_last_is_the_entry_in_whatever_order_it_comes_back() {
             let version = spool.version(&place(ONE), versions[0].stored).unwrap().found().unwrap();
             assert_eq!(support::body(&version).unwrap(), text(1));
             assert_eq!(version.invalid_since().unwrap().as_second(), 1_700_000_001);
-            assert!(spool.resting("").unwrap().is_empty());
+            assert!(spool.removals("").unwrap().is_empty());
             sound(root.path());
         }
     }
@@ -247,7 +247,7 @@ fn parts_of_a_download_do_not_come_back() {
     let removal = spool.removal("ada");
     assert!(spool.remove_for_now(&place(ONE), &removal).unwrap());
     assert!(spool.partial(&place(ONE)).unwrap().is_none());
-    assert!(spool.resting("ada").unwrap().is_empty());
+    assert!(spool.removals("ada").unwrap().is_empty());
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn it_goes_when_its_time_is_over_or_there_is_too_much_of_it() {
         removals.push(spool.removal("ada"));
         assert!(spool.remove_for_now(&place(url), removals.last().unwrap()).unwrap());
     }
-    let bytes: Vec<u64> = spool.resting("ada").unwrap().iter().map(|it| it.bytes).collect();
+    let bytes: Vec<u64> = spool.removals("ada").unwrap().iter().map(|it| it.bytes).collect();
     let total = bytes.iter().sum();
     assert_eq!(spool.forget_removed(total).unwrap(), 0);
     // The oldest is deleted first.
@@ -272,7 +272,7 @@ fn it_goes_when_its_time_is_over_or_there_is_too_much_of_it() {
     let later = disk.now() + wwwoffle_spool::REMOVED_FOR;
     // Each reading of the clock advances it by a second.
     while disk.now() <= later {}
-    assert!(spool.resting("ada").unwrap().is_empty());
+    assert!(spool.removals("ada").unwrap().is_empty());
     assert_eq!(spool.bring_back(&removals[1], &mut |_| {}).unwrap(), None);
     assert_eq!(spool.forget_removed(u64::MAX).unwrap(), bytes[0]);
     assert!(disk.files(&root.join("removed")).is_empty());

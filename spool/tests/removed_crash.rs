@@ -12,8 +12,8 @@ use std::sync::Arc;
 use support::sim::{Fault, SimDisk};
 use support::{bytes, place, store};
 use wwwoffle_spool::{
-    CheckOptions, Durability, Lookup, Options, Reader, Removal, Spool, Timestamp, Update, Verdict,
-    Versions,
+    CheckOptions, CheckVerdict, Durability, Lookup, Options, Reader, Removal, Spool, Timestamp,
+    Update, Versions,
 };
 
 /// The settings, each with the number of power cuts after each stop; each cut loses something else
@@ -87,14 +87,14 @@ fn check(disk: &SimDisk, durability: Durability, what: &str) {
     let reader = Reader::open_with(Arc::new(disk.clone()), root()).unwrap();
     let sums = reader.check(&CheckOptions::new(true), &mut |finding| {
         // A crash has left it.
-        assert_eq!(finding.verdict, Verdict::Leftover, "{what}: {finding}");
+        assert_eq!(finding.verdict, CheckVerdict::Leftover, "{what}: {finding}");
     });
     assert!(sums.unwrap().is_sound(), "{what}");
     let spool = open(disk, durability);
     let sharing = spool.share(None, &|| true);
     assert!(sharing.failure.is_none(), "{what}: {sharing:?}");
     let all: Vec<Removal> =
-        spool.resting("ada").unwrap().iter().map(|resting| resting.removal).collect();
+        spool.removals("ada").unwrap().iter().map(|resting| resting.removal).collect();
     for removal in all {
         let back = spool.bring_back(&removal, &mut |_| {}).unwrap().unwrap_or_default();
         assert_eq!((back.overtaken, back.left), (0, 0), "{what}: {back:?}");
@@ -203,7 +203,7 @@ const TWICE: [(&str, &[u8]); 4] = [
 /// Undoes the removals in their order.
 fn back_in_order(spool: &Spool) {
     let mut all: Vec<Removal> =
-        spool.resting("ada").unwrap_or_default().iter().map(|resting| resting.removal).collect();
+        spool.removals("ada").unwrap_or_default().iter().map(|resting| resting.removal).collect();
     all.sort_unstable();
     for removal in all {
         let _failed = spool.bring_back(&removal, &mut |_| {});
@@ -230,7 +230,7 @@ fn check_twice(disk: &SimDisk, durability: Durability, what: &str) {
     drop(spool);
     let reader = Reader::open_with(Arc::new(disk.clone()), root()).unwrap();
     let sums = reader.check(&CheckOptions::new(true), &mut |finding| {
-        assert_eq!(finding.verdict, Verdict::Leftover, "{what}: {finding}");
+        assert_eq!(finding.verdict, CheckVerdict::Leftover, "{what}: {finding}");
     });
     assert!(sums.unwrap().is_sound(), "{what}");
 }

@@ -26,14 +26,14 @@ const URL: &str = "http://example.org/film";
 const MIB: usize = 1 << 20;
 
 /// A spool with a download in progress, and how much was received.
-struct UnderWay {
+struct ActiveDownload {
     root: tempfile::TempDir,
     spool: Spool,
     writer: Writer,
     body: Vec<u8>,
 }
 
-fn under_way(durability: Durability, len: usize) -> UnderWay {
+fn under_way(durability: Durability, len: usize) -> ActiveDownload {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), durability);
     let body = support::bytes(len);
@@ -42,7 +42,7 @@ fn under_way(durability: Durability, len: usize) -> UnderWay {
     for piece in body.chunks(100_000) {
         writer.write(piece).unwrap();
     }
-    UnderWay { root, spool, writer, body }
+    ActiveDownload { root, spool, writer, body }
 }
 
 /// The state that the next process finds if this one is killed now.

@@ -92,9 +92,9 @@ fn what_lies_beside_counts_too() {
 }
 
 #[derive(Debug, Default)]
-struct Told(Mutex<Vec<Key>>);
+struct ChangedKeys(Mutex<Vec<Key>>);
 
-impl Watcher for Told {
+impl Watcher for ChangedKeys {
     fn changed(&self, place: &Place) {
         self.0.lock().unwrap().push(place.key());
     }
@@ -106,12 +106,12 @@ fn what_the_program_changes_is_told() {
         for length in [10, LARGE] {
             let directory = tempfile::tempdir().unwrap();
             let (spool, at) = (open(directory.path(), durability), place(URL));
-            let told = Arc::new(Told::default());
-            assert!(spool.watch(Arc::clone(&told) as Arc<dyn Watcher>));
-            let other = Arc::new(Told::default());
+            let changed_keys = Arc::new(ChangedKeys::default());
+            assert!(spool.watch(Arc::clone(&changed_keys) as Arc<dyn Watcher>));
+            let other = Arc::new(ChangedKeys::default());
             assert!(spool.watch(Arc::clone(&other) as Arc<dyn Watcher>));
             let expect = |what: &str| {
-                let keys = std::mem::take(&mut *told.0.lock().unwrap());
+                let keys = std::mem::take(&mut *changed_keys.0.lock().unwrap());
                 assert!(keys.contains(&at.key()), "{what} {durability:?} {length}");
                 assert!(keys.iter().all(|key| *key == at.key()), "{what}");
                 assert_eq!(std::mem::take(&mut *other.0.lock().unwrap()), keys, "{what}");
@@ -120,7 +120,7 @@ fn what_the_program_changes_is_told() {
 
             let mut writer = spool.begin(&at, entry(&head(200))).unwrap();
             writer.write(&bytes(length)).unwrap();
-            assert!(told.0.lock().unwrap().is_empty());
+            assert!(changed_keys.0.lock().unwrap().is_empty());
             writer.finish(None).unwrap();
             expect("finish");
             let update = Update::Invalid { since: Timestamp::UNIX_EPOCH };
@@ -147,11 +147,11 @@ fn setting_a_damaged_one_aside_while_looking_is_told() {
     let directory = tempfile::tempdir().unwrap();
     let (spool, at) = (open(directory.path(), Durability::None), place(URL));
     store(&spool, URL, b"one").unwrap();
-    let told = Arc::new(Told::default());
-    assert!(spool.watch(Arc::clone(&told) as Arc<dyn Watcher>));
+    let changed_keys = Arc::new(ChangedKeys::default());
+    assert!(spool.watch(Arc::clone(&changed_keys) as Arc<dyn Watcher>));
     let path = only(directory.path());
     std::fs::write(&path, b"no entry").unwrap();
     let (entries, seen) = spool.entries_seen(&at).unwrap();
     assert_eq!((entries.set_aside.len(), seen), (1, None));
-    assert_eq!(*told.0.lock().unwrap(), [at.key()]);
+    assert_eq!(*changed_keys.0.lock().unwrap(), [at.key()]);
 }

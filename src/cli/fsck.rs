@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use wwwoffle_spool::fs::{Disk, SystemDisk};
-use wwwoffle_spool::{CheckOptions, CheckTotals, Finding, Reader, Spool, Verdict};
+use wwwoffle_spool::{CheckOptions, CheckTotals, Finding, Reader, Spool, CheckVerdict};
 
 use super::args::Fsck;
 use super::failure::Failure;
@@ -140,13 +140,13 @@ fn print_sums(
         }
     }
     for (verdict, count) in [
-        (Verdict::Mendable, sums.mendable),
-        (Verdict::Repaired, sums.repaired),
-        (Verdict::BeyondRepair, sums.beyond_repair),
-        (Verdict::SetAside, sums.set_aside),
-        (Verdict::Leftover, sums.left_over),
-        (Verdict::Removed, sums.removed),
-        (Verdict::Foreign, sums.foreign),
+        (CheckVerdict::Mendable, sums.mendable),
+        (CheckVerdict::Repaired, sums.repaired),
+        (CheckVerdict::BeyondRepair, sums.beyond_repair),
+        (CheckVerdict::SetAside, sums.set_aside),
+        (CheckVerdict::Leftover, sums.left_over),
+        (CheckVerdict::Removed, sums.removed),
+        (CheckVerdict::Foreign, sums.foreign),
     ] {
         if count > 0 {
             writeln!(out, "{:<15} {count}", verdict.as_str())?;

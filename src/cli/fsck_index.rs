@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use wwwoffle_index::{CheckReport, FILE, Index, ReindexScope, check};
-use wwwoffle_spool::{Finding, Reader, Verdict};
+use wwwoffle_spool::{Finding, Reader, CheckVerdict};
 
 use super::failure::Failure;
 use super::offline;
@@ -50,11 +50,11 @@ pub(super) fn look(reader: &Reader) -> Result<Outcome, Failure> {
     match check(reader) {
         Ok(None) => Ok(Outcome::default()),
         Ok(Some(found)) => {
-            let wrong = (!found.is_sound()).then(|| finding(Verdict::Mendable, reason(&found)));
+            let wrong = (!found.is_sound()).then(|| finding(CheckVerdict::Mendable, reason(&found)));
             Ok(Outcome { told: Some((&found).into()), finding: wrong })
         }
         Err(error) if error.is_damaged() => {
-            let wrong = finding(Verdict::Mendable, error_chain(&error));
+            let wrong = finding(CheckVerdict::Mendable, error_chain(&error));
             Ok(Outcome { told: None, finding: Some(wrong) })
         }
         Err(error) => Err(Failure::caused(ExitStatus::Failed, "the index cannot be read", &error)),
@@ -81,7 +81,7 @@ pub(super) fn mend(settings: &Settings<'_>) -> Result<Outcome, Failure> {
     drop((index, spool));
     mended.map_err(fail)?;
     let after = look(&open()?)?;
-    let verdict = if after.finding.is_none() { Verdict::Repaired } else { Verdict::BeyondRepair };
+    let verdict = if after.finding.is_none() { CheckVerdict::Repaired } else { CheckVerdict::BeyondRepair };
     Ok(Outcome { finding: Some(finding(verdict, wrong.reason)), ..after })
 }
 
@@ -89,7 +89,7 @@ fn open_reader(root: &std::path::Path) -> Result<Reader, wwwoffle_index::Error> 
     Ok(Reader::open(root)?)
 }
 
-fn finding(verdict: Verdict, reason: String) -> Finding {
+fn finding(verdict: CheckVerdict, reason: String) -> Finding {
     Finding::new(PathBuf::from(FILE), verdict, reason)
 }
 

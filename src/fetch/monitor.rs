@@ -154,7 +154,7 @@ async fn start(context: &Arc<FetchContext>, key: Key, now: Timestamp) -> Result<
 }
 
 async fn noted(context: &FetchContext, key: Key, now: Timestamp) -> Result<(), Error> {
-    context.storage.store.run(move |spool| spool.monitors().ran(&key, now)).await?;
+    context.storage.store.run(move |spool| spool.monitors().record_run(&key, now)).await?;
     context.fetcher.nudge();
     Ok(())
 }

@@ -91,7 +91,7 @@ impl Schedule {
         let host = Arc::from(host(summary.place.url()));
         let request = Request {
             host,
-            turn: summary.turn(),
+            turn: summary.position(),
             not_before: summary.not_before,
             waits,
             active: known.as_ref().is_some_and(|known| known.active),

@@ -71,7 +71,7 @@ impl QueueRank {
                 None => QueueGroup::Due,
             },
         };
-        Self { among, turn: request.turn() }
+        Self { among, turn: request.position() }
     }
 }
 

@@ -45,7 +45,7 @@ pub(super) fn begin(caller: &Caller) -> Removal {
 /// is shown without them.
 pub(super) async fn resting(caller: &Caller) -> Vec<RemovalSummary> {
     let who = caller.owner.to_string();
-    let resting = caller.context.storage.store.run(move |spool| spool.resting(&who)).await;
+    let resting = caller.context.storage.store.run(move |spool| spool.removals(&who)).await;
     resting.unwrap_or_else(|error| {
         tracing::warn!(error = error_chain(&error), "what was removed lately cannot be told");
         Vec::new()

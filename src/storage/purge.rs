@@ -21,7 +21,7 @@ use jiff::Timestamp;
 use tracing::info;
 use wwwoffle_config::Config;
 use wwwoffle_index::Index;
-use wwwoffle_spool::purge::plan::{Fate, KeepReason, Limits, Plan, Planner, PurgeReason, Sum};
+use wwwoffle_spool::purge::plan::{Fate, KeepReason, PurgeLimits, Plan, Planner, PurgeReason, Sum};
 use wwwoffle_spool::purge::space;
 use wwwoffle_spool::{Error, Spool, Uses};
 use wwwoffle_url::LocalHost;
@@ -200,7 +200,7 @@ pub fn purge(
 fn walked(
     spool: &Spool,
     policy: &Policy,
-    (limits, now): (Limits, Timestamp),
+    (limits, now): (PurgeLimits, Timestamp),
     mut packing: Option<&mut compress::Wanted>,
     go_on: &dyn Fn(u64) -> bool,
 ) -> Result<Plan, NotPurged> {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::durability::{DAMAGED, Root};
 use crate::entry::holder::{BODIES, holder, name_of, path_of};
-use crate::entry::read::Content;
+use crate::entry::read::EntryContent;
 use crate::entry::summary::beginning;
 use crate::error::{Damage, Error};
 
@@ -46,7 +46,7 @@ impl Root {
             return;
         }
         let held = holder(&*self.disk, &self.path, first.digest, &first.place);
-        if let Ok(Content::Bad(reason)) = held {
+        if let Ok(EntryContent::Bad(reason)) = held {
             let path = path_of(name_of(first.digest, first.place.owner()));
             let damage = self.move_aside(&self.join(path), reason);
             self.record_failure(Error::damaged(damage));

@@ -11,7 +11,7 @@ use super::layout::{
     self, EntryStart, EntryState, FIRST_READ, FinalFields, MAX_HEAD, StartWriter, TailContent,
 };
 use super::place::{EXTENSION, Place};
-use super::read::{self, Content};
+use super::read::{self, EntryContent};
 use super::summary::beginning;
 use super::warc::{Header, Reason, push_field, record_ids, time_text};
 use crate::error::{Error, Result};
@@ -121,29 +121,29 @@ pub(crate) fn body_of(
 ) -> Result<Result<Body, Reason>> {
     let held = holder(disk, root, first.digest, &first.place)?;
     Ok(match held {
-        Content::Whole(holder) if holder.body_len() == first.body_len => Ok(holder.body),
-        Content::Whole(_) => Err("its shared body has another length"),
-        Content::Missing | Content::Moved => Err("its shared body is missing"),
-        Content::Bad(_) => Err("its shared body is damaged"),
+        EntryContent::Whole(holder) if holder.body_len() == first.body_len => Ok(holder.body),
+        EntryContent::Whole(_) => Err("its shared body has another length"),
+        EntryContent::Missing | EntryContent::Moved => Err("its shared body is missing"),
+        EntryContent::Bad(_) => Err("its shared body is damaged"),
     })
 }
 
 /// Reads the holder of a body for the owner of a place. A file that is not a valid holder is
-/// [`Content::Bad`].
+/// [`EntryContent::Bad`].
 pub(crate) fn holder(
     disk: &dyn Disk,
     root: &Path,
     digest: [u8; 32],
     place: &Place,
-) -> Result<Content> {
+) -> Result<EntryContent> {
     let path = root.join(path_of(name_of(digest, place.owner())));
     Ok(match read::read_any(disk, None, &path, None)? {
-        Content::Whole(holder) => match fault_of(&holder) {
+        EntryContent::Whole(holder) => match fault_of(&holder) {
             None if *holder.digest() != digest || holder.place().owner() != place.owner() => {
-                Content::Bad("its body is not the one in its name")
+                EntryContent::Bad("its body is not the one in its name")
             }
-            None => Content::Whole(holder),
-            Some(reason) => Content::Bad(reason),
+            None => EntryContent::Whole(holder),
+            Some(reason) => EntryContent::Bad(reason),
         },
         other => other,
     })

@@ -23,7 +23,7 @@ use jiff::Timestamp;
 
 use crate::entry::blocks::{Blocks, MAX_BLOCKS_TEXT};
 use crate::entry::holder::BodyReference;
-use crate::entry::part::{MAX_PART_TEXT, Part};
+use crate::entry::part::{MAX_PART_TEXT, SegmentPosition};
 use crate::entry::place::{KeyOrigin, MAX_OWNER, MAX_VARIANT, Place};
 use crate::entry::warc::{
     BLOCK_END, FIELDS, Header, LINE_END, REQUEST, RESPONSE, Reason, Record, VERSION_LINE, escape,
@@ -239,7 +239,7 @@ pub(crate) struct TailContent<'a> {
     pub(crate) request: &'a [u8],
     pub(crate) connection: Option<&'a [u8]>,
     pub(crate) trailers: Option<&'a [u8]>,
-    pub(crate) part: Option<&'a Part>,
+    pub(crate) part: Option<&'a SegmentPosition>,
     /// The checksums of the blocks of the body. They are written only if the file is too long to be
     /// read at once.
     pub(crate) blocks: Option<&'a Blocks>,

@@ -18,7 +18,7 @@ pub(crate) const MAX_PART_TEXT: usize = 3 * MAX_VALIDATOR + 128;
 
 /// The position of a segment, and the body that it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct SegmentPosition {
     pub(crate) start: u64,
     pub(crate) whole: WholeBody,
 }
@@ -53,7 +53,7 @@ impl WholeBody {
     }
 }
 
-impl Part {
+impl SegmentPosition {
     /// Whether the body can have `len` bytes from the start of the segment on.
     pub(crate) fn has_room_for(&self, len: u64) -> bool {
         let end = self.start.checked_add(len);
@@ -79,7 +79,7 @@ impl Part {
     }
 
     /// Parses the block of the WARC record.
-    pub(crate) fn parse(text: &[u8]) -> Result<Part, Reason> {
+    pub(crate) fn parse(text: &[u8]) -> Result<SegmentPosition, Reason> {
         let wrong = "its position in the complete body is invalid";
         let text = std::str::from_utf8(text).map_err(|_| wrong)?;
         let mut lines = text.strip_suffix("\r\n").ok_or(wrong)?.split("\r\n");
@@ -95,7 +95,7 @@ impl Part {
         if lines.next().is_some() || validator.is_empty() || validator.len() > MAX_VALIDATOR {
             return Err(wrong);
         }
-        Ok(Part { start, whole: WholeBody { validator, complete_length } })
+        Ok(SegmentPosition { start, whole: WholeBody { validator, complete_length } })
     }
 }
 
@@ -130,9 +130,9 @@ mod tests {
             (0, Some(0), &[b' '; MAX_VALIDATOR]),
         ] {
             let whole = WholeBody::new(validator, complete_length).unwrap();
-            let part = Part { start, whole };
+            let part = SegmentPosition { start, whole };
             assert!(part.text().len() <= MAX_PART_TEXT);
-            assert_eq!(Part::parse(&part.text()), Ok(part));
+            assert_eq!(SegmentPosition::parse(&part.text()), Ok(part));
         }
         assert!(WholeBody::new(b"", None).unwrap_err().is_invalid());
         assert!(WholeBody::new(&[b'a'; MAX_VALIDATOR + 1], None).unwrap_err().is_too_large());
@@ -154,13 +154,13 @@ mod tests {
             "start: 0\r\ncomplete-length: 9\r\nvalidator: a\r\nmore: 1\r\n",
             "complete-length: 9\r\nstart: 0\r\nvalidator: a\r\n",
         ] {
-            assert!(Part::parse(text.as_bytes()).is_err(), "{text:?}");
+            assert!(SegmentPosition::parse(text.as_bytes()).is_err(), "{text:?}");
         }
     }
 
     #[test]
     fn no_part_ends_behind_the_whole() {
-        let part = |start, complete_length| Part {
+        let part = |start, complete_length| SegmentPosition {
             start,
             whole: WholeBody { validator: b"v".to_vec(), complete_length },
         };

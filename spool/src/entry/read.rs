@@ -12,7 +12,7 @@ use crate::entry::gzip::OpenLookup;
 use crate::entry::head::status_of;
 use crate::entry::layout::{EntryStart, EntryState, FIRST_READ, TailRanges};
 use crate::entry::overlay::{Overlay, OverlayLookup};
-use crate::entry::part::Part;
+use crate::entry::part::SegmentPosition;
 use crate::entry::place::Place;
 use crate::entry::warc::Reason;
 use crate::entry::{Body, BodyBytes, BodyFile, Entry, SharedBytes, gzip, holder, layout, overlay};
@@ -25,7 +25,7 @@ use wwwoffle_url::Key;
 /// The content found at a path.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "made and taken apart once; a box costs more")]
-pub(crate) enum Content {
+pub(crate) enum EntryContent {
     Whole(Entry),
     Missing,
     Bad(Reason),
@@ -54,14 +54,14 @@ pub(crate) fn read_updated(
     root: &Path,
     path: &Path,
     expected: ExpectedEntry<'_>,
-) -> Result<Content> {
+) -> Result<EntryContent> {
     let mut entry = match read(disk, root, path, Some(expected))? {
-        Content::Whole(entry) => entry,
+        EntryContent::Whole(entry) => entry,
         other => return Ok(other),
     };
     // An entry that shares its body has a small file, which is rewritten with each update.
     let Some(body) = entry.file().filter(|_| !entry.shares_body()) else {
-        return Ok(Content::Whole(entry));
+        return Ok(EntryContent::Whole(entry));
     };
     match overlay::read(disk, &overlay::overlay_path(path), &entry)? {
         OverlayLookup::Its(overlay) => entry.overlay = Some(overlay),
@@ -74,11 +74,11 @@ pub(crate) fn read_updated(
             // When an entry is removed, its update file is removed too. If the entry is gone, the
             // update may be missing for that reason.
             if !is_there(disk, path, &*body.file)? {
-                return Ok(Content::Moved);
+                return Ok(EntryContent::Moved);
             }
         }
     }
-    Ok(Content::Whole(entry))
+    Ok(EntryContent::Whole(entry))
 }
 
 /// Whether an open file still has its name.
@@ -95,26 +95,32 @@ pub(crate) fn is_there(disk: &dyn Disk, path: &Path, file: &dyn DiskFile) -> Res
 }
 
 /// Reads the entry at `path` without its update file. If it is not the `expected` one, it is
-/// [`Content::Bad`].
+/// [`EntryContent::Bad`].
 pub(crate) fn read(
     disk: &dyn Disk,
     root: &Path,
     path: &Path,
     expected: Option<ExpectedEntry<'_>>,
-) -> Result<Content> {
+) -> Result<EntryContent> {
     Ok(match read_any(disk, Some(root), path, expected)? {
-        Content::Whole(entry) if entry.is_part() => {
-            Content::Bad("it is a segment, not a complete response")
+        EntryContent::Whole(entry) if entry.is_part() => {
+            EntryContent::Bad("it is a segment, not a complete response")
         }
         other => other,
     })
 }
 
 /// Reads a segment.
-pub(crate) fn read_part(disk: &dyn Disk, path: &Path, place: Option<&Place>) -> Result<Content> {
+pub(crate) fn read_part(
+    disk: &dyn Disk,
+    path: &Path,
+    place: Option<&Place>,
+) -> Result<EntryContent> {
     let expected = place.map(|place| ExpectedEntry { place, name: place.variant_name() });
     Ok(match read_any(disk, None, path, expected)? {
-        Content::Whole(entry) if entry.part.is_none() => Content::Bad("it is not a segment"),
+        EntryContent::Whole(entry) if entry.part.is_none() => {
+            EntryContent::Bad("it is not a segment")
+        }
         other => other,
     })
 }
@@ -125,26 +131,26 @@ pub(crate) fn read_any(
     root: Option<&Path>,
     path: &Path,
     expected: Option<ExpectedEntry<'_>>,
-) -> Result<Content> {
+) -> Result<EntryContent> {
     let opening = match gzip::open(disk, path, FIRST_READ)? {
         OpenLookup::File(opening) => opening,
-        OpenLookup::Missing => return Ok(Content::Missing),
-        OpenLookup::Bad(reason) => return Ok(Content::Bad(reason)),
+        OpenLookup::Missing => return Ok(EntryContent::Missing),
+        OpenLookup::Bad(reason) => return Ok(EntryContent::Bad(reason)),
     };
     let (bytes, len, disk_len) = (opening.beginning, opening.len, opening.disk_len);
     let (file, is_compressed) = (opening.file, opening.expanded.is_some());
     let first = match EntryStart::parse(&bytes, len) {
         Ok(first) => first,
-        Err(reason) => return Ok(Content::Bad(reason)),
+        Err(reason) => return Ok(EntryContent::Bad(reason)),
     };
     if expected.is_some_and(|expected| !expected.is(&first.place)) {
-        return Ok(Content::Bad("it belongs to another place"));
+        return Ok(EntryContent::Bad("it belongs to another place"));
     }
     let parts = if first.refers.is_some() {
-        let Some(root) = root else { return Ok(Content::Bad("its body is in another file")) };
+        let Some(root) = root else { return Ok(EntryContent::Bad("its body is in another file")) };
         match holder::body_of(disk, root, &first)? {
             Ok(body) => shared(bytes, body, &first),
-            Err(_) if !is_there(disk, path, &*file)? => return Ok(Content::Moved),
+            Err(_) if !is_there(disk, path, &*file)? => return Ok(EntryContent::Moved),
             Err(reason) => Err(reason),
         }
     } else if wide(bytes.len()) == len {
@@ -157,8 +163,8 @@ pub(crate) fn read_any(
         }
     };
     Ok(match parts.and_then(|parts| entry(parts, first, (disk_len, is_compressed))) {
-        Ok(entry) => Content::Whole(entry),
-        Err(reason) => Content::Bad(reason),
+        Ok(entry) => EntryContent::Whole(entry),
+        Err(reason) => EntryContent::Bad(reason),
     })
 }
 
@@ -227,7 +233,7 @@ fn entry(
     let status = status_of(head).ok_or("its head has no status")?;
     let EntryParts { bytes, tail, body, after } = parts;
     let part = match after.part.clone() {
-        Some(range) => Some(Part::parse(tail.get(range).unwrap_or_default())?),
+        Some(range) => Some(SegmentPosition::parse(tail.get(range).unwrap_or_default())?),
         None => None,
     };
     if part.as_ref().is_some_and(|part| !part.has_room_for(first.body_len)) {

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::finding::{FileFault, Remedy};
 use super::judge::FileJudge;
 use crate::entry::holder::{name_of, path_of};
-use crate::entry::read::Content;
+use crate::entry::read::EntryContent;
 use crate::entry::summary::beginning;
 use crate::entry::warc::Reason;
 use crate::entry::{Entry, holder, read};
@@ -62,12 +62,12 @@ impl FileJudge<'_> {
     /// Checks the file of a shared body.
     pub(super) fn holder(&self, path: &Path) -> Result<Option<FileFault>> {
         let holder = match read::read_any(self.disk, None, path, None)? {
-            Content::Missing | Content::Moved => return Ok(None),
-            Content::Whole(holder) if holder.is_part() => {
+            EntryContent::Missing | EntryContent::Moved => return Ok(None),
+            EntryContent::Whole(holder) if holder.is_part() => {
                 return Ok(Some(FileFault::set_aside("it is a segment, not a complete response")));
             }
-            Content::Whole(holder) => holder,
-            Content::Bad(reason) => return Ok(Some(FileFault::set_aside(reason))),
+            EntryContent::Whole(holder) => holder,
+            EntryContent::Bad(reason) => return Ok(Some(FileFault::set_aside(reason))),
         };
         if let Some(reason) = self.body(path, &holder)? {
             return Ok(Some(FileFault::set_aside(reason)));
@@ -95,7 +95,7 @@ impl FileJudge<'_> {
             return Ok(None);
         }
         // An invalid or misnamed file has been reported already.
-        let Content::Whole(holder) = read::read_any(self.disk, None, path, None)? else {
+        let EntryContent::Whole(holder) = read::read_any(self.disk, None, path, None)? else {
             return Ok(None);
         };
         if name_of(*holder.digest(), holder.place().owner()) != key {

@@ -14,7 +14,7 @@ pub struct Finding {
     /// The path below the root of the spool.
     pub path: PathBuf,
     /// What can be done about it, or was done.
-    pub verdict: Verdict,
+    pub verdict: CheckVerdict,
     /// The fault, in a few words.
     pub reason: String,
     /// The new path below the root, if it was renamed.
@@ -24,7 +24,7 @@ pub struct Finding {
 impl Finding {
     /// A finding for the file at `path`.
     #[must_use]
-    pub fn new(path: PathBuf, verdict: Verdict, reason: impl Into<String>) -> Finding {
+    pub fn new(path: PathBuf, verdict: CheckVerdict, reason: impl Into<String>) -> Finding {
         Finding { path, verdict, reason: reason.into(), moved_to: None }
     }
 }
@@ -42,7 +42,7 @@ impl fmt::Display for Finding {
 
 /// What can be done about a fault, or was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Verdict {
+pub enum CheckVerdict {
     /// A repair can restore it without loss.
     Mendable,
     /// A repair has restored it.
@@ -59,23 +59,23 @@ pub enum Verdict {
     Foreign,
 }
 
-impl Verdict {
+impl CheckVerdict {
     /// The verdict in words.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
-            Verdict::Mendable => "can be repaired",
-            Verdict::Repaired => "repaired",
-            Verdict::BeyondRepair => "beyond repair",
-            Verdict::SetAside => "set aside",
-            Verdict::Leftover => "left over",
-            Verdict::Removed => "removed",
-            Verdict::Foreign => "foreign",
+            CheckVerdict::Mendable => "can be repaired",
+            CheckVerdict::Repaired => "repaired",
+            CheckVerdict::BeyondRepair => "beyond repair",
+            CheckVerdict::SetAside => "set aside",
+            CheckVerdict::Leftover => "left over",
+            CheckVerdict::Removed => "removed",
+            CheckVerdict::Foreign => "foreign",
         }
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for CheckVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -87,19 +87,19 @@ impl fmt::Display for Verdict {
 pub struct CheckTotals {
     /// Valid files.
     pub sound: u64,
-    /// [`Verdict::Mendable`].
+    /// [`CheckVerdict::Mendable`].
     pub mendable: u64,
-    /// [`Verdict::Repaired`].
+    /// [`CheckVerdict::Repaired`].
     pub repaired: u64,
-    /// [`Verdict::BeyondRepair`].
+    /// [`CheckVerdict::BeyondRepair`].
     pub beyond_repair: u64,
-    /// [`Verdict::SetAside`].
+    /// [`CheckVerdict::SetAside`].
     pub set_aside: u64,
-    /// [`Verdict::Leftover`].
+    /// [`CheckVerdict::Leftover`].
     pub left_over: u64,
-    /// [`Verdict::Removed`].
+    /// [`CheckVerdict::Removed`].
     pub removed: u64,
-    /// [`Verdict::Foreign`].
+    /// [`CheckVerdict::Foreign`].
     pub foreign: u64,
     /// Files below `tmp/`: being written, or left by a crash. The next opening handles them.
     pub unfinished: u64,
@@ -115,13 +115,13 @@ impl CheckTotals {
     /// Counts a finding.
     pub fn add(&mut self, finding: &Finding) {
         *match finding.verdict {
-            Verdict::Mendable => &mut self.mendable,
-            Verdict::Repaired => &mut self.repaired,
-            Verdict::BeyondRepair => &mut self.beyond_repair,
-            Verdict::SetAside => &mut self.set_aside,
-            Verdict::Leftover => &mut self.left_over,
-            Verdict::Removed => &mut self.removed,
-            Verdict::Foreign => &mut self.foreign,
+            CheckVerdict::Mendable => &mut self.mendable,
+            CheckVerdict::Repaired => &mut self.repaired,
+            CheckVerdict::BeyondRepair => &mut self.beyond_repair,
+            CheckVerdict::SetAside => &mut self.set_aside,
+            CheckVerdict::Leftover => &mut self.left_over,
+            CheckVerdict::Removed => &mut self.removed,
+            CheckVerdict::Foreign => &mut self.foreign,
         } += 1;
     }
 
@@ -178,14 +178,14 @@ impl FileFault {
     }
 
     /// The verdict before a repair.
-    pub(super) fn verdict(&self) -> Verdict {
+    pub(super) fn verdict(&self) -> CheckVerdict {
         match self.remedy {
             Remedy::Rename(_) | Remedy::Unhide | Remedy::Distrust | Remedy::Narrow(_) => {
-                Verdict::Mendable
+                CheckVerdict::Mendable
             }
-            Remedy::SetAside | Remedy::Nothing => Verdict::BeyondRepair,
-            Remedy::Remove | Remedy::Wait => Verdict::Leftover,
-            Remedy::Foreign => Verdict::Foreign,
+            Remedy::SetAside | Remedy::Nothing => CheckVerdict::BeyondRepair,
+            Remedy::Remove | Remedy::Wait => CheckVerdict::Leftover,
+            Remedy::Foreign => CheckVerdict::Foreign,
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::durability::{MONITOR, OUTGOING};
 use crate::entry::blocks::BlockSummer;
 use crate::entry::overlay::OverlayLookup;
 use crate::entry::place::{EXTENSION, Place};
-use crate::entry::read::{Content, ExpectedEntry};
+use crate::entry::read::{EntryContent, ExpectedEntry};
 use crate::entry::verified::read_piece;
 use crate::entry::warc::{Header, Reason, parse_record};
 use crate::entry::{Body, Entry, gzip, overlay, read};
@@ -107,13 +107,13 @@ impl FileJudge<'_> {
     /// Reads an entry. Returns the entry or its fault; `None` if the file is gone.
     fn content(&self, path: &Path) -> Result<Option<Result<Entry, FileFault>>> {
         let entry = match read::read(self.disk, self.root, path, None)? {
-            Content::Missing | Content::Moved => return Ok(None),
-            Content::Whole(entry) => entry,
+            EntryContent::Missing | EntryContent::Moved => return Ok(None),
+            EntryContent::Whole(entry) => entry,
             // No lookup uses a file of this name, so it is foreign.
-            Content::Bad(reason) if named(path) == NameKind::AsEntry => {
+            EntryContent::Bad(reason) if named(path) == NameKind::AsEntry => {
                 return Ok(Some(Err(FileFault::new(reason, Remedy::Foreign))));
             }
-            Content::Bad(reason) => {
+            EntryContent::Bad(reason) => {
                 self.bad_entry(path)?;
                 return Ok(Some(Err(FileFault::set_aside(reason))));
             }
@@ -193,7 +193,7 @@ impl FileJudge<'_> {
             let expected = ExpectedEntry { place, name: place.variant_name() };
             let content = read::read_updated(self.disk, self.root, path, expected)?;
             Ok::<_, Error>(match content {
-                Content::Whole(entry) => Some(entry.order()),
+                EntryContent::Whole(entry) => Some(entry.order()),
                 _ => None,
             })
         };
@@ -246,14 +246,14 @@ impl FileJudge<'_> {
         let leftover = |why| Ok(Some(FileFault::new(why, Remedy::Remove)));
         let of = name::entry_of(path);
         let entry = match read::read(self.disk, self.root, &of, None)? {
-            Content::Whole(entry) => entry,
+            EntryContent::Whole(entry) => entry,
             // The entry beside it is damaged or moved. That is reported for the entry.
-            Content::Bad(_) | Content::Moved => return Ok(None),
-            Content::Missing if named(&of) == NameKind::Entry => {
+            EntryContent::Bad(_) | EntryContent::Moved => return Ok(None),
+            EntryContent::Missing if named(&of) == NameKind::Entry => {
                 return leftover("the update of a missing entry");
             }
             // No lookup uses an update file of this name.
-            Content::Missing => {
+            EntryContent::Missing => {
                 return Ok(Some(FileFault::new(
                     "it does not belong to the spool",
                     Remedy::Foreign,
@@ -275,9 +275,9 @@ impl FileJudge<'_> {
 
     fn segment(&self, path: &Path) -> Result<Option<FileFault>> {
         let segment = match read::read_part(self.disk, path, None)? {
-            Content::Missing | Content::Moved => return Ok(None),
-            Content::Whole(segment) => segment,
-            Content::Bad(reason) => return Ok(Some(FileFault::set_aside(reason))),
+            EntryContent::Missing | EntryContent::Moved => return Ok(None),
+            EntryContent::Whole(segment) => segment,
+            EntryContent::Bad(reason) => return Ok(Some(FileFault::set_aside(reason))),
         };
         if let Some(reason) = self.body(path, &segment)? {
             return Ok(Some(FileFault::set_aside(reason)));

@@ -5,12 +5,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::finding::{FileFault, Remedy, Verdict};
+use super::finding::{CheckVerdict, FileFault, Remedy};
 use super::judge::{FileJudge, FileRole};
 use crate::durability::DAMAGED;
 use crate::entry::layout::EntryState;
 use crate::entry::overlay::overlay_path;
-use crate::entry::read::Content;
+use crate::entry::read::EntryContent;
 use crate::entry::{Entry, overlay, read};
 use crate::error::{Error, Result};
 use crate::fs::parent;
@@ -25,13 +25,13 @@ pub(super) fn mend(
     judge: &FileJudge<'_>,
     (path, role): (&Path, Option<FileRole>),
     fault: &FileFault,
-) -> Result<(Verdict, Option<PathBuf>)> {
+) -> Result<(CheckVerdict, Option<PathBuf>)> {
     let below =
         |path: PathBuf| path.strip_prefix(&tree.root.path).map(Path::to_owned).unwrap_or(path);
     Ok(match &fault.remedy {
         Remedy::Rename(to) => {
             rename(tree, judge, (path, role), &tree.root.join(to))?;
-            (Verdict::Repaired, Some(to.clone()))
+            (CheckVerdict::Repaired, Some(to.clone()))
         }
         Remedy::SetAside => {
             let to = set_aside(tree, path, &fault.reason)?;
@@ -43,24 +43,24 @@ pub(super) fn mend(
                     set_aside(tree, &overlay, OF_ASIDE)?;
                 }
             }
-            (Verdict::SetAside, Some(below(to)))
+            (CheckVerdict::SetAside, Some(below(to)))
         }
         Remedy::Unhide => match unhide(tree, judge, path)? {
-            UnhideOutcome::Among(to) => (Verdict::Repaired, Some(below(to))),
-            UnhideOutcome::Aside(to) => (Verdict::SetAside, Some(below(to))),
+            UnhideOutcome::Among(to) => (CheckVerdict::Repaired, Some(below(to))),
+            UnhideOutcome::Aside(to) => (CheckVerdict::SetAside, Some(below(to))),
         },
         Remedy::Distrust => {
             distrust(tree, path, &fault.reason)?;
-            (Verdict::Repaired, None)
+            (CheckVerdict::Repaired, None)
         }
         Remedy::Narrow(mode) => {
             let narrowed = tree.root.disk.set_mode(path, *mode);
             narrowed.map_err(|error| Error::disk("change the permissions of", path, error))?;
-            (Verdict::Repaired, None)
+            (CheckVerdict::Repaired, None)
         }
         Remedy::Remove => {
             tree.root.remove_file(path)?;
-            (Verdict::Removed, None)
+            (CheckVerdict::Removed, None)
         }
         Remedy::Wait | Remedy::Nothing | Remedy::Foreign => (fault.verdict(), None),
     })
@@ -171,7 +171,7 @@ fn unhide(tree: &Tree, judge: &FileJudge<'_>, path: &Path) -> Result<UnhideOutco
     let entry = read_valid(tree, path)?;
     let place = entry.place();
     let to = tree.root.join(judge.name_of_entry(place)?);
-    if let Content::Whole(there) = read::read(&*tree.root.disk, &tree.root.path, &to, None)?
+    if let EntryContent::Whole(there) = read::read(&*tree.root.disk, &tree.root.path, &to, None)?
         && there.place() == place
         && there.order() > entry.order()
     {
@@ -198,7 +198,7 @@ fn distrust(tree: &Tree, path: &Path, reason: &str) -> Result<()> {
 /// Reads an entry that was valid a moment ago.
 fn read_valid(tree: &Tree, path: &Path) -> Result<Entry> {
     match read::read(&*tree.root.disk, &tree.root.path, path, None)? {
-        Content::Whole(entry) => Ok(entry),
+        EntryContent::Whole(entry) => Ok(entry),
         _ => Err(Error::disk("read", path, std::io::ErrorKind::InvalidData.into())),
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::CheckOptions;
-use super::finding::{CheckTotals, FileFault, Finding, Remedy, Verdict};
+use super::finding::{CheckTotals, CheckVerdict, FileFault, Finding, Remedy};
 use super::judge::{FileJudge, FileRole, unreadable};
 use super::mend::mend;
 use super::name::{self, NameKind};
@@ -421,7 +421,7 @@ impl<'a> CheckWalk<'a> {
     pub(super) fn say(&mut self, finding: &Finding) {
         self.sums.add(finding);
         // Foreign files are reported only on request.
-        if finding.verdict != Verdict::Foreign || self.how.reports_foreign {
+        if finding.verdict != CheckVerdict::Foreign || self.how.reports_foreign {
             (self.tell)(finding);
         }
     }

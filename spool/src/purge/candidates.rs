@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use crate::entry::holder::SharedBody;
 use crate::entry::summary::Summary;
 use crate::error::Result;
-use crate::tree::walk::{HostDirectory, KeyDirectory, Walk, WalkedEntry};
+use crate::tree::walk::{HostDirectory, KeyDirectory, SpoolWalk, WalkedEntry};
 
 /// An entry found by a walk, with its disk usage.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    pub(crate) fn new(walk: &Walk) -> Result<Candidates> {
+    pub(crate) fn new(walk: &SpoolWalk) -> Result<Candidates> {
         let hosts = Box::new(walk.hosts()?);
         let has_bodies = walk.has_bodies()?;
         Ok(Candidates { has_bodies, hosts, ahead: Vec::new(), found: Vec::new() })

@@ -5,8 +5,8 @@ use crate::entry::gzip::{RewriteBounds, RewriteOutcome};
 use crate::entry::place::Place;
 use crate::error::{Error, Result};
 use crate::tree::Tree;
+use crate::tree::disk_usage::blocks;
 use crate::tree::session::Session;
-use crate::tree::taken::blocks;
 use crate::tree::versions;
 use std::sync::Arc;
 

@@ -22,10 +22,10 @@
 //! Pinned entries with their sub-resources; entries without an age limit; and entries used or
 //! stored within the last hour, because a person may be reading them.
 
+mod expiry;
 mod planner;
 mod scale;
 mod shared;
-mod way;
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -35,9 +35,9 @@ use sha2::{Digest, Sha256};
 
 pub use crate::tree::Sum;
 
+pub use self::expiry::age;
+use self::expiry::{Expiry, ExpiryMark, as_long_as, own_expiry};
 pub use self::planner::{Needs, Planner};
-pub use self::way::age;
-use self::way::{Expiry, ExpiryMark, as_long_as, way};
 use crate::entry::holder::SharedBody;
 
 /// Entries used or stored within this time are not purged.
@@ -48,7 +48,7 @@ const ONE: u32 = 1 << 20;
 
 /// How long an entry may stay, determined by its URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Limit {
+pub enum EntryLimit {
     /// Without limit.
     Never,
     /// Until it has this age.
@@ -77,7 +77,7 @@ pub enum EntryRole {
 
 /// An entry for which a plan decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
+pub struct PurgeCandidate {
     /// The [`name`] of its URL.
     pub name: u64,
     /// The registrable domain of its host, for example `example.co.uk`.
@@ -89,7 +89,7 @@ pub struct Candidate {
     /// When it was last used, if known.
     pub used: Timestamp,
     /// How long it may stay.
-    pub limit: Limit,
+    pub limit: EntryLimit,
     /// Whether its URL is pinned.
     pub is_pinned: bool,
     /// Page or sub-resource.
@@ -102,7 +102,7 @@ pub struct Candidate {
 
 /// The limits of a purge.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Limits {
+pub struct PurgeLimits {
     /// Whether ages count from storing, not from the last use.
     pub by_stored: bool,
     /// The largest size of the spool, in bytes.
@@ -111,7 +111,7 @@ pub struct Limits {
     pub min_free: Option<(u64, u64)>,
 }
 
-impl Limits {
+impl PurgeLimits {
     /// Whether there is a limit for the size or for the free space.
     #[must_use]
     pub fn is_for_room(&self) -> bool {
@@ -167,7 +167,7 @@ pub fn name(url: &str) -> u64 {
 
 /// The longest expiries of the entries of one site, or of all sites.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Site {
+struct SiteExpiry {
     /// The longest of all its pages.
     youngest: ExpiryMark,
     /// The longest of its entries whose references are not all known.
@@ -177,39 +177,39 @@ struct Site {
 /// How long a name is needed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct NeedMark {
-    way: ExpiryMark,
+    expiry: ExpiryMark,
     /// Whether a page is known to need it.
     is_known: bool,
 }
 
 /// The expiry of an entry considering the entries that need it, and whether that need is known.
 /// `sites` are its own site, and all sites together.
-fn life(
+fn combined_expiry(
     own: ExpiryMark,
     is_part: bool,
     need: NeedMark,
-    (site, overall): (Site, Site),
+    (site, overall): (SiteExpiry, SiteExpiry),
 ) -> (Expiry, bool) {
-    let Some(own) = own.way() else { return (Expiry::Never(KeepReason::Recent), true) };
+    let Some(own) = own.expiry() else { return (Expiry::Never(KeepReason::Recent), true) };
     let perhaps = match (is_part, need.is_known) {
         (false, _) => ExpiryMark::NONE,
         (true, false) => site.youngest.or(overall.youngest),
         (true, true) if site.youngest == ExpiryMark::NONE => overall.open,
         (true, true) => site.open,
     };
-    let is_known = !is_part || (need.is_known && need.way <= perhaps);
-    (as_long_as(own, need.way.min(perhaps)), is_known)
+    let is_known = !is_part || (need.is_known && need.expiry <= perhaps);
+    (as_long_as(own, need.expiry.min(perhaps)), is_known)
 }
 
 /// The rule that decides which entries are purged.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    limits: Limits,
+    limits: PurgeLimits,
     now: Timestamp,
     /// Entries with at least this share are purged.
     share: u32,
-    sites: HashMap<String, Site>,
-    overall: Site,
+    sites: HashMap<String, SiteExpiry>,
+    overall: SiteExpiry,
     /// The needs by name, sorted.
     needs: Vec<(u64, NeedMark)>,
     /// The names added with [`Plan::keep`].
@@ -225,17 +225,18 @@ pub struct Plan {
 impl Plan {
     /// The fate of an entry.
     #[must_use]
-    pub fn fate(&self, candidate: &Candidate) -> Fate {
-        let own = way(candidate, &self.limits, self.now);
+    pub fn fate(&self, candidate: &PurgeCandidate) -> Fate {
+        let own = own_expiry(candidate, &self.limits, self.now);
         let sites = (self.sites.get(&candidate.site).copied().unwrap_or_default(), self.overall);
         let is_part = candidate.role == EntryRole::Part;
-        let (way, is_known) = life(own.into(), is_part, self.need(candidate.name), sites);
-        self.judged(own, way, is_known)
+        let (expiry, is_known) =
+            combined_expiry(own.into(), is_part, self.need(candidate.name), sites);
+        self.decide_fate(own, expiry, is_known)
     }
 
     fn need(&self, name: u64) -> NeedMark {
         if self.kept.contains(&name) {
-            return NeedMark { way: Expiry::Never(KeepReason::Recent).into(), is_known: true };
+            return NeedMark { expiry: Expiry::Never(KeepReason::Recent).into(), is_known: true };
         }
         let at = self.needs.binary_search_by_key(&name, |(name, _)| *name);
         at.ok().and_then(|at| self.needs.get(at)).map(|(_, need)| *need).unwrap_or_default()
@@ -254,20 +255,20 @@ impl Plan {
         let known = self.sites.get(site).copied().unwrap_or_default();
         let before = if known.youngest == ExpiryMark::NONE { self.overall } else { known };
         let open = |before: ExpiryMark| if is_open { stays } else { before };
-        self.sites.insert(site.to_owned(), Site { youngest: stays, open: open(before.open) });
-        self.overall = Site { youngest: stays, open: open(self.overall.open) };
+        self.sites.insert(site.to_owned(), SiteExpiry { youngest: stays, open: open(before.open) });
+        self.overall = SiteExpiry { youngest: stays, open: open(self.overall.open) };
     }
 
     /// The fate of an entry, from its own expiry and the one that results from other entries.
-    fn judged(&self, own: Expiry, way: Expiry, is_known: bool) -> Fate {
-        let goes = |way: Expiry| match way {
+    fn decide_fate(&self, own: Expiry, expiry: Expiry, is_known: bool) -> Fate {
+        let goes = |expiry: Expiry| match expiry {
             Expiry::Now(why) => Fate::Goes(why),
             Expiry::Share(share) if share >= ONE => Fate::Goes(PurgeReason::Old),
             Expiry::Share(share) if share >= self.share => Fate::Goes(PurgeReason::Room),
             Expiry::Share(_) => Fate::Stays(KeepReason::Young),
             Expiry::Never(because) => Fate::Stays(because),
         };
-        match (goes(own), goes(way)) {
+        match (goes(own), goes(expiry)) {
             (Fate::Goes(_), Fate::Stays(_)) if is_known => Fate::Stays(KeepReason::Needed),
             (Fate::Goes(_), Fate::Stays(_)) => Fate::Stays(KeepReason::PerhapsNeeded),
             // It is purged together with its pages, for the reason of the one that stayed longest.

@@ -7,7 +7,7 @@ use wwwoffle_url::Key;
 
 use super::outgoing::OutgoingSummary;
 use super::share::{NameCounts, Shares};
-use super::{Change, Observer};
+use super::{QueueChange, QueueObserver};
 
 /// The queue in memory.
 #[derive(Default)]
@@ -16,13 +16,13 @@ pub(super) struct QueueIndex {
     /// The number of waiting sub-resources, by the URL of their page.
     pub(super) parts: NameCounts,
     pub(super) shares: Shares,
-    pub(super) observer: Option<Observer>,
+    pub(super) observer: Option<QueueObserver>,
 }
 
 impl QueueIndex {
     pub(super) fn insert(&mut self, key: Key, request: OutgoingSummary) {
         if let Some(observer) = &self.observer {
-            observer(Change::Is(&request));
+            observer(QueueChange::Is(&request));
         }
         if let Some(page) = &request.page {
             self.parts.add(page.clone());
@@ -37,7 +37,7 @@ impl QueueIndex {
         let request = self.requests.remove(key)?;
         self.uncount(&request);
         if let Some(observer) = &self.observer {
-            observer(Change::Gone(key));
+            observer(QueueChange::Gone(key));
         }
         Some(request)
     }

@@ -193,7 +193,7 @@ impl Monitors {
     /// # Errors
     ///
     /// Those of [`Monitors::get`] and [`Monitors::set`].
-    pub fn ran(&self, key: &Key, time: Timestamp) -> Result<bool> {
+    pub fn record_run(&self, key: &Key, time: Timestamp) -> Result<bool> {
         let _changing = lock(&self.changing);
         let Some(mut monitor) = self.read_or_set_aside(key)? else { return Ok(false) };
         monitor.last_run = Some(time);

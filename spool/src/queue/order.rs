@@ -83,7 +83,7 @@ impl std::error::Error for ParsePriorityError {}
 impl OutgoingSummary {
     /// Its position in the queue.
     #[must_use]
-    pub fn turn(&self) -> QueuePosition {
+    pub fn position(&self) -> QueuePosition {
         let (rank, key) = (self.kind.rank(), self.place.key());
         QueuePosition { priority: self.priority, rank, queued: self.queued, key }
     }

@@ -10,15 +10,15 @@ use crate::entry::place::Place;
 use crate::entry::summary::Summary;
 use crate::entry::{Entries, Entry, Lookup};
 use crate::error::{Damage, Result};
-use crate::tree::list::{self, Host, List};
+use crate::tree::disk_usage::{self, DiskUsage};
+use crate::tree::list::{self, EntryList, SpoolHost};
 use crate::tree::rekey::{self, MoveOutcome};
 use crate::tree::removed::{BringBackReport, Removal, RemovalSummary};
 use crate::tree::restore::{self, RestoreOutcome};
 use crate::tree::seen::{LookupTrace, Watcher};
-use crate::tree::taken::{self, DiskUsage};
 use crate::tree::update::Update;
 use crate::tree::versions;
-use crate::tree::walk::Walk;
+use crate::tree::walk::SpoolWalk;
 use crate::tree::writer::{NewEntry, Writer};
 
 impl Spool {
@@ -99,8 +99,8 @@ impl Spool {
     /// # Errors
     ///
     /// If the disk fails.
-    pub fn taken(&self, place: &Place) -> Result<DiskUsage> {
-        taken::of(&*self.disk_root().disk, self.root(), place)
+    pub fn disk_usage(&self, place: &Place) -> Result<DiskUsage> {
+        disk_usage::of_place(&*self.disk_root().disk, self.root(), place)
     }
 
     /// How many older versions of a place are kept.
@@ -229,7 +229,7 @@ impl Spool {
     /// # Errors
     ///
     /// If the disk fails.
-    pub fn resting(&self, who: &str) -> Result<Vec<RemovalSummary>> {
+    pub fn removals(&self, who: &str) -> Result<Vec<RemovalSummary>> {
         self.tree().list_removals(who)
     }
 
@@ -265,9 +265,9 @@ impl Spool {
     /// # Errors
     ///
     /// If the disk fails, here or at each step.
-    pub fn list(&self, scheme: Option<&str>, host: Option<&str>) -> Result<List> {
+    pub fn list(&self, scheme: Option<&str>, host: Option<&str>) -> Result<EntryList> {
         let (disk, pending) = (Arc::clone(&self.disk_root().disk), self.tree().pending.snapshot());
-        List::new(disk, self.root(), pending, scheme, host)
+        EntryList::new(disk, self.root(), pending, scheme, host)
     }
 
     /// Lists the hosts with entries, of one scheme or all, in order.
@@ -275,13 +275,13 @@ impl Spool {
     /// # Errors
     ///
     /// If the disk fails.
-    pub fn hosts(&self, scheme: Option<&str>) -> Result<Vec<Host>> {
+    pub fn hosts(&self, scheme: Option<&str>) -> Result<Vec<SpoolHost>> {
         list::hosts(&self.disk_root().disk, self.root(), scheme)
     }
 
     /// Returns a walk over the directories of entries.
     #[must_use]
-    pub fn walk(&self) -> Walk {
+    pub fn walk(&self) -> SpoolWalk {
         self.tree().walk()
     }
 }

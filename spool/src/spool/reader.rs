@@ -15,7 +15,7 @@ use crate::queue;
 use crate::queue::monitor;
 use crate::queue::monitor::MonitorSummary;
 use crate::queue::outgoing::{Outgoing, OutgoingSummary};
-use crate::tree::list::{Host, List};
+use crate::tree::list::{EntryList, SpoolHost};
 use crate::tree::shelf::{KeyLookup, VariantChoice};
 use crate::tree::{LOOKUP_TRIES, list, versions};
 use wwwoffle_url::Key;
@@ -104,8 +104,8 @@ impl Reader {
     /// # Errors
     ///
     /// If the disk fails, here or at each step.
-    pub fn list(&self, scheme: Option<&str>, host: Option<&str>) -> Result<List> {
-        List::new(Arc::clone(&self.disk), &self.root, Vec::new(), scheme, host)
+    pub fn list(&self, scheme: Option<&str>, host: Option<&str>) -> Result<EntryList> {
+        EntryList::new(Arc::clone(&self.disk), &self.root, Vec::new(), scheme, host)
     }
 
     /// Lists the hosts with entries, of one scheme or all, in order.
@@ -113,7 +113,7 @@ impl Reader {
     /// # Errors
     ///
     /// If the disk fails.
-    pub fn hosts(&self, scheme: Option<&str>) -> Result<Vec<Host>> {
+    pub fn hosts(&self, scheme: Option<&str>) -> Result<Vec<SpoolHost>> {
         list::hosts(&self.disk, &self.root, scheme)
     }
 
@@ -147,8 +147,8 @@ impl Reader {
 
     /// A walk over the directories of entries.
     #[must_use]
-    pub fn walk(&self) -> crate::tree::walk::Walk {
-        crate::tree::walk::Walk::new(Arc::clone(&self.disk), self.root.clone())
+    pub fn walk(&self) -> crate::tree::walk::SpoolWalk {
+        crate::tree::walk::SpoolWalk::new(Arc::clone(&self.disk), self.root.clone())
     }
 
     /// The directory of the spool.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Reader, Spool};
 use crate::entry::layout::WritePurpose;
-use crate::entry::part::{Part, WholeBody};
+use crate::entry::part::{SegmentPosition, WholeBody};
 use crate::entry::place::Place;
 use crate::error::{Damage, Result};
 use crate::tree::segments::{self, NewSegment, Partial, PartialList, SegmentWriter, files};
@@ -26,7 +26,7 @@ impl Spool {
         validator: &[u8],
         complete_length: Option<u64>,
     ) -> Result<Writer> {
-        let part = Part { start: 0, whole: WholeBody::new(validator, complete_length)? };
+        let part = SegmentPosition { start: 0, whole: WholeBody::new(validator, complete_length)? };
         let session = Arc::clone(self.session());
         Writer::begin(session, place, new, WritePurpose::WholeOrPart, Some(part))
     }
@@ -63,7 +63,7 @@ impl Spool {
     }
 
     /// Joins segments into an entry. `head` is that of a complete response: status 200, the
-    /// complete length, and no `Content-Range`. `None` if some bytes are missing, or if the stored
+    /// complete length, and no `EntryContent-Range`. `None` if some bytes are missing, or if the stored
     /// segments now belong to another body. Damaged segments are set aside.
     ///
     /// # Errors

@@ -212,7 +212,7 @@ impl Spool {
     /// # Errors
     ///
     /// If the disk fails.
-    pub fn packing(&self) -> Result<CompressionRun> {
+    pub fn compression(&self) -> Result<CompressionRun> {
         CompressionRun::new(Arc::clone(self.session()))
     }
 }

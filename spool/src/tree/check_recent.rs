@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 
 use crate::entry::body::is_whole;
 use crate::entry::overlay::overlay_path;
-use crate::entry::read::{self, Content};
+use crate::entry::read::{self, EntryContent};
 use crate::error::{Damage, Error, Result};
 use crate::fs::parallel::lock;
 use crate::tree::Tree;
@@ -67,9 +67,9 @@ impl Tree {
     /// Checks one file.
     fn check_one(&self, path: &Path, checked: &mut RecentCheck) -> Result<()> {
         let entry = match read::read(&*self.root.disk, &self.root.path, path, None)? {
-            Content::Whole(entry) => entry,
-            Content::Missing | Content::Moved => return Ok(()),
-            Content::Bad(_) => {
+            EntryContent::Whole(entry) => entry,
+            EntryContent::Missing | EntryContent::Moved => return Ok(()),
+            EntryContent::Bad(_) => {
                 checked.files += 1;
                 checked.damaged.extend(self.set_path_aside(path)?);
                 return Ok(());
@@ -88,7 +88,7 @@ impl Tree {
     fn set_path_aside(&self, path: &Path) -> Result<Option<Damage>> {
         let _commit = lock(&self.commit);
         let read = read::read(&*self.root.disk, &self.root.path, path, None)?;
-        let Content::Bad(reason) = read else { return Ok(None) };
+        let EntryContent::Bad(reason) = read else { return Ok(None) };
         let damage = self.root.move_aside(path, reason);
         if self.root.is_file(&overlay_path(path))? {
             self.drop_overlay(path)?;

@@ -20,7 +20,7 @@ use crate::tree::FinishedFile;
 
 /// A host with entries.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Host {
+pub struct SpoolHost {
     /// For example `http`.
     pub scheme: String,
     /// The name of the host, with its port unless that is the default.
@@ -28,7 +28,7 @@ pub struct Host {
 }
 
 /// The entries of a spool, a scheme or a host, in no order.
-pub struct List {
+pub struct EntryList {
     disk: Arc<dyn Disk>,
     root: PathBuf,
     /// Finished entries that are not renamed yet. They are listed first.
@@ -51,14 +51,14 @@ struct DirectoryLevel {
 /// The depth of the directories that contain entries.
 const KEYS: usize = 3;
 
-impl List {
+impl EntryList {
     pub(crate) fn new(
         disk: Arc<dyn Disk>,
         root: &Path,
         mut pending: Vec<FinishedFile>,
         scheme: Option<&str>,
         host: Option<&str>,
-    ) -> Result<List> {
+    ) -> Result<EntryList> {
         pending.retain(|finished| {
             let (its_scheme, its_host) = place::scheme_and_host(finished.place.url());
             scheme.is_none_or(|scheme| scheme == its_scheme)
@@ -74,7 +74,7 @@ impl List {
         };
         let starts = schemes.into_iter().map(start).collect();
         let (root, listed) = (root.to_owned(), HashSet::new());
-        Ok(List { disk, root, pending, listed, starts, levels: Vec::new() })
+        Ok(EntryList { disk, root, pending, listed, starts, levels: Vec::new() })
     }
 
     /// The entry at a path. `None` if the file does not belong there.
@@ -134,7 +134,7 @@ impl List {
     }
 }
 
-impl Iterator for List {
+impl Iterator for EntryList {
     type Item = Result<Summary>;
 
     fn next(&mut self) -> Option<Result<Summary>> {
@@ -169,14 +169,18 @@ impl Iterator for List {
     }
 }
 
-impl std::fmt::Debug for List {
+impl std::fmt::Debug for EntryList {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("List").field("root", &self.root).finish_non_exhaustive()
     }
 }
 
 /// The hosts that have a directory, of one scheme or all.
-pub(crate) fn hosts(disk: &Arc<dyn Disk>, root: &Path, scheme: Option<&str>) -> Result<Vec<Host>> {
+pub(crate) fn hosts(
+    disk: &Arc<dyn Disk>,
+    root: &Path,
+    scheme: Option<&str>,
+) -> Result<Vec<SpoolHost>> {
     let mut hosts = Vec::new();
     for scheme in schemes(&**disk, root, scheme)? {
         let directory = root.join(&*place::scheme_directory(&scheme));
@@ -193,7 +197,7 @@ pub(crate) fn hosts(disk: &Arc<dyn Disk>, root: &Path, scheme: Option<&str>) -> 
                 None if name.starts_with('=') => hashed_host(disk, root, directory.join(name)),
                 None => None,
             };
-            hosts.extend(host.map(|host| Host { scheme: scheme.clone(), host }));
+            hosts.extend(host.map(|host| SpoolHost { scheme: scheme.clone(), host }));
         }
     }
     hosts.sort_unstable();
@@ -202,7 +206,7 @@ pub(crate) fn hosts(disk: &Arc<dyn Disk>, root: &Path, scheme: Option<&str>) -> 
 
 /// The host of a directory with a hashed name, read from any entry in it.
 fn hashed_host(disk: &Arc<dyn Disk>, root: &Path, directory: PathBuf) -> Option<String> {
-    let mut list = List {
+    let mut list = EntryList {
         disk: Arc::clone(disk),
         root: root.to_owned(),
         pending: Vec::new(),

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use crate::durability::TMP;
 use crate::durability::tmp::is_rewrite;
 use crate::entry::body::is_whole;
-use crate::entry::read::{self, Content};
+use crate::entry::read::{self, EntryContent};
 use crate::error::{Damage, Error, Result};
 use crate::fs::{OpenedFile, parent};
 use crate::tree::{FinishedFile, Tree, salvage, segments};
@@ -105,7 +105,8 @@ enum LeftFile {
 
 /// Renames a file of `tmp/`, if it is complete and newer than the present one.
 fn admit(tree: &Tree, path: &Path) -> Result<LeftFile> {
-    let Content::Whole(new) = read::read_any(&*tree.root.disk, Some(&tree.root.path), path, None)?
+    let EntryContent::Whole(new) =
+        read::read_any(&*tree.root.disk, Some(&tree.root.path), path, None)?
     else {
         return Ok(LeftFile::Broken);
     };

@@ -9,7 +9,7 @@ use crate::entry::gzip::{
     DISK_BLOCK, PackOutcome, RewriteBounds, RewriteOutcome, may_shrink, pack, read_back,
 };
 use crate::entry::place::Place;
-use crate::entry::read::{Content, ExpectedEntry};
+use crate::entry::read::{EntryContent, ExpectedEntry};
 use crate::entry::verified::VerifiedReader;
 use crate::entry::{Entry, read};
 use crate::error::{Error, Result};
@@ -126,7 +126,7 @@ impl Tree {
     fn stored_at(&self, path: &Path, place: &Place) -> Result<Option<Entry>> {
         let expected = ExpectedEntry { place, name: place.variant_name() };
         match read::read(&*self.root.disk, &self.root.path, path, Some(expected))? {
-            Content::Whole(entry) => Ok(Some(entry)),
+            EntryContent::Whole(entry) => Ok(Some(entry)),
             _ => Ok(None),
         }
     }

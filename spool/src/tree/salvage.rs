@@ -29,7 +29,7 @@ use crate::entry::blocks::joined;
 use crate::entry::layout::{
     ASKED, MAX_CONNECTION, MAX_HEAD, MAX_KEPT_REQUEST, MAX_URL, PLACE_FIELDS, place_fields,
 };
-use crate::entry::part::{MAX_PART_TEXT, Part, WholeBody};
+use crate::entry::part::{MAX_PART_TEXT, SegmentPosition, WholeBody};
 use crate::entry::place::Place;
 use crate::entry::warc::{FIELDS, Reason, Record, parse_record, time_text};
 use crate::entry::{layout, warc};
@@ -173,7 +173,7 @@ pub(crate) struct CheckpointHeader<'a> {
     pub(crate) head: &'a [u8],
     pub(crate) request: &'a [u8],
     pub(crate) connection: Option<&'a [u8]>,
-    pub(crate) part: &'a Part,
+    pub(crate) part: &'a SegmentPosition,
 }
 
 impl CheckpointHeader<'_> {
@@ -238,7 +238,7 @@ impl CheckpointFile {
             Some(_) => Some(take(len("Wwwoffle-Connection")?)?),
             None => None,
         };
-        let Part { start, whole } = Part::parse(rest_of_block)?;
+        let SegmentPosition { start, whole } = SegmentPosition::parse(rest_of_block)?;
         let WholeBody { validator, complete_length } = whole;
         let (asked, when) = (header.time(ASKED)?, header.time("WARC-Date")?);
         let id = header.need("WARC-Record-ID")?.get(10..18).unwrap_or_default().to_owned();
@@ -361,7 +361,7 @@ pub(crate) fn move_to_partial(tree: &Tree, data: &Path) -> Result<bool> {
     let to = read.path(&tree.root.path, UNFINISHED);
     tree.root.leaves_tmp();
     tree.root.rename_into_place(data, &to)?;
-    // After a crash here, the next opening completes the move with [move_checkpoints].
+    // After a crash here, the next opening completes the move with [`move_checkpoints`].
     if tree.root.durability != Durability::None {
         tree.root.sync_names(&[parent(&to)])?;
     }

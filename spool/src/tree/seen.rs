@@ -33,7 +33,7 @@ pub struct LookupTrace(Box<[(PathBuf, Option<Stamp>)]>);
 impl LookupTrace {
     /// The memory that it takes in bytes.
     #[must_use]
-    pub fn held(&self) -> usize {
+    pub fn memory_size(&self) -> usize {
         let one = size_of::<(PathBuf, Option<Stamp>)>();
         self.0.iter().map(|(path, _)| one + path.as_os_str().len()).sum()
     }

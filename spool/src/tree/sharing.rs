@@ -30,7 +30,7 @@ use std::path::PathBuf;
 use crate::entry::Entry;
 use crate::entry::body::is_whole;
 use crate::entry::holder::{holder, name_of, path_of};
-use crate::entry::read::Content;
+use crate::entry::read::EntryContent;
 use crate::error::{Error, Result};
 use crate::tree::Tree;
 
@@ -43,7 +43,7 @@ impl Tree {
         let path = path_of(name_of(*entry.digest(), entry.place().owner()));
         let held = holder(&*self.root.disk, &self.root.path, *entry.digest(), entry.place())?;
         Ok(match held {
-            Content::Whole(holder) => Some((self.root.join(path), holder)),
+            EntryContent::Whole(holder) => Some((self.root.join(path), holder)),
             _ => None,
         })
     }

@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use crate::durability::Durability;
 use crate::entry::overlay::overlay_path;
 use crate::entry::place::{EXTENSION, Place};
-use crate::entry::read::{Content, ExpectedEntry};
+use crate::entry::read::{EntryContent, ExpectedEntry};
 use crate::entry::summary::read_summary;
 use crate::entry::warc::Reason;
 use crate::entry::{Entries, Entry, read};
@@ -84,7 +84,7 @@ impl KeyLookup {
             let path = root.join(place.single_path());
             let content =
                 read::read_updated(disk, root, &path, ExpectedEntry { place, name: single })?;
-            let is_hidden = matches!(content, Content::Whole(_)) && !is_wanted(single);
+            let is_hidden = matches!(content, EntryContent::Whole(_)) && !is_wanted(single);
             if is_hidden || look.add_content(&path, content) {
                 return Ok(look);
             }
@@ -109,12 +109,12 @@ impl KeyLookup {
     }
 
     /// Adds the content of a path. Returns false if the file is missing.
-    fn add_content(&mut self, path: &Path, content: Content) -> bool {
+    fn add_content(&mut self, path: &Path, content: EntryContent) -> bool {
         match content {
-            Content::Whole(entry) => self.found.push(entry),
-            Content::Bad(reason) => self.bad.push((path.to_owned(), reason)),
-            Content::Moved => self.moved = true,
-            Content::Missing => return false,
+            EntryContent::Whole(entry) => self.found.push(entry),
+            EntryContent::Bad(reason) => self.bad.push((path.to_owned(), reason)),
+            EntryContent::Moved => self.moved = true,
+            EntryContent::Missing => return false,
         }
         true
     }
@@ -190,18 +190,18 @@ impl Tree {
         let (single, name) = (self.root.join(place.single_path()), Place::SINGLE);
         let expected = ExpectedEntry { place, name };
         let here = match read::read_updated(&*self.root.disk, &self.root.path, &single, expected)? {
-            Content::Whole(entry) => entry,
-            Content::Missing => return Ok(()),
-            Content::Bad(reason) => {
+            EntryContent::Whole(entry) => entry,
+            EntryContent::Missing => return Ok(()),
+            EntryContent::Bad(reason) => {
                 let damage = self.root.move_aside(&single, reason);
                 self.root.record_failure(Error::damaged(damage));
                 return Ok(());
             }
-            Content::Moved => return Err(Error::disk("read", &single, changed())),
+            EntryContent::Moved => return Err(Error::disk("read", &single, changed())),
         };
         let to = file_of(directory, name);
         let there = match read::read_updated(&*self.root.disk, &self.root.path, &to, expected)? {
-            Content::Whole(there) => Some(there.order()),
+            EntryContent::Whole(there) => Some(there.order()),
             _ => None,
         };
         // After a crash the entry may have both names.
@@ -284,7 +284,7 @@ impl Tree {
         for path in self.names_of(place) {
             let expected = ExpectedEntry { place, name: place.variant_name() };
             let content = read::read_updated(&*self.root.disk, &self.root.path, &path, expected)?;
-            if let Content::Whole(entry) = content
+            if let EntryContent::Whole(entry) = content
                 && newest.as_ref().is_none_or(|(_, newest)| newest.order() < entry.order())
             {
                 newest = Some((path, entry));

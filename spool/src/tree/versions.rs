@@ -18,7 +18,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::durability::Durability;
 use crate::entry::place::{EXTENSION, Place};
-use crate::entry::read::{Content, ExpectedEntry};
+use crate::entry::read::{EntryContent, ExpectedEntry};
 use crate::entry::summary::{Summary, read_summary};
 use crate::entry::warc::time_text;
 use crate::entry::{Entry, Lookup, read};
@@ -106,7 +106,7 @@ impl Tree {
         }
         let place = &new.place;
         let expected = ExpectedEntry { place, name: place.variant_name() };
-        let Content::Whole(old) =
+        let EntryContent::Whole(old) =
             read::read_updated(&*self.root.disk, &self.root.path, path, expected)?
         else {
             // Only entries become versions, other files do not.
@@ -273,13 +273,13 @@ impl Tree {
     pub(crate) fn version(&self, place: &Place, stored: Timestamp) -> Result<Lookup> {
         let path = self.root.join(version_path(place, stored));
         match read_version(&*self.root.disk, &self.root.path, &path, place)? {
-            Content::Bad(_) | Content::Moved => {}
+            EntryContent::Bad(_) | EntryContent::Moved => {}
             other => return Ok(lookup_of(other, &path)),
         }
         // Names cannot change now, so a version that is missing or damaged is not being renamed.
         let _commit = lock(&self.commit);
         Ok(match read_version(&*self.root.disk, &self.root.path, &path, place)? {
-            Content::Bad(reason) => Lookup::SetAside(self.root.move_aside(&path, reason)),
+            EntryContent::Bad(reason) => Lookup::SetAside(self.root.move_aside(&path, reason)),
             other => lookup_of(other, &path),
         })
     }
@@ -392,7 +392,7 @@ pub(crate) fn find_version(
     let path = root.join(version_path(place, stored));
     let mut content = read_version(disk, root, &path, place)?;
     for _ in 1..LOOKUP_TRIES {
-        if !matches!(content, Content::Moved) {
+        if !matches!(content, EntryContent::Moved) {
             break;
         }
         content = read_version(disk, root, &path, place)?;
@@ -400,15 +400,15 @@ pub(crate) fn find_version(
     Ok(lookup_of(content, &path))
 }
 
-fn read_version(disk: &dyn Disk, root: &Path, path: &Path, place: &Place) -> Result<Content> {
+fn read_version(disk: &dyn Disk, root: &Path, path: &Path, place: &Place) -> Result<EntryContent> {
     read::read_updated(disk, root, path, ExpectedEntry { place, name: place.variant_name() })
 }
 
-fn lookup_of(content: Content, path: &Path) -> Lookup {
+fn lookup_of(content: EntryContent, path: &Path) -> Lookup {
     match content {
-        Content::Whole(entry) => Lookup::Found(entry),
-        Content::Missing | Content::Moved => Lookup::Missing,
-        Content::Bad(reason) => {
+        EntryContent::Whole(entry) => Lookup::Found(entry),
+        EntryContent::Missing | EntryContent::Moved => Lookup::Missing,
+        EntryContent::Bad(reason) => {
             let (path, reason) = (path.to_owned(), reason.to_owned());
             Lookup::SetAside(Damage { path, moved_to: None, reason })
         }

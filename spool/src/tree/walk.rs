@@ -1,6 +1,6 @@
 //! Walking the directories of entries one at a time, for data derived from the files.
 //!
-//! A list ([`crate::List`]) returns every entry. A caller with an index walks by directory instead:
+//! A list ([`crate::EntryList`]) returns every entry. A caller with an index walks by directory instead:
 //! the stamp of a directory shows whether a name in it has changed, and several threads can each
 //! read another directory.
 
@@ -12,13 +12,13 @@ use jiff::Timestamp;
 
 use crate::entry::holder::{BODIES, SharedBody};
 use crate::entry::place::{EXTENSION, Place, VARIANTS};
-use crate::entry::read::{Content, ExpectedEntry};
+use crate::entry::read::{EntryContent, ExpectedEntry};
 use crate::entry::summary::{Summary, beginning, summary_of};
 use crate::entry::{holder, overlay, place, read};
 use crate::error::{Error, Result, is_missing};
 use crate::fs::{Disk, Stamp};
 use crate::tree::list::schemes;
-use crate::tree::{taken, versions};
+use crate::tree::{disk_usage, versions};
 use wwwoffle_url::Key;
 
 /// An entry found by a walk.
@@ -39,7 +39,7 @@ pub struct WalkedEntry {
 
 /// A walk over the directories of entries. Entries in the current batch are not included.
 #[derive(Debug, Clone)]
-pub struct Walk {
+pub struct SpoolWalk {
     disk: Arc<dyn Disk>,
     root: PathBuf,
 }
@@ -47,7 +47,7 @@ pub struct Walk {
 /// The directory of one scheme and host.
 #[derive(Debug, Clone)]
 pub struct HostDirectory {
-    walk: Walk,
+    walk: SpoolWalk,
     path: PathBuf,
     name: String,
 }
@@ -55,14 +55,14 @@ pub struct HostDirectory {
 /// The directory of the entries of a host whose keys begin with the same two digits.
 #[derive(Debug, Clone)]
 pub struct KeyDirectory {
-    walk: Walk,
+    walk: SpoolWalk,
     path: PathBuf,
     first: u8,
 }
 
-impl Walk {
-    pub(crate) fn new(disk: Arc<dyn Disk>, root: PathBuf) -> Walk {
-        Walk { disk, root }
+impl SpoolWalk {
+    pub(crate) fn new(disk: Arc<dyn Disk>, root: PathBuf) -> SpoolWalk {
+        SpoolWalk { disk, root }
     }
 
     /// The directories of all hosts, read as the iterator advances.
@@ -259,7 +259,7 @@ impl KeyDirectory {
         let summary = if names.updated.contains(stem) {
             let expected = ExpectedEntry { place, name: place.variant_name() };
             match read::read_updated(disk, &self.walk.root, &path, expected)? {
-                Content::Whole(entry) => entry.summary(),
+                EntryContent::Whole(entry) => entry.summary(),
                 // The entry is damaged or being replaced. A lookup will handle it.
                 _ => summary,
             }
@@ -298,7 +298,7 @@ impl WalkedFile {
     /// if requested.
     fn walked(self, versions: usize, beside: u64, shared: Option<Vec<SharedBody>>) -> WalkedEntry {
         let WalkedFile { summary, file_len, written, held } = self;
-        let size = taken::blocks(file_len).saturating_add(beside);
+        let size = disk_usage::blocks(file_len).saturating_add(beside);
         let bodies = shared.map(|shared| held.into_iter().chain(shared).collect());
         WalkedEntry { summary, versions, size, written, bodies: bodies.unwrap_or_default() }
     }
@@ -346,7 +346,7 @@ impl NamesByKey {
     /// The disk usage of the files beside the entry of a stem, in bytes.
     fn beside(&self, disk: &dyn Disk, directory: &Path, stem: &str) -> Result<u64> {
         let names = self.beside.get(stem).into_iter().flatten();
-        let sizes = names.map(|name| taken::of_file(disk, &directory.join(name)));
+        let sizes = names.map(|name| disk_usage::of_file(disk, &directory.join(name)));
         sizes.sum()
     }
 }

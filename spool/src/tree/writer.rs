@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use crate::entry::blocks::BlockSummer;
 use crate::entry::head::{check_head, check_place, check_request, status_of};
 use crate::entry::layout::{MAX_CONNECTION, StartWriter, WritePurpose};
-use crate::entry::part::Part;
+use crate::entry::part::SegmentPosition;
 use crate::entry::place::Place;
 use crate::entry::{Entry, layout, warc};
 use crate::error::{Error, Result};
@@ -58,7 +58,7 @@ pub struct Writer {
     body: BodySums,
     /// The position in the complete body, for a segment, and for an entry whose transfer may break
     /// off.
-    part: Option<Part>,
+    part: Option<SegmentPosition>,
     checkpoints: Option<Checkpoints>,
     /// The time at which the entry counts as stored. `None`: when it is finished.
     stored: Option<Timestamp>,
@@ -132,7 +132,7 @@ impl Writer {
         place: &Place,
         new: NewEntry,
         purpose: WritePurpose,
-        part: Option<Part>,
+        part: Option<SegmentPosition>,
     ) -> Result<Writer> {
         let state = layout::EntryState::new(new.asked);
         Writer::begin_as(session, place, new, &state, purpose, part)
@@ -165,7 +165,7 @@ impl Writer {
         new: NewEntry,
         state: &layout::EntryState,
         purpose: WritePurpose,
-        part: Option<Part>,
+        part: Option<SegmentPosition>,
     ) -> Result<Writer> {
         check_place(place)?;
         check_head(&new.head)?;
@@ -278,7 +278,7 @@ impl Writer {
         self.state = WriteState::Finished;
     }
 
-    pub(crate) fn part(&self) -> Option<&Part> {
+    pub(crate) fn part(&self) -> Option<&SegmentPosition> {
         self.part.as_ref()
     }
 

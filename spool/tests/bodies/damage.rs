@@ -40,7 +40,13 @@ fn bodies_that_only_claim_to_be_equal_are_never_shared() {
 #[test]
 fn a_damaged_holder_is_never_served_and_set_aside_once() {
     for len in [50_000, 400_000] {
-        for damage in [Damage::Missing, Damage::Header, Damage::Body, Damage::Cut, Damage::Other] {
+        for damage in [
+            HolderDamage::Missing,
+            HolderDamage::Header,
+            HolderDamage::Body,
+            HolderDamage::Cut,
+            HolderDamage::Other,
+        ] {
             let root = tempfile::tempdir().unwrap();
             let spool = open(root.path());
             let body = bytes(len);
@@ -54,7 +60,7 @@ fn a_damaged_holder_is_never_served_and_set_aside_once() {
                 match spool.entry(&place(url)).unwrap() {
                     Lookup::SetAside(damage) => assert!(damage.reason.contains("kept once")),
                     Lookup::Found(entry) => {
-                        assert!(damage == Damage::Body && len > 200_000, "{damage:?} {len}");
+                        assert!(damage == HolderDamage::Body && len > 200_000, "{damage:?} {len}");
                         assert_eq!(support::body(&entry), None);
                         assert!(spool.set_aside(&entry).unwrap().is_some());
                     }
@@ -65,10 +71,14 @@ fn a_damaged_holder_is_never_served_and_set_aside_once() {
             assert!(holders(root.path()).is_empty(), "{damage:?}");
             let aside = support::files(&root.path().join("damaged"));
             let aside = aside.iter().filter(|path| path.extension().is_some_and(|e| e == "warc"));
-            assert_eq!(aside.count(), if damage == Damage::Missing { 2 } else { 3 }, "{damage:?}");
+            assert_eq!(
+                aside.count(),
+                if damage == HolderDamage::Missing { 2 } else { 3 },
+                "{damage:?}"
+            );
             // Damage is reported; a missing file is not damage.
             let told = spool.failures();
-            assert_eq!(told.len(), usize::from(damage != Damage::Missing), "{told:?}");
+            assert_eq!(told.len(), usize::from(damage != HolderDamage::Missing), "{told:?}");
             store(&spool, ONE, &body).unwrap();
             store(&spool, TWO, &body).unwrap();
             assert_eq!(share(&spool).made.count, 2);
@@ -78,7 +88,7 @@ fn a_damaged_holder_is_never_served_and_set_aside_once() {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Damage {
+enum HolderDamage {
     Missing,
     Header,
     Body,
@@ -87,18 +97,18 @@ enum Damage {
     Other,
 }
 
-impl Damage {
+impl HolderDamage {
     fn on(self, holder: &Path, spool: &Spool) {
         let mut bytes = fs::read(holder).unwrap();
         match self {
-            Damage::Missing => return fs::remove_file(holder).unwrap(),
-            Damage::Header => bytes[20] ^= 1,
-            Damage::Body => {
+            HolderDamage::Missing => return fs::remove_file(holder).unwrap(),
+            HolderDamage::Header => bytes[20] ^= 1,
+            HolderDamage::Body => {
                 let middle = bytes.len() / 2;
                 bytes[middle] ^= 1;
             }
-            Damage::Cut => bytes.truncate(bytes.len() - 1),
-            Damage::Other => {
+            HolderDamage::Cut => bytes.truncate(bytes.len() - 1),
+            HolderDamage::Other => {
                 let url = "http://x.example/other";
                 store(spool, url, &vec![3; 50_000]).unwrap();
                 spool.flush().unwrap();

@@ -9,7 +9,7 @@ use std::path::Path;
 use super::files::{at, cut, holder, open_to_all, put, queued, segments, spoil, variant, versions};
 use super::support::full::{CHANGED, LARGE, ONE, OTHER, SMALL, VARIES, WAITS, WATCHED};
 use super::support::place;
-use wwwoffle_spool::Verdict::{
+use wwwoffle_spool::CheckVerdict::{
     self, BeyondRepair, Foreign, Leftover, Mendable, Removed, Repaired, SetAside,
 };
 
@@ -18,12 +18,12 @@ use wwwoffle_spool::Verdict::{
 pub struct Case {
     pub name: &'static str,
     pub damage: fn(&Path),
-    pub says: &'static [(Verdict, &'static str)],
-    pub repaired: &'static [Verdict],
+    pub says: &'static [(CheckVerdict, &'static str)],
+    pub repaired: &'static [CheckVerdict],
     pub is_all_there: bool,
 }
 
-const OTHER_NAME: (Verdict, &str) = (Mendable, "its name is not that of its URL");
+const OTHER_NAME: (CheckVerdict, &str) = (Mendable, "its name is not that of its URL");
 
 pub const CASES: &[Case] = &[
     Case { name: "no damage", damage: |_| {}, says: &[], repaired: &[], is_all_there: true },

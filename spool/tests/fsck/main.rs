@@ -17,7 +17,7 @@ use files::{at, put, spoil};
 use proptest::prelude::*;
 use support::full::{self, LARGE, PART, SMALL, copy_of, seen};
 use support::place;
-use wwwoffle_spool::Verdict::{BeyondRepair, Foreign, Leftover, Removed};
+use wwwoffle_spool::CheckVerdict::{BeyondRepair, Foreign, Leftover, Removed};
 use wwwoffle_spool::{CheckOptions, CheckTotals, Finding, Reader, Spool};
 
 fn check(root: &Path, is_deep: bool) -> (Vec<Finding>, CheckTotals) {
@@ -74,7 +74,7 @@ fn each_damage_has_its_verdict() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-fn judge(case: &Case, root: &Path, whole: &full::Seen) -> Result<(), String> {
+fn judge(case: &Case, root: &Path, whole: &full::SpoolContents) -> Result<(), String> {
     let files = contents(root);
     let (found, sums) = check(root, true);
     let mut verdicts: Vec<_> = found.iter().map(|it| (it.verdict, it.reason.as_str())).collect();
@@ -234,8 +234,9 @@ proptest! {
 }
 
 /// One full spool for all cases, and everything that can be read from it.
-fn base() -> (&'static Path, &'static full::Seen) {
-    static BASE: std::sync::OnceLock<(tempfile::TempDir, full::Seen)> = std::sync::OnceLock::new();
+fn base() -> (&'static Path, &'static full::SpoolContents) {
+    static BASE: std::sync::OnceLock<(tempfile::TempDir, full::SpoolContents)> =
+        std::sync::OnceLock::new();
     let (root, whole) = BASE.get_or_init(|| {
         let root = full::spool();
         let whole = seen(root.path());

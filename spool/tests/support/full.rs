@@ -110,12 +110,12 @@ fn copy_directory(from: &Path, to: &Path) {
 }
 
 /// An entry as a reader sees it.
-pub type Shown = (PathBuf, Timestamp, u16, Vec<u8>, Vec<u8>, Vec<u8>, Option<Timestamp>);
+pub type ShownEntry = (PathBuf, Timestamp, u16, Vec<u8>, Vec<u8>, Vec<u8>, Option<Timestamp>);
 
 /// Everything that can be read from a spool.
 #[derive(Debug, PartialEq)]
-pub struct Seen {
-    pub entries: Vec<Shown>,
+pub struct SpoolContents {
+    pub entries: Vec<ShownEntry>,
     pub queue: Vec<OutgoingSummary>,
     pub monitors: Vec<MonitorSummary>,
     /// The stored ranges of the film.
@@ -123,7 +123,7 @@ pub struct Seen {
 }
 
 /// Reads a spool.
-pub fn seen(root: &Path) -> Seen {
+pub fn seen(root: &Path) -> SpoolContents {
     let reader = Reader::open(root).unwrap();
     let mut entries = Vec::new();
     for summary in reader.list(None, None).unwrap() {
@@ -137,7 +137,7 @@ pub fn seen(root: &Path) -> Seen {
     entries.sort();
     entries.dedup();
     let parts = reader.partial(&place(PART)).unwrap();
-    Seen {
+    SpoolContents {
         entries,
         queue: reader.queue().unwrap(),
         monitors: reader.monitors().unwrap(),
@@ -146,7 +146,7 @@ pub fn seen(root: &Path) -> Seen {
 }
 
 /// The entry as a reader receives it. `None` if its body is damaged.
-fn shown(entry: &wwwoffle_spool::Entry) -> Option<Shown> {
+fn shown(entry: &wwwoffle_spool::Entry) -> Option<ShownEntry> {
     let body = super::body(entry)?;
     let request = entry.request().to_vec();
     let path = entry.place().relative_path();

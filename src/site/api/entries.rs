@@ -7,7 +7,7 @@ use futures_util::stream;
 use http_body_util::{BodyExt, StreamBody};
 use hyper::StatusCode;
 use hyper::body::Frame;
-use wwwoffle_spool::{Error, List, Spool};
+use wwwoffle_spool::{Error, EntryList, Spool};
 
 use super::super::caller::Caller;
 use super::super::info::{self, InfoError};
@@ -94,7 +94,7 @@ pub(in crate::site) fn read(arguments: Option<&str>) -> Result<SubmittedForm, Ca
 }
 
 /// Walks the spool and returns the entries that `viewer` may see, all entries if it is `None`.
-fn walk(context: Arc<SiteContext>, viewer: Option<Owner>, list: List) -> Body {
+fn walk(context: Arc<SiteContext>, viewer: Option<Owner>, list: EntryList) -> Body {
     let frames = stream::unfold(Some(list), move |list| {
         let (context, viewer) = (Arc::clone(&context), viewer.clone());
         async move {
@@ -123,7 +123,7 @@ fn walk(context: Arc<SiteContext>, viewer: Option<Owner>, list: List) -> Body {
 }
 
 /// Returns a line for each of the next entries that `viewer` may see; `None` at the end.
-fn some(list: &mut List, viewer: Option<&Owner>) -> Result<Option<Vec<u8>>, Error> {
+fn some(list: &mut EntryList, viewer: Option<&Owner>) -> Result<Option<Vec<u8>>, Error> {
     let (mut lines, mut count) = (Vec::new(), 0);
     for summary in list.take(ENTRIES_AT_ONCE) {
         let summary = summary?;

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use tracing::{debug, warn};
-use wwwoffle_spool::purge::plan::{self, Candidate, GRACE, Sum};
+use wwwoffle_spool::purge::plan::{self, PurgeCandidate, GRACE, Sum};
 use wwwoffle_spool::purge::{CompressFailure, CompressStep, SizedEntry, space};
 use wwwoffle_spool::{Error, RewriteBounds, Spool};
 
@@ -69,7 +69,7 @@ impl Wanted {
     }
 
     /// Whether an entry is to be compressed.
-    fn is_meant(&self, policy: &Policy, found: &SizedEntry, candidate: &Candidate) -> bool {
+    fn is_meant(&self, policy: &Policy, found: &SizedEntry, candidate: &PurgeCandidate) -> bool {
         if found.summary.plain_len.is_some() || found.summary.file_len <= LEAST {
             return false;
         }
@@ -81,7 +81,7 @@ impl Wanted {
     }
 
     /// Counts an entry, if it is meant.
-    pub(super) fn count(&mut self, policy: &Policy, found: &SizedEntry, candidate: &Candidate) {
+    pub(super) fn count(&mut self, policy: &Policy, found: &SizedEntry, candidate: &PurgeCandidate) {
         if self.is_meant(policy, found, candidate) {
             self.sum.count += 1;
             self.sum.bytes = self.sum.bytes.saturating_add(found.size);
@@ -145,7 +145,7 @@ impl Wanted {
         let free = || space(spool.root()).ok().map(|space| space.free);
         let within = || began.elapsed() < LONGEST && go_on(looked.get());
         let bounds = RewriteBounds::new(min_free_at(policy.config(), spool.root()), &free, &within);
-        let mut packing = spool.packing()?;
+        let mut packing = spool.compression()?;
         let is_meant = |found: &_| self.is_meant(policy, found, &policy.candidate(found));
         loop {
             let step = packing.step(is_meant, &bounds)?;

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use tracing::debug;
 use wwwoffle_index::{Error, Index, Snapshot};
 use wwwoffle_spool::purge::SizedEntry;
-use wwwoffle_spool::purge::plan::{Candidate, EntryRole, Fate, Limits, Plan, Planner};
+use wwwoffle_spool::purge::plan::{PurgeCandidate, EntryRole, Fate, PurgeLimits, Plan, Planner};
 use wwwoffle_spool::{SharedBodies, Spool};
 
 use super::policy::Policy;
@@ -44,7 +44,7 @@ const SLACK: Duration = Duration::from_secs(2);
 pub(super) fn plan(
     (index, spool): (&Index, &Spool),
     policy: &Policy,
-    limits: Limits,
+    limits: PurgeLimits,
     now: Timestamp,
     go_on: &dyn Fn(u64) -> bool,
 ) -> Result<Option<Plan>, NotPurged> {
@@ -86,7 +86,7 @@ impl Gathered<'_> {
         &mut self,
         moment: &Snapshot<'_>,
         policy: &Policy,
-        limits: Limits,
+        limits: PurgeLimits,
         now: Timestamp,
     ) -> Result<Option<Plan>, Error> {
         let mut planner = Planner::new(limits, now);
@@ -99,7 +99,7 @@ impl Gathered<'_> {
             let held = one.digest.and_then(|digest| Some((digest, self.bodies.of(digest)?)));
             self.had.extend(held.map(|(digest, _)| digest));
             let bodies = held.into_iter().map(|(_, held)| held).collect();
-            planner.add(&Candidate { bodies, ..policy.indexed(&one) });
+            planner.add(&PurgeCandidate { bodies, ..policy.indexed(&one) });
             self.numbers.push(one.number);
             self.step(self.numbers.len())
         })?;
@@ -126,11 +126,11 @@ impl Gathered<'_> {
                 at += 1;
             }
             if self.numbers.get(at) == Some(&number) {
-                needs.tell(at, parts);
+                needs.add(at, parts);
             }
             self.step(at)
         })?;
-        needs.follow(|entry| {
+        needs.propagate(|entry| {
             self.numbers.get(entry).map_or(Ok(Vec::new()), |number| moment.parts_of(*number))
         })?;
         Ok(Some(needs.plan()))
@@ -208,8 +208,8 @@ impl<'a> News<'a> {
     }
 
     /// Whether an entry is removed in its current state, unless it was used since the plan.
-    pub(super) fn goes(&self, plan: &Plan, found: &SizedEntry, mut one: Candidate) -> bool {
-        let goes = |one: &Candidate| matches!(plan.fate(one), Fate::Goes(_));
+    pub(super) fn goes(&self, plan: &Plan, found: &SizedEntry, mut one: PurgeCandidate) -> bool {
+        let goes = |one: &PurgeCandidate| matches!(plan.fate(one), Fate::Goes(_));
         if !goes(&one) || (self.is_blind && one.role == EntryRole::Part) {
             return false;
         }

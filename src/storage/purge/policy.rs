@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use wwwoffle_config::{AgeLimit, Config, SizeLimit, UrlParts};
-use wwwoffle_spool::purge::plan::{Candidate, EntryRole, Exclusion, Limit, Limits, name};
+use wwwoffle_spool::purge::plan::{PurgeCandidate, EntryRole, Exclusion, EntryLimit, PurgeLimits, name};
 use wwwoffle_spool::purge::{SizedEntry, Space};
 use wwwoffle_spool::{Timestamp, Uses};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
@@ -49,9 +49,9 @@ impl Policy {
 
     /// The limits of space; `space` is that of the disk.
     #[must_use]
-    pub fn limits(&self, space: Option<Space>) -> Limits {
+    pub fn limits(&self, space: Option<Space>) -> PurgeLimits {
         let min_free = room::min_free(&self.config, space);
-        Limits {
+        PurgeLimits {
             by_stored: self.config.purge.use_mtime,
             max_size: room::max_size(&self.config, space),
             min_free: min_free.zip(space.map(|space| space.free)),
@@ -78,18 +78,18 @@ impl Policy {
 
     /// An entry as a candidate of the plan.
     #[must_use]
-    pub fn candidate(&self, found: &SizedEntry) -> Candidate {
+    pub fn candidate(&self, found: &SizedEntry) -> PurgeCandidate {
         let summary = &found.summary;
         let content_type = summary.content_type.as_deref().unwrap_or_default();
         let times = (summary.stored, summary.checked, self.uses.of(&summary.place.key()));
         let role = role(summary.status, content_type);
         let bodies = found.bodies.clone();
-        Candidate { bodies, ..self.weighed(summary.place.url(), (role, true), found.size, times) }
+        PurgeCandidate { bodies, ..self.weighed(summary.place.url(), (role, true), found.size, times) }
     }
 
     /// The candidate for an entry of the index.
     #[must_use]
-    pub fn indexed(&self, found: &wwwoffle_index::Candidate) -> Candidate {
+    pub fn indexed(&self, found: &wwwoffle_index::Candidate) -> PurgeCandidate {
         let times = (found.stored, found.checked, found.used);
         let role = role(found.status, found.content_type.as_bytes());
         self.weighed(&found.url, (role, !found.is_told), found.size, times)
@@ -102,14 +102,14 @@ impl Policy {
         (role, is_open): (EntryRole, bool),
         size: u64,
         (stored, checked, used): (Timestamp, Timestamp, Option<Timestamp>),
-    ) -> Candidate {
+    ) -> PurgeCandidate {
         let parsed = CanonicalUrl::parse(url, &self.local);
         let (limit, host) = match &parsed {
             Ok(url) => (self.limit(url), url.host()),
             // An invalid URL, to which no rule can apply, has no age limit.
-            Err(_) => (Limit::Never, ""),
+            Err(_) => (EntryLimit::Never, ""),
         };
-        Candidate {
+        PurgeCandidate {
             name: name(url),
             site: site(host).to_owned(),
             size,
@@ -149,21 +149,21 @@ impl Policy {
         }
     }
 
-    fn limit(&self, url: &CanonicalUrl) -> Limit {
+    fn limit(&self, url: &CanonicalUrl) -> EntryLimit {
         let (config, parts) = (&self.config, UrlParts::of(url));
         if config.purge.del_dontget && config.dont_get.urls.matches(url).is_some() {
-            return Limit::Excluded(Exclusion::NeverGot);
+            return EntryLimit::Excluded(Exclusion::NeverGot);
         }
         let is_never_kept = || {
             config.local_net.hosts.contains(url.host())
                 || config.dont_cache.urls.matches_parts(&parts).is_some()
         };
         if config.purge.del_dontcache && is_never_kept() {
-            return Limit::Excluded(Exclusion::NeverKept);
+            return EntryLimit::Excluded(Exclusion::NeverKept);
         }
         match config.purge.age.of(&parts) {
-            AgeLimit::At(age) => Limit::At(age.as_duration()),
-            AgeLimit::Never => Limit::Never,
+            AgeLimit::At(age) => EntryLimit::At(age.as_duration()),
+            AgeLimit::Never => EntryLimit::Never,
         }
     }
 }
@@ -254,13 +254,13 @@ mod tests {
             policy(text),
             text.replace("[purge]", "[purge]\ndel-dontget = false\ndel-dontcache = false"),
         );
-        let two_days = Limit::At(Duration::from_secs(2 * 86_400));
+        let two_days = EntryLimit::At(Duration::from_secs(2 * 86_400));
         for (url, want, otherwise) in [
             ("http://a.test/", two_days, two_days),
-            ("http://keep.test/x", Limit::Never, Limit::Never),
-            ("http://ads.test/", Limit::Excluded(Exclusion::NeverGot), two_days),
-            ("http://live.test/", Limit::Excluded(Exclusion::NeverKept), two_days),
-            ("http://near.test/", Limit::Excluded(Exclusion::NeverKept), two_days),
+            ("http://keep.test/x", EntryLimit::Never, EntryLimit::Never),
+            ("http://ads.test/", EntryLimit::Excluded(Exclusion::NeverGot), two_days),
+            ("http://live.test/", EntryLimit::Excluded(Exclusion::NeverKept), two_days),
+            ("http://near.test/", EntryLimit::Excluded(Exclusion::NeverKept), two_days),
         ] {
             let found = found(url, "text/html");
             assert_eq!(plain.candidate(&found).limit, want, "{url}");
@@ -280,7 +280,7 @@ mod tests {
         assert_eq!((limits.by_stored, limits.max_size), (true, Some(1_000)));
         assert_eq!(limits.min_free, Some((2_000, 500)));
         let none = "[purge]\nmax-size = \"none\"\nmin-free = \"none\"\n";
-        assert_eq!(policy(none).limits(Some(space)), Limits::default());
+        assert_eq!(policy(none).limits(Some(space)), PurgeLimits::default());
     }
 
     #[test]

@@ -71,7 +71,7 @@ impl Shelf {
     }
 
     fn held(&self) -> usize {
-        let seen = self.seen.as_ref().map_or(0, LookupTrace::held);
+        let seen = self.seen.as_ref().map_or(0, LookupTrace::memory_size);
         let all: usize = self.all.iter().map(|kept| held(kept)).sum();
         2 * size_of::<Self>() + seen + all
     }
@@ -81,7 +81,7 @@ fn held(kept: &Kept) -> usize {
     let fields = kept.fields.len() + kept.request.len();
     let file = if matches!(kept.entry.body(), Body::File(_)) { OPEN_FILE } else { 0 };
     // The values of the fields are a copy of the head.
-    size_of::<Kept>() + kept.entry.held() + kept.entry.head().len() + FIELD * fields + file
+    size_of::<Kept>() + kept.entry.memory_size() + kept.entry.head().len() + FIELD * fields + file
 }
 
 /// The shelves that are held.

@@ -10,29 +10,31 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use jiff::Timestamp;
 
-use super::scale::scaled;
+use super::expiry::{Expiry, ExpiryMark, as_long_as, own_expiry};
+use super::scale::find_scaling;
 use super::shared::SharedUses;
-use super::way::{Expiry, ExpiryMark, as_long_as, way};
-use super::{Candidate, EntryRole, Fate, Limits, NeedMark, Plan, Site, Sum, life};
+use super::{
+    EntryRole, Fate, NeedMark, Plan, PurgeCandidate, PurgeLimits, SiteExpiry, Sum, combined_expiry,
+};
 
 /// Gathers the candidates of a plan.
 #[derive(Debug)]
 pub struct Planner {
-    limits: Limits,
+    limits: PurgeLimits,
     now: Timestamp,
-    weighed: Vec<WeighedEntry>,
+    entries: Vec<PlannedEntry>,
     /// The number of each site.
     sites: HashMap<String, u32>,
-    ways: Vec<Site>,
+    site_expiries: Vec<SiteExpiry>,
     /// All sites together.
-    overall: Site,
+    overall: SiteExpiry,
     /// The shared bodies.
     shared: SharedUses,
 }
 
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each may be so by itself")]
-struct WeighedEntry {
+struct PlannedEntry {
     size: u64,
     name: u64,
     own: ExpiryMark,
@@ -59,25 +61,27 @@ pub struct Needs {
 impl Planner {
     /// Begins a plan for the time `now`.
     #[must_use]
-    pub fn new(limits: Limits, now: Timestamp) -> Planner {
-        let (weighed, sites, ways) = (Vec::new(), HashMap::new(), Vec::new());
-        let (overall, shared) = (Site::default(), SharedUses::default());
-        Planner { limits, now, weighed, sites, ways, overall, shared }
+    pub fn new(limits: PurgeLimits, now: Timestamp) -> Planner {
+        let (entries, sites, site_expiries) = (Vec::new(), HashMap::new(), Vec::new());
+        let (overall, shared) = (SiteExpiry::default(), SharedUses::default());
+        Planner { limits, now, entries, sites, site_expiries, overall, shared }
     }
 
     /// Adds a candidate.
-    pub fn add(&mut self, candidate: &Candidate) {
-        let own = ExpiryMark::from(way(candidate, &self.limits, self.now));
+    pub fn add(&mut self, candidate: &PurgeCandidate) {
+        let own = ExpiryMark::from(own_expiry(candidate, &self.limits, self.now));
         let site = self.site(&candidate.site);
         let is_part = candidate.role == EntryRole::Part;
         if !is_part {
             self.overall.youngest = self.overall.youngest.min(own);
-            if let Some(site) = usize::try_from(site).ok().and_then(|at| self.ways.get_mut(at)) {
+            if let Some(site) =
+                usize::try_from(site).ok().and_then(|at| self.site_expiries.get_mut(at))
+            {
                 site.youngest = site.youngest.min(own);
             }
         }
-        self.shared.add(self.weighed.len(), &candidate.bodies);
-        self.weighed.push(WeighedEntry {
+        self.shared.add(self.entries.len(), &candidate.bodies);
+        self.entries.push(PlannedEntry {
             size: candidate.size,
             name: candidate.name,
             own,
@@ -94,8 +98,8 @@ impl Planner {
         if let Some(known) = self.sites.get(name) {
             return *known;
         }
-        let next = u32::try_from(self.ways.len()).unwrap_or(u32::MAX);
-        self.ways.push(Site::default());
+        let next = u32::try_from(self.site_expiries.len()).unwrap_or(u32::MAX);
+        self.site_expiries.push(SiteExpiry::default());
         self.sites.insert(name.to_owned(), next);
         next
     }
@@ -103,9 +107,9 @@ impl Planner {
     /// Ends the list of candidates. Needs can be added now.
     #[must_use]
     pub fn needs(self) -> Needs {
-        let entries = (0_u32..).zip(&self.weighed);
+        let numbered = (0_u32..).zip(&self.entries);
         let mut names: Vec<_> =
-            entries.map(|(number, one)| (first_half(one.name), number)).collect();
+            numbered.map(|(number, one)| (first_half(one.name), number)).collect();
         names.sort_unstable();
         Needs { planner: self, names }
     }
@@ -113,21 +117,22 @@ impl Planner {
     /// Makes the plan without any needs.
     #[must_use]
     pub fn plan(self) -> Plan {
-        self.made()
+        self.build_plan()
     }
 
-    fn life(&self, one: &WeighedEntry) -> (Expiry, bool) {
-        let site = usize::try_from(one.site).ok().and_then(|at| self.ways.get(at));
-        let need = NeedMark { way: one.need, is_known: one.is_known };
+    fn combined_expiry(&self, one: &PlannedEntry) -> (Expiry, bool) {
+        let site = usize::try_from(one.site).ok().and_then(|at| self.site_expiries.get(at));
+        let need = NeedMark { expiry: one.need, is_known: one.is_known };
         let sites = (site.copied().unwrap_or_default(), self.overall);
-        life(one.own, one.is_part, need, sites)
+        combined_expiry(one.own, one.is_part, need, sites)
     }
 
-    fn made(mut self) -> Plan {
-        let way_of = |number: usize| self.weighed.get(number).map(|one| self.life(one).0);
-        let bodies = self.shared.ways(way_of);
-        let ways = self.weighed.iter().map(|one| (self.life(one).0, one.size));
-        let scaled = scaled(&ways.chain(bodies.iter().copied()), &self.limits);
+    fn build_plan(mut self) -> Plan {
+        let expiry_of =
+            |number: usize| self.entries.get(number).map(|one| self.combined_expiry(one).0);
+        let bodies = self.shared.expiries(expiry_of);
+        let expiries = self.entries.iter().map(|one| (self.combined_expiry(one).0, one.size));
+        let scaling = find_scaling(&expiries.chain(bodies.iter().copied()), &self.limits);
         let mut shared = Sum::default();
         for (_, size) in &bodies {
             shared.add(*size);
@@ -135,33 +140,33 @@ impl Planner {
         let mut plan = Plan {
             limits: self.limits,
             now: self.now,
-            share: scaled.share,
+            share: scaling.share,
             sites: HashMap::new(),
             overall: self.overall,
             needs: Vec::new(),
             kept: HashSet::new(),
             fates: Vec::new(),
-            missing: scaled.missing,
+            missing: scaling.missing,
             shared,
         };
         let mut fates: HashMap<Fate, Sum> = HashMap::new();
-        for one in &self.weighed {
-            let (way, is_known) = self.life(one);
-            let own = one.own.way().unwrap_or(way);
-            fates.entry(plan.judged(own, way, is_known)).or_default().add(one.size);
+        for one in &self.entries {
+            let (expiry, is_known) = self.combined_expiry(one);
+            let own = one.own.expiry().unwrap_or(expiry);
+            fates.entry(plan.decide_fate(own, expiry, is_known)).or_default().add(one.size);
         }
         plan.fates = fates.into_iter().collect();
         plan.fates.sort_unstable_by_key(|(fate, _)| *fate);
         // Reuses the memory of the candidates, which may be large.
-        let weighed = std::mem::take(&mut self.weighed).into_iter();
-        plan.needs = weighed
+        let entries = std::mem::take(&mut self.entries).into_iter();
+        plan.needs = entries
             .filter(|one| one.need != ExpiryMark::NONE || one.is_known)
-            .map(|one| (one.name, NeedMark { way: one.need, is_known: one.is_known }))
+            .map(|one| (one.name, NeedMark { expiry: one.need, is_known: one.is_known }))
             .collect();
         plan.needs.sort_unstable();
         plan.needs.dedup();
-        let ways = self.ways;
-        let of = |at: u32| usize::try_from(at).ok().and_then(|at| ways.get(at)).copied();
+        let site_expiries = self.site_expiries;
+        let of = |at: u32| usize::try_from(at).ok().and_then(|at| site_expiries.get(at)).copied();
         plan.sites =
             self.sites.into_iter().filter_map(|(name, at)| Some((name, of(at)?))).collect();
         plan
@@ -170,8 +175,8 @@ impl Planner {
 
 impl Needs {
     /// Records that the entry with this number needs the entries with these names.
-    pub fn tell(&mut self, entry: usize, parts: impl IntoIterator<Item = u64>) {
-        let Some(one) = self.planner.weighed.get_mut(entry) else { return };
+    pub fn add(&mut self, entry: usize, parts: impl IntoIterator<Item = u64>) {
+        let Some(one) = self.planner.entries.get_mut(entry) else { return };
         one.has_parts = true;
         if one.is_part {
             // The needs of a sub-resource count only if pages need it, so they are added later.
@@ -183,13 +188,13 @@ impl Needs {
         }
     }
 
-    /// Records that a name is needed until `way`. `told` receives each entry that this changes.
+    /// Records that a name is needed until `expiry`. `on_change` receives each entry that this changes.
     fn need(
         &mut self,
         name: u64,
-        way: ExpiryMark,
+        expiry: ExpiryMark,
         is_known: bool,
-        told: &mut dyn FnMut(u32, &WeighedEntry),
+        on_change: &mut dyn FnMut(u32, &PlannedEntry),
     ) {
         let half = first_half(name);
         let from = self.names.partition_point(|(known, _)| *known < half);
@@ -198,15 +203,15 @@ impl Needs {
                 break;
             }
             let at = usize::try_from(*number).ok();
-            let Some(one) = at.and_then(|at| self.planner.weighed.get_mut(at)) else { break };
-            let is_new = way < one.need || (is_known && !one.is_known);
+            let Some(one) = at.and_then(|at| self.planner.entries.get_mut(at)) else { break };
+            let is_new = expiry < one.need || (is_known && !one.is_known);
             // The expiries of pages are final by then, because others were derived from them. So a
             // need that is only possible extends just sub-resources.
             let is_meant = is_known || one.is_part;
             if one.name == name && is_new && is_meant {
-                one.need = one.need.or_longer(way);
+                one.need = one.need.or_longer(expiry);
                 one.is_known |= is_known;
-                told(*number, one);
+                on_change(*number, one);
             }
         }
     }
@@ -218,44 +223,44 @@ impl Needs {
     /// # Errors
     ///
     /// If `parts_of` fails.
-    pub fn follow<E>(
+    pub fn propagate<E>(
         &mut self,
         mut parts_of: impl FnMut(usize) -> Result<Vec<u64>, E>,
     ) -> Result<(), E> {
         // First from pages through sub-resources: every entry reached is known to be needed.
         let begin =
-            |one: &WeighedEntry| if one.is_part { one.is_known } else { one.need < one.own };
-        self.spread(begin, true, &mut parts_of)?;
+            |one: &PlannedEntry| if one.is_part { one.is_known } else { one.need < one.own };
+        self.extend_lives(begin, true, &mut parts_of)?;
         self.note_sites();
         // Then from sub-resources that pages may need: the needs of those are only possible too.
-        self.spread(|one| one.is_part, false, &mut parts_of)
+        self.extend_lives(|one| one.is_part, false, &mut parts_of)
     }
 
     /// Extends the lives of the entries reached from those that `begins` selects. The longest-lived
     /// are visited first, so each entry is visited once.
-    fn spread<E>(
+    fn extend_lives<E>(
         &mut self,
-        begins: impl Fn(&WeighedEntry) -> bool,
+        begins: impl Fn(&PlannedEntry) -> bool,
         is_known: bool,
         parts_of: &mut impl FnMut(usize) -> Result<Vec<u64>, E>,
     ) -> Result<(), E> {
         let mut ahead = BinaryHeap::new();
-        for (number, one) in (0_u32..).zip(&self.planner.weighed) {
+        for (number, one) in (0_u32..).zip(&self.planner.entries) {
             if one.has_parts && begins(one) {
-                ahead.push(Reverse((self.lasts(one, is_known), number)));
+                ahead.push(Reverse((self.extended_expiry(one, is_known), number)));
             }
         }
-        while let Some(Reverse((way, number))) = ahead.pop() {
+        while let Some(Reverse((expiry, number))) = ahead.pop() {
             let Ok(at) = usize::try_from(number) else { continue };
-            let Some(one) = self.planner.weighed.get(at) else { continue };
-            if self.lasts(one, is_known) != way {
+            let Some(one) = self.planner.entries.get(at) else { continue };
+            if self.extended_expiry(one, is_known) != expiry {
                 // It was visited earlier, with its final expiry.
                 continue;
             }
             let name = one.name;
             let mut reached = Vec::new();
             for part in parts_of(at)?.into_iter().filter(|part| *part != name) {
-                self.need(part, way, is_known, &mut |number, one| {
+                self.need(part, expiry, is_known, &mut |number, one| {
                     if one.has_parts {
                         reached.push(number);
                     }
@@ -263,8 +268,8 @@ impl Needs {
             }
             for number in reached {
                 let at = usize::try_from(number).ok();
-                if let Some(one) = at.and_then(|at| self.planner.weighed.get(at)) {
-                    ahead.push(Reverse((self.lasts(one, is_known), number)));
+                if let Some(one) = at.and_then(|at| self.planner.entries.get(at)) {
+                    ahead.push(Reverse((self.extended_expiry(one, is_known), number)));
                 }
             }
         }
@@ -272,28 +277,28 @@ impl Needs {
     }
 
     /// The expiry of an entry, considering known needs only, or also possible ones.
-    fn lasts(&self, one: &WeighedEntry, is_known: bool) -> ExpiryMark {
+    fn extended_expiry(&self, one: &PlannedEntry, is_known: bool) -> ExpiryMark {
         if !is_known {
-            return self.planner.life(one).0.into();
+            return self.planner.combined_expiry(one).0.into();
         }
-        let own = one.own.way();
+        let own = one.own.expiry();
         own.map_or(one.own, |own| as_long_as(own, one.need).into())
     }
 
     /// Records the longest expiries of each site.
     fn note_sites(&mut self) {
-        for at in 0..self.planner.weighed.len() {
-            let Some(one) = self.planner.weighed.get(at) else { continue };
-            let way = ExpiryMark::from(self.planner.life(one).0);
+        for at in 0..self.planner.entries.len() {
+            let Some(one) = self.planner.entries.get(at) else { continue };
+            let expiry = ExpiryMark::from(self.planner.combined_expiry(one).0);
             let (site, is_part, is_open) = (one.site, one.is_part, one.is_open);
             let planner = &mut self.planner;
-            let site = usize::try_from(site).ok().and_then(|at| planner.ways.get_mut(at));
+            let site = usize::try_from(site).ok().and_then(|at| planner.site_expiries.get_mut(at));
             for sums in [Some(&mut planner.overall), site].into_iter().flatten() {
                 if !is_part {
-                    sums.youngest = sums.youngest.min(way);
+                    sums.youngest = sums.youngest.min(expiry);
                 }
                 if is_open {
-                    sums.open = sums.open.min(way);
+                    sums.open = sums.open.min(expiry);
                 }
             }
         }
@@ -304,7 +309,7 @@ impl Needs {
     pub fn plan(self) -> Plan {
         let Needs { planner, names } = self;
         drop(names);
-        planner.made()
+        planner.build_plan()
     }
 }
 

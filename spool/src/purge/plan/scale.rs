@@ -1,7 +1,7 @@
 //! The scale that reduces age limits to free space. See [the rule](super).
 
-use super::way::Expiry;
-use super::{Limits, ONE};
+use super::expiry::Expiry;
+use super::{ONE, PurgeLimits};
 
 /// Shares are counted by their upper half first, then by the lower half, so that few sums are
 /// needed.
@@ -16,35 +16,36 @@ pub(super) struct Scaling {
     pub(super) missing: u64,
 }
 
-/// Finds the share for the limits. `ways` yields the expiry and size of each entry.
-pub(super) fn scaled(
-    ways: &(impl Iterator<Item = (Expiry, u64)> + Clone),
-    limits: &Limits,
+/// Finds the share for the limits. `expiries` yields the expiry and size of each entry.
+pub(super) fn find_scaling(
+    expiries: &(impl Iterator<Item = (Expiry, u64)> + Clone),
+    limits: &PurgeLimits,
 ) -> Scaling {
     let add = |sum: u64, (_, size): (Expiry, u64)| sum.saturating_add(size);
-    let total = ways.clone().fold(0, add);
-    let going = ways.clone().filter(|(way, _)| goes_by_itself(*way)).fold(0, add);
+    let total = expiries.clone().fold(0, add);
+    let going = expiries.clone().filter(|(expiry, _)| is_purged_anyway(*expiry)).fold(0, add);
     let above = limits.max_size.map_or(0, |most| total.saturating_sub(most));
     let below = limits.min_free.map_or(0, |(least, free)| least.saturating_sub(free));
     if above.max(below) <= going {
         return Scaling { share: ONE, missing: 0 };
     }
-    let scale = |to_free: u64| scale(ways.clone(), going, to_free);
-    let (for_size, _) = scale(above);
-    let for_room = match scale(below) {
+    let share_for = |to_free: u64| find_share(expiries.clone(), going, to_free);
+    let (for_size, _) = share_for(above);
+    let for_room = match share_for(below) {
         (share, 0) => share,
         // Purging everything would not free enough, so nothing is purged for it.
         _ => ONE,
     };
     let share = for_size.min(for_room);
-    let goes =
-        |way: Expiry| matches!(way, Expiry::Share(own) if own >= share) || goes_by_itself(way);
-    let freed = ways.clone().filter(|(way, _)| goes(*way)).fold(0, add);
+    let goes = |expiry: Expiry| {
+        matches!(expiry, Expiry::Share(own) if own >= share) || is_purged_anyway(expiry)
+    };
+    let freed = expiries.clone().filter(|(expiry, _)| goes(*expiry)).fold(0, add);
     Scaling { share, missing: above.max(below).saturating_sub(freed) }
 }
 
-fn goes_by_itself(way: Expiry) -> bool {
-    match way {
+fn is_purged_anyway(expiry: Expiry) -> bool {
+    match expiry {
         Expiry::Now(_) => true,
         Expiry::Share(share) => share >= ONE,
         Expiry::Never(_) => false,
@@ -53,12 +54,12 @@ fn goes_by_itself(way: Expiry) -> bool {
 
 /// The largest share, at most 1, that frees `to_free` bytes. Also returns how many bytes are
 /// missing at any share. `going` bytes are freed in any case.
-fn scale(
-    ways: impl Iterator<Item = (Expiry, u64)> + Clone,
+fn find_share(
+    expiries: impl Iterator<Item = (Expiry, u64)> + Clone,
     going: u64,
     to_free: u64,
 ) -> (u32, u64) {
-    let young = ways.filter_map(|(way, size)| match way {
+    let young = expiries.filter_map(|(expiry, size)| match expiry {
         Expiry::Share(share) if share < ONE => Some((share, size)),
         _ => None,
     });
@@ -66,17 +67,17 @@ fn scale(
         return (ONE, 0);
     }
     let upper = young.clone().map(|(share, size)| (share >> HALF, size));
-    let (half, freed) = down(upper, ONE >> HALF, going, to_free);
+    let (half, freed) = find_bucket(upper, ONE >> HALF, going, to_free);
     let Some(half) = half else { return (0, to_free.saturating_sub(freed)) };
     let lower = young.filter(|(share, _)| share >> HALF == half);
     let lower = lower.map(|(share, size)| (share & ((1 << HALF) - 1), size));
-    let (rest, _) = down(lower, 1 << HALF, freed, to_free);
+    let (rest, _) = find_bucket(lower, 1 << HALF, freed, to_free);
     ((half << HALF) + rest.unwrap_or_default(), 0)
 }
 
 /// Counts down from the last bucket. Returns the bucket that reaches `to_free`, and the bytes freed
 /// without it; or `None`, and the bytes freed by all buckets.
-fn down(
+fn find_bucket(
     sizes: impl Iterator<Item = (u32, u64)>,
     count: u32,
     going: u64,

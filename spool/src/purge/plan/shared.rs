@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::way::Expiry;
+use super::expiry::Expiry;
 use crate::entry::holder::SharedBody;
 
 /// The shared bodies, each with the number of an entry that shares it.
@@ -14,14 +14,17 @@ impl SharedUses {
         self.0.extend(bodies.iter().map(|held| (number, *held)));
     }
 
-    /// The expiry of each body, which is that of its longest-lived entry, and its size. `way_of`
+    /// The expiry of each body, which is that of its longest-lived entry, and its size. `expiry_of`
     /// returns the expiry of an entry by its number.
-    pub(super) fn ways(&self, way_of: impl Fn(usize) -> Option<Expiry>) -> Vec<(Expiry, u64)> {
+    pub(super) fn expiries(
+        &self,
+        expiry_of: impl Fn(usize) -> Option<Expiry>,
+    ) -> Vec<(Expiry, u64)> {
         let mut shared: HashMap<u64, (Expiry, u64)> = HashMap::new();
         for (number, held) in &self.0 {
-            let Some(way) = way_of(*number) else { continue };
-            let known = shared.entry(held.name).or_insert((way, held.size));
-            known.0 = known.0.min(way);
+            let Some(expiry) = expiry_of(*number) else { continue };
+            let known = shared.entry(held.name).or_insert((expiry, held.size));
+            known.0 = known.0.min(expiry);
         }
         shared.into_values().collect()
     }
@@ -35,11 +38,11 @@ mod tests {
     fn a_body_goes_with_the_last_that_shares_it() {
         let mut shared = SharedUses::default();
         let held = |name| SharedBody { name, size: 500 };
-        let ways = [Expiry::Share(9), Expiry::Share(4), Expiry::Share(7)];
+        let expiries = [Expiry::Share(9), Expiry::Share(4), Expiry::Share(7)];
         shared.add(0, &[held(1)]);
         shared.add(1, &[held(1), held(2)]);
         shared.add(2, &[held(3), held(3)]);
-        let mut found = shared.ways(|number| ways.get(number).copied());
+        let mut found = shared.expiries(|number| expiries.get(number).copied());
         found.sort_unstable();
         assert_eq!(
             found,

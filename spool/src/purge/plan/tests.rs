@@ -18,14 +18,14 @@ fn ago(time: Duration) -> Timestamp {
     now() - time
 }
 
-fn candidate(site: &str, role: EntryRole, age: Duration) -> Candidate {
-    Candidate {
+fn candidate(site: &str, role: EntryRole, age: Duration) -> PurgeCandidate {
+    PurgeCandidate {
         name: 0,
         site: site.to_owned(),
         size: 100,
         stored: ago(age),
         used: ago(age),
-        limit: Limit::At(days(28)),
+        limit: EntryLimit::At(days(28)),
         is_pinned: false,
         role,
         is_open: role == EntryRole::Page,
@@ -36,7 +36,7 @@ fn candidate(site: &str, role: EntryRole, age: Duration) -> Candidate {
 /// A candidate, its number, and the numbers of the entries that need it.
 #[derive(Debug, Clone)]
 struct Row {
-    candidate: Candidate,
+    candidate: PurgeCandidate,
     number: Option<usize>,
     of: Vec<usize>,
 }
@@ -55,10 +55,10 @@ fn parse(text: &str) -> Row {
     let (mut one, mut number, mut of) = (candidate(site, role, age), None, Vec::new());
     for word in words {
         match word.split_once('=').unwrap_or((word, "")) {
-            ("limit", "never") => one.limit = Limit::Never,
-            ("limit", "dont-get") => one.limit = Limit::Excluded(Exclusion::NeverGot),
-            ("limit", "dont-cache") => one.limit = Limit::Excluded(Exclusion::NeverKept),
-            ("limit", age) => one.limit = Limit::At(time(age)),
+            ("limit", "never") => one.limit = EntryLimit::Never,
+            ("limit", "dont-get") => one.limit = EntryLimit::Excluded(Exclusion::NeverGot),
+            ("limit", "dont-cache") => one.limit = EntryLimit::Excluded(Exclusion::NeverKept),
+            ("limit", age) => one.limit = EntryLimit::At(time(age)),
             ("stored", age) => one.stored = ago(time(age)),
             ("size", bytes) => one.size = bytes.parse().unwrap(),
             ("pinned", _) => one.is_pinned = true,
@@ -72,8 +72,8 @@ fn parse(text: &str) -> Row {
     Row { candidate: one, number, of }
 }
 
-fn limits(text: &str) -> Limits {
-    let mut limits = Limits::default();
+fn limits(text: &str) -> PurgeLimits {
+    let mut limits = PurgeLimits::default();
     for word in text.split_whitespace() {
         match word.split_once('=').unwrap_or((word, "")) {
             ("use-mtime", _) => limits.by_stored = true,
@@ -89,7 +89,7 @@ fn limits(text: &str) -> Limits {
 }
 
 /// Makes a plan with one candidate for each row.
-fn plan(rows: &mut [Row], limits: Limits) -> Plan {
+fn plan(rows: &mut [Row], limits: PurgeLimits) -> Plan {
     let mut planner = Planner::new(limits, now());
     for (at, row) in rows.iter_mut().enumerate() {
         row.candidate.name = name(&at.to_string());
@@ -104,10 +104,10 @@ fn plan(rows: &mut [Row], limits: Limits) -> Plan {
     for at in 0..rows.len() {
         let parts = parts_of(at);
         if !parts.is_empty() {
-            needs.tell(at, parts);
+            needs.add(at, parts);
         }
     }
-    needs.follow(|at| Ok::<_, Infallible>(parts_of(at))).unwrap();
+    needs.propagate(|at| Ok::<_, Infallible>(parts_of(at))).unwrap();
     needs.plan()
 }
 
@@ -147,7 +147,7 @@ fn sums_tell_what_the_fates_are() {
         ["page a 40d size=7", "page a 1d size=5", "part b 40d size=3", "page c 1d pinned"]
             .map(parse)
             .into();
-    let plan = plan(&mut all, Limits::default());
+    let plan = plan(&mut all, PurgeLimits::default());
     assert_eq!(plan.going(), Sum { count: 1, bytes: 7 });
     assert_eq!(plan.staying(), Sum { count: 3, bytes: 108 });
     assert_eq!((plan.scale(), plan.missing), (1_000, 0));
@@ -158,12 +158,12 @@ fn sums_tell_what_the_fates_are() {
     assert_eq!((tight.staying().bytes, tight.missing), (103, 99));
 }
 
-fn any_limit() -> impl Strategy<Value = Limit> {
+fn any_limit() -> impl Strategy<Value = EntryLimit> {
     prop_oneof![
-        1 => Just(Limit::Never),
-        1 => Just(Limit::Excluded(Exclusion::NeverGot)),
-        1 => Just(Limit::Excluded(Exclusion::NeverKept)),
-        12 => (0_u64..60).prop_map(|count| Limit::At(days(count))),
+        1 => Just(EntryLimit::Never),
+        1 => Just(EntryLimit::Excluded(Exclusion::NeverGot)),
+        1 => Just(EntryLimit::Excluded(Exclusion::NeverKept)),
+        12 => (0_u64..60).prop_map(|count| EntryLimit::At(days(count))),
     ]
 }
 
@@ -180,7 +180,7 @@ fn any_row() -> impl Strategy<Value = Row> {
         let sites = ["a.example", "b.example", "c.example", "d.example"];
         let site = sites[place].to_owned();
         let (stored, used, is_open) = (minutes(stored), minutes(used), number.is_none());
-        let candidate = Candidate {
+        let candidate = PurgeCandidate {
             name: 0,
             site,
             size: bytes,
@@ -196,10 +196,10 @@ fn any_row() -> impl Strategy<Value = Row> {
     })
 }
 
-fn any_limits() -> impl Strategy<Value = Limits> {
+fn any_limits() -> impl Strategy<Value = PurgeLimits> {
     let max_size = proptest::option::of(0_u64..20_000);
     let min_free = proptest::option::of((0_u64..20_000, 0_u64..20_000));
-    (any::<bool>(), max_size, min_free).prop_map(|(by_stored, max_size, min_free)| Limits {
+    (any::<bool>(), max_size, min_free).prop_map(|(by_stored, max_size, min_free)| PurgeLimits {
         by_stored,
         max_size,
         min_free,
@@ -216,8 +216,8 @@ proptest! {
         let goes = |one: &Row| matches!(plan.fate(&one.candidate), Fate::Goes(_));
         for row in all.iter().filter(|row| goes(row)) {
             let one = &row.candidate;
-            prop_assert!(!one.is_pinned && one.limit != Limit::Never);
-            if matches!(one.limit, Limit::Excluded(_)) {
+            prop_assert!(!one.is_pinned && one.limit != EntryLimit::Never);
+            if matches!(one.limit, EntryLimit::Excluded(_)) {
                 continue;
             }
             let is_its = |other: &&Row| other.number.is_some_and(|number| row.of.contains(&number));
@@ -260,7 +260,7 @@ proptest! {
         prop_assert_eq!(plan.missing, above.max(below).saturating_sub(gone));
         let left = plan.fates.iter().any(|(fate, _)| *fate == Fate::Stays(KeepReason::Young));
         prop_assert!(gone >= above || !left, "something could still go");
-        let alone = super::tests::plan(&mut all, Limits { max_size: None, ..limits });
+        let alone = super::tests::plan(&mut all, PurgeLimits { max_size: None, ..limits });
         // If purging everything does not free enough, nothing is purged for it.
         prop_assert!(alone.missing == 0 || alone.share == ONE);
         let wanted = if alone.missing == 0 { above.max(below) } else { above };
@@ -287,7 +287,7 @@ fn what_comes_after_the_plan_keeps_its_parts() {
         "part a 90d of=1",
     ];
     let mut rows = rows.map(parse);
-    let mut plan = plan(&mut rows, Limits::default());
+    let mut plan = plan(&mut rows, PurgeLimits::default());
     let goes = |plan: &Plan, at: usize| matches!(plan.fate(&rows[at].candidate), Fate::Goes(_));
     assert!([0, 2, 3, 4].iter().all(|at| goes(&plan, *at)));
     let mut told = plan.clone();

@@ -10,7 +10,7 @@ use super::{Removal, RemovedKind, named};
 use crate::durability::Durability;
 use crate::entry::overlay::{entry_path, overlay_path};
 use crate::entry::place::Place;
-use crate::entry::read::Content;
+use crate::entry::read::EntryContent;
 use crate::entry::{Entry, overlay, read};
 use crate::error::{Error, Result};
 use crate::fs::parallel::lock;
@@ -90,9 +90,9 @@ impl Tree {
     ) -> Result<Option<Place>> {
         let overlay = overlay_path(path);
         let entry = match read::read(&*self.root.disk, &self.root.path, path, None)? {
-            Content::Whole(entry) => entry,
-            Content::Missing | Content::Moved => return Ok(None),
-            Content::Bad(reason) => {
+            EntryContent::Whole(entry) => entry,
+            EntryContent::Missing | EntryContent::Moved => return Ok(None),
+            EntryContent::Bad(reason) => {
                 done.left += 1;
                 self.root.record_failure(Error::damaged(self.root.move_aside(path, reason)));
                 return Ok(None);

@@ -14,7 +14,7 @@ use crate::entry::Entry;
 use crate::entry::body::is_whole;
 use crate::entry::part::WholeBody;
 use crate::entry::place::{EXTENSION, Place};
-use crate::entry::read::{Content, read_part};
+use crate::entry::read::{EntryContent, read_part};
 use crate::entry::verified::span;
 use crate::entry::warc::Reason;
 use crate::error::{Damage, Error, Result, is_missing};
@@ -99,7 +99,8 @@ pub(crate) fn admit(
         let synced = finished.file.sync();
         synced.map_err(|error| Error::disk("write", &finished.path, error))?;
     }
-    let Content::Whole(new) = read_file(&*tree.root.disk, &finished.path, &finished.place)? else {
+    let EntryContent::Whole(new) = read_file(&*tree.root.disk, &finished.path, &finished.place)?
+    else {
         return Err(Error::writer_broken());
     };
     let to = path_of(&tree.root.path, &new);
@@ -180,14 +181,14 @@ fn is_newer(tree: &Tree, path: &Path, place: &Place, time: Option<Timestamp>) ->
         return salvage::is_newer(&*tree.root.disk, path, time);
     }
     let found = read_file(&*tree.root.disk, path, place)?;
-    Ok(matches!(found, Content::Whole(segment) if segment.stored() >= time))
+    Ok(matches!(found, EntryContent::Whole(segment) if segment.stored() >= time))
 }
 
 /// Removes one segment, if it still exists.
 pub(super) fn remove_one(tree: &Tree, segment: &Entry) -> Result<()> {
     let _parts = tree.segments.lock_names();
     let path = path_of(&tree.root.path, segment);
-    if let Content::Whole(now) = read_file(&*tree.root.disk, &path, segment.place())?
+    if let EntryContent::Whole(now) = read_file(&*tree.root.disk, &path, segment.place())?
         && now.stored() == segment.stored()
     {
         tree.root.remove_file(&path)?;
@@ -204,7 +205,7 @@ pub(crate) fn mend(tree: &Tree, place: &Place) -> Result<Vec<Damage>> {
         }
         let _parts = tree.segments.lock_names();
         let path = path_of(&tree.root.path, &segment);
-        if let Content::Whole(now) = read_file(&*tree.root.disk, &path, place)?
+        if let EntryContent::Whole(now) = read_file(&*tree.root.disk, &path, place)?
             && now.stored() == segment.stored()
         {
             damages.push(tree.root.move_aside(&path, "its body does not match its digest"));
@@ -243,14 +244,16 @@ fn read_set(disk: &dyn Disk, root: &Path, place: &Place) -> Result<SegmentSet> {
             continue;
         };
         match read_file(disk, &path, place)? {
-            Content::Whole(segment) if segment.part().map(|part| part.start) == Some(start) => {
+            EntryContent::Whole(segment)
+                if segment.part().map(|part| part.start) == Some(start) =>
+            {
                 all.push(segment);
             }
-            Content::Whole(_) => {
+            EntryContent::Whole(_) => {
                 found.bad.push((path, "its start differs from the one in its name"));
             }
-            Content::Missing | Content::Moved => found.vanished = true,
-            Content::Bad(reason) => found.bad.push((path, reason)),
+            EntryContent::Missing | EntryContent::Moved => found.vanished = true,
+            EntryContent::Bad(reason) => found.bad.push((path, reason)),
         }
     }
     all.sort_by_key(|segment| std::cmp::Reverse(segment.stored()));
@@ -283,7 +286,7 @@ fn joins(body: &mut Option<(WholeBody, u64)>, segment: &Entry) -> bool {
     true
 }
 
-fn read_file(disk: &dyn Disk, path: &Path, place: &Place) -> Result<Content> {
+fn read_file(disk: &dyn Disk, path: &Path, place: &Place) -> Result<EntryContent> {
     read_part(disk, path, Some(place))
 }
 

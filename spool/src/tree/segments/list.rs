@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use super::files;
 use crate::durability::PARTIAL;
 use crate::entry::place::Place;
-use crate::entry::read::{Content, read_part};
+use crate::entry::read::{EntryContent, read_part};
 use crate::error::{Error, Result, is_missing};
 use crate::fs::{Disk, OpenedFile};
 use crate::tree::salvage;
@@ -119,9 +119,9 @@ fn about(disk: &dyn Disk, path: &Path) -> Result<Option<(Place, Timestamp, Times
         return Ok(read.map(|read| (read.place, read.new.when, read.new.when)));
     }
     Ok(match read_part(disk, path, None)? {
-        Content::Whole(segment) => {
+        EntryContent::Whole(segment) => {
             Some((segment.place().clone(), segment.when(), segment.stored()))
         }
-        Content::Missing | Content::Moved | Content::Bad(_) => None,
+        EntryContent::Missing | EntryContent::Moved | EntryContent::Bad(_) => None,
     })
 }

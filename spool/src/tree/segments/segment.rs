@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::files;
 use crate::entry::layout::WritePurpose;
-use crate::entry::part::{Part, WholeBody};
+use crate::entry::part::{SegmentPosition, WholeBody};
 use crate::entry::place::Place;
 use crate::error::Result;
 use crate::tree::session::Session;
@@ -20,7 +20,7 @@ pub struct NewSegment {
     /// When the response arrived.
     pub when: Timestamp,
     /// The head of the response, as [`NewEntry::head`]; for a 206 with one range, including
-    /// `Content-Range`. It should have every known field of the complete response, because only the
+    /// `EntryContent-Range`. It should have every known field of the complete response, because only the
     /// head of the newest segment is certain to be kept.
     pub head: Vec<u8>,
     /// The request, as [`NewEntry::request`].
@@ -56,7 +56,7 @@ impl SegmentWriter {
 
     pub(crate) fn begin(session: Arc<Session>, place: &Place, new: NewSegment) -> Result<Self> {
         let whole = WholeBody::new(&new.validator, new.complete_length)?;
-        let part = Part { start: new.start, whole };
+        let part = SegmentPosition { start: new.start, whole };
         let NewSegment { asked, when, head, request, connection, start, .. } = new;
         let new = NewEntry { asked, when, head, request, connection };
         let writer = Writer::begin(session, place, new, WritePurpose::Part, Some(part))?;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::entry::overlay::overlay_path;
 use crate::entry::place::Place;
-use crate::entry::read::{Content, ExpectedEntry};
+use crate::entry::read::{EntryContent, ExpectedEntry};
 use crate::entry::summary::beginning;
 use crate::entry::{Body, BodyFile, Entry, Verifier, read};
 use crate::error::{Error, Result};
@@ -19,7 +19,7 @@ const PIECE: usize = 128 << 10;
 
 impl Tree {
     /// Reads the entry or version of a place from `path`.
-    pub(super) fn read_at(&self, path: &Path, place: &Place) -> Result<Content> {
+    pub(super) fn read_at(&self, path: &Path, place: &Place) -> Result<EntryContent> {
         let expected = ExpectedEntry { place, name: place.variant_name() };
         read::read_updated(&*self.root.disk, &self.root.path, path, expected)
     }
@@ -31,7 +31,7 @@ impl Tree {
         if self.pending.path(place).is_some() {
             return Ok(false);
         }
-        let Content::Whole(now) = self.read_at(path, place)? else { return Ok(false) };
+        let EntryContent::Whole(now) = self.read_at(path, place)? else { return Ok(false) };
         let is_same_file = match (now.file(), entry.file()) {
             (Some(now), Some(then)) => {
                 let fail = |error| Error::disk("look at", path, error);
@@ -127,7 +127,7 @@ impl Tree {
         if self.root.is_file(&overlay)? {
             // The new file, on the medium, contains the head and state of the update file.
             let _commit = lock(&self.commit);
-            if matches!(self.read_at(path, entry.place())?, Content::Whole(now) if now.shares_body())
+            if matches!(self.read_at(path, entry.place())?, EntryContent::Whole(now) if now.shares_body())
             {
                 self.root.remove_file(&overlay)?;
             }

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use crate::entry::body::is_whole;
 use crate::entry::layout::EntryStart;
 use crate::entry::place::EXTENSION;
-use crate::entry::read::Content;
+use crate::entry::read::EntryContent;
 use crate::entry::summary::beginning;
 use crate::error::{Error, Result};
 use crate::fs::parallel::lock;
@@ -256,12 +256,12 @@ impl SharingWork<'_> {
             // A misplaced file is shared only after it was moved to its right name.
             return Ok(());
         }
-        let Content::Whole(entry) = tree.read_at(path, place)? else { return Ok(()) };
+        let EntryContent::Whole(entry) = tree.read_at(path, place)? else { return Ok(()) };
         let to = tree.root.join(path_of(name_of(first.digest, place.owner())));
         let held = match holder(&*tree.root.disk, &tree.root.path, first.digest, place)? {
-            Content::Whole(holder) => Some(holder),
-            Content::Missing | Content::Moved => None,
-            Content::Bad(reason) => {
+            EntryContent::Whole(holder) => Some(holder),
+            EntryContent::Missing | EntryContent::Moved => None,
+            EntryContent::Bad(reason) => {
                 tree.root.record_failure(Error::damaged(tree.root.move_aside(&to, reason)));
                 None
             }

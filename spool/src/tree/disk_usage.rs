@@ -36,7 +36,7 @@ pub(crate) fn of_file(disk: &dyn Disk, path: &Path) -> Result<u64> {
 }
 
 /// The disk usage of exactly this place.
-pub(crate) fn of(disk: &dyn Disk, root: &Path, place: &Place) -> Result<DiskUsage> {
+pub(crate) fn of_place(disk: &dyn Disk, root: &Path, place: &Place) -> Result<DiskUsage> {
     let single = root.join(place.single_path());
     let (keys, key) = (parent(&single), place.key().to_string());
     let (shelf, name) = (root.join(place.variants_path()), place.variant_name().to_string());

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{Candidate, Exclusion, GRACE, KeepReason, Limit, Limits, ONE, PurgeReason};
+use super::{
+    EntryLimit, Exclusion, GRACE, KeepReason, ONE, PurgeCandidate, PurgeLimits, PurgeReason,
+};
 
 /// 1990-01-01. A clock before that was never set: machines without a battery start in 1970 or 1980.
 const CLOCK_IS_SET: Timestamp = Timestamp::constant(631_152_000, 0);
@@ -43,14 +45,14 @@ impl Default for ExpiryMark {
 
 impl fmt::Debug for ExpiryMark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.way().fmt(f)
+        self.expiry().fmt(f)
     }
 }
 
 impl ExpiryMark {
     pub(super) const NONE: ExpiryMark = ExpiryMark(u32::MAX);
 
-    pub(super) fn way(self) -> Option<Expiry> {
+    pub(super) fn expiry(self) -> Option<Expiry> {
         let at = |at: u32| usize::try_from(at).unwrap_or(usize::MAX);
         // The values between both ends are shares.
         let from_end = (u32::MAX - self.0).checked_sub(1)?;
@@ -70,8 +72,8 @@ impl ExpiryMark {
 }
 
 impl From<Expiry> for ExpiryMark {
-    fn from(way: Expiry) -> ExpiryMark {
-        match way {
+    fn from(expiry: Expiry) -> ExpiryMark {
+        match expiry {
             Expiry::Never(because) => {
                 // Staying for the sake of other entries is not an expiry of its own.
                 let at = NEVER.iter().position(|one| *one == because).unwrap_or_default();
@@ -90,7 +92,7 @@ const MAX_SHARE: u32 = u32::MAX - 8;
 /// The expiry of an entry that lives at least as long as the entries that need it. An entry that
 /// would never be fetched or stored is useless to them too.
 pub(super) fn as_long_as(own: Expiry, others: ExpiryMark) -> Expiry {
-    match (own, others.way()) {
+    match (own, others.expiry()) {
         (Expiry::Share(_), Some(others)) => own.min(others),
         _ => own,
     }
@@ -98,7 +100,7 @@ pub(super) fn as_long_as(own: Expiry, others: ExpiryMark) -> Expiry {
 
 /// The age of an entry since its last use, or since it was stored if `by_stored`.
 #[must_use]
-pub fn age(candidate: &Candidate, by_stored: bool, now: Timestamp) -> Duration {
+pub fn age(candidate: &PurgeCandidate, by_stored: bool, now: Timestamp) -> Duration {
     let stored = candidate.stored;
     let since = if by_stored { stored } else { stored.max(candidate.used) };
     // A time in the future counts as now. So does a time from a clock that was not set.
@@ -108,17 +110,21 @@ pub fn age(candidate: &Candidate, by_stored: bool, now: Timestamp) -> Duration {
 }
 
 /// The expiry of an entry itself, without the entries that need it.
-pub(super) fn way(candidate: &Candidate, limits: &Limits, now: Timestamp) -> Expiry {
+pub(super) fn own_expiry(
+    candidate: &PurgeCandidate,
+    limits: &PurgeLimits,
+    now: Timestamp,
+) -> Expiry {
     if candidate.is_pinned {
         return Expiry::Never(KeepReason::Pinned);
     }
     let age = age(candidate, limits.by_stored, now);
     match candidate.limit {
-        Limit::Excluded(Exclusion::NeverGot) => Expiry::Now(PurgeReason::NeverGot),
-        Limit::Excluded(Exclusion::NeverKept) => Expiry::Now(PurgeReason::NeverKept),
-        Limit::Never => Expiry::Never(KeepReason::NoAge),
-        Limit::At(_) if age < GRACE => Expiry::Never(KeepReason::Recent),
-        Limit::At(limit) => {
+        EntryLimit::Excluded(Exclusion::NeverGot) => Expiry::Now(PurgeReason::NeverGot),
+        EntryLimit::Excluded(Exclusion::NeverKept) => Expiry::Now(PurgeReason::NeverKept),
+        EntryLimit::Never => Expiry::Never(KeepReason::NoAge),
+        EntryLimit::At(_) if age < GRACE => Expiry::Never(KeepReason::Recent),
+        EntryLimit::At(limit) => {
             let (age, limit) = (u128::from(age.as_secs()), u128::from(limit.as_secs().max(1)));
             let share = u32::try_from(age * u128::from(ONE) / limit).unwrap_or(MAX_SHARE);
             Expiry::Share(share.min(MAX_SHARE))
@@ -132,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_mark_is_a_way_in_the_same_order() {
-        let ways = [
+        let expiries = [
             Expiry::Never(KeepReason::Recent),
             Expiry::Never(KeepReason::NoAge),
             Expiry::Never(KeepReason::Pinned),
@@ -142,10 +148,10 @@ mod tests {
             Expiry::Now(PurgeReason::NeverGot),
             Expiry::Now(PurgeReason::NeverKept),
         ];
-        assert!(ways.is_sorted());
-        let marks = ways.map(ExpiryMark::from);
+        assert!(expiries.is_sorted());
+        let marks = expiries.map(ExpiryMark::from);
         assert!(marks.is_sorted() && marks[7] < ExpiryMark::NONE);
-        assert_eq!(marks.map(|mark| mark.way().unwrap()), ways);
-        assert_eq!(ExpiryMark::NONE.way(), None);
+        assert_eq!(marks.map(|mark| mark.expiry().unwrap()), expiries);
+        assert_eq!(ExpiryMark::NONE.expiry(), None);
     }
 }
