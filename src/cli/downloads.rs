@@ -28,7 +28,7 @@ pub(super) fn run(
         return Ok(ExitStatus::Done);
     }
     for download in &status.downloads {
-        let (line, url) = (progress::line(download), shown::line(&download.url));
+        let (line, url) = (progress::describe_download(download), shown::line(&download.url));
         writeln!(terminal.stdout, "{}  {line} {url}", download.id)?;
     }
     Ok(ExitStatus::Done)

@@ -31,7 +31,7 @@ fn run(planned: &RunPlan, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
         " is not stored, so its sub-resources and links are unknown"
     };
     writeln!(terminal.stdout, "{}{unknown}", shown::line(&planned.start))?;
-    for line in plan::of_run(planned) {
+    for line in plan::describe_run(planned) {
         writeln!(terminal.stdout, "  {line}")?;
     }
     for failed in &planned.failed {
@@ -51,7 +51,7 @@ pub(super) fn queue(
         print_json(planned, terminal.stdout)?;
         return Ok(ExitStatus::Done);
     }
-    for line in plan::of_queue(planned) {
+    for line in plan::describe_queue(planned) {
         writeln!(terminal.stdout, "{line}")?;
     }
     Ok(ExitStatus::Done)

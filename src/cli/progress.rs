@@ -209,7 +209,8 @@ impl Progress {
     /// The live line. The URL, which needs the most room, comes last, where the line is cut off.
     fn live_line(&self, since: Duration) -> String {
         let count = self.under_way.len();
-        let mut line = format!("{count} under way, {}", progress::whole(&self.counted(since)));
+        let mut line =
+            format!("{count} under way, {}", progress::describe_total(&self.counted(since)));
         // With one request left, the amount still missing is more useful.
         if let Some((url, UnderWay { bytes, total: Some(total), seconds_left })) = self.only_one() {
             if let Some(left) = seconds_left.filter(|_| self.foretold().is_none()) {

@@ -227,9 +227,9 @@ fn status(
         queue.waiting, queue.active, queue.failed
     )?;
     for download in &status.downloads {
-        let (line, url) = (progress::line(download), shown::line(&download.url));
+        let (line, url) = (progress::describe_download(download), shown::line(&download.url));
         writeln!(out, "download     {line} {url}")?;
-        if let Some(waiting) = progress::waiting(download, |time| format!("{time:.0}")) {
+        if let Some(waiting) = progress::describe_wait(download, |time| format!("{time:.0}")) {
             writeln!(out, "             {waiting}")?;
         }
     }

@@ -91,7 +91,7 @@ fn admit(caller: &Caller, path: &str, parts: &Parts) -> Result<CallHandler, Call
         routes.with(&parts.method).ok_or_else(|| CallFault::not_with(&parts.method, allowed))?;
     if let Guard::OurPage(needed) = route.guard {
         let token = parts.headers.get(TOKEN).map(|value| value.to_str().unwrap_or("?"));
-        caller.check(needed, ActionScope::General, caller.worth(Purpose::General, token))?;
+        caller.check(needed, ActionScope::General, caller.check_token(Purpose::General, token))?;
     }
     match route.handler {
         Handler::Call(answer) => Ok(answer),

@@ -16,7 +16,7 @@ const LOOKED_AT: usize = 64 << 10;
 
 /// Inserts the element into a page that came from `url`, if the page needs it and has a place for
 /// it.
-pub(super) async fn put(mut body: Body, url: &str) -> Body {
+pub(super) async fn insert_base(mut body: Body, url: &str) -> Body {
     let (mut frames, mut beginning) = (Vec::new(), Vec::new());
     while beginning.len() < LOOKED_AT
         && let Some(frame) = body.frame().await
@@ -165,11 +165,11 @@ mod tests {
         };
         let long: &'static str = Box::leak("x".repeat(3 * LOOKED_AT).into_boxed_str());
         let given = frames(&["<!doctype ", "html>", "<p>", long, "end"]);
-        let whole = put(given, "http://a/").await.collect().await.unwrap().to_bytes();
+        let whole = insert_base(given, "http://a/").await.collect().await.unwrap().to_bytes();
         let want = format!("<!doctype html><base href=\"http://a/\"><p>{long}end");
         assert!(whole == want.as_bytes());
         let own = frames(&["<head><base href=/x>", long]);
-        let whole = put(own, "http://a/").await.collect().await.unwrap().to_bytes();
+        let whole = insert_base(own, "http://a/").await.collect().await.unwrap().to_bytes();
         assert!(whole == format!("<head><base href=/x>{long}").as_bytes());
     }
 }

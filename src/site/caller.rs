@@ -133,15 +133,15 @@ impl Caller {
         Self {
             shell,
             context,
-            referer: only(request.headers(), &REFERER),
+            referer: single_value(request.headers(), &REFERER),
             permission: Permission::Read,
             owner,
             asked_from: upstream::Reach::of(visit.peer.ip()).into(),
             over: Over::Tcp,
             host_is_ours,
-            fetch_site: only(request.headers(), &FETCH_SITE),
+            fetch_site: single_value(request.headers(), &FETCH_SITE),
             other_sites: isolation::other_sites(url.path(), request.headers()),
-            origin: only(request.headers(), &ORIGIN),
+            origin: single_value(request.headers(), &ORIGIN),
             sent: (url.path() == REQUEST).then(|| SentRequest::of(request, visit)),
             audience: request.headers().contains_key(SEC_FETCH_DEST).then(audience),
         }
@@ -176,7 +176,7 @@ impl Caller {
     }
 
     /// Networks to which requests of this caller may lead.
-    pub(super) fn reaches(&self) -> upstream::Reach {
+    pub(super) fn reach(&self) -> upstream::Reach {
         match self.asked_from {
             RequesterLocation::Here => upstream::Reach::All,
             RequesterLocation::Elsewhere => upstream::Reach::Outward,
@@ -211,7 +211,7 @@ impl Caller {
     }
 
     /// Returns the refusal if the caller lacks the permission `needed`.
-    fn lacks(&self, needed: Permission) -> Option<GuardRefusal> {
+    fn refusal_without(&self, needed: Permission) -> Option<GuardRefusal> {
         if self.may(needed) {
             None
         } else if self.context.base.config().startup.password.hash().is_some() {
@@ -280,7 +280,7 @@ impl Caller {
             our_origin: self.shell.origin.as_str(),
             token,
             scope,
-            lacks: self.lacks(needed),
+            lacks: self.refusal_without(needed),
         });
         match verdict {
             GuardVerdict::Allow => Ok(()),
@@ -313,7 +313,7 @@ impl Caller {
     }
 
     /// Validates a token for `purpose`.
-    pub(super) fn worth(&self, purpose: Purpose<'_>, presented: Option<&str>) -> Token {
+    pub(super) fn check_token(&self, purpose: Purpose<'_>, presented: Option<&str>) -> Token {
         match presented {
             None | Some("") => Token::Absent,
             Some(token) if self.context.pages.tokens.check(purpose, token) => Token::Right,
@@ -430,7 +430,7 @@ impl Caller {
 
 /// Returns the value of a field. A repeated field or one that is not text yields an invalid value:
 /// the field is present, but equals nothing.
-fn only(fields: &HeaderMap, name: &HeaderName) -> Option<String> {
+fn single_value(fields: &HeaderMap, name: &HeaderName) -> Option<String> {
     let mut values = fields.get_all(name).iter();
     let first = values.next()?;
     let text = first.to_str().ok().filter(|_| values.next().is_none());
@@ -453,7 +453,7 @@ mod tests {
             for value in values {
                 fields.append(ORIGIN, HeaderValue::from_bytes(value).unwrap());
             }
-            assert_eq!(only(&fields, &ORIGIN).as_deref(), want, "{values:?}");
+            assert_eq!(single_value(&fields, &ORIGIN).as_deref(), want, "{values:?}");
         }
     }
 }

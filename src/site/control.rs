@@ -36,10 +36,10 @@ pub(super) const BUTTONS: &[&str] = &[
 /// Shows all buttons.
 pub(super) fn show(caller: &Caller) -> Response<Body> {
     let context = &caller.context;
-    let counts = status::own_counts(caller);
+    let counts = status::counts_for_caller(caller);
     let told = page::ControlPage {
         chosen: context.base.mode.chosen(),
-        link: status::link_shown(context),
+        link: status::link_report(context),
         counts,
     };
     let token = caller.token();

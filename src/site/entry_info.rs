@@ -41,13 +41,13 @@ fn kept(entry: &Entry) -> KeptInfo {
         content_type,
         response: fields(&response),
         method: request.as_ref().map_or_else(String::new, |request| request.method.to_string()),
-        request: request.map(|request| sent(request.headers)).unwrap_or_default(),
+        request: request.map(|request| request_fields(request.headers)).unwrap_or_default(),
         connection: entry.connection().map(connection::read),
     }
 }
 
 /// The fields of a request, without those added for the spool.
-fn sent(mut headers: HeaderMap) -> Vec<Field> {
+fn request_fields(mut headers: HeaderMap) -> Vec<Field> {
     headers.remove(head::FORM);
     fields(&headers)
 }
@@ -72,7 +72,7 @@ fn fields(map: &HeaderMap) -> Vec<Field> {
 
 /// Returns a head and the bytes after it for display: without the fields with secret values, and
 /// without credentials in the URLs of the other fields.
-pub(crate) fn open_head(head: &[u8]) -> Vec<u8> {
+pub(crate) fn redacted_head(head: &[u8]) -> Vec<u8> {
     let end = head.windows(4).position(|four| four == b"\r\n\r\n").map_or(head.len(), |at| at + 4);
     let (head, rest) = head.split_at_checked(end).unwrap_or((head, b""));
     let (mut open, mut is_secret) = (Vec::with_capacity(head.len()), false);
@@ -84,7 +84,7 @@ pub(crate) fn open_head(head: &[u8]) -> Vec<u8> {
             is_secret = SECRET.iter().any(is) || SECRET_ANSWERS.iter().any(is);
         }
         if !is_secret {
-            put_without_credentials(&mut open, line);
+            append_without_credentials(&mut open, line);
         }
     }
     open.extend_from_slice(rest);
@@ -92,7 +92,7 @@ pub(crate) fn open_head(head: &[u8]) -> Vec<u8> {
 }
 
 /// Copies a line, without the credentials before the host of each URL.
-fn put_without_credentials(open: &mut Vec<u8>, line: &[u8]) {
+fn append_without_credentials(open: &mut Vec<u8>, line: &[u8]) {
     let mut rest = line;
     while let Some(at) = rest.windows(2).position(|two| two == b"//") {
         let (before, after) = rest.split_at_checked(at + 2).unwrap_or((rest, b""));
@@ -106,7 +106,7 @@ fn put_without_credentials(open: &mut Vec<u8>, line: &[u8]) {
 }
 
 /// The fields of a request or response, without those with secret values.
-pub(crate) fn open_fields(map: &HeaderMap) -> Vec<Field> {
+pub(crate) fn redacted_fields(map: &HeaderMap) -> Vec<Field> {
     fields(map)
 }
 
@@ -130,13 +130,13 @@ mod tests {
                      Cookie: of the body, http://me:pw@a/";
         let want = b"HTTP/1.1 200 OK\r\nLocation: https://a.example/x?u=//c\r\nVary: *\r\n\r\n\
                      Cookie: of the body, http://me:pw@a/";
-        assert_eq!(String::from_utf8_lossy(&open_head(head)), String::from_utf8_lossy(want));
+        assert_eq!(String::from_utf8_lossy(&redacted_head(head)), String::from_utf8_lossy(want));
         let asked =
             b"GET / HTTP/1.1\r\nAuthorization: hunter2\r\nCookie: a=hunter2\r\nHost: a\r\n\r\n";
-        let open = open_head(asked);
+        let open = redacted_head(asked);
         assert_eq!(String::from_utf8_lossy(&open), "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
         for odd in [&b""[..], b"\n", b"//", b"a: //@", b"Cookie: x"] {
-            assert!(open_head(odd).len() <= odd.len());
+            assert!(redacted_head(odd).len() <= odd.len());
         }
     }
 

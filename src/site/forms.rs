@@ -71,8 +71,8 @@ impl From<RefreshError> for FormError {
 }
 
 impl From<WantError> for FormError {
-    fn from(not_wanted: WantError) -> Self {
-        match not_wanted {
+    fn from(want_error: WantError) -> Self {
+        match want_error {
             WantError::Spool(error) => Self::Spool(error),
             error => Self::Bad(error_chain(&error)),
         }
@@ -179,7 +179,7 @@ fn admit(caller: &Caller, guard: Guard, form: &SubmittedForm) -> Result<bool, Gu
             Permission::Administer
         }
     };
-    let token = caller.worth(Purpose::General, form.value("token"));
+    let token = caller.check_token(Purpose::General, form.value("token"));
     caller.check(needed, ActionScope::General, token)?;
     Ok(false)
 }

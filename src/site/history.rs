@@ -13,7 +13,7 @@ use wwwoffle_url::CanonicalUrl;
 
 use super::caller::Caller;
 use super::info::InfoError;
-use super::versions::{DiffArguments, DiffError, not_told};
+use super::versions::{DiffArguments, DiffError, no_difference_page};
 use super::{base_element, version_list};
 use crate::api::History;
 use crate::base::owner::{Owner, Places};
@@ -117,7 +117,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
             let typed = DiffArguments::read(arguments).map(|asked| asked.url).unwrap_or_default();
             caller.ask_for_address(AddressPage::History, &typed)
         }
-        Err(error) => not_told(caller, arguments, &error),
+        Err(error) => no_difference_page(caller, arguments, &error),
     }
 }
 
@@ -161,12 +161,12 @@ async fn lines(
 /// Responds with the time map, the list for programs that support Memento (RFC 7089).
 pub(super) async fn timemap(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     match listed(caller, arguments).await {
-        Ok((_, None)) => not_told(caller, arguments, &NotCompared::NotKept.into()),
+        Ok((_, None)) => no_difference_page(caller, arguments, &NotCompared::NotKept.into()),
         Ok((history, Some(_))) => {
             let text = memento::timemap(caller.shell.origin.as_str(), &history);
             caller.other(StatusCode::OK, Some(LINK_FORMAT), body::whole(text))
         }
-        Err(error) => not_told(caller, arguments, &error),
+        Err(error) => no_difference_page(caller, arguments, &error),
     }
 }
 
@@ -174,7 +174,7 @@ pub(super) async fn timemap(caller: &Caller, arguments: Option<&str>) -> Respons
 pub(super) async fn version(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     match read(caller, arguments).await {
         Ok(kept) => as_it_was(caller, &kept).await,
-        Err(error) => not_told(caller, arguments, &error),
+        Err(error) => no_difference_page(caller, arguments, &error),
     }
 }
 
@@ -201,7 +201,7 @@ async fn as_it_was(caller: &Caller, kept: &Arc<Kept>) -> Response<Body> {
     let url = kept.entry.url();
     let mut body = recode::body(delivery, body::kept(&caller.context.storage.store, kept, None));
     if is_page(&theirs) {
-        body = base_element::put(body, url).await;
+        body = base_element::insert_base(body, url).await;
     }
     let mut response = caller.other(kept.status, None, body);
     let fields = response.headers_mut();

@@ -31,7 +31,7 @@ const MOST_ICONS: usize = 30_000;
 /// asks for them.
 pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let context = &caller.context;
-    let kept = kept(caller).await;
+    let kept = stored_pages(caller).await;
     let is_ready = kept.is_ok();
     let (total, recent) = kept.unwrap_or_default();
     let standing = context.base.config_standing().await;
@@ -39,8 +39,8 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
     let asked =
         SubmittedForm::parse(Some("application/x-www-form-urlencoded"), asked).unwrap_or_default();
     let home = HomePage {
-        status: status::own_status(caller),
-        link: status::link_shown(context),
+        status: status::status_for_caller(caller),
+        link: status::link_report(context),
         last: context.fetch.fetcher.last(),
         recent,
         is_ready,
@@ -57,7 +57,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
 }
 
 /// Returns the size of all entries that the caller may see, and the pages that were stored last.
-async fn kept(caller: &Caller) -> Result<(StoredTotal, Vec<RecentPage>), Error> {
+async fn stored_pages(caller: &Caller) -> Result<(StoredTotal, Vec<RecentPage>), Error> {
     let wanted = Wanted::parse(|name| match name {
         "pages" => Some("1"),
         "sort" => Some("stored"),

@@ -20,7 +20,7 @@ use crate::proxy::rehearsal::Rehearsal;
 use crate::site::context::SiteContext;
 use crate::site::pages::address::AddressPage;
 use crate::site::pages::info::{self, InfoExtras, RequestComparison};
-use crate::site::pages::lists::told_before;
+use crate::site::pages::lists::split_report;
 use crate::storage::lists;
 use crate::storage::lookup::look_up;
 
@@ -79,7 +79,7 @@ pub(super) fn url_in(arguments: Option<&str>) -> String {
 /// Shows the page about a URL.
 pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let context = &caller.context;
-    let (done, arguments) = told_before(arguments.unwrap_or_default());
+    let (done, arguments) = split_report(arguments.unwrap_or_default());
     let url = url_in(Some(arguments));
     if url.is_empty() {
         return caller.ask_for_address(AddressPage::Info, "");
@@ -87,7 +87,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
     match of(context, &caller.owner, &url).await {
         Ok(told) => {
             let token = caller.token();
-            let done = own_lists::told(caller, done).await;
+            let done = own_lists::action_result(caller, done).await;
             let more = InfoExtras { action: done, ..more(caller, &url, &told).await };
             caller.page(info::page(&context.pages.templates, &caller.shell, &told, &more, &token))
         }
@@ -121,7 +121,7 @@ async fn more(caller: &Caller, url: &str, told: &Info) -> InfoExtras {
     let queued = context.storage.store.spool().queue().summary(&queued.key()).is_some();
     let key = url.without_credentials().key();
     let last = context.proxy.traffic.last.of(&LastKey::new(key, caller.owner.clone()));
-    let who = (caller.owner.clone(), caller.reaches());
+    let who = (caller.owner.clone(), caller.reach());
     let fields = Rehearsal::of_a_person();
     let would = match Rehearsal::new(&context.proxy, who, caller.mode(), &url, fields) {
         Some(rehearsal) => rehearsal.would(&context.proxy).await,
@@ -147,12 +147,12 @@ pub(super) fn request(caller: &Caller, arguments: Option<&str>) -> Response<Body
         // These fields are meant for us.
         fields.remove(name);
     }
-    let who = (caller.owner.clone(), caller.reaches());
+    let who = (caller.owner.clone(), caller.reach());
     let wire = Rehearsal::new(&context.proxy, who, caller.mode(), &url, fields);
     let Some(wire) = wire.map(|rehearsal| rehearsal.wire(&context.proxy)) else {
         return caller.ask_for_address(AddressPage::Request, typed);
     };
-    let mut came = crate::site::entry_info::open_fields(&sent.fields);
+    let mut came = crate::site::entry_info::redacted_fields(&sent.fields);
     if sent.has_proxy_login {
         came.push(Field { name: PROXY_AUTHORIZATION.as_str().to_owned(), value: None });
     }
@@ -161,7 +161,7 @@ pub(super) fn request(caller: &Caller, arguments: Option<&str>) -> Response<Body
         came: (sent.line.clone(), came),
         goes: (
             format!("{} {} HTTP/1.1", wire.method(), wire.uri()),
-            crate::site::entry_info::open_fields(wire.headers()),
+            crate::site::entry_info::redacted_fields(wire.headers()),
         ),
     };
     caller.page(info::request_page(&context.pages.templates, &caller.shell, &told))

@@ -56,7 +56,7 @@ pub(super) async fn show(caller: &Caller, path: &str, arguments: Option<&str>) -
     let (context, shell) = (&caller.context, &caller.shell);
     if name.is_empty() {
         let sessions = sessions::sessions(&context.storage).await;
-        let resting = removed::resting(caller).await;
+        let resting = removed::undoable_deletions(caller).await;
         let (told, token) = ((sessions.began(), &*resting), caller.token());
         return caller.page(pages::root(&context.pages.templates, shell, told, &token));
     }
@@ -67,19 +67,19 @@ pub(super) async fn show(caller: &Caller, path: &str, arguments: Option<&str>) -
         Ok(read) => read,
         Err((shown, why)) => return answer(caller, &shown, (ListResult::Refused(why), None, None)),
     };
-    let (outcome, count) = match carry_out(caller, wanted, some).await {
+    let (outcome, count) = match carry_out(caller, wanted, rows_that_fit).await {
         Ok((found, count)) => (ListResult::Found(found), count),
-        Err(error) => (ListResult::Refused(pages::untold(&error_chain(&error))), None),
+        Err(error) => (ListResult::Refused(pages::list_unavailable(&error_chain(&error))), None),
     };
-    let told = told(caller, arguments).await;
+    let told = action_result(caller, arguments).await;
     answer(caller, &shown, (outcome, told, count))
 }
 
 /// Returns as much of a list as fits on one page, and the length of the whole list. The rest is on
 /// the next page.
-fn some(source: &Source<'_>, wanted: &Wanted) -> Result<(IndexPage, Option<u64>), Error> {
+fn rows_that_fit(source: &Source<'_>, wanted: &Wanted) -> Result<(IndexPage, Option<u64>), Error> {
     let mut found = found::list(source, wanted)?;
-    if let Some(limit) = room::fewer(&found.listed) {
+    if let Some(limit) = room::rows_that_fit(&found.listed) {
         found = found::list(source, &Wanted { limit, ..wanted.clone() })?;
     }
     let count = found::count(source, wanted, &found);
@@ -87,13 +87,16 @@ fn some(source: &Source<'_>, wanted: &Wanted) -> Result<(IndexPage, Option<u64>)
 }
 
 /// Returns the result of the last action on the list, from the arguments.
-pub(super) async fn told(caller: &Caller, arguments: Option<&str>) -> Option<ActionResult> {
+pub(super) async fn action_result(
+    caller: &Caller,
+    arguments: Option<&str>,
+) -> Option<ActionResult> {
     let value = |name: &str| {
         let pairs = arguments?.split(['&', ';']);
         pairs.filter_map(|pair| pair.split_once('=')).find(|(it, _)| *it == name).map(|(_, it)| it)
     };
     if let Some(removal) = value(pages::REMOVED).and_then(|text| text.parse().ok()) {
-        let resting = removed::resting(caller).await;
+        let resting = removed::undoable_deletions(caller).await;
         return resting.into_iter().find(|it| it.removal == removal).map(ActionResult::Removed);
     }
     if let Some((done, count)) = value(pages::DONE).and_then(|text| text.split_once('.')) {
@@ -145,9 +148,11 @@ fn read(
         match SubmittedForm::parse(Some("application/x-www-form-urlencoded"), arguments.as_bytes())
         {
             Ok(form) => form,
-            Err(error) => return Err((Box::new(shown), pages::untold(&error.to_string()))),
+            Err(error) => {
+                return Err((Box::new(shown), pages::list_unavailable(&error.to_string())));
+            }
         };
-    let (what, site) = what(&shown.path);
+    let (what, site) = list_subject(&shown.path);
     let flag = |name: &str| form.fields().any(|(field, value)| field == name && value.is_empty());
     let all = if flag("all") { "1" } else { form.value("all").unwrap_or_default() };
     // As in WWWOFFLE 2.9, an unknown order is ignored.
@@ -183,7 +188,7 @@ fn read(
 }
 
 /// Returns the name of a path for [`Wanted`], and the site that it names.
-fn what(path: &str) -> (String, Option<&str>) {
+fn list_subject(path: &str) -> (String, Option<&str>) {
     match path.split_once('/') {
         Some(("site", site)) => (String::new(), Some(site)),
         None if path == "all" => (String::new(), None),
@@ -304,7 +309,7 @@ async fn delete(
     urls: Vec<CanonicalUrl>,
     back: &str,
 ) -> Result<Response<Body>, EntryActionError> {
-    let (removal, mut is_any) = (removed::begin(caller), false);
+    let (removal, mut is_any) = (removed::new_removal(caller), false);
     for url in urls {
         match removed::delete(caller, url, removal).await {
             Ok(was_there) => is_any |= was_there,

@@ -26,13 +26,13 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
     else {
         return caller.ask_for_address(AddressPage::Missing, url);
     };
-    match told(caller, &url).await {
+    match show_similar_pages(caller, &url).await {
         Ok(response) => response,
         Err(error) => caller.spool_failed(&error),
     }
 }
 
-async fn told(caller: &Caller, url: &CanonicalUrl) -> Result<Response<Body>, Error> {
+async fn show_similar_pages(caller: &Caller, url: &CanonicalUrl) -> Result<Response<Body>, Error> {
     let (context, owner) = (&caller.context, &caller.owner);
     let places = Places::of(&mut url.clone(), &HeaderMap::new(), owner);
     let kept = look_up(&context.storage.store, &places).await?.choose(Mode::Offline);

@@ -7,7 +7,7 @@ use wwwoffle_url::{CanonicalUrl, Key, ParseError, url_decode_form_args, url_enco
 
 use super::caller::Caller;
 use super::control::former_form;
-use super::refresh::{no_url, not_wanted};
+use super::refresh::{invalid_address, no_url};
 use crate::api::MonitorItem;
 use crate::api::aim::MAX_DEPTH;
 use crate::api::scope::Scope;
@@ -104,7 +104,7 @@ pub(super) async fn options(caller: &Caller, arguments: Option<&str>) -> Respons
 }
 
 /// Shows the form for the page that a link names, in the syntax of WWWOFFLE 2.9.
-pub(super) async fn by_link(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+pub(super) async fn show_for_link(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let form = former_form(arguments);
     let url = form.value("url").unwrap_or_default();
     options(caller, Some(&url_encode_form_args(url.as_bytes()))).await
@@ -122,19 +122,19 @@ pub(super) async fn set(
             if target::of_url(url, &caller.context.base.local).is_err() {
                 faults.push(FormFault::new("url", no_url()));
             }
-            return Ok(again(caller, form, &faults));
+            return Ok(show_again(caller, form, &faults));
         }
     };
     match monitor::set(&caller.context.fetch, &caller.requester(), wish).await {
         Ok(_) => Ok(caller.see_other("/monitor/")),
-        Err(error) => match not_wanted(&error) {
-            Some(text) => Ok(again(caller, form, &[FormFault::new("url", text)])),
+        Err(error) => match invalid_address(&error) {
+            Some(text) => Ok(show_again(caller, form, &[FormFault::new("url", text)])),
             None => Err(error),
         },
     }
 }
 
-fn again(caller: &Caller, form: &SubmittedForm, faults: &[FormFault]) -> Response<Body> {
+fn show_again(caller: &Caller, form: &SubmittedForm, faults: &[FormFault]) -> Response<Body> {
     let (context, token) = (&caller.context, caller.token());
     let given = (monitor::MAX_VERSIONS, token.as_str());
     caller.page(pages::options_again(&context.pages.templates, &caller.shell, form, faults, given))

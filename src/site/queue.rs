@@ -98,7 +98,7 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let (holder, queue) = (Holder::new(&context.fetch), context.storage.store.spool().queue());
     // Requests that were removed in between are skipped.
     let found =
-        some_of(stands, from).into_iter().filter_map(|stand| queue.summary(&stand.turn.key));
+        page_of_ranks(stands, from).into_iter().filter_map(|stand| queue.summary(&stand.turn.key));
     let items = found.map(|request| {
         let (state, held) = (status::state(context, &request), holder.held(&request));
         let mut item = status::item(request, state, held);
@@ -111,7 +111,7 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
 }
 
 /// Returns the keys of a page in order, without sorting all others.
-fn some_of(mut stands: Vec<QueueRank>, from: usize) -> Vec<QueueRank> {
+fn page_of_ranks(mut stands: Vec<QueueRank>, from: usize) -> Vec<QueueRank> {
     if from > 0 && from < stands.len() {
         stands.select_nth_unstable(from);
     }
@@ -193,8 +193,9 @@ async fn carry_out(
 
 /// Checks the token of a form that sets the priority of one request, as a token for only that.
 pub(super) fn priority_token(caller: &Caller, form: &SubmittedForm) -> OwnToken {
-    let worth = only_chosen(form)
-        .map_or(Token::Absent, |key| caller.worth(Purpose::Priority(key), form.value("token")));
+    let worth = only_chosen(form).map_or(Token::Absent, |key| {
+        caller.check_token(Purpose::Priority(key), form.value("token"))
+    });
     OwnToken { worth, is_required: false }
 }
 
@@ -221,7 +222,7 @@ pub(super) async fn retry(
 /// Checks the token of a form that deletes one request, as a token for only that.
 pub(super) fn delete_token(caller: &Caller, form: &SubmittedForm) -> OwnToken {
     let worth = key_to_delete(caller, form).map_or(Token::Absent, |key| {
-        caller.worth(Purpose::Undo(&key.to_string()), form.value("token"))
+        caller.check_token(Purpose::Undo(&key.to_string()), form.value("token"))
     });
     OwnToken { worth, is_required: false }
 }
@@ -397,7 +398,7 @@ mod tests {
         all.sort_unstable();
         for from in (0..=all.len() + ROWS).step_by(ROWS) {
             let want: Vec<_> = all.iter().skip(from).take(ROWS).copied().collect();
-            assert_eq!(some_of(given.clone(), from), want, "{from}");
+            assert_eq!(page_of_ranks(given.clone(), from), want, "{from}");
         }
     }
 }

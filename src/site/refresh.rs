@@ -90,7 +90,7 @@ pub(super) fn options(caller: &Caller, arguments: Option<&str>) -> Response<Body
 
 /// Shows the form that a link in the syntax of WWWOFFLE 2.9 leads to, filled in with the valid
 /// arguments of the link.
-pub(super) fn by_link(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+pub(super) fn show_for_link(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let (form, arguments) = (former_form(arguments), former_arguments(arguments));
     let pairs = pairs(&arguments);
     let pairs = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
@@ -108,7 +108,7 @@ pub(super) async fn refresh(caller: &Caller, arguments: Option<&str>) -> Respons
     if url.is_empty() || caller.is_sent_by_another_site() {
         return options(caller, arguments);
     }
-    match again(caller, &url).await {
+    match refresh_now(caller, &url).await {
         Ok(response) => response,
         Err(error) => {
             let asked = Asked { aim: as_configured(caller, &url), url };
@@ -129,7 +129,7 @@ pub(super) async fn recurse(caller: &Caller, arguments: Option<&str>) -> Respons
         Ok(asked) => start(caller, &asked).await,
         Err(error) => Err(error.into()),
     };
-    let done = done.or_else(|error| typed_again(caller, &pairs, error));
+    let done = done.or_else(|error| show_typed_again(caller, &pairs, error));
     done.unwrap_or_else(|error| failed(caller, &error))
 }
 
@@ -152,12 +152,12 @@ pub(super) fn token(caller: &Caller, form: &SubmittedForm) -> OwnToken {
     if let Some(ticket) = form.value("ticket") {
         // Only a token for this ticket confirms it.
         return OwnToken {
-            worth: caller.worth(Purpose::Confirm(ticket), presented),
+            worth: caller.check_token(Purpose::Confirm(ticket), presented),
             is_required: true,
         };
     }
     let url = form.value("url").unwrap_or_default();
-    OwnToken { worth: caller.worth(Purpose::Fetch(url), presented), is_required: false }
+    OwnToken { worth: caller.check_token(Purpose::Fetch(url), presented), is_required: false }
 }
 
 /// Queues the request in the field `ticket`. Without a ticket, starts the fetch that the form
@@ -181,11 +181,11 @@ pub(super) async fn confirm(
 
 /// Starts the fetch that the form describes. An invalid form is shown again.
 async fn submit(caller: &Caller, form: &SubmittedForm) -> Result<Response<Body>, RefreshError> {
-    let done = match asked(form) {
+    let done = match parse_form(form) {
         Ok(asked) => start(caller, &asked).await,
         Err(error) => Err(error.into()),
     };
-    done.or_else(|error| typed_again(caller, &told(form), error))
+    done.or_else(|error| show_typed_again(caller, &form_fields(form), error))
 }
 
 /// Starts the fetch that the form of a message page describes, for the URL `url` of the form's
@@ -199,7 +199,7 @@ async fn submit_for_site(
     form: &SubmittedForm,
     url: &str,
 ) -> Result<Response<Body>, RefreshError> {
-    let mut asked = asked(form)?;
+    let mut asked = parse_form(form)?;
     // A form may name several URLs; only this one was offered.
     url.clone_into(&mut asked.url);
     let (pages, bytes) = (MOST_FOR_SITE, Some(MOST_BYTES_FOR_SITE));
@@ -229,23 +229,23 @@ pub(super) async fn plan(
     form: &SubmittedForm,
 ) -> Result<Response<Body>, RefreshError> {
     let planned = async {
-        let asked = asked(form)?;
+        let asked = parse_form(form)?;
         target::of_url(&asked.url, &caller.context.base.local)?;
         let plans =
             plan_runs(&caller.context.fetch, &caller.requester(), std::slice::from_ref(&asked))
                 .await?;
         Ok(show(caller, &asked, plans.first()))
     };
-    planned.await.or_else(|error| typed_again(caller, &told(form), error))
+    planned.await.or_else(|error| show_typed_again(caller, &form_fields(form), error))
 }
 
 /// Returns the fields of the form except for the token, which does not describe the fetch.
-fn told(form: &SubmittedForm) -> Vec<(&str, &str)> {
+fn form_fields(form: &SubmittedForm) -> Vec<(&str, &str)> {
     form.fields().filter(|(name, _)| *name != "token").collect()
 }
 
-fn asked(form: &SubmittedForm) -> Result<Asked, BadAim> {
-    Asked::read(told(form))
+fn parse_form(form: &SubmittedForm) -> Result<Asked, BadAim> {
+    Asked::read(form_fields(form))
 }
 
 /// Cancels the fetch in the field `id`.
@@ -272,7 +272,7 @@ async fn start(caller: &Caller, asked: &Asked) -> Result<Response<Body>, Refresh
     Ok(caller.see_other(LIST))
 }
 
-async fn again(caller: &Caller, url: &str) -> Result<Response<Body>, RefreshError> {
+async fn refresh_now(caller: &Caller, url: &str) -> Result<Response<Body>, RefreshError> {
     let context = &caller.context;
     let mut to = target::of_url(url, &context.base.local)?.url;
     fetch::want(&context.fetch, &caller.requester(), url, true).await?;
@@ -298,7 +298,7 @@ fn show(caller: &Caller, asked: &Asked, plan: Option<&RunPlan>) -> Response<Body
 /// # Errors
 ///
 /// Returns the error itself if it does not concern a field.
-fn typed_again(
+fn show_typed_again(
     caller: &Caller,
     pairs: &[(&str, &str)],
     error: RefreshError,
@@ -350,7 +350,7 @@ fn fault(error: &RefreshError) -> Option<FormFault> {
         }
         RefreshError::Aim(BadAim::NoUrl) | RefreshError::Url(_) => FormFault::new("url", no_url()),
         RefreshError::Want(error) | RefreshError::NotBegun(NotBegun::Page(error)) => {
-            FormFault::new("url", not_wanted(error)?)
+            FormFault::new("url", invalid_address(error)?)
         }
         _ => return None,
     })
@@ -363,7 +363,7 @@ pub(super) fn no_url() -> Text {
 }
 
 /// Returns the reason why a page cannot be requested; `None` if its address is not the cause.
-pub(super) fn not_wanted(error: &WantError) -> Option<Text> {
+pub(super) fn invalid_address(error: &WantError) -> Option<Text> {
     Some(match error {
         WantError::Url(_) => no_url(),
         WantError::Blocked(_) => say("The configuration says that this address is never got."),

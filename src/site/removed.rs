@@ -24,12 +24,16 @@ pub(super) async fn delete(
 ) -> Result<bool, Error> {
     let places = Places::of(&mut url, &HeaderMap::new(), &caller.owner);
     let store = &caller.context.storage.store;
-    let own = aside(store, &places.own, removal).await?;
-    Ok(aside(store, &places.public, removal).await? || own)
+    let own = set_aside(store, &places.own, removal).await?;
+    Ok(set_aside(store, &places.public, removal).await? || own)
 }
 
 /// Deletes the entries at a place in this way, including all entries under its key.
-pub(super) async fn aside(store: &Store, place: &Place, removal: Removal) -> Result<bool, Error> {
+pub(super) async fn set_aside(
+    store: &Store,
+    place: &Place,
+    removal: Removal,
+) -> Result<bool, Error> {
     match store.remove_for_now(place, removal).await {
         Err(error) if error.is_full() => store.remove(place).await,
         done => done,
@@ -37,13 +41,13 @@ pub(super) async fn aside(store: &Store, place: &Place, removal: Removal) -> Res
 }
 
 /// Returns a new name for the next deletion of the caller.
-pub(super) fn begin(caller: &Caller) -> Removal {
+pub(super) fn new_removal(caller: &Caller) -> Removal {
     caller.context.storage.store.spool().removal(&caller.owner.to_string())
 }
 
 /// Returns the deletions that the caller can undo, latest first. If they cannot be read, the page
 /// is shown without them.
-pub(super) async fn resting(caller: &Caller) -> Vec<RemovalSummary> {
+pub(super) async fn undoable_deletions(caller: &Caller) -> Vec<RemovalSummary> {
     let who = caller.owner.to_string();
     let resting = caller.context.storage.store.run(move |spool| spool.removals(&who)).await;
     resting.unwrap_or_else(|error| {

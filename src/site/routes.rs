@@ -167,7 +167,7 @@ pub(super) const ROUTES: &[Route] = &[
     page(&["/refresh-recurse", "/refresh-recurse/"], |caller, at| {
         Box::pin(refresh::recurse(caller, at.arguments))
     }),
-    page(&["/refresh-request/"], |caller, at| now(refresh::by_link(caller, at.arguments))),
+    page(&["/refresh-request/"], |caller, at| now(refresh::show_for_link(caller, at.arguments))),
     button(&["/refresh-request/"], refresh::token, |caller, sent| {
         Box::pin(refresh::confirm(caller, sent))
     }),
@@ -194,7 +194,9 @@ pub(super) const ROUTES: &[Route] = &[
         Box::pin(monitor::options(caller, at.arguments))
     }),
     page(&["/monitor/feed"], |caller, _| Box::pin(versions::feed(caller))),
-    page(&["/monitor-request/"], |caller, at| Box::pin(monitor::by_link(caller, at.arguments))),
+    page(&["/monitor-request/"], |caller, at| {
+        Box::pin(monitor::show_for_link(caller, at.arguments))
+    }),
     form(&["/monitor-request/"], Change, |caller, sent| run(monitor::set(caller, sent.form))),
     page(&["/control/delete/mon"], |caller, at| now(control::ask_monitor(caller, at.arguments))),
     form(&["/control/delete/mon"], Change, |caller, sent| run(monitor::delete(caller, sent.form))),

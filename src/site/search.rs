@@ -15,7 +15,7 @@ use crate::base::mode::Mode;
 use crate::base::owner::Places;
 use crate::base::text::say;
 use crate::proxy::body::Body;
-use crate::site::pages::lists::untold;
+use crate::site::pages::lists::list_unavailable;
 use crate::site::pages::search::{self, SearchQuery, SearchResult};
 use crate::storage::lists::found::{self, Source};
 use crate::storage::lists::query::Wanted;
@@ -110,19 +110,19 @@ fn is_bare_address(words: &str) -> bool {
 
 async fn look(caller: &Caller, typed: &SearchQuery, wanted: Wanted) -> SearchResult {
     let wanted = Wanted { limit: HITS, ..wanted };
-    match carry_out(caller, wanted, some).await {
+    match carry_out(caller, wanted, hits_that_fit).await {
         Ok(found) => {
             let next = found.next.as_deref().map(|next| arguments(typed, next));
             SearchResult::Found(found, next)
         }
-        Err(error) => SearchResult::Refused(untold(&error_chain(&error))),
+        Err(error) => SearchResult::Refused(list_unavailable(&error_chain(&error))),
     }
 }
 
 /// Returns as many hits as fit on one page. The rest is on the next page.
-fn some(source: &Source<'_>, wanted: &Wanted) -> Result<SearchPage, Error> {
+fn hits_that_fit(source: &Source<'_>, wanted: &Wanted) -> Result<SearchPage, Error> {
     let found = found::search(source, wanted)?;
-    match search::fewer(&found.hits) {
+    match search::hits_that_fit(&found.hits) {
         Some(limit) => found::search(source, &Wanted { limit, ..wanted.clone() }),
         None => Ok(found),
     }

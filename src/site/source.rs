@@ -51,7 +51,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
     };
     let url = kept.entry.url().to_owned();
     let content_type = info::content_type(&kept.entry);
-    let (body, is_readable) = decoded(caller, &kept);
+    let (body, is_readable) = decode_body(caller, &kept);
     let bound = u64::try_from(MAX_SOURCE).unwrap_or(u64::MAX);
     if !is_readable || kept.entry.body_len() > bound {
         return saved(caller, body);
@@ -59,20 +59,24 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
     let Ok(turn) = Arc::clone(&caller.context.limits.sources).try_acquire_owned() else {
         return reply::plain(503, "other sources are being read; try again in a moment");
     };
-    let Some(bytes) = whole(body).await else { return saved(caller, decoded(caller, &kept).0) };
+    let Some(bytes) = read_whole(body).await else {
+        return saved(caller, decode_body(caller, &kept).0);
+    };
     let read = spawn_blocking(move || {
         let text = text::source(content_type.as_deref(), &url, &bytes);
         text.map_or_else(|| Err(Bytes::from(bytes)), |text| Ok(Bytes::from(text)))
     });
     match read.await {
-        Ok(Ok(text)) => shown(caller, sliced(text, turn), "text/plain; charset=utf-8", None),
-        Ok(Err(bytes)) => saved(caller, sliced(bytes, turn)),
+        Ok(Ok(text)) => {
+            shown(caller, body_in_pieces(text, turn), "text/plain; charset=utf-8", None)
+        }
+        Ok(Err(bytes)) => saved(caller, body_in_pieces(bytes, turn)),
         Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
     }
 }
 
 /// Sends bytes from memory in pieces; holds the permit until the end.
-fn sliced(whole: Bytes, turn: OwnedSemaphorePermit) -> Body {
+fn body_in_pieces(whole: Bytes, turn: OwnedSemaphorePermit) -> Body {
     let frames = stream::unfold((whole, turn), |(mut rest, turn)| async move {
         let piece = rest.split_to(rest.len().min(PIECE));
         (!piece.is_empty()).then(|| (Ok(Frame::data(piece)), (rest, turn)))
@@ -81,7 +85,7 @@ fn sliced(whole: Bytes, turn: OwnedSemaphorePermit) -> Body {
 }
 
 /// Reads a body; `None` if it exceeds the limit or cannot be read.
-async fn whole(mut body: Body) -> Option<Vec<u8>> {
+async fn read_whole(mut body: Body) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
         if let Ok(data) = frame.ok()?.into_data() {
@@ -95,7 +99,7 @@ async fn whole(mut body: Body) -> Option<Vec<u8>> {
 }
 
 /// Returns the body, and whether it could be decoded.
-fn decoded(caller: &Caller, kept: &Arc<Kept>) -> (Body, bool) {
+fn decode_body(caller: &Caller, kept: &Arc<Kept>) -> (Body, bool) {
     let delivery = CodingTerms::of_a_reader().deliver(kept.status, &kept.fields);
     let is_readable = delivery.is_readable();
     (recode::body(delivery, body::kept(&caller.context.storage.store, kept, None)), is_readable)
@@ -142,7 +146,8 @@ pub(super) async fn warc(caller: &Caller, arguments: Option<&str>) -> Response<B
         let work = move |_: &Spool| {
             let _turn = turn;
             let mut out = io::BufWriter::with_capacity(PIECE, ChannelWriter(sender.clone()));
-            let heads = (info::open_head(kept.entry.head()), info::open_head(kept.entry.request()));
+            let heads =
+                (info::redacted_head(kept.entry.head()), info::redacted_head(kept.entry.request()));
             let written = to_warc_one(&kept.entry, (&heads.0, &heads.1), &mut out, &options);
             if let Err(error) = written.map_err(BoxError::from).and_then(|()| Ok(out.flush()?)) {
                 // The client may have disconnected.

@@ -28,8 +28,8 @@ pub(super) fn status(caller: &Caller) -> Status {
 }
 
 /// Returns the status, with those queued requests that the caller may see.
-pub(super) fn own_status(caller: &Caller) -> Status {
-    with_queue(caller, own_counts(caller))
+pub(super) fn status_for_caller(caller: &Caller) -> Status {
+    with_queue(caller, counts_for_caller(caller))
 }
 
 fn with_queue(caller: &Caller, queue: QueueCounts) -> Status {
@@ -67,7 +67,7 @@ fn link(context: &SiteContext) -> Option<LinkStatus> {
 
 /// Returns the state of the link for pages, in every mode: our own verdict, or else that of the
 /// system.
-pub(super) fn link_shown(context: &SiteContext) -> LinkReport {
+pub(super) fn link_report(context: &SiteContext) -> LinkReport {
     let told = context.net.link.told();
     if context.base.mode.chosen() != Choice::Auto {
         return LinkReport {
@@ -123,7 +123,7 @@ pub(super) fn counts(context: &SiteContext) -> QueueCounts {
 }
 
 /// Returns the numbers of those queued requests that the caller may see.
-pub(super) fn own_counts(caller: &Caller) -> QueueCounts {
+pub(super) fn counts_for_caller(caller: &Caller) -> QueueCounts {
     let (context, mut counts) = (&caller.context, QueueCounts::default());
     context.storage.store.spool().queue().visit(|request| {
         if caller.may_see_queued(&request.place) {

@@ -111,7 +111,7 @@ async fn compared(
 }
 
 /// Returns the difference for programs.
-pub(super) async fn told(
+pub(super) async fn difference(
     caller: &Caller,
     arguments: Option<&str>,
 ) -> Result<VersionDiff, DiffError> {
@@ -124,12 +124,12 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
         Ok((told, diff)) => {
             caller.page(pages::diff(&caller.context.pages.templates, &caller.shell, &told, &diff))
         }
-        Err(error) => not_told(caller, arguments, &error),
+        Err(error) => no_difference_page(caller, arguments, &error),
     }
 }
 
 /// Shows the page that says why there is no difference to show.
-pub(super) fn not_told(
+pub(super) fn no_difference_page(
     caller: &Caller,
     arguments: Option<&str>,
     error: &DiffError,
@@ -139,7 +139,7 @@ pub(super) fn not_told(
         DiffError::Versions(why) => {
             let url = DiffArguments::read(arguments).map(|asked| asked.url).unwrap_or_default();
             let (templates, shell) = (&caller.context.pages.templates, &caller.shell);
-            caller.page(history::not_told(templates, shell, &url, why))
+            caller.page(history::no_history_page(templates, shell, &url, why))
         }
         error => caller.bad_address(&error_chain(error)),
     }

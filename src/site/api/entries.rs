@@ -69,7 +69,7 @@ pub(in crate::site) async fn info(
     caller: &Caller,
     arguments: Option<&str>,
 ) -> Result<Info, CallFault> {
-    let (url, owner) = asked_url(caller, arguments)?;
+    let (url, owner) = requested_url(caller, arguments)?;
     info::of(&caller.context, &owner, &url).await.map_err(|error| match error {
         InfoError::Url(error) => CallFault::url(&url, &error),
         InfoError::Spool(error) => CallFault::from(error),
@@ -77,7 +77,7 @@ pub(in crate::site) async fn info(
 }
 
 /// Parses the arguments `url` and `owner` of a call.
-pub(in crate::site) fn asked_url(
+pub(in crate::site) fn requested_url(
     caller: &Caller,
     arguments: Option<&str>,
 ) -> Result<(String, Owner), CallFault> {

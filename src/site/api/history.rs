@@ -6,7 +6,7 @@ use super::super::caller::Caller;
 use super::super::history::{self, VersionActionError};
 use super::super::info::InfoError;
 use super::CallFault;
-use super::entries::{asked_url, owner};
+use super::entries::{owner, requested_url};
 use crate::api::{History, VersionRequest};
 use crate::base::error_chain::error_chain;
 
@@ -15,7 +15,7 @@ pub(in crate::site) async fn list(
     caller: &Caller,
     arguments: Option<&str>,
 ) -> Result<History, CallFault> {
-    let (url, owner) = asked_url(caller, arguments)?;
+    let (url, owner) = requested_url(caller, arguments)?;
     let listed = history::of(&caller.context, &owner, &url).await;
     listed.map(|(history, _)| history).map_err(|error| fault(&url, error))
 }

@@ -18,7 +18,7 @@ use crate::base::text::Text;
 use crate::net::upstream::BoxError;
 use crate::page::form::SubmittedForm;
 use crate::proxy::body::Body;
-use crate::site::pages::lists::untold;
+use crate::site::pages::lists::list_unavailable;
 use crate::storage::lists::found::{self, Source};
 use crate::storage::lists::query::Wanted;
 use crate::storage::lists::{self, sessions};
@@ -34,7 +34,7 @@ const CURRENT_WITHIN: Duration = Duration::from_secs(2);
 pub(in crate::site) fn wanted(arguments: Option<&str>) -> Result<Wanted, Text> {
     let arguments = arguments.unwrap_or_default().as_bytes();
     let form = SubmittedForm::parse(Some("application/x-www-form-urlencoded"), arguments)
-        .map_err(|error| untold(&error.to_string()))?;
+        .map_err(|error| list_unavailable(&error.to_string()))?;
     Wanted::parse(|name| form.value(name))
 }
 

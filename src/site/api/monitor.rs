@@ -83,7 +83,7 @@ pub(in crate::site) async fn diff(
     caller: &Caller,
     arguments: Option<&str>,
 ) -> Result<VersionDiff, CallFault> {
-    versions::told(caller, arguments).await.map_err(|error| match error {
+    versions::difference(caller, arguments).await.map_err(|error| match error {
         DiffError::Versions(NotCompared::Spool(error)) => CallFault::from(error),
         DiffError::Versions(NotCompared::NotKept | NotCompared::NoVersion) => {
             CallFault::new(StatusCode::NOT_FOUND, error.to_string())

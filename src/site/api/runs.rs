@@ -62,7 +62,7 @@ pub(in crate::site) async fn start(
     if wanted.wait {
         return Ok(lines(caller, body(follow)));
     }
-    if let Some(Event::Failed { error, .. }) = follow.teller.ready.pop_front() {
+    if let Some(Event::Failed { error, .. }) = follow.inbox.ready.pop_front() {
         return Err(CallFault::new(StatusCode::CONFLICT, error));
     }
     let runs = caller.context.fetch.fetcher.runs();
@@ -100,7 +100,7 @@ pub(in crate::site) async fn stop_for(
 
 /// Reports the progress of runs until they have ended. Dropping it only ends the report.
 struct RunFollower {
-    teller: EventInbox,
+    inbox: EventInbox,
     ids: Vec<RunId>,
     /// Last reported size of each running download, in bytes.
     told: HashMap<String, u64>,
@@ -109,13 +109,13 @@ struct RunFollower {
 }
 
 impl LineReport for RunFollower {
-    fn teller(&mut self) -> &mut EventInbox {
-        &mut self.teller
+    fn inbox(&mut self) -> &mut EventInbox {
+        &mut self.inbox
     }
 
-    async fn go_on(&mut self) {
-        match self.teller.news().await {
-            ReportTrigger::Event(event) => self.teller.ready.push_back(event),
+    async fn advance(&mut self) {
+        match self.inbox.news().await {
+            ReportTrigger::Event(event) => self.inbox.ready.push_back(event),
             ReportTrigger::Look => self.look().await,
             ReportTrigger::Other => {}
         }
@@ -125,7 +125,7 @@ impl LineReport for RunFollower {
 impl RunFollower {
     fn new(context: &Arc<SiteContext>) -> Self {
         Self {
-            teller: EventInbox::new(context),
+            inbox: EventInbox::new(context),
             ids: Vec::new(),
             told: HashMap::new(),
             sum: OverallProgress::default(),
@@ -134,22 +134,22 @@ impl RunFollower {
     }
 
     async fn begin(&mut self, requester: &Requester, asked: &Asked) {
-        match begin(&self.teller.context.fetch, requester, asked, RequestKind::Page).await {
+        match begin(&self.inbox.context.fetch, requester, asked, RequestKind::Page).await {
             Ok(id) => self.ids.push(id),
             Err(error) => {
                 self.failed += 1;
                 let (url, error) = (asked.url.clone(), error_chain(&error));
-                self.teller.ready.push_back(Event::Failed { url, status: None, error });
+                self.inbox.ready.push_back(Event::Failed { url, status: None, error });
             }
         }
     }
 
     /// Reports the progress of the runs, and their end.
     async fn look(&mut self) {
-        while let Some(event) = self.teller.event() {
-            self.teller.ready.push_back(event);
+        while let Some(event) = self.inbox.event() {
+            self.inbox.ready.push_back(event);
         }
-        let runs = self.teller.context.fetch.fetcher.runs();
+        let runs = self.inbox.context.fetch.fetcher.runs();
         let told: Vec<_> = self.ids.iter().filter_map(|id| runs.told(*id)).collect();
         let is_over = told.iter().all(|told| told.ended.is_some()) || self.nothing_moves();
         if is_over {
@@ -157,9 +157,7 @@ impl RunFollower {
         } else {
             let items: Vec<RunItem> = told.into_iter().map(RunItem::from).collect();
             self.tell_progress(&items);
-            self.teller
-                .ready
-                .extend(items.into_iter().map(|run| Event::Run { run: Box::new(run) }));
+            self.inbox.ready.extend(items.into_iter().map(|run| Event::Run { run: Box::new(run) }));
         }
     }
 
@@ -167,27 +165,27 @@ impl RunFollower {
     fn tell_progress(&mut self, items: &[RunItem]) {
         let wanted = self.under_way();
         let mut under_way = 0_u64;
-        for download in self.teller.context.proxy.traffic.downloads.list() {
+        for download in self.inbox.context.proxy.traffic.downloads.list() {
             let (url, shown) = (download.url(), download.progress());
             if !wanted.contains(url) {
                 continue;
             }
             under_way = under_way.saturating_add(shown.bytes);
             if self.told.insert(url.to_owned(), shown.bytes) != Some(shown.bytes) {
-                self.teller.ready.push_back(progress(url, &shown));
+                self.inbox.ready.push_back(progress(url, &shown));
             }
         }
         self.told.retain(|url, _| wanted.contains(url));
         let mut whole = items.iter().map(Whole::of_run).fold(Whole::default(), Whole::and);
         whole.bytes = whole.bytes.saturating_add(under_way);
-        let whole = self.sum.measured(whole, self.teller.may_dial());
-        self.teller.ready.extend(whole.map(Event::Whole));
+        let whole = self.sum.update_from(whole, self.inbox.may_dial());
+        self.inbox.ready.extend(whole.map(Event::Whole));
     }
 
     /// URLs of the downloads that the runs want.
     fn under_way(&self) -> HashSet<String> {
-        let (fetcher, mut urls) = (&self.teller.context.fetch.fetcher, HashSet::new());
-        self.teller.context.storage.store.spool().queue().visit(|request| {
+        let (fetcher, mut urls) = (&self.inbox.context.fetch.fetcher, HashSet::new());
+        self.inbox.context.storage.store.spool().queue().visit(|request| {
             if self.wants(request) && fetcher.is_active(&request.place.key()) {
                 urls.insert(request.place.url().to_owned());
             }
@@ -202,18 +200,18 @@ impl RunFollower {
     /// Whether nothing more will happen for now: every waiting request is blocked for long, or
     /// needs the consent of the user.
     fn nothing_moves(&self) -> bool {
-        let fetcher = &self.teller.context.fetch.fetcher;
+        let fetcher = &self.inbox.context.fetch.fetcher;
         if fetcher.active_count() > 0 {
             return false;
         }
         let ours = self.waiting();
-        ours.is_empty() || held::all_rest(&self.teller.context.fetch, ours.iter()).is_some()
+        ours.is_empty() || held::all_rest(&self.inbox.context.fetch, ours.iter()).is_some()
     }
 
     /// Places of the waiting requests that the runs want.
     fn waiting(&self) -> Vec<Place> {
         let mut places = Vec::new();
-        self.teller.context.storage.store.spool().queue().visit(|request| {
+        self.inbox.context.storage.store.spool().queue().visit(|request| {
             if self.wants(request) && request.state == RequestState::Waiting {
                 places.push(request.place.clone());
             }
@@ -222,9 +220,9 @@ impl RunFollower {
     }
 
     async fn end(&mut self, told: Vec<runs::Told>) {
-        self.failed += u64::from(!self.teller.flush().await);
-        let held = held::all_rest(&self.teller.context.fetch, self.waiting().iter());
-        self.teller.ready.extend(held_back(held));
+        self.failed += u64::from(!self.inbox.flush().await);
+        let held = held::all_rest(&self.inbox.context.fetch, self.waiting().iter());
+        self.inbox.ready.extend(held_back(held));
         let (mut fetched, mut waiting) = (0_u64, 0_u64);
         for told in told {
             let counts = told.report.counts;
@@ -232,8 +230,8 @@ impl RunFollower {
             // A dead link is a fault of the site, not a failure of the fetch.
             self.failed += counts.failed.saturating_sub(told.report.dead_links());
             waiting += u64::try_from(told.waiting).unwrap_or(u64::MAX);
-            self.teller.ready.push_back(Event::Run { run: Box::new(told.into()) });
+            self.inbox.ready.push_back(Event::Run { run: Box::new(told.into()) });
         }
-        self.teller.end(Event::End { fetched, failed: self.failed, waiting });
+        self.inbox.end(Event::End { fetched, failed: self.failed, waiting });
     }
 }

@@ -73,7 +73,7 @@ struct FollowedRequest {
 
 #[derive(Debug)]
 struct RequestFollower {
-    teller: EventInbox,
+    inbox: EventInbox,
     task: FollowScope,
     /// By URL, because events contain the URL.
     open: HashMap<String, FollowedRequest>,
@@ -87,23 +87,23 @@ struct RequestFollower {
 type QueueLookup = HashMap<Key, Option<(String, Option<u16>)>>;
 
 impl LineReport for RequestFollower {
-    fn teller(&mut self) -> &mut EventInbox {
-        &mut self.teller
+    fn inbox(&mut self) -> &mut EventInbox {
+        &mut self.inbox
     }
 
-    async fn go_on(&mut self) {
+    async fn advance(&mut self) {
         if let Some((requester, url, refresh)) = self.next_wanted() {
             self.want(&requester, &url, refresh).await;
-            return self.take_all();
+            return self.handle_pending_events();
         }
         if self.is_settled() {
             return self.end().await;
         }
-        if !self.teller.ready.is_empty() {
+        if !self.inbox.ready.is_empty() {
             return;
         }
-        match self.teller.news().await {
-            ReportTrigger::Event(event) => self.take(event),
+        match self.inbox.news().await {
+            ReportTrigger::Event(event) => self.handle_event(event),
             ReportTrigger::Look => self.look().await,
             ReportTrigger::Other => {}
         }
@@ -112,8 +112,8 @@ impl LineReport for RequestFollower {
 
 impl RequestFollower {
     fn new(context: &Arc<SiteContext>, task: FollowScope) -> Self {
-        let (teller, sum) = (EventInbox::new(context), OverallProgress::default());
-        Self { teller, task, open: HashMap::new(), fetched: 0, failed: 0, sum }
+        let (inbox, sum) = (EventInbox::new(context), OverallProgress::default());
+        Self { inbox, task, open: HashMap::new(), fetched: 0, failed: 0, sum }
     }
 
     fn next_wanted(&mut self) -> Option<(Requester, String, bool)> {
@@ -126,13 +126,13 @@ impl RequestFollower {
     }
 
     async fn want(&mut self, requester: &Requester, text: &str, refresh: bool) {
-        let Ok(url) = CanonicalUrl::parse(text, &self.teller.context.base.local) else { return };
+        let Ok(url) = CanonicalUrl::parse(text, &self.inbox.context.base.local) else { return };
         if self.is_known(url.as_str()) {
             return;
         }
-        match fetch::want(&self.teller.context.fetch, requester, text, refresh).await {
+        match fetch::want(&self.inbox.context.fetch, requester, text, refresh).await {
             Ok(Wanted::Kept { url: shown, place, .. }) => {
-                self.settle_unheard(shown, &place, None).await;
+                self.settle_without_event(shown, &place, None).await;
             }
             Ok(Wanted::Queued { url: shown, place }) => self.follow(shown, place),
             Err(error) => self.fail(url.as_str().to_owned(), None, error_chain(&error)),
@@ -173,17 +173,17 @@ impl RequestFollower {
     fn fail(&mut self, url: String, status: Option<u16>, error: String) {
         self.settle(&url);
         self.failed += 1;
-        self.teller.ready.push_back(Event::Failed { url, status, error });
+        self.inbox.ready.push_back(Event::Failed { url, status, error });
     }
 
     /// Handles the events received so far, so that few are lost while URLs are still being queued.
-    fn take_all(&mut self) {
-        while let Some(event) = self.teller.event() {
-            self.take(event);
+    fn handle_pending_events(&mut self) {
+        while let Some(event) = self.inbox.event() {
+            self.handle_event(event);
         }
     }
 
-    fn take(&mut self, event: Event) {
+    fn handle_event(&mut self, event: Event) {
         let (Event::Start { url }
         | Event::Retry { url, .. }
         | Event::Browser { url, .. }
@@ -201,7 +201,7 @@ impl RequestFollower {
         match &event {
             Event::Done { url, bytes, .. } => {
                 self.fetched += 1;
-                self.sum.came(*bytes);
+                self.sum.add_settled(*bytes);
                 self.settle(url);
             }
             Event::Failed { url, .. } => {
@@ -211,7 +211,7 @@ impl RequestFollower {
             Event::Redirect { location, .. } => next.clone_from(location),
             _ => {}
         }
-        self.teller.ready.push_back(event);
+        self.inbox.ready.push_back(event);
         if let Some(location) = next {
             self.redirect(&location);
         }
@@ -219,7 +219,7 @@ impl RequestFollower {
 
     /// Follows a redirect. If its target must be fetched, the fetcher has already queued it.
     fn redirect(&mut self, location: &str) {
-        let Ok(mut url) = CanonicalUrl::parse(location, &self.teller.context.base.local) else {
+        let Ok(mut url) = CanonicalUrl::parse(location, &self.inbox.context.base.local) else {
             return;
         };
         let shown = url.as_str().to_owned();
@@ -228,7 +228,7 @@ impl RequestFollower {
         }
         // It may be queued under another key, with the credentials of the requester.
         let mut found = None;
-        self.teller.context.storage.store.spool().queue().visit(|request| {
+        self.inbox.context.storage.store.spool().queue().visit(|request| {
             if request.place.url() == shown {
                 found = Some((request.place.clone(), request.state.clone()));
             }
@@ -259,15 +259,15 @@ impl RequestFollower {
 
     /// Whether nothing more will happen: all requests are settled, or blocked for long.
     fn is_settled(&mut self) -> bool {
-        self.take_all();
+        self.handle_pending_events();
         if self.open.is_empty() {
             self.look_at_queue();
         }
         if self.open.is_empty() {
             return true;
         }
-        let may_dial = self.teller.may_dial();
-        let fetcher = &self.teller.context.fetch.fetcher;
+        let may_dial = self.inbox.may_dial();
+        let fetcher = &self.inbox.context.fetch.fetcher;
         if may_dial && fetcher.active_count() > 0 {
             return false;
         }
@@ -278,25 +278,25 @@ impl RequestFollower {
     /// Reasons why all followed requests are blocked; `None` if one of them is not blocked for
     /// long.
     fn all_rest(&self) -> Option<Vec<(Held, u64)>> {
-        held::all_rest(&self.teller.context.fetch, self.open.values().map(|open| &open.place))
+        held::all_rest(&self.inbox.context.fetch, self.open.values().map(|open| &open.place))
     }
 
     async fn end(&mut self) {
-        self.failed += u64::from(!self.teller.flush().await);
+        self.failed += u64::from(!self.inbox.flush().await);
         if matches!(self.task, FollowScope::Get { .. }) {
             let mut waiting: Vec<_> = self.open.keys().cloned().collect();
             waiting.sort_unstable();
-            self.teller.ready.extend(waiting.into_iter().map(|url| Event::Queued { url }));
+            self.inbox.ready.extend(waiting.into_iter().map(|url| Event::Queued { url }));
         }
-        self.teller.ready.extend(held_back(self.all_rest()));
+        self.inbox.ready.extend(held_back(self.all_rest()));
         let waiting = u64::try_from(self.open.len()).unwrap_or(u64::MAX);
         let (fetched, failed) = (self.fetched, self.failed);
-        self.teller.end(Event::End { fetched, failed, waiting });
+        self.inbox.end(Event::End { fetched, failed, waiting });
     }
 
     /// Reads the queue. If all of it is to be fetched, follows the waiting requests.
     fn look_at_queue(&mut self) -> QueueLookup {
-        let (open, task, context) = (&mut self.open, &self.task, &self.teller.context);
+        let (open, task, context) = (&mut self.open, &self.task, &self.inbox.context);
         let mut on_queue = QueueLookup::new();
         context.storage.store.spool().queue().visit(|request| {
             let (url, key) = (request.place.url(), request.place.key());
@@ -322,7 +322,7 @@ impl RequestFollower {
     async fn look(&mut self) {
         self.tell_progress();
         let mut on_queue = self.look_at_queue();
-        let fetcher = &self.teller.context.fetch.fetcher;
+        let fetcher = &self.inbox.context.fetch.fetcher;
         let mut settled = Vec::new();
         for (url, open) in &mut self.open {
             let key = open.place.key();
@@ -337,12 +337,12 @@ impl RequestFollower {
         }
         for (url, place) in settled {
             let failure = on_queue.remove(&place.key()).flatten();
-            self.settle_unheard(url, &place, failure).await;
+            self.settle_without_event(url, &place, failure).await;
         }
     }
 
     /// Determines from the spool how a request ended, and reports it.
-    async fn settle_unheard(
+    async fn settle_without_event(
         &mut self,
         url: String,
         place: &Place,
@@ -351,14 +351,14 @@ impl RequestFollower {
         if let Some((error, status)) = failure {
             return self.fail(url, status, error);
         }
-        match self.kept(place).await {
+        match self.stored_copy(place).await {
             Ok(Some(kept)) => {
                 self.settle(&url);
                 self.fetched += 1;
-                self.want_location(&url, &kept);
+                self.follow_stored_redirect(&url, &kept);
                 let (status, bytes) = (kept.status.as_u16(), kept.entry.body_len());
-                self.sum.came(bytes);
-                self.teller.ready.push_back(Event::Done { url, status, bytes });
+                self.sum.add_settled(bytes);
+                self.inbox.ready.push_back(Event::Done { url, status, bytes });
             }
             // Another caller removed it from the queue.
             Ok(None) if matches!(self.task, FollowScope::WorkOff) => {
@@ -370,16 +370,16 @@ impl RequestFollower {
     }
 
     /// Returns the stored copy for a request that was queued for `place`.
-    async fn kept(&self, place: &Place) -> Result<Option<Kept>, Error> {
-        let Some(places) = Places::of_queued(place, &self.teller.context.base.local) else {
+    async fn stored_copy(&self, place: &Place) -> Result<Option<Kept>, Error> {
+        let Some(places) = Places::of_queued(place, &self.inbox.context.base.local) else {
             return Ok(None);
         };
-        Ok(look_up(&self.teller.context.storage.store, &places).await?.choose(Mode::Online))
+        Ok(look_up(&self.inbox.context.storage.store, &places).await?.choose(Mode::Online))
     }
 
     /// Also fetches the target of a stored redirect. The fetcher follows other redirects itself,
     /// but never sees this one.
-    fn want_location(&mut self, url: &str, kept: &Kept) {
+    fn follow_stored_redirect(&mut self, url: &str, kept: &Kept) {
         let location = location(url, kept.status, &kept.fields);
         let Some(location) = location.filter(|_| !self.is_full()) else { return };
         if let FollowScope::Get { wanted, .. } = &mut self.task {
@@ -387,28 +387,28 @@ impl RequestFollower {
             let told = Event::Redirect {
                 url,
                 status,
-                location: shown_location(&location, &self.teller.context.base.local),
+                location: shown_location(&location, &self.inbox.context.base.local),
             };
-            self.teller.ready.push_back(told);
+            self.inbox.ready.push_back(told);
             wanted.push_back(location);
         }
     }
 
     fn tell_progress(&mut self) {
-        for download in self.teller.context.proxy.traffic.downloads.list() {
+        for download in self.inbox.context.proxy.traffic.downloads.list() {
             let shown = download.progress();
             if let Some(open) = self.open.get_mut(download.url())
                 && shown.bytes != open.bytes
             {
                 open.bytes = shown.bytes;
-                self.teller.ready.push_back(progress(download.url(), &shown));
+                self.inbox.ready.push_back(progress(download.url(), &shown));
             }
         }
         let under_way = self.open.values().map(|open| open.bytes).sum();
         let left = u64::try_from(self.open.len()).unwrap_or(u64::MAX);
-        let moves = self.teller.may_dial();
-        let whole = self.sum.whole(self.fetched, self.failed, left, under_way, moves);
-        self.teller.ready.extend(whole.map(Event::Whole));
+        let moves = self.inbox.may_dial();
+        let whole = self.sum.update(self.fetched, self.failed, left, under_way, moves);
+        self.inbox.ready.extend(whole.map(Event::Whole));
     }
 }
 

@@ -20,13 +20,13 @@ pub(super) struct OverallProgress {
 
 impl OverallProgress {
     /// Counts a settled response of this size in bytes.
-    pub(super) fn came(&mut self, bytes: u64) {
+    pub(super) fn add_settled(&mut self, bytes: u64) {
         self.settled = self.settled.saturating_add(bytes);
     }
 
     /// Returns the overall progress, including `under_way` bytes of running downloads; `None` if it
     /// did not change since the last report.
-    pub(super) fn whole(
+    pub(super) fn update(
         &mut self,
         done: u64,
         failed: u64,
@@ -35,11 +35,11 @@ impl OverallProgress {
         moves: bool,
     ) -> Option<Whole> {
         let bytes = self.settled.saturating_add(under_way);
-        self.measured(Whole { done, failed, left, bytes, ..Whole::default() }, moves)
+        self.update_from(Whole { done, failed, left, bytes, ..Whole::default() }, moves)
     }
 
     /// Returns the overall progress from numbers counted elsewhere; `None` if it did not change.
-    pub(super) fn measured(&mut self, counted: Whole, moves: bool) -> Option<Whole> {
+    pub(super) fn update_from(&mut self, counted: Whole, moves: bool) -> Option<Whole> {
         let whole = self.gauge.measure(counted, moves, Instant::now());
         let is_new = whole != self.told;
         self.told = whole;

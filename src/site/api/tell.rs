@@ -48,10 +48,10 @@ pub(super) enum ReportTrigger {
 /// A report, sent line by line.
 pub(super) trait LineReport: Send + 'static {
     /// Its receivers and unsent events.
-    fn teller(&mut self) -> &mut EventInbox;
+    fn inbox(&mut self) -> &mut EventInbox;
 
     /// Does the next step, or waits for news. It is called when no event is ready to be sent.
-    fn go_on(&mut self) -> impl Future<Output = ()> + Send;
+    fn advance(&mut self) -> impl Future<Output = ()> + Send;
 }
 
 /// Returns the report as a body, one line for each event. Dropping the body only ends the report.
@@ -65,14 +65,14 @@ pub(super) fn body(what: impl LineReport) -> Body {
 
 /// Returns the next lines; `None` after the last one, or when the daemon stops.
 async fn lines(what: &mut impl LineReport) -> Option<Bytes> {
-    while what.teller().ready.is_empty() {
-        if what.teller().ended || what.teller().context.base.tasks.is_stopping() {
+    while what.inbox().ready.is_empty() {
+        if what.inbox().ended || what.inbox().context.base.tasks.is_stopping() {
             return None;
         }
-        what.go_on().await;
+        what.advance().await;
     }
     let mut lines = Vec::new();
-    for event in what.teller().ready.drain(..) {
+    for event in what.inbox().ready.drain(..) {
         push_line(&mut lines, &event);
     }
     Some(lines.into())

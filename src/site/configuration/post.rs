@@ -76,7 +76,7 @@ async fn edit(
     };
     let seen = CurrentConfiguration::of(caller).await?;
     let path = links::configuration(&[item.section.name, item.option.key], None);
-    let wanted = match wanted(&seen, item, act, form) {
+    let wanted = match edit_of_form(&seen, item, act, form) {
         Ok(wanted) => wanted,
         Err(fault) => return Ok(refused(caller, &seen, item, act, form, vec![fault])),
     };
@@ -99,13 +99,13 @@ async fn edit(
             Ok(refused(caller, &seen, item, act, form, faults))
         }
         Err(ChangeError::Faults(faults)) => {
-            Ok(refused(caller, &seen, item, act, form, told(&faults)))
+            Ok(refused(caller, &seen, item, act, form, fault_texts(&faults)))
         }
         Err(error) => Err(error),
     }
 }
 
-fn told(faults: &Faults) -> Vec<String> {
+fn fault_texts(faults: &Faults) -> Vec<String> {
     let all = faults.as_slice();
     let mut told: Vec<_> =
         all.iter().take(MOST_FAULTS).map(|fault| shown::text(&fault.to_string())).collect();
@@ -153,7 +153,7 @@ fn number(form: &SubmittedForm, name: &str) -> Option<usize> {
 }
 
 /// Returns the edit that a form requests.
-fn wanted(
+fn edit_of_form(
     seen: &CurrentConfiguration,
     item: SectionOption,
     act: OptionAction,

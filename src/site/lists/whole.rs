@@ -52,11 +52,13 @@ pub(in crate::site) async fn ask(caller: &Caller, arguments: Option<&str>) -> Re
     let list = back(Some(&list));
     // Counting may take a while, so another site must not be able to cause it, for example with an
     // image.
-    let Some((shown, mut wanted)) = part(list).filter(|_| !caller.is_sent_by_another_site()) else {
+    let Some((shown, mut wanted)) =
+        parse_subset(list).filter(|_| !caller.is_sent_by_another_site())
+    else {
         return caller.see_other(list);
     };
     let now = timestamp(clock::now());
-    until(&mut wanted, now);
+    limit_to_before(&mut wanted, now);
     match gather(caller, &wanted, Gathered::default(), Some(COUNTS_FOR)).await {
         Ok((gathered, is_all)) if !gathered.places.is_empty() => {
             let found = ListContents {
@@ -79,11 +81,11 @@ pub(in crate::site) async fn delete(
     form: &SubmittedForm,
 ) -> Result<Response<Body>, EntryActionError> {
     let list = back(form.value(LIST));
-    let (_, mut wanted) = part(list).ok_or(EntryActionError::Nothing)?;
+    let (_, mut wanted) = parse_subset(list).ok_or(EntryActionError::Nothing)?;
     let asked: Timestamp =
         form.value(UNTIL).and_then(|text| text.parse().ok()).ok_or(EntryActionError::Nothing)?;
-    until(&mut wanted, asked);
-    let removal = removed::begin(caller);
+    limit_to_before(&mut wanted, asked);
+    let removal = removed::new_removal(caller);
     let turn = caller.context.storage.deletions.begin(removal).ok_or(EntryActionError::Deleting)?;
     let (gathered, _) = match gather(caller, &wanted, Gathered::default(), None).await {
         Ok(gathered) => gathered,
@@ -94,7 +96,7 @@ pub(in crate::site) async fn delete(
     }
     let for_good = is_for_good(gathered.bytes);
     let gone = Arc::new(AtomicU64::new(0));
-    begin(caller, gathered.places, (turn, removal, for_good), Arc::clone(&gone));
+    delete_in_background(caller, gathered.places, (turn, removal, for_good), Arc::clone(&gone));
     let began = Instant::now();
     while caller.context.storage.deletions.is_this(removal) && began.elapsed() < WAITS {
         tokio::time::sleep(LOOK).await;
@@ -115,7 +117,7 @@ pub(in crate::site) async fn send(
     format: ExportFormat,
     form: &SubmittedForm,
 ) -> Result<Response<Body>, EntryActionError> {
-    let (_, wanted) = of_entries(back(form.value(LIST))).ok_or(EntryActionError::Nothing)?;
+    let (_, wanted) = parse_entry_list(back(form.value(LIST))).ok_or(EntryActionError::Nothing)?;
     let (gathered, is_all) = gather(caller, &wanted, Gathered::up_to(MOST_EXPORTED), None)
         .await
         .map_err(|error| EntryActionError::Index(error_chain(&error)))?;
@@ -126,12 +128,12 @@ pub(in crate::site) async fn send(
 }
 
 /// Parses the address of a list of ours; `None` unless it is a proper subset of all entries.
-fn part(list: &str) -> Option<(ListAddress, Wanted)> {
-    of_entries(list).filter(|(_, wanted)| is_part(wanted))
+fn parse_subset(list: &str) -> Option<(ListAddress, Wanted)> {
+    parse_entry_list(list).filter(|(_, wanted)| is_part(wanted))
 }
 
 /// Parses the address of a list of ours; `None` unless it is a list of entries.
-fn of_entries(list: &str) -> Option<(ListAddress, Wanted)> {
+fn parse_entry_list(list: &str) -> Option<(ListAddress, Wanted)> {
     let (path, arguments) = list.split_once('?').unwrap_or((list, ""));
     let (shown, mut wanted) = read(path.strip_prefix(ROOT)?, Some(arguments)).ok()?;
     // The whole list, from its beginning.
@@ -140,7 +142,7 @@ fn of_entries(list: &str) -> Option<(ListAddress, Wanted)> {
 }
 
 /// Excludes entries stored at or after `now`.
-fn until(wanted: &mut Wanted, now: Timestamp) {
+fn limit_to_before(wanted: &mut Wanted, now: Timestamp) {
     let until = wanted.filter.until.map_or(now, |until| until.min(now));
     wanted.filter.until = Some(until);
 }
@@ -172,7 +174,7 @@ async fn gather(
 }
 
 /// Deletes entries in the background, until it is stopped or the daemon stops.
-fn begin(
+fn delete_in_background(
     caller: &Caller,
     places: Vec<Place>,
     (turn, removal, for_good): (Turn, Removal, bool),
@@ -187,7 +189,7 @@ fn begin(
             let removed = if for_good {
                 context.storage.store.remove(&place).await
             } else {
-                removed::aside(&context.storage.store, &place, removal).await
+                removed::set_aside(&context.storage.store, &place, removal).await
             };
             match removed {
                 Ok(is_gone) => _ = gone.fetch_add(u64::from(is_gone), Ordering::Relaxed),

@@ -155,7 +155,7 @@ struct NoHistoryView {
 /// Renders the page in place of a version or a difference that cannot be shown. The status is 404
 /// if nothing is stored.
 #[must_use]
-pub fn not_told(templates: &Templates, shell: &Shell, url: &str, why: &NotCompared) -> Page {
+pub fn no_history_page(templates: &Templates, shell: &Shell, url: &str, why: &NotCompared) -> Page {
     let (status, list) = match why {
         NotCompared::NotKept => (404, None),
         NotCompared::NoVersion => (404, Some(links::history(url))),
@@ -293,7 +293,7 @@ mod tests {
             (NotCompared::NoVersion, 404, "no older version is kept"),
             (NotCompared::NoText, 200, "one of the versions has no text"),
         ] {
-            let page = not_told(&templates(), &shell(), "http://a.example/", &why);
+            let page = no_history_page(&templates(), &shell(), "http://a.example/", &why);
             assert_harmless(&page);
             assert_eq!(page.status, status);
             assert!(page.body.contains(want), "{want} in {}", page.body);
@@ -306,7 +306,7 @@ mod tests {
             let versions = (0..3).map(|number| version(number, &text)).collect();
             let history = History { url: text.clone(), owner: Some(text.clone()), versions };
             body(&history, &[]);
-            assert_harmless(&not_told(
+            assert_harmless(&no_history_page(
                 &templates(),
                 &shell(),
                 &text,

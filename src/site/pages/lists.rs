@@ -16,7 +16,7 @@ mod words;
 
 pub use self::action::{ActionResult, CompletedAction};
 pub use self::address::{
-    BACK, CHOSEN, DONE, ListAddress, OTHERS, REMOVED, Trail, told_before, with,
+    BACK, CHOSEN, DONE, ListAddress, OTHERS, REMOVED, Trail, split_report, with,
 };
 pub use self::restored::RestoredCounts;
 pub use self::words::SCHEMES;
@@ -153,7 +153,7 @@ struct RequestRow {
 
 /// Message for a list that is not available; the reason is in English, as in the log.
 #[must_use]
-pub fn untold(why: &str) -> Text {
+pub fn list_unavailable(why: &str) -> Text {
     say("It cannot be told now: {why}").with("why", shown::text(why))
 }
 

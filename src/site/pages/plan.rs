@@ -8,7 +8,7 @@ use crate::base::text::{Given, Text, count, row, say};
 
 /// Describes the expected results of a recursive fetch.
 #[must_use]
-pub fn of_run(plan: &RunPlan) -> Vec<Text> {
+pub fn describe_run(plan: &RunPlan) -> Vec<Text> {
     let all = plan.pages.with(&plan.parts);
     let mut lines = vec![
         say("pages: {amounts}").with("amounts", expected(&plan.pages)),
@@ -40,7 +40,7 @@ pub fn of_run(plan: &RunPlan) -> Vec<Text> {
 
 /// Describes the expected results of fetching the queue.
 #[must_use]
-pub fn of_queue(plan: &QueuePlan) -> Vec<Text> {
+pub fn describe_queue(plan: &QueuePlan) -> Vec<Text> {
     let mut lines = vec![expected(&plan.all), in_all(&plan.all)];
     lines.extend(basis(&plan.basis));
     lines.extend(plan.hosts.iter().map(of_host));
@@ -207,7 +207,7 @@ mod tests {
         let basis = Basis { host: 2, class: 0, default: 1 };
         let plan = RunPlan { pages, basis, unread: 3, robots_unknown: 1, ..RunPlan::default() };
         assert_eq!(
-            told(&of_run(&plan)),
+            told(&describe_run(&plan)),
             [
                 "pages: 3 not kept (90 kB estimated), 2 kept and asked about again (at most 2.0 kB \
                  measured), 1 kept and fresh, 1 kept in part (the rest is 500 B, measured)",
@@ -228,7 +228,7 @@ mod tests {
         };
         let budget = PlanBudget { fetch: None, day: Some(0), until: host.from };
         let queue = QueuePlan { hosts: vec![host], budget, cut: true, ..QueuePlan::default() };
-        let lines = told(&of_queue(&queue));
+        let lines = told(&describe_queue(&queue));
         assert_eq!(
             lines[2..],
             [

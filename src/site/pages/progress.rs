@@ -8,7 +8,7 @@ use crate::base::text::{Given, Text, count, row, say};
 
 /// Received size, speed, and number of resumptions of one download.
 #[must_use]
-pub fn line(download: &Download) -> Text {
+pub fn describe_download(download: &Download) -> Text {
     let received = shown::bytes(download.bytes);
     let mut facts = vec![match download.total {
         Some(total) => {
@@ -29,7 +29,7 @@ pub fn line(download: &Download) -> Text {
 /// Progress of all downloads together: the sizes done and left, and the remaining time if it can be
 /// estimated.
 #[must_use]
-pub fn whole(whole: &Whole) -> Text {
+pub fn describe_total(whole: &Whole) -> Text {
     let mut facts: Vec<Given> = vec![
         count(whole.done, "{n} done", "{n} done").into(),
         count(whole.failed, "{n} failed", "{n} failed").into(),
@@ -54,7 +54,10 @@ fn left(seconds: u64) -> Given {
 /// States what an interrupted download waits for; `None` if it does not wait. `time` formats a
 /// time.
 #[must_use]
-pub fn waiting<T: Into<Given>>(download: &Download, time: impl Fn(Timestamp) -> T) -> Option<Text> {
+pub fn describe_wait<T: Into<Given>>(
+    download: &Download,
+    time: impl Fn(Timestamp) -> T,
+) -> Option<Text> {
     let waiting = download.waiting.as_ref()?;
     let text =
         say("broke off at {since}: {error}; attempt {attempt} to take it up again at {next}");
@@ -78,10 +81,10 @@ mod tests {
     #[test]
     fn the_whole_tells_what_can_be_said() {
         let some = Whole { done: 3, failed: 1, bytes: 1_500, ..Whole::default() };
-        assert_eq!(whole(&some).to_string(), "3 done, 1 failed, 1.5 kB");
+        assert_eq!(describe_total(&some).to_string(), "3 done, 1 failed, 1.5 kB");
         let more = Whole { left: 7, rate: Some(200), seconds_left: Some(3_725), ..some };
         assert_eq!(
-            whole(&more).to_string(),
+            describe_total(&more).to_string(),
             "3 done, 1 failed, 7 to go, 1.5 kB, 200 B/s, 1:02:05 left"
         );
     }
@@ -98,21 +101,30 @@ mod tests {
             resumed: 0,
             waiting: None,
         };
-        assert_eq!(line(&plain).to_string(), "1.5 kB");
-        assert_eq!(waiting(&plain, |time| time.to_string()), None);
+        assert_eq!(describe_download(&plain).to_string(), "1.5 kB");
+        assert_eq!(describe_wait(&plain, |time| time.to_string()), None);
         let running = Download { total: Some(3_000), rate: Some(200), resumed: 1, ..plain.clone() };
-        assert_eq!(line(&running).to_string(), "1.5 kB of 3.0 kB, 200 B/s, taken up again once");
+        assert_eq!(
+            describe_download(&running).to_string(),
+            "1.5 kB of 3.0 kB, 200 B/s, taken up again once"
+        );
         let foretold = Download { seconds_left: Some(8), resumed: 0, ..running.clone() };
-        assert_eq!(line(&foretold).to_string(), "1.5 kB of 3.0 kB, 200 B/s, 0:08 left");
+        assert_eq!(
+            describe_download(&foretold).to_string(),
+            "1.5 kB of 3.0 kB, 200 B/s, 0:08 left"
+        );
         let error = "reset\u{1b}[2J".to_owned();
         let broken = DownloadWaiting { since: time(), next: time(), attempts: 3, error };
         let broken = Download { resumed: 2, waiting: Some(broken), ..running };
-        assert_eq!(line(&broken).to_string(), "1.5 kB of 3.0 kB, taken up again 2 times");
         assert_eq!(
-            waiting(&broken, |_| "noon".to_owned()).unwrap().to_string(),
+            describe_download(&broken).to_string(),
+            "1.5 kB of 3.0 kB, taken up again 2 times"
+        );
+        assert_eq!(
+            describe_wait(&broken, |_| "noon".to_owned()).unwrap().to_string(),
             "broke off at noon: reset⟨U+001B⟩[2J; attempt 3 to take it up again at noon"
         );
-        let told = waiting(&broken, |time| ShownTime::new(time, &TimeZone::UTC)).unwrap();
+        let told = describe_wait(&broken, |time| ShownTime::new(time, &TimeZone::UTC)).unwrap();
         assert!(told.to_string().ends_with("again at 2026-11-20 12:00"), "{told}");
     }
 }

@@ -138,7 +138,7 @@ fn form(
         parts: PartClass::ALL.into_iter().map(part).collect(),
         plan: plan.map(|plan| PlanView {
             start_kept: plan.start_kept,
-            lines: plan::of_run(plan),
+            lines: plan::describe_run(plan),
             failures: failures(&plan.failed),
         }),
         faults,
@@ -224,7 +224,7 @@ pub fn list(
     let shown = downloads.iter().take(SHOWN_DOWNLOADS).map(|download| DownloadRow {
         id: download.id,
         url: ShownUrl::new(&download.url),
-        text: progress::line(download),
+        text: progress::describe_download(download),
     });
     let downloads = shown.collect();
     templates.page("fetches.html", 200, shell, &FetchListView { token, downloads, more, fetches })

@@ -105,7 +105,7 @@ struct QueuedHit {
 
 /// Returns how many hits fit if that is fewer than all, but at least 1.
 #[must_use]
-pub fn fewer(hits: &[SearchHit]) -> Option<usize> {
+pub fn hits_that_fit(hits: &[SearchHit]) -> Option<usize> {
     let fits = count_fitting(ROOM, hits.iter().map(cost));
     (fits < hits.len()).then_some(fits)
 }
@@ -331,7 +331,7 @@ mod tests {
             let mut hit = found("A title <of> a page");
             hit.item.url.clone_from(&url);
             let hits = vec![hit; 10];
-            let fits = fewer(&hits).unwrap_or(10);
+            let fits = hits_that_fit(&hits).unwrap_or(10);
             assert!(fits >= at_least, "{fits} of {url:.60}");
             let found = SearchPage {
                 hits: hits[..fits].to_vec(),
@@ -347,7 +347,7 @@ mod tests {
             assert_harmless(&page);
             assert!(page.body.contains("On the queue"), "{url:.60}");
         }
-        assert_eq!(fewer(&[]), None);
+        assert_eq!(hits_that_fit(&[]), None);
     }
 
     #[test]

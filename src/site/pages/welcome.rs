@@ -251,8 +251,8 @@ fn download(shell: &Shell, download: &Download) -> DownloadProgress {
     let time = |time| ShownTime::new(time, &shell.zone);
     DownloadProgress {
         url: ShownUrl::new(&download.url),
-        text: progress::line(download),
-        waiting: progress::waiting(download, time),
+        text: progress::describe_download(download),
+        waiting: progress::describe_wait(download, time),
         percent,
     }
 }

@@ -122,14 +122,14 @@ fn bring(caller: &Caller, request: &OutgoingSummary) -> Option<Bring> {
         Some((wish.run, aim.flatten()?))
     });
     let begins: Vec<_> = begins.collect();
-    let usual = whole(as_configured(caller, request.place.url()), &Aim::default());
+    let usual = with_every_class(as_configured(caller, request.place.url()), &Aim::default());
     let deepest = begins.iter().map(|(_, aim)| aim).max_by_key(|aim| aim.depth);
-    let aim = deepest.map_or_else(|| usual.clone(), |aim| whole(aim.clone(), &usual));
+    let aim = deepest.map_or_else(|| usual.clone(), |aim| with_every_class(aim.clone(), &usual));
     Some(Bring { aim, usual, runs: begins.into_iter().map(|(run, _)| run).collect() })
 }
 
 /// Returns the same aim with every class of sub-resources set, like the form.
-fn whole(mut aim: Aim, usual: &Aim) -> Aim {
+fn with_every_class(mut aim: Aim, usual: &Aim) -> Aim {
     for class in PartClass::ALL {
         let is_usual = usual.parts.get(&class).copied().unwrap_or_default();
         aim.parts.entry(class).or_insert(is_usual);

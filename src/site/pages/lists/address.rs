@@ -137,7 +137,7 @@ impl ListAddress {
 pub fn with(address: &str, name: &str, value: &str) -> String {
     if let Some(arguments) = address.strip_prefix(ABOUT) {
         // The URL is the last argument, so the report comes before it.
-        let (_, url) = told_before(arguments);
+        let (_, url) = split_report(arguments);
         return format!(
             "{ABOUT}{name}={}{BEFORE_URL}{url}",
             url_encode_form_args(value.as_bytes())
@@ -159,7 +159,7 @@ const BEFORE_URL: &str = "&url=";
 /// Splits the arguments of the page about a URL into the report of an action, if there is one, and
 /// the rest.
 #[must_use]
-pub fn told_before(arguments: &str) -> (Option<&str>, &str) {
+pub fn split_report(arguments: &str) -> (Option<&str>, &str) {
     let report = arguments.split_once(BEFORE_URL).filter(|(report, _)| {
         let name = report.split_once('=').map(|(name, _)| name);
         name.is_some_and(|name| TELLING.contains(&name))
@@ -281,7 +281,7 @@ mod tests {
             ("removed=1-a", (None, "removed=1-a")),
             ("", (None, "")),
         ] {
-            assert_eq!(told_before(arguments), want, "{arguments}");
+            assert_eq!(split_report(arguments), want, "{arguments}");
         }
     }
 }

@@ -20,7 +20,7 @@ const LONGEST_LINK: usize = 16_384;
 
 /// Returns how many rows fit if that is fewer than all, but at least 1.
 #[must_use]
-pub fn fewer(listed: &Listed) -> Option<usize> {
+pub fn rows_that_fit(listed: &Listed) -> Option<usize> {
     let costs: Vec<_> = match listed {
         Listed::Entries(items) => items.iter().map(entry).collect(),
         Listed::Requests(requests) => requests.iter().map(|one| request(&one.url)).collect(),

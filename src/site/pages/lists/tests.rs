@@ -54,7 +54,7 @@ fn nothing_in_a_list_becomes_markup() {
         let site = IndexSite { site, hosts: 1, entries: 1, bytes: 1 };
         let asked = IndexAsked { url: text.clone(), queued: time() };
         for outcome in [
-            ListResult::Refused(untold(&text)),
+            ListResult::Refused(list_unavailable(&text)),
             found(Listed::Entries(vec![item(&text)]), Some("x")),
             found(Listed::Entries(Vec::new()), None),
             found(Listed::Asked(vec![asked]), None),
@@ -240,7 +240,7 @@ fn a_page_has_as_many_rows_as_there_is_room_for() {
         one.title = Some(title.to_owned());
         one.content_type = "application/xhtml+xml".to_owned();
         let items = vec![one; ROWS];
-        let rows = room::fewer(&Listed::Entries(items.clone())).unwrap_or(ROWS);
+        let rows = room::rows_that_fit(&Listed::Entries(items.clone())).unwrap_or(ROWS);
         assert!(rows >= at_least, "{rows} rows of {url:.80}");
         let page =
             page_of(&shown, found(Listed::Entries(items[..rows].to_vec()), Some(&cursor(99))));
@@ -259,9 +259,9 @@ fn a_page_has_as_many_rows_as_there_is_room_for() {
             held: None,
         };
         let asked = vec![asked; ROWS];
-        let rows = room::fewer(&Listed::Requests(asked.clone())).unwrap_or(ROWS);
+        let rows = room::rows_that_fit(&Listed::Requests(asked.clone())).unwrap_or(ROWS);
         assert!(rows >= at_least, "{rows} requests for {url:.80}");
         assert_harmless(&page_of(&shown, found(Listed::Requests(asked[..rows].to_vec()), None)));
     }
-    assert_eq!(room::fewer(&Listed::Entries(Vec::new())), None);
+    assert_eq!(room::rows_that_fit(&Listed::Entries(Vec::new())), None);
 }
