@@ -138,7 +138,7 @@ async fn reach(context: &ProxyContext, config: &Config, mut hosts: Vec<Origin>) 
                 return Finding::Good(say("a host that was asked for takes connections"));
             }
             Err(failure) => {
-                debug!(%host, failure = failure.chain(), "a probed host refuses connections")
+                debug!(%host, failure = failure.chain(), "a probed host refuses connections");
             }
         }
     }

@@ -106,7 +106,7 @@ impl Work<'_> {
             match rewritten {
                 Ok(RewriteOutcome::Stopped) => return Ok(false),
                 Ok(RewriteOutcome::NoRoom) => {
-                    self.tell("there is too little free disk space for it")
+                    self.tell("there is too little free disk space for it");
                 }
                 Ok(rewritten) => note(rewritten, &mut self.done),
                 Err(error) => self.failed(error)?,
