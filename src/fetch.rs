@@ -40,7 +40,7 @@ use jiff::Timestamp;
 use tokio::sync::{Notify, broadcast};
 use tokio::time::Instant;
 use tracing::error;
-use wwwoffle_spool::{QueueChange, Error, Outgoing, OutgoingSummary, Place, Queue, RequestState};
+use wwwoffle_spool::{Error, Outgoing, OutgoingSummary, Place, Queue, QueueChange, RequestState};
 use wwwoffle_url::Key;
 
 pub use last::LastFetch;

@@ -101,7 +101,7 @@ pub use queue::schedule::{MAX_SCHEDULE, ParseScheduleError, Schedule};
 pub use queue::wish::{MAX_CLASS, MAX_WISHES, ParseRunIdError, RunId, Wish};
 pub use queue::{
     AddOutcome, FinishOutcome, MAX_QUEUE, ParsePriorityError, Priority, Queue, QueueChange,
-    QueueObserver, QueuePosition, RESERVED,
+    QueueObserver, QueuePosition, RESERVED, share_name,
 };
 pub use spool::{Options, Reader, Spool};
 pub use tree::check_recent::RecentCheck;

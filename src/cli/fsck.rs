@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use wwwoffle_spool::fs::{Disk, SystemDisk};
-use wwwoffle_spool::{CheckOptions, CheckTotals, Finding, Reader, Spool, CheckVerdict};
+use wwwoffle_spool::{CheckOptions, CheckTotals, CheckVerdict, Finding, Reader, Spool};
 
 use super::args::Fsck;
 use super::failure::Failure;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use wwwoffle_index::{CheckReport, FILE, Index, ReindexScope, check};
-use wwwoffle_spool::{Finding, Reader, CheckVerdict};
+use wwwoffle_spool::{CheckVerdict, Finding, Reader};
 
 use super::failure::Failure;
 use super::offline;
@@ -50,7 +50,8 @@ pub(super) fn look(reader: &Reader) -> Result<Outcome, Failure> {
     match check(reader) {
         Ok(None) => Ok(Outcome::default()),
         Ok(Some(found)) => {
-            let wrong = (!found.is_sound()).then(|| finding(CheckVerdict::Mendable, reason(&found)));
+            let wrong =
+                (!found.is_sound()).then(|| finding(CheckVerdict::Mendable, reason(&found)));
             Ok(Outcome { told: Some((&found).into()), finding: wrong })
         }
         Err(error) if error.is_damaged() => {
@@ -81,7 +82,8 @@ pub(super) fn mend(settings: &Settings<'_>) -> Result<Outcome, Failure> {
     drop((index, spool));
     mended.map_err(fail)?;
     let after = look(&open()?)?;
-    let verdict = if after.finding.is_none() { CheckVerdict::Repaired } else { CheckVerdict::BeyondRepair };
+    let verdict =
+        if after.finding.is_none() { CheckVerdict::Repaired } else { CheckVerdict::BeyondRepair };
     Ok(Outcome { finding: Some(finding(verdict, wrong.reason)), ..after })
 }
 

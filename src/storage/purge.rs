@@ -21,7 +21,7 @@ use jiff::Timestamp;
 use tracing::info;
 use wwwoffle_config::Config;
 use wwwoffle_index::Index;
-use wwwoffle_spool::purge::plan::{Fate, KeepReason, PurgeLimits, Plan, Planner, PurgeReason, Sum};
+use wwwoffle_spool::purge::plan::{Fate, KeepReason, Plan, Planner, PurgeLimits, PurgeReason, Sum};
 use wwwoffle_spool::purge::space;
 use wwwoffle_spool::{Error, Spool, Uses};
 use wwwoffle_url::LocalHost;

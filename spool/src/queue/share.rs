@@ -51,9 +51,10 @@ impl Shares {
     }
 }
 
-/// The name under which the requests of an owner are counted. A machine may choose any address of
+/// Returns the name under which the requests of an owner are counted. A machine may choose any address of
 /// its IPv6 /64 network (RFC 8981), so all addresses of such a network count together.
-fn share_name(owner: &str) -> String {
+#[must_use]
+pub fn share_name(owner: &str) -> String {
     let address = owner.strip_prefix("client:").and_then(|address| address.parse().ok());
     match address {
         Some(IpAddr::V6(address)) => {

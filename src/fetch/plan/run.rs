@@ -81,7 +81,7 @@ impl<'a> Walk<'a> {
     fn new(context: &'a Arc<FetchContext>, run: Run) -> Self {
         let (runs, id) = (Runs::default(), run.id);
         let start = run.starts().first().map(|start| start.as_str().to_owned());
-        runs.add(run);
+        runs.take_in(vec![run]);
         Self {
             context,
             runs,

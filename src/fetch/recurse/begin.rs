@@ -6,7 +6,7 @@ use wwwoffle_spool::{Outgoing, RequestKind, RunId, Wish};
 use wwwoffle_url::CanonicalUrl;
 
 use super::run::Run;
-use super::runs::MAX_RUNS;
+use super::runs::{MAX_OWNED_RUNS, MAX_RUNS};
 use crate::api::aim::{Aim, Asked};
 use crate::base::clock;
 use crate::base::owner::Requester;
@@ -26,6 +26,9 @@ pub enum NotBegun {
         "{MAX_RUNS} recursive fetches are already running: stop one with `wwwoffle runs --stop ID`"
     )]
     TooMany,
+    /// Too many fetches of this user or guest are running.
+    #[error("{MAX_OWNED_RUNS} fetches of yours are under way already: wait until one has ended")]
+    ShareUsedUp,
     /// The system has no randomness.
     #[error("the system has no randomness")]
     Random(#[source] getrandom::Error),
@@ -68,9 +71,7 @@ async fn start(
     outgoing: Outgoing,
 ) -> Result<RunId, NotBegun> {
     let (id, text) = (run.id, run.to_text());
-    if !context.fetcher.runs().add(run) {
-        return Err(NotBegun::TooMany);
-    }
+    context.fetcher.runs().add(run)?;
     // The run is stored first, so that after a crash no queued request names an unknown run.
     let begun = async {
         context.storage.store.set_run(id, text).await?;

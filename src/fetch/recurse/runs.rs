@@ -8,9 +8,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use tokio::sync::Notify;
-use wwwoffle_spool::{Outgoing, RunId};
+use wwwoffle_spool::{Outgoing, RunId, share_name};
 use wwwoffle_url::CanonicalUrl;
 
+use super::begin::NotBegun;
 use super::run::{Failed, LeftOut, Outcome, Report, Run, Step, links_left};
 use crate::api::aim::Aim;
 
@@ -19,6 +20,9 @@ const MAX_ENDED: usize = 50;
 
 /// The maximum number of concurrent runs.
 pub const MAX_RUNS: usize = 200;
+
+/// The maximum number of concurrent runs of one user or guest. This machine has no such limit.
+pub const MAX_OWNED_RUNS: usize = 20;
 
 /// All runs of a daemon.
 #[derive(Debug, Default)]
@@ -95,18 +99,29 @@ impl Runs {
         self.look(id, Told::of)
     }
 
-    /// Adds a run; `false` when there are too many.
-    pub(in crate::fetch) fn add(&self, run: Run) -> bool {
+    /// Adds a run.
+    ///
+    /// # Errors
+    ///
+    /// [`NotBegun::TooMany`] and [`NotBegun::ShareUsedUp`].
+    pub(in crate::fetch) fn add(&self, run: Run) -> Result<(), NotBegun> {
         let id = run.id;
         {
             let mut known = self.lock();
-            if known.values().filter(|run| run.ended.is_none()).count() >= MAX_RUNS {
-                return false;
+            let active = || known.values().filter(|run| run.ended.is_none());
+            if active().count() >= MAX_RUNS {
+                return Err(NotBegun::TooMany);
+            }
+            if let Some(share) = run.owner.as_deref().map(share_name) {
+                let owners = active().filter_map(|run| run.owner.as_deref());
+                if owners.filter(|owner| share_name(owner) == share).count() >= MAX_OWNED_RUNS {
+                    return Err(NotBegun::ShareUsedUp);
+                }
             }
             known.insert(id, run);
         }
         self.mark(id);
-        true
+        Ok(())
     }
 
     /// Ends a run if nothing is left to do for it. Its report stays.
@@ -130,7 +145,7 @@ impl Runs {
     }
 
     /// Adds stored runs and returns their identifiers. Runs that have started since stay unchanged.
-    pub(super) fn take_in(&self, runs: Vec<Run>) -> Vec<RunId> {
+    pub(in crate::fetch) fn take_in(&self, runs: Vec<Run>) -> Vec<RunId> {
         let mut known = self.lock();
         let mut taken = Vec::new();
         for run in runs {
@@ -241,4 +256,35 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Whether a request has to be made.
 pub(super) fn is_to_do(step: Result<Step, LeftOut>) -> bool {
     matches!(step, Ok(Step::Fetch | Step::Follow))
+}
+
+#[cfg(test)]
+mod tests {
+    use wwwoffle_url::LocalHost;
+
+    use super::*;
+
+    #[test]
+    fn one_owner_cannot_take_all_places() {
+        let runs = Runs::default();
+        let mut number = 0;
+        let mut add = |owner: Option<&str>| {
+            number += 1;
+            let url = CanonicalUrl::parse("http://a.test/", &LocalHost::default()).unwrap();
+            let owner = owner.map(str::to_owned);
+            let id = RunId::from_number(number);
+            runs.add(Run::new(id, owner, url, Aim::default(), Timestamp::UNIX_EPOCH))
+        };
+        for host in 0..MAX_OWNED_RUNS {
+            add(Some(&format!("client:2001:db8::{host:x}"))).unwrap();
+        }
+        let refused = add(Some("client:2001:db8::ffff")).unwrap_err();
+        assert!(matches!(refused, NotBegun::ShareUsedUp), "{refused:?}");
+        add(Some("client:2001:db8:0:1::1")).unwrap();
+        add(Some("user:ada")).unwrap();
+        for _ in MAX_OWNED_RUNS + 2..MAX_RUNS {
+            add(None).unwrap();
+        }
+        assert!(matches!(add(None).unwrap_err(), NotBegun::TooMany));
+    }
 }

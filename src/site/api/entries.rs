@@ -7,7 +7,7 @@ use futures_util::stream;
 use http_body_util::{BodyExt, StreamBody};
 use hyper::StatusCode;
 use hyper::body::Frame;
-use wwwoffle_spool::{Error, EntryList, Spool};
+use wwwoffle_spool::{EntryList, Error, Spool};
 
 use super::super::caller::Caller;
 use super::super::info::{self, InfoError};

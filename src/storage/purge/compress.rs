@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use tracing::{debug, warn};
-use wwwoffle_spool::purge::plan::{self, PurgeCandidate, GRACE, Sum};
+use wwwoffle_spool::purge::plan::{self, GRACE, PurgeCandidate, Sum};
 use wwwoffle_spool::purge::{CompressFailure, CompressStep, SizedEntry, space};
 use wwwoffle_spool::{Error, RewriteBounds, Spool};
 
@@ -81,7 +81,12 @@ impl Wanted {
     }
 
     /// Counts an entry, if it is meant.
-    pub(super) fn count(&mut self, policy: &Policy, found: &SizedEntry, candidate: &PurgeCandidate) {
+    pub(super) fn count(
+        &mut self,
+        policy: &Policy,
+        found: &SizedEntry,
+        candidate: &PurgeCandidate,
+    ) {
         if self.is_meant(policy, found, candidate) {
             self.sum.count += 1;
             self.sum.bytes = self.sum.bytes.saturating_add(found.size);

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use tracing::debug;
 use wwwoffle_index::{Error, Index, Snapshot};
 use wwwoffle_spool::purge::SizedEntry;
-use wwwoffle_spool::purge::plan::{PurgeCandidate, EntryRole, Fate, PurgeLimits, Plan, Planner};
+use wwwoffle_spool::purge::plan::{EntryRole, Fate, Plan, Planner, PurgeCandidate, PurgeLimits};
 use wwwoffle_spool::{SharedBodies, Spool};
 
 use super::policy::Policy;

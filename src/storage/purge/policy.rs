@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use wwwoffle_config::{AgeLimit, Config, SizeLimit, UrlParts};
-use wwwoffle_spool::purge::plan::{PurgeCandidate, EntryRole, Exclusion, EntryLimit, PurgeLimits, name};
+use wwwoffle_spool::purge::plan::{
+    EntryLimit, EntryRole, Exclusion, PurgeCandidate, PurgeLimits, name,
+};
 use wwwoffle_spool::purge::{SizedEntry, Space};
 use wwwoffle_spool::{Timestamp, Uses};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
@@ -84,7 +86,10 @@ impl Policy {
         let times = (summary.stored, summary.checked, self.uses.of(&summary.place.key()));
         let role = role(summary.status, content_type);
         let bodies = found.bodies.clone();
-        PurgeCandidate { bodies, ..self.weighed(summary.place.url(), (role, true), found.size, times) }
+        PurgeCandidate {
+            bodies,
+            ..self.weighed(summary.place.url(), (role, true), found.size, times)
+        }
     }
 
     /// The candidate for an entry of the index.
