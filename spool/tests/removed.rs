@@ -306,7 +306,11 @@ fn a_check_says_what_does_not_belong_there() {
     Spool::repair(root.path(), &options, &how, &mut |it| found.push(it.to_string())).unwrap();
     found.sort();
     assert_eq!(found.len(), 4, "{found:#?}");
-    assert_eq!(found.iter().filter(|it| it.contains("not of the spool")).count(), 2, "{found:#?}");
+    assert_eq!(
+        found.iter().filter(|it| it.contains("it does not belong to the spool")).count(),
+        2,
+        "{found:#?}"
+    );
     assert_eq!(found.iter().filter(|it| it.contains("damaged/")).count(), 2, "{found:#?}");
     let spool = open(root.path());
     assert_eq!(spool.bring_back(&removal, &mut |_| {}).unwrap(), None);

@@ -58,7 +58,7 @@ fn a_damaged_holder_is_never_served_and_set_aside_once() {
             damage.on(&holder, &spool);
             for url in [ONE, TWO] {
                 match spool.entry(&place(url)).unwrap() {
-                    Lookup::SetAside(damage) => assert!(damage.reason.contains("kept once")),
+                    Lookup::SetAside(damage) => assert!(damage.reason.contains("its shared body")),
                     Lookup::Found(entry) => {
                         assert!(damage == HolderDamage::Body && len > 200_000, "{damage:?} {len}");
                         assert_eq!(support::body(&entry), None);
