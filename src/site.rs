@@ -14,47 +14,37 @@
 //! POST with a token; see [`crate::page::guard`]. `entry` asks for passwords. Over the socket in the spool
 //! there is neither: a process that may open the socket may do everything.
 
+pub mod address;
 mod api;
-mod base_element;
+pub mod browser;
 mod caller;
-mod certificate;
-mod configuration;
+pub mod certificates;
+pub mod configuration;
 pub mod context;
-mod control;
+pub mod control;
+pub mod entries;
 mod entry;
-pub mod entry_info;
-pub mod exchange;
-pub(crate) mod export;
-mod exposition;
+pub mod fetches;
 mod former;
 mod forms;
-mod gate;
-mod history;
-mod home;
-mod icons;
-mod info;
+mod gateway;
+pub mod history;
+pub mod home;
+pub mod info;
 mod isolation;
-mod lists;
-mod local;
-mod local_pages;
-mod metrics;
-mod missing;
-mod monitor;
-pub mod pages;
+pub mod link;
+pub mod lists;
+mod local_files;
+pub mod missing;
+pub mod monitor;
 mod permission;
-mod purge;
-mod queue;
-mod refresh;
-mod removed;
+pub mod purge;
+pub mod queue;
 mod route;
 mod routes;
-mod search;
-pub(crate) mod source;
-mod statistics;
+pub mod search;
+pub mod statistics;
 mod status;
-mod undone;
-pub mod version_list;
-mod versions;
 
 use std::sync::Arc;
 

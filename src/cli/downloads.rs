@@ -7,7 +7,7 @@ use super::settings::Settings;
 use crate::api::{DownloadEnded, DownloadToEnd, Status};
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
-use crate::site::pages::progress;
+use crate::site::fetches::progress;
 
 /// Lists the downloads, or ends one.
 pub(super) fn run(

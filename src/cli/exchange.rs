@@ -21,7 +21,7 @@ use crate::base::error_chain::error_chain;
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
 use crate::daemon::identity::Identity;
-use crate::site::exchange::{Placer, options};
+use crate::site::entries::exchange::{Placer, options};
 use crate::storage::store::timestamp;
 
 /// Interval between updates of the progress line.

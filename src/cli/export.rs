@@ -18,7 +18,7 @@ use super::settings::Settings;
 use crate::base::clock;
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
-use crate::site::exchange::title;
+use crate::site::entries::exchange::title;
 use crate::storage::store::timestamp;
 
 /// Writes the archive.

@@ -11,7 +11,7 @@ use crate::api::{History, VersionRequest};
 use crate::base::exit::ExitStatus;
 use crate::base::owner::{Owner, Places};
 use crate::base::shown;
-use crate::site::version_list;
+use crate::site::history::version_list;
 use crate::storage::versions::at::{At, nearest};
 
 /// Lists the versions, or makes the daemon restore or remove one.

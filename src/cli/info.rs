@@ -15,7 +15,7 @@ use crate::base::exit::ExitStatus;
 use crate::base::owner::Owner;
 use crate::base::shown;
 use crate::fetch::recurse::complete::{self, OfReader, Page};
-use crate::site::entry_info as info;
+use crate::site::info::entry_info as info;
 
 /// Prints the details of `url`; with `json`, in the form of `GET /api/info`.
 pub(crate) fn print(

@@ -6,7 +6,7 @@ use super::files::print_json;
 use crate::api::plan::{QueuePlan, RunPlan, RunPlans};
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
-use crate::site::pages::plan;
+use crate::site::fetches::plan;
 
 /// Prints the plans of recursive fetches.
 pub(super) fn runs(

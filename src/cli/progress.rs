@@ -11,7 +11,7 @@ use crate::api::runs::RunItem;
 use crate::api::{Event, Whole};
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
-use crate::site::pages::progress;
+use crate::site::fetches::progress;
 
 /// The shortest interval between redraws of the live line.
 const REDRAW: Duration = Duration::from_millis(100);

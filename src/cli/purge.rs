@@ -19,7 +19,7 @@ use crate::api::{
 use crate::base::clock;
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
-use crate::site::pages::purge::{in_words, shared_in_words};
+use crate::site::purge::page::{in_words, shared_in_words};
 use crate::storage::lists::describe::Pages;
 use crate::storage::purge::{self, What};
 use crate::storage::store::timestamp;

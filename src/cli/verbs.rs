@@ -26,7 +26,7 @@ use crate::api::plan::QueuePlan;
 use crate::api::{Choice, FetchRequest, ModeChange, ModeRequest, Started, Status, Stopping};
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
-use crate::site::pages::progress;
+use crate::site::fetches::progress;
 use crate::storage::edit::compress::Form;
 
 /// Time limit for a daemon to stop: its own deadline, and a margin.

@@ -1,22 +1,10 @@
 //! The JSON API. Its types are in [`crate::api`].
 
-pub(super) mod by_hand;
-pub(super) mod compress;
-pub(super) mod config;
-pub(super) mod entries;
 pub(super) mod events;
 pub(super) mod fault;
-pub(super) mod history;
-pub(super) mod import;
-pub(super) mod index;
-pub(super) mod monitor;
-pub(super) mod plan;
-pub(super) mod purge;
-pub(super) mod queue;
-pub(super) mod runs;
-mod stream;
-mod sum;
-mod tell;
+pub(super) mod stream;
+pub(super) mod sum;
+pub(super) mod tell;
 
 use futures_util::future::BoxFuture;
 use hyper::body::Incoming;
@@ -25,26 +13,18 @@ use hyper::http::request::Parts;
 use hyper::{Request, Response, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use wwwoffle_spool::Place;
 use wwwoffle_url::Key;
 
 use self::fault::CallFault;
 use super::caller::Caller;
 use super::route::{CallHandler, CallRequest, Guard, Handler, PathRoutes, now};
-use super::{queue as queue_page, status};
-use crate::api::{
-    ApiError, Deleted, DownloadEnded, DownloadToEnd, FetchRequest, Flushed, GetRequest, ModeChange,
-    ModeRequest, QueueTarget, Retried, Started, Stopping,
-};
-use crate::base::error_chain::error_chain;
+use crate::api::ApiError;
 use crate::base::shown;
-use crate::fetch;
 use crate::page::guard::ActionScope;
 use crate::page::message::{Denied, Message};
 use crate::page::token::Purpose;
 use crate::proxy::admit::with_challenge;
 use crate::proxy::body::{self, Body};
-use crate::proxy::target;
 
 /// Path prefix of all calls.
 const PREFIX: &str = "/api/";
@@ -59,7 +39,7 @@ const LONGEST_CALL: usize = 8 << 20;
 /// Maximum number of URLs in one call.
 const MOST_URLS: usize = 10_000;
 
-const JSON: &str = "application/json";
+pub(super) const JSON: &str = "application/json";
 const LINES: &str = "application/x-ndjson";
 
 /// Whether a path belongs to the API, known or not.
@@ -108,38 +88,12 @@ fn refused(caller: &Caller, fault: CallFault) -> Response<Body> {
     response
 }
 
-/// Ends a download.
-pub(super) fn end_download(
-    caller: &Caller,
-    wanted: DownloadToEnd,
-) -> Result<DownloadEnded, CallFault> {
-    let unknown =
-        || CallFault::new(StatusCode::NOT_FOUND, "no such download is under way".to_owned());
-    let url = status::end_download(caller, wanted.id).ok_or_else(unknown)?;
-    Ok(DownloadEnded { url })
-}
-
 /// Responds to a caller without permission, and asks for the credentials.
 pub(super) fn denied(caller: &Caller, denied: Denied) -> Response<Body> {
     let error = Message::Denied(denied).title().to_lowercase();
     let mut response = json(caller, &ApiError { error });
     *response.status_mut() = StatusCode::from_u16(denied.status()).unwrap_or(StatusCode::FORBIDDEN);
     with_challenge(response, denied)
-}
-
-/// Stops the daemon. The answer is still sent: a connection ends only after its last answer.
-pub(super) fn stop(caller: &Caller) -> Stopping {
-    caller.context.base.tasks.stop();
-    Stopping { stopping: true }
-}
-
-/// Gives every stored page its file name on the disk, for programs that read the spool next to the
-/// daemon.
-pub(super) async fn flush(caller: &Caller) -> Result<Flushed, CallFault> {
-    match caller.context.storage.store.run(wwwoffle_spool::Spool::flush).await {
-        Ok(()) => Ok(Flushed { flushed: true }),
-        Err(error) => Err(CallFault::new(StatusCode::INTERNAL_SERVER_ERROR, error_chain(&error))),
-    }
 }
 
 impl CallRequest<'_> {
@@ -207,66 +161,8 @@ pub(super) fn lines_of_body<'a, T: DeserializeOwned + Send + 'a>(
     Box::pin(async move { Ok(lines(caller, act(caller, call.read(caller).await?)?)) })
 }
 
-pub(super) async fn mode(caller: &Caller, wanted: ModeRequest) -> Result<ModeChange, CallFault> {
-    let mode = wanted.mode;
-    match caller.context.storage.switch(mode).await {
-        Ok(was) => Ok(ModeChange { mode, was }),
-        Err(error) => Err(CallFault::new(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            format!(
-                "the mode is {mode} now, but the next start will not know: {}",
-                error_chain(&error)
-            ),
-        )),
-    }
-}
-
-pub(super) async fn retry(caller: &Caller, target: QueueTarget) -> Result<Retried, CallFault> {
-    let chosen = match target {
-        QueueTarget::Key(text) => Some(key(&text)?),
-        QueueTarget::All => None,
-    };
-    let is_theirs = |place: &Place| caller.may_see_queued(place);
-    let only = chosen.as_ref().map(std::slice::from_ref);
-    Ok(Retried { retried: fetch::retry(&caller.context.fetch, only, is_theirs).await? })
-}
-
-pub(super) async fn delete(caller: &Caller, target: QueueTarget) -> Result<Deleted, CallFault> {
-    let deleted = match target {
-        QueueTarget::Key(text) => u64::from(queue_page::dequeue(caller, key(&text)?).await?),
-        QueueTarget::All => queue_page::empty(caller).await?,
-    };
-    Ok(Deleted { deleted })
-}
-
-/// Starts to fetch URLs. All URLs are validated first, so that one mistake does not leave the call
-/// half done.
-pub(super) fn get(caller: &Caller, wanted: GetRequest) -> Result<Response<Body>, CallFault> {
-    not_too_many(&wanted.urls)?;
-    for text in &wanted.urls {
-        target::of_url(text, &caller.context.base.local)
-            .map_err(|error| CallFault::url(text, &error))?;
-    }
-    Ok(lines(caller, stream::get(&caller.context, caller.requester(), wanted.urls, wanted.refresh)))
-}
-
-pub(super) fn fetch(caller: &Caller, wanted: FetchRequest) -> Result<Response<Body>, CallFault> {
-    if !caller.mode().may_dial() {
-        return Err(CallFault::new(
-            StatusCode::CONFLICT,
-            "the mode is offline, so nothing is fetched: go online first".to_owned(),
-        ));
-    }
-    let context = &caller.context;
-    if wanted.wait {
-        return Ok(lines(caller, stream::fetch(context, wanted.budget)));
-    }
-    context.fetch.fetcher.begin(wanted.budget);
-    let queue = status::counts(context);
-    Ok(json(caller, &Started { started: queue.waiting.saturating_add(queue.active) }))
-}
-
-fn not_too_many(urls: &[String]) -> Result<(), CallFault> {
+/// Refuses a call with more URLs than [`MOST_URLS`].
+pub(super) fn not_too_many(urls: &[String]) -> Result<(), CallFault> {
     if urls.len() > MOST_URLS {
         return Err(CallFault::bad(format!(
             "expected at most {MOST_URLS} URLs, not {}",
@@ -276,13 +172,15 @@ fn not_too_many(urls: &[String]) -> Result<(), CallFault> {
     Ok(())
 }
 
-fn key(text: &str) -> Result<Key, CallFault> {
+/// Parses the key of a request.
+pub(super) fn key(text: &str) -> Result<Key, CallFault> {
     text.parse().map_err(|_| {
         CallFault::bad(format!("expected a key of 64 hex digits, not {:?}", shown::text(text)))
     })
 }
 
-fn json(caller: &Caller, value: &impl Serialize) -> Response<Body> {
+/// Responds with JSON.
+pub(super) fn json(caller: &Caller, value: &impl Serialize) -> Response<Body> {
     match serde_json::to_vec(value) {
         Ok(text) => caller.other(StatusCode::OK, Some(JSON), body::whole(text)),
         Err(error) => {
@@ -292,18 +190,13 @@ fn json(caller: &Caller, value: &impl Serialize) -> Response<Body> {
     }
 }
 
-/// Returns the schema of all options, for programs that help to edit the configuration.
-pub(super) fn schema(caller: &Caller) -> Response<Body> {
-    let schema = wwwoffle_config::describe::json_schema();
-    caller.other(StatusCode::OK, Some(JSON), body::whole(schema.into_bytes()))
-}
-
-fn lines(caller: &Caller, lines: Body) -> Response<Body> {
+/// Responds with lines of JSON.
+pub(super) fn lines(caller: &Caller, lines: Body) -> Response<Body> {
     caller.other(StatusCode::OK, Some(LINES), lines)
 }
 
 /// Appends one line to a response that is sent line by line.
-fn push_line(buffer: &mut Vec<u8>, value: &impl Serialize) {
+pub(super) fn push_line(buffer: &mut Vec<u8>, value: &impl Serialize) {
     let start = buffer.len();
     match serde_json::to_writer(&mut *buffer, value) {
         Ok(()) => buffer.push(b'\n'),

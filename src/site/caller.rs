@@ -31,8 +31,9 @@ use crate::proxy::body::{self, Body};
 use crate::proxy::intent::SEC_FETCH_DEST;
 use crate::proxy::reply;
 use crate::proxy::visitor::PageVisit;
+use crate::site::address;
+use crate::site::address::AddressPage;
 use crate::site::context::SiteContext;
-use crate::site::pages::address::{self, AddressPage};
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 

@@ -1,6 +1,8 @@
 //! The pages `/configuration/…`.
 
-pub(super) mod post;
+pub(super) mod call;
+pub(super) mod form;
+pub mod page;
 
 use hyper::{Response, StatusCode};
 use jiff::Timestamp;
@@ -9,20 +11,26 @@ use wwwoffle_config::schema::{SECTIONS, Section};
 use wwwoffle_config::{ChangeError, Config, UrlSpec, Version, changes};
 use wwwoffle_url::{CanonicalUrl, url_decode_form_args};
 
+use self::page::SectionOption;
+use self::page::changed;
+use self::page::changed::LastChange;
+use self::page::diff::lines;
+use self::page::index;
+use self::page::index::ConfigurationIndex;
+use self::page::item;
+use self::page::item::{OptionPage, RejectedInput};
+use self::page::part;
+use self::page::part::{OptionSetting, RuleSetting, SectionPage};
+use self::page::specification;
+use self::page::specification::SpecificationForm;
+use self::page::url;
+use self::page::url::UrlPage;
 use super::caller::Caller;
 use crate::base::error_chain::error_chain;
 use crate::base::live::{Standing, blocking};
 use crate::page::Page;
 use crate::page::links::CONFIGURATION;
 use crate::proxy::body::Body;
-use crate::site::pages::configuration::SectionOption;
-use crate::site::pages::configuration::changed::{self, LastChange};
-use crate::site::pages::configuration::diff::lines;
-use crate::site::pages::configuration::index::{self, ConfigurationIndex};
-use crate::site::pages::configuration::item::{self, OptionPage, RejectedInput};
-use crate::site::pages::configuration::part::{self, OptionSetting, RuleSetting, SectionPage};
-use crate::site::pages::configuration::specification::{self, SpecificationForm};
-use crate::site::pages::configuration::url::{self, UrlPage};
 
 /// Maximum number of lines of the file shown for one option.
 const MOST_LINES: usize = 20;

@@ -53,8 +53,8 @@ pub struct PageLimits {
 impl Default for PageLimits {
     fn default() -> Self {
         Self {
-            exports: Arc::new(Semaphore::new(super::export::AT_ONCE)),
-            sources: Arc::new(Semaphore::new(super::source::AT_ONCE)),
+            exports: Arc::new(Semaphore::new(crate::site::lists::export::AT_ONCE)),
+            sources: Arc::new(Semaphore::new(crate::site::info::source::AT_ONCE)),
         }
     }
 }

@@ -1,10 +1,16 @@
 //! The page `/control/`, and the confirmation pages at the addresses of its buttons, where a link
 //! alone must not act.
 
+pub(super) mod call;
+pub mod page;
+
 use hyper::Response;
 use wwwoffle_spool::{Error, RequestKind};
 use wwwoffle_url::CanonicalUrl;
 
+use self::page::question;
+use self::page::question::DeletionTarget;
+use self::page::{ControlAction, PATH};
 use super::caller::Caller;
 use super::{monitor, queue, status};
 use crate::api::QueueCounts;
@@ -12,11 +18,8 @@ use crate::base::mode::Choice;
 use crate::page::form::SubmittedForm;
 use crate::page::links::CONFIGURATION;
 use crate::proxy::body::Body;
-use crate::site::pages::control as page;
-use crate::site::pages::control::question::{self, DeletionTarget};
-use crate::site::pages::control::{ControlAction, PATH};
-use crate::site::pages::lists::ROOT;
-use crate::site::pages::queue::PATH as QUEUE;
+use crate::site::lists::page::ROOT;
+use crate::site::queue::page::PATH as QUEUE;
 
 /// Path of the monitored pages.
 const MONITOR: &str = "/monitor/";

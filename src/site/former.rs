@@ -6,11 +6,11 @@ use wwwoffle_config::{FORMER, FormerOption, Successor};
 use wwwoffle_url::{split_form_args, url_decode_form_args, url_encode_form_args};
 
 use super::caller::Caller;
-use super::certificate;
 use super::route::PageRequest;
 use crate::page::links::{self, CONFIGURATION, SEARCH};
 use crate::proxy::body::Body;
-use crate::site::pages::lists::ROOT;
+use crate::site::certificates;
+use crate::site::lists::page::ROOT;
 
 /// The search engines of WWWOFFLE 2.9, below `/search/`.
 const ENGINES: [&str; 5] = ["htdig", "mnogosearch", "udmsearch", "namazu", "hyperestraier"];
@@ -47,7 +47,7 @@ pub(super) fn show(caller: &Caller, at: PageRequest<'_>) -> Response<Body> {
 /// arguments.
 pub(super) fn site(arguments: Option<&str>) -> String {
     let site = url_decode_form_args(arguments.unwrap_or_default().as_bytes());
-    let origin = certificate::origin(&String::from_utf8_lossy(&site));
+    let origin = certificates::origin(&String::from_utf8_lossy(&site));
     origin.map_or_else(|| AUTHORITY.to_owned(), |at| links::certificate(&at.to_string(), ""))
 }
 

@@ -9,11 +9,9 @@ use wwwoffle_config::ChangeError;
 use wwwoffle_spool::Error;
 
 use super::caller::Caller;
-use super::certificate::CertificateNotAllowed;
 use super::info::InfoError;
 use super::permission::Permission;
 use super::purge::PinError;
-use super::refresh::RefreshError;
 use super::route::{FormHandler, FormRequest, Guard};
 use super::{history, lists, queue};
 use crate::base::error_chain::error_chain;
@@ -24,8 +22,10 @@ use crate::page::guard::{ActionScope, GuardRefusal, Token};
 use crate::page::message::Message;
 use crate::page::token::Purpose;
 use crate::proxy::body::Body;
-use crate::site::pages::lists::ROOT;
-use crate::site::pages::queue::PATH as QUEUE;
+use crate::site::certificates::CertificateNotAllowed;
+use crate::site::fetches::RefreshError;
+use crate::site::lists::page::ROOT;
+use crate::site::queue::page::PATH as QUEUE;
 use crate::storage::purge::NotPurged;
 
 /// Failure of a form.

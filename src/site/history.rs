@@ -1,5 +1,11 @@
 //! The stored versions of one page: the list, the view of a version, and the actions on one.
 
+pub(super) mod base_element;
+pub(super) mod call;
+pub(super) mod changes;
+pub mod page;
+pub mod version_list;
+
 use std::sync::Arc;
 
 use hyper::header::{
@@ -11,20 +17,18 @@ use jiff::Timestamp;
 use wwwoffle_spool::RestoreOutcome;
 use wwwoffle_url::CanonicalUrl;
 
+use self::changes::{DiffArguments, DiffError, no_difference_page};
+use self::page::LineCounts;
 use super::caller::Caller;
 use super::info::InfoError;
-use super::versions::{DiffArguments, DiffError, no_difference_page};
-use super::{base_element, version_list};
 use crate::api::History;
 use crate::base::owner::{Owner, Places};
 use crate::page::form::SubmittedForm;
 use crate::page::links;
 use crate::proxy::body::{self, Body};
 use crate::proxy::recode;
+use crate::site::address::AddressPage;
 use crate::site::context::SiteContext;
-use crate::site::pages::address::AddressPage;
-use crate::site::pages::history as pages;
-use crate::site::pages::history::LineCounts;
 use crate::storage::store::Kept;
 use crate::storage::versions::memento::{self, LINK_FORMAT, http_date, links};
 use crate::storage::versions::{self, NotCompared, Versions};
@@ -104,7 +108,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
                 None => Vec::new(),
             };
             let token = caller.token();
-            caller.page(pages::page(
+            caller.page(page::page(
                 &context.pages.templates,
                 &caller.shell,
                 &history,

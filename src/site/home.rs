@@ -1,21 +1,24 @@
 //! The content of the page `/`, collected from all rooms.
 
+pub(super) mod icons;
+pub mod page;
+
 use std::sync::Arc;
 
 use hyper::Response;
 use wwwoffle_index::{Error, StoredTotal};
 use wwwoffle_spool::purge::space as room;
 
-use super::api::index::carry_out;
+use self::icons::IconFinder;
+use self::page::{DiskUse, HomePage, RecentPage, RefusedClients};
 use super::caller::Caller;
-use super::icons::IconFinder;
 use super::status;
 use crate::api::{IndexItem, IndexPage, Listed};
 use crate::base::clock;
 use crate::base::owner::Owner;
 use crate::page::form::SubmittedForm;
 use crate::proxy::body::Body;
-use crate::site::pages::welcome::{self, DiskUse, HomePage, RecentPage, RefusedClients};
+use crate::site::search::call::carry_out;
 use crate::storage::lists::found;
 use crate::storage::lists::query::Wanted;
 use crate::storage::purge::room::{max_size, min_free};
@@ -53,7 +56,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
         now: timestamp(clock::now()),
     };
     let token = caller.token();
-    caller.page(welcome::page(&context.pages.templates, &caller.shell, &home, &token))
+    caller.page(page::page(&context.pages.templates, &caller.shell, &home, &token))
 }
 
 /// Returns the size of all entries that the caller may see, and the pages that were stored last.

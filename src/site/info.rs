@@ -1,11 +1,16 @@
 //! Details of one URL, as a page and as JSON.
 
+pub mod entry_info;
+pub mod page;
+pub(super) mod source;
+
 use hyper::header::{AUTHORIZATION, HOST, PROXY_AUTHORIZATION};
 use hyper::{HeaderMap, Response};
 use wwwoffle_index::Index;
 use wwwoffle_spool::{Entry, Error};
 use wwwoffle_url::{CanonicalUrl, ParseError, url_decode_form_args};
 
+use self::page::{InfoExtras, RequestComparison};
 use super::caller::Caller;
 use super::history;
 use super::lists as own_lists;
@@ -17,10 +22,9 @@ use crate::page::message::Message;
 use crate::proxy::body::Body;
 use crate::proxy::last::LastKey;
 use crate::proxy::rehearsal::Rehearsal;
+use crate::site::address::AddressPage;
 use crate::site::context::SiteContext;
-use crate::site::pages::address::AddressPage;
-use crate::site::pages::info::{self, InfoExtras, RequestComparison};
-use crate::site::pages::lists::split_report;
+use crate::site::lists::page::split_report;
 use crate::storage::lists;
 use crate::storage::lookup::look_up;
 
@@ -51,7 +55,7 @@ pub(super) async fn of(context: &SiteContext, owner: &Owner, url: &str) -> Resul
         Some(entry) => complete::look_at(&context.fetch, url, entry.clone(), owner.clone()).await?,
         None => None,
     };
-    let mut told = crate::site::entry_info::of(&places.public, entry.as_ref(), parts);
+    let mut told = self::entry_info::of(&places.public, entry.as_ref(), parts);
     if let (Some(kept), Some(entry)) = (&mut told.kept, entry.filter(Entry::shares_body)) {
         kept.sharing = sharing(context, entry).await;
     }
@@ -89,7 +93,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
             let token = caller.token();
             let done = own_lists::action_result(caller, done).await;
             let more = InfoExtras { action: done, ..more(caller, &url, &told).await };
-            caller.page(info::page(&context.pages.templates, &caller.shell, &told, &more, &token))
+            caller.page(page::page(&context.pages.templates, &caller.shell, &told, &more, &token))
         }
         Err(InfoError::Url(_)) => caller.ask_for_address(AddressPage::Info, &url),
         Err(InfoError::Spool(error)) => caller.spool_failed(&error),
@@ -152,7 +156,7 @@ pub(super) fn request(caller: &Caller, arguments: Option<&str>) -> Response<Body
     let Some(wire) = wire.map(|rehearsal| rehearsal.wire(&context.proxy)) else {
         return caller.ask_for_address(AddressPage::Request, typed);
     };
-    let mut came = crate::site::entry_info::redacted_fields(&sent.fields);
+    let mut came = self::entry_info::redacted_fields(&sent.fields);
     if sent.has_proxy_login {
         came.push(Field { name: PROXY_AUTHORIZATION.as_str().to_owned(), value: None });
     }
@@ -161,8 +165,8 @@ pub(super) fn request(caller: &Caller, arguments: Option<&str>) -> Response<Body
         came: (sent.line.clone(), came),
         goes: (
             format!("{} {} HTTP/1.1", wire.method(), wire.uri()),
-            crate::site::entry_info::redacted_fields(wire.headers()),
+            self::entry_info::redacted_fields(wire.headers()),
         ),
     };
-    caller.page(info::request_page(&context.pages.templates, &caller.shell, &told))
+    caller.page(page::request_page(&context.pages.templates, &caller.shell, &told))
 }

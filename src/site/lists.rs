@@ -1,17 +1,22 @@
 //! The pages below `/index/`, at the addresses of WWWOFFLE 2.9 and some more, and the actions on
 //! entries selected there.
 
+pub(super) mod export;
+pub mod page;
+pub(super) mod removed;
 pub(super) mod whole;
 
 use hyper::Response;
 use wwwoffle_index::{Error, Sort};
 use wwwoffle_url::{CanonicalUrl, url_decode_form_args};
 
-use super::api::index::carry_out;
+use self::export::ExportFormat;
+use self::page::{
+    ActionResult, CompletedAction, ListAddress, ListResult, ROOT, ROWS, SCHEMES, Trail, room,
+};
 use super::caller::Caller;
-use super::export::{self, ExportFormat};
 use super::forms::FormError;
-use super::{monitor, purge, removed};
+use super::{monitor, purge};
 use crate::api::IndexPage;
 use crate::base::error_chain::error_chain;
 use crate::base::text::Text;
@@ -19,10 +24,7 @@ use crate::fetch;
 use crate::page::form::SubmittedForm;
 use crate::page::links;
 use crate::proxy::body::Body;
-use crate::site::pages::lists as pages;
-use crate::site::pages::lists::{
-    ActionResult, CompletedAction, ListAddress, ListResult, ROOT, ROWS, SCHEMES, Trail, room,
-};
+use crate::site::search::call::carry_out;
 use crate::storage::lists;
 use crate::storage::lists::found::{self, Source};
 use crate::storage::lists::query::{Subject, Wanted};
@@ -58,7 +60,7 @@ pub(super) async fn show(caller: &Caller, path: &str, arguments: Option<&str>) -
         let sessions = sessions::sessions(&context.storage).await;
         let resting = removed::undoable_deletions(caller).await;
         let (told, token) = ((sessions.began(), &*resting), caller.token());
-        return caller.page(pages::root(&context.pages.templates, shell, told, &token));
+        return caller.page(page::root(&context.pages.templates, shell, told, &token));
     }
     if name == "url" || name == "url/" {
         return caller.see_other(&of_url(caller, arguments));
@@ -69,7 +71,7 @@ pub(super) async fn show(caller: &Caller, path: &str, arguments: Option<&str>) -
     };
     let (outcome, count) = match carry_out(caller, wanted, rows_that_fit).await {
         Ok((found, count)) => (ListResult::Found(found), count),
-        Err(error) => (ListResult::Refused(pages::list_unavailable(&error_chain(&error))), None),
+        Err(error) => (ListResult::Refused(page::list_unavailable(&error_chain(&error))), None),
     };
     let told = action_result(caller, arguments).await;
     answer(caller, &shown, (outcome, told, count))
@@ -95,14 +97,14 @@ pub(super) async fn action_result(
         let pairs = arguments?.split(['&', ';']);
         pairs.filter_map(|pair| pair.split_once('=')).find(|(it, _)| *it == name).map(|(_, it)| it)
     };
-    if let Some(removal) = value(pages::REMOVED).and_then(|text| text.parse().ok()) {
+    if let Some(removal) = value(page::REMOVED).and_then(|text| text.parse().ok()) {
         let resting = removed::undoable_deletions(caller).await;
         return resting.into_iter().find(|it| it.removal == removal).map(ActionResult::Removed);
     }
-    if let Some((done, count)) = value(pages::DONE).and_then(|text| text.split_once('.')) {
+    if let Some((done, count)) = value(page::DONE).and_then(|text| text.split_once('.')) {
         return Some(ActionResult::Completed(CompletedAction::named(done)?, count.parse().ok()?));
     }
-    Some(ActionResult::Restored(pages::RestoredCounts::parse(value(pages::BACK)?)?))
+    Some(ActionResult::Restored(page::RestoredCounts::parse(value(page::BACK)?)?))
 }
 
 fn answer(
@@ -114,7 +116,7 @@ fn answer(
     let is_going_on = caller.context.storage.deletions.is_by(&owner);
     let shown = &ListAddress { is_going_on, owner, ..shown.clone() };
     let (context, token) = (&caller.context, caller.token());
-    caller.page(pages::page(&context.pages.templates, &caller.shell, shown, outcome, &token))
+    caller.page(page::page(&context.pages.templates, &caller.shell, shown, outcome, &token))
 }
 
 /// Returns the address of the list of the host of a URL: `/index/url?<URL>`.
@@ -149,7 +151,7 @@ fn read(
         {
             Ok(form) => form,
             Err(error) => {
-                return Err((Box::new(shown), pages::list_unavailable(&error.to_string())));
+                return Err((Box::new(shown), page::list_unavailable(&error.to_string())));
             }
         };
     let (what, site) = list_subject(&shown.path);
@@ -177,10 +179,9 @@ fn read(
     shown.kind = wanted.filter.class;
     shown.text = wanted.filter.text.clone().unwrap_or_default();
     let other = |name: &&'static str| Some((*name, form.value(name)?.trim().to_owned()));
-    shown.others =
-        pages::OTHERS.iter().filter_map(other).filter(|(_, it)| !it.is_empty()).collect();
+    shown.others = page::OTHERS.iter().filter_map(other).filter(|(_, it)| !it.is_empty()).collect();
     (shown.is_part, shown.is_all_chosen) =
-        (is_part(&wanted), form.value(pages::CHOSEN) == Some("1"));
+        (is_part(&wanted), form.value(page::CHOSEN) == Some("1"));
     (shown.pages_only, shown.all) = (wanted.filter.pages_only, wanted.all);
     shown.after = wanted.after.as_ref().map(ToString::to_string);
     shown.trail = Trail::parse(form.value("before").unwrap_or_default());
@@ -300,7 +301,7 @@ async fn submit(
     // The index must be current, because the next page shows the list.
     lists::level(&caller.context.storage).await;
     let value = format!("{}.{count}", done.name());
-    Ok(caller.see_other(&pages::with(back, pages::DONE, &value)))
+    Ok(caller.see_other(&page::with(back, page::DONE, &value)))
 }
 
 /// Deletes the selected entries, and redirects to a page that can undo it.
@@ -324,7 +325,7 @@ async fn delete(
     }
     lists::level(&caller.context.storage).await;
     Ok(if is_any {
-        caller.see_other(&pages::with(back, pages::REMOVED, &removal.to_string()))
+        caller.see_other(&page::with(back, page::REMOVED, &removal.to_string()))
     } else {
         caller.see_other(back)
     })

@@ -1,16 +1,18 @@
 //! Similar stored pages for a page that is not stored: `/missing/?URL`.
 
+pub mod page;
+
 use hyper::{HeaderMap, Response};
 use wwwoffle_spool::Error;
 use wwwoffle_url::{CanonicalUrl, url_decode_form_args};
 
+use self::page::MissingPage;
 use super::caller::Caller;
 use crate::base::mode::Mode;
 use crate::base::owner::Places;
 use crate::proxy::body::Body;
 use crate::proxy::like;
-use crate::site::pages::address::AddressPage;
-use crate::site::pages::missing::{self, MissingPage};
+use crate::site::address::AddressPage;
 use crate::storage::lookup::look_up;
 
 /// Shows the page for the URL that makes up all the arguments, or for the value of the argument
@@ -44,5 +46,5 @@ async fn show_similar_pages(caller: &Caller, url: &CanonicalUrl) -> Result<Respo
         likes: &likes,
         token: &caller.token(),
     };
-    Ok(caller.page(missing::page(&context.pages.templates, &caller.shell, &page)))
+    Ok(caller.page(page::page(&context.pages.templates, &caller.shell, &page)))
 }

@@ -1,5 +1,9 @@
 //! Monitored pages: the list, the form of one page, and the actions of the forms.
 
+pub(super) mod call;
+pub mod page;
+pub mod schedule;
+
 use hyper::{HeaderMap, Response};
 use jiff::tz::TimeZone;
 use wwwoffle_spool::{MonitorSummary, ParseScheduleError, Schedule};
@@ -7,7 +11,6 @@ use wwwoffle_url::{CanonicalUrl, Key, ParseError, url_decode_form_args, url_enco
 
 use super::caller::Caller;
 use super::control::former_form;
-use super::refresh::{invalid_address, no_url};
 use crate::api::MonitorItem;
 use crate::api::aim::MAX_DEPTH;
 use crate::api::scope::Scope;
@@ -21,7 +24,7 @@ use crate::page::form::SubmittedForm;
 use crate::proxy::body::Body;
 use crate::proxy::like;
 use crate::proxy::target;
-use crate::site::pages::monitor as pages;
+use crate::site::fetches::{invalid_address, no_url};
 use crate::storage::lists::found::Kind;
 use crate::storage::store::timestamp;
 
@@ -57,10 +60,10 @@ pub(super) async fn show(caller: &Caller) -> Response<Body> {
     let mut items = list(caller);
     items.retain(|item| Kind::Monitored.has(&config, &item.url));
     let mut changed = Vec::new();
-    for item in items.iter().take(pages::SHOWN_PAGES) {
+    for item in items.iter().take(page::SHOWN_PAGES) {
         changed.push(has_changed(caller, &item.url).await);
     }
-    caller.page(pages::page(&context.pages.templates, &caller.shell, &items, &changed, &token))
+    caller.page(page::page(&context.pages.templates, &caller.shell, &items, &changed, &token))
 }
 
 /// Whether there is an older version to compare with. If that is unknown, the list is shown without
@@ -92,7 +95,7 @@ pub(super) async fn options(caller: &Caller, arguments: Option<&str>) -> Respons
         Err(error) => return caller.spool_failed(&error),
     };
     let token = caller.token();
-    let form = pages::MonitorForm {
+    let form = page::MonitorForm {
         url,
         schedule: known.as_ref().map(|known| known.schedule),
         versions: known.as_ref().map(|known| known.versions),
@@ -100,7 +103,7 @@ pub(super) async fn options(caller: &Caller, arguments: Option<&str>) -> Respons
         aim: known.as_ref().and_then(|known| monitor::aim(&known.request)),
         token: &token,
     };
-    caller.page(pages::options(&caller.context.pages.templates, &caller.shell, &form))
+    caller.page(page::options(&caller.context.pages.templates, &caller.shell, &form))
 }
 
 /// Shows the form for the page that a link names, in the syntax of WWWOFFLE 2.9.
@@ -137,7 +140,7 @@ pub(super) async fn set(
 fn show_again(caller: &Caller, form: &SubmittedForm, faults: &[FormFault]) -> Response<Body> {
     let (context, token) = (&caller.context, caller.token());
     let given = (monitor::MAX_VERSIONS, token.as_str());
-    caller.page(pages::options_again(&context.pages.templates, &caller.shell, form, faults, given))
+    caller.page(page::options_again(&context.pages.templates, &caller.shell, form, faults, given))
 }
 
 /// Parses the form except for the URL. Returns the faults of its fields.

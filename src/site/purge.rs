@@ -1,5 +1,8 @@
 //! The page about purging, its button, and the buttons that pin a page.
 
+pub(super) mod call;
+pub mod page;
+
 use crate::page::links;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +17,6 @@ use crate::base::clock;
 use crate::page::form::SubmittedForm;
 use crate::proxy::body::Body;
 use crate::site::context::SiteContext;
-use crate::site::pages::purge as pages;
 use crate::storage::purge::{self, NotPurged, What};
 use crate::storage::store::timestamp;
 
@@ -47,7 +49,7 @@ pub(super) async fn show(caller: &Caller) -> Response<Body> {
         told = context.storage.purging.told();
     }
     let token = context.pages.tokens.general();
-    caller.page(pages::page(&context.pages.templates, &caller.shell, &told, &token))
+    caller.page(page::page(&context.pages.templates, &caller.shell, &told, &token))
 }
 
 fn has_plan(told: &Purging) -> bool {

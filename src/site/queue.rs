@@ -1,7 +1,10 @@
 //! The page of the outgoing queue in the order of fetching, and actions on several of its requests
 //! at once.
 
+pub(super) mod call;
 pub(super) mod edit;
+pub mod page;
+pub(super) mod undone;
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,6 +13,7 @@ use jiff::Timestamp;
 use wwwoffle_spool::{Error, OutgoingSummary, Priority, QueuePosition, Spool};
 use wwwoffle_url::{CanonicalUrl, Key, ParseError};
 
+use self::page::{PATH, QueuePage, QueueSelection, ROWS};
 use super::caller::Caller;
 use super::forms::FormError;
 use super::route::{FormRequest, OwnToken};
@@ -23,10 +27,8 @@ use crate::fetch::held::Holder;
 use crate::page::form::SubmittedForm;
 use crate::page::guard::Token;
 use crate::page::token::Purpose;
-use crate::page::undone;
+use crate::page::undone::path_of;
 use crate::proxy::body::Body;
-use crate::site::pages::queue as page;
-use crate::site::pages::queue::{PATH, QueuePage, QueueSelection, ROWS};
 use crate::storage::lists::found::Kind;
 use crate::storage::store::timestamp;
 
@@ -241,7 +243,7 @@ pub(super) async fn delete(
     let known = store.spool().queue().summary(&key);
     let removed = store.dequeue(key).await?;
     let url = known.as_ref().map_or("", |known| known.place.url());
-    Ok(caller.see_other(&undone::path_of(url, removed)))
+    Ok(caller.see_other(&path_of(url, removed)))
 }
 
 /// Returns the key of the request that a form deletes.

@@ -7,24 +7,25 @@ use std::future::ready;
 
 use wwwoffle_spool::Priority;
 
-use super::api::{
-    self, by_hand, compress, config, entries, events, import, index, json_later, json_now,
-    json_of_body, lines_later, lines_of_body, plan, runs,
-};
-use super::export::ExportFormat::{Wacz, Warc};
+use super::api::{events, json_later, json_now, json_of_body, lines_later, lines_of_body};
+use super::certificates::authority;
+use super::entries::{by_hand, compress, import};
 use super::forms::run;
-use super::history::VersionAction;
-use super::lists::EntryAction;
+use super::history::{VersionAction, changes};
+use super::info::source;
+use super::lists::export::ExportFormat::{Wacz, Warc};
+use super::lists::{EntryAction, removed};
 use super::permission::Permission::{self, Administer, Change, Request};
+use super::queue::undone;
 use super::route::{
     ButtonToken, CallHandler, FormHandler, Guard, Handler, PageHandler, Paths, Route, now,
 };
+use super::statistics::metrics;
 use super::{
-    certificate, configuration, control, former, gate, history, home, info, lists, local,
-    local_pages, metrics, missing, monitor, purge, queue, refresh, removed, search, source,
-    statistics, status, undone, versions,
+    browser, certificates, configuration, control, entries, fetches, former, gateway, history,
+    home, info, lists, local_files, missing, monitor, purge, queue, search, statistics, status,
 };
-use crate::api::{DownloadToEnd, EntriesToCompress, Queue, ReindexRequest};
+use crate::api::{EntriesToCompress, Queue, ReindexRequest};
 use crate::base::mode::Choice;
 
 type PathList = &'static [&'static str];
@@ -100,12 +101,12 @@ pub(super) const ROUTES: &[Route] = &[
     form(&["/control/hold"], Change, |caller, _| now(Ok(control::hold(caller)))),
     form(&["/control/reload", "/control/config"], Change, |caller, _| run(control::reload(caller))),
     query(&["/api/status"], |caller, _| json_now(caller, &status::status(caller))),
-    call(&["/api/mode"], Change, |caller, call| json_of_body(caller, call, api::mode)),
+    call(&["/api/mode"], Change, |caller, call| json_of_body(caller, call, control::call::mode)),
     call(&["/api/fetch"], Change, |caller, call| {
-        Box::pin(async move { api::fetch(caller, call.read(caller).await?) })
+        Box::pin(async move { fetches::call::fetch(caller, call.read(caller).await?) })
     }),
-    call(&["/api/flush"], Change, |caller, _| json_later(caller, api::flush(caller))),
-    call(&["/api/stop"], Change, |caller, _| json_now(caller, &api::stop(caller))),
+    call(&["/api/flush"], Change, |caller, _| json_later(caller, control::call::flush(caller))),
+    call(&["/api/stop"], Change, |caller, _| json_now(caller, &control::call::stop(caller))),
     query(&["/api/events"], |caller, call| now(Ok(events::answer(caller, &call.parts.method)))),
     // The queue.
     page(&["/queue/"], |caller, at| now(queue::show(caller, at.arguments))),
@@ -148,43 +149,51 @@ pub(super) const ROUTES: &[Route] = &[
         Box::pin(queue::submit(caller, queue::RequestAction::Prioritize(Priority::Last), sent.form))
     }),
     query(&["/api/queue"], |caller, _| json_now(caller, &Queue { queue: status::queue(caller) })),
-    query(&["/api/queue/plan"], |caller, _| json_later(caller, plan::queue(caller))),
-    call(&["/api/queue/retry"], Request, |caller, call| json_of_body(caller, call, api::retry)),
-    call(&["/api/queue/delete"], Request, |caller, call| json_of_body(caller, call, api::delete)),
+    query(&["/api/queue/plan"], |caller, _| json_later(caller, fetches::plan_call::queue(caller))),
+    call(&["/api/queue/retry"], Request, |caller, call| {
+        json_of_body(caller, call, queue::call::retry)
+    }),
+    call(&["/api/queue/delete"], Request, |caller, call| {
+        json_of_body(caller, call, queue::call::delete)
+    }),
     call(&["/api/queue/priority"], Request, |caller, call| {
-        json_of_body(caller, call, api::queue::prioritize)
+        json_of_body(caller, call, queue::call::prioritize)
     }),
     call(&["/api/get"], Request, |caller, call| {
-        Box::pin(async move { api::get(caller, call.read(caller).await?) })
+        Box::pin(async move { fetches::call::get(caller, call.read(caller).await?) })
     }),
     // Fetches.
-    page(&["/fetches/"], |caller, _| now(refresh::list(caller))),
+    page(&["/fetches/"], |caller, _| now(fetches::list(caller))),
     moved(&["/fetches"], "/fetches/"),
     page(&["/refresh-options", "/refresh-options/"], |caller, at| {
-        now(refresh::options(caller, at.arguments))
+        now(fetches::options(caller, at.arguments))
     }),
-    page(&["/refresh", "/refresh/"], |caller, at| Box::pin(refresh::refresh(caller, at.arguments))),
+    page(&["/refresh", "/refresh/"], |caller, at| Box::pin(fetches::refresh(caller, at.arguments))),
     page(&["/refresh-recurse", "/refresh-recurse/"], |caller, at| {
-        Box::pin(refresh::recurse(caller, at.arguments))
+        Box::pin(fetches::recurse(caller, at.arguments))
     }),
-    page(&["/refresh-request/"], |caller, at| now(refresh::show_for_link(caller, at.arguments))),
-    button(&["/refresh-request/"], refresh::token, |caller, sent| {
-        Box::pin(refresh::confirm(caller, sent))
+    page(&["/refresh-request/"], |caller, at| now(fetches::show_for_link(caller, at.arguments))),
+    button(&["/refresh-request/"], fetches::token, |caller, sent| {
+        Box::pin(fetches::confirm(caller, sent))
     }),
-    form(&["/refresh-plan/"], Request, |caller, sent| run(refresh::plan(caller, sent.form))),
-    form(&["/control/fetch/stop"], Request, |caller, sent| run(refresh::stop(caller, sent.form))),
+    form(&["/refresh-plan/"], Request, |caller, sent| run(fetches::plan(caller, sent.form))),
+    form(&["/control/fetch/stop"], Request, |caller, sent| run(fetches::stop(caller, sent.form))),
     form(&["/control/download/end"], Change, |caller, sent| {
-        now(Ok(refresh::end_download(caller, sent.form)))
+        now(Ok(fetches::end_download(caller, sent.form)))
     }),
-    query(&["/api/runs"], |caller, _| json_now(caller, &runs::all(caller))),
+    query(&["/api/runs"], |caller, _| json_now(caller, &fetches::call::all(caller))),
     call(&["/api/runs"], Request, |caller, call| {
-        Box::pin(async move { runs::start(caller, call.read(caller).await?).await })
+        Box::pin(async move { fetches::call::start(caller, call.read(caller).await?).await })
     }),
-    call(&["/api/runs/plan"], Request, |caller, call| json_of_body(caller, call, plan::runs)),
-    call(&["/api/runs/stop"], Request, |caller, call| json_of_body(caller, call, runs::stop)),
+    call(&["/api/runs/plan"], Request, |caller, call| {
+        json_of_body(caller, call, fetches::plan_call::runs)
+    }),
+    call(&["/api/runs/stop"], Request, |caller, call| {
+        json_of_body(caller, call, fetches::call::stop)
+    }),
     call(&["/api/downloads/end"], Change, |caller, call| {
-        json_of_body(caller, call, |caller, wanted: DownloadToEnd| {
-            ready(api::end_download(caller, wanted))
+        json_of_body(caller, call, |caller, wanted| {
+            ready(fetches::call::end_download(caller, wanted))
         })
     }),
     // Monitored pages.
@@ -193,7 +202,7 @@ pub(super) const ROUTES: &[Route] = &[
     page(&["/monitor-options", "/monitor-options/"], |caller, at| {
         Box::pin(monitor::options(caller, at.arguments))
     }),
-    page(&["/monitor/feed"], |caller, _| Box::pin(versions::feed(caller))),
+    page(&["/monitor/feed"], |caller, _| Box::pin(changes::feed(caller))),
     page(&["/monitor-request/"], |caller, at| {
         Box::pin(monitor::show_for_link(caller, at.arguments))
     }),
@@ -202,13 +211,13 @@ pub(super) const ROUTES: &[Route] = &[
     form(&["/control/delete/mon"], Change, |caller, sent| run(monitor::delete(caller, sent.form))),
     page(&["/control/delete/mon-all"], |caller, _| now(control::ask_all_monitors(caller))),
     form(&["/control/delete/mon-all"], Change, |caller, _| run(monitor::delete_all(caller))),
-    query(&["/api/monitor"], |caller, _| json_now(caller, &api::monitor::all(caller))),
-    call(&["/api/monitor"], Change, |caller, call| json_of_body(caller, call, api::monitor::set)),
+    query(&["/api/monitor"], |caller, _| json_now(caller, &monitor::call::all(caller))),
+    call(&["/api/monitor"], Change, |caller, call| json_of_body(caller, call, monitor::call::set)),
     query(&["/api/monitor/diff"], |caller, call| {
-        json_later(caller, api::monitor::diff(caller, call.arguments))
+        json_later(caller, monitor::call::diff(caller, call.arguments))
     }),
     call(&["/api/monitor/delete"], Change, |caller, call| {
-        json_of_body(caller, call, api::monitor::delete)
+        json_of_body(caller, call, monitor::call::delete)
     }),
     // Older versions.
     page(&["/history", "/history/"], |caller, at| Box::pin(history::show(caller, at.arguments))),
@@ -219,7 +228,7 @@ pub(super) const ROUTES: &[Route] = &[
         Box::pin(history::timemap(caller, at.arguments))
     }),
     page(&["/history/diff", "/history/diff/", "/monitor/diff", "/monitor/diff/"], |caller, at| {
-        Box::pin(versions::show(caller, at.arguments))
+        Box::pin(changes::show(caller, at.arguments))
     }),
     form(&["/control/history/restore"], Change, |caller, sent| {
         run(history::press(caller, VersionAction::Restore, sent.form))
@@ -228,13 +237,13 @@ pub(super) const ROUTES: &[Route] = &[
         run(history::press(caller, VersionAction::Remove, sent.form))
     }),
     query(&["/api/history"], |caller, call| {
-        json_later(caller, api::history::list(caller, call.arguments))
+        json_later(caller, history::call::list(caller, call.arguments))
     }),
     call(&["/api/history/restore"], Change, |caller, call| {
-        json_of_body(caller, call, api::history::restore)
+        json_of_body(caller, call, history::call::restore)
     }),
     call(&["/api/history/delete"], Change, |caller, call| {
-        json_of_body(caller, call, api::history::delete)
+        json_of_body(caller, call, history::call::delete)
     }),
     // Purging and pins.
     page(&["/purge/"], |caller, _| Box::pin(purge::show(caller))),
@@ -243,9 +252,9 @@ pub(super) const ROUTES: &[Route] = &[
     form(&["/control/pin"], Change, |caller, sent| run(purge::pin(caller, sent.form, true))),
     form(&["/control/unpin"], Change, |caller, sent| run(purge::pin(caller, sent.form, false))),
     query(&["/api/purge"], |caller, _| json_now(caller, &caller.context.storage.purging.told())),
-    call(&["/api/purge"], Change, |caller, call| lines_of_body(caller, call, api::purge::start)),
-    query(&["/api/pins"], |caller, _| json_later(caller, api::purge::pins(caller))),
-    call(&["/api/pins"], Change, |caller, call| json_of_body(caller, call, api::purge::pin)),
+    call(&["/api/purge"], Change, |caller, call| lines_of_body(caller, call, purge::call::start)),
+    query(&["/api/pins"], |caller, _| json_later(caller, purge::call::pins(caller))),
+    call(&["/api/pins"], Change, |caller, call| json_of_body(caller, call, purge::call::pin)),
     // One URL.
     page(&["/info", "/info/", "/info/url", "/info/content"], |caller, at| {
         Box::pin(info::show(caller, at.arguments))
@@ -310,13 +319,15 @@ pub(super) const ROUTES: &[Route] = &[
     page(&["/search/"], |caller, at| Box::pin(search::show(caller, at.arguments))),
     moved(&["/search"], "/search/"),
     page(&["/search/opensearch.xml"], |caller, _| now(search::describe(caller))),
-    query(&["/api/index"], |caller, call| json_later(caller, index::list(caller, call.arguments))),
+    query(&["/api/index"], |caller, call| {
+        json_later(caller, search::call::list(caller, call.arguments))
+    }),
     query(&["/api/search"], |caller, call| {
-        json_later(caller, index::search(caller, call.arguments))
+        json_later(caller, search::call::search(caller, call.arguments))
     }),
     call(&["/api/reindex"], Administer, |caller, call| {
         lines_of_body(caller, call, |caller, wanted: ReindexRequest| {
-            Ok(index::reindex(caller, &wanted))
+            Ok(search::call::reindex(caller, &wanted))
         })
     }),
     // The configuration.
@@ -332,20 +343,26 @@ pub(super) const ROUTES: &[Route] = &[
         now(configuration::show_builder(caller, at.arguments))
     }),
     form(&["/configuration/editurl"], Change, |caller, sent| {
-        now(Ok(configuration::post::specification(caller, sent.form)))
+        now(Ok(configuration::form::specification(caller, sent.form)))
     }),
     form(&["/configuration/undo"], Change, |caller, sent| {
-        Box::pin(configuration::post::submit_undo(caller, sent.form))
+        Box::pin(configuration::form::submit_undo(caller, sent.form))
     }),
     form(&["/configuration/reload"], Change, |caller, _| {
-        Box::pin(configuration::post::reload(caller))
+        Box::pin(configuration::form::reload(caller))
     }),
-    query(&["/api/config"], |caller, _| Box::pin(config::state(caller))),
-    call(&["/api/config"], Change, |caller, call| Box::pin(config::edit(caller, call))),
-    query(&["/api/config/schema"], |caller, _| now(Ok(api::schema(caller)))),
-    query(&["/api/config/versions"], |caller, _| Box::pin(config::versions(caller))),
-    call(&["/api/config/undo"], Change, |caller, call| Box::pin(config::undo(caller, call))),
-    call(&["/api/config/reload"], Change, |caller, _| Box::pin(config::reload(caller))),
+    query(&["/api/config"], |caller, _| Box::pin(configuration::call::state(caller))),
+    call(&["/api/config"], Change, |caller, call| {
+        Box::pin(configuration::call::edit(caller, call))
+    }),
+    query(&["/api/config/schema"], |caller, _| now(Ok(configuration::call::schema(caller)))),
+    query(&["/api/config/versions"], |caller, _| Box::pin(configuration::call::versions(caller))),
+    call(&["/api/config/undo"], Change, |caller, call| {
+        Box::pin(configuration::call::undo(caller, call))
+    }),
+    call(&["/api/config/reload"], Change, |caller, _| {
+        Box::pin(configuration::call::reload(caller))
+    }),
     pages(configuration::is_section, Guard::Reader, |caller, at| {
         Box::pin(configuration::show_section(caller, at.path, at.arguments))
     }),
@@ -356,7 +373,7 @@ pub(super) const ROUTES: &[Route] = &[
         paths: Paths::Like(configuration::is_option),
         guard: Guard::OurPage(Change),
         handler: Handler::Form(|caller, sent| {
-            Box::pin(configuration::post::submit_option(caller, sent.path, sent.form))
+            Box::pin(configuration::form::submit_option(caller, sent.path, sent.form))
         }),
     },
     // Statistics.
@@ -366,28 +383,26 @@ pub(super) const ROUTES: &[Route] = &[
     guarded(&["/metrics"], Guard::Owner, |caller, _| Box::pin(metrics::show(caller))),
     query(&["/api/statistics"], |caller, _| json_now(caller, &statistics::statistics(caller))),
     // Certificates.
-    guarded(&["/ca", "/ca/"], Guard::Open, |caller, _| now(local_pages::trust(caller))),
+    guarded(&["/ca", "/ca/"], Guard::Open, |caller, _| now(authority::show(caller))),
     guarded(&["/ca.pem", "/certificates/root-cert.pem"], Guard::Public, |caller, _| {
-        now(local_pages::authority_pem(caller))
+        now(authority::pem(caller))
     }),
-    guarded(&["/ca.crt"], Guard::Public, |caller, _| now(local_pages::authority_der(caller))),
+    guarded(&["/ca.crt"], Guard::Public, |caller, _| now(authority::der(caller))),
     // A browser sends no password for a sub-resource from another origin.
-    guarded(&["/ca/trusted.css"], Guard::Public, |caller, _| {
-        now(local_pages::authority_test(caller))
-    }),
-    page(&["/certificate"], |caller, at| now(certificate::show(caller, at.arguments))),
+    guarded(&["/ca/trusted.css"], Guard::Public, |caller, _| now(authority::test(caller))),
+    page(&["/certificate"], |caller, at| now(certificates::show(caller, at.arguments))),
     form(&["/control/certificate/allow"], Administer, |caller, sent| {
-        run(certificate::allow(caller, sent.form))
+        run(certificates::allow(caller, sent.form))
     }),
     // Gateway and browsers.
-    page(&["/gateway/"], |caller, at| now(gate::show(caller, at.arguments))),
+    page(&["/gateway/"], |caller, at| now(gateway::show(caller, at.arguments))),
     moved(&["/gateway", "/http", "/https"], "/gateway/"),
-    guarded(&["/style.css"], Guard::Public, |caller, _| now(local_pages::stylesheet(caller))),
+    guarded(&["/style.css"], Guard::Public, |caller, _| now(browser::stylesheet(caller))),
     guarded(&["/proxy.pac", "/wpad.dat", "/wwwoffle.pac"], Guard::Public, |caller, _| {
-        now(local_pages::proxy_settings(caller))
+        now(browser::proxy_settings(caller))
     }),
-    guarded(&["/robots.txt"], Guard::Public, |caller, _| now(local_pages::robots(caller))),
-    guarded(&["/favicon.ico"], Guard::Public, |caller, _| now(local_pages::no_icon(caller))),
+    guarded(&["/robots.txt"], Guard::Public, |caller, _| now(browser::robots(caller))),
+    guarded(&["/favicon.ico"], Guard::Public, |caller, _| now(browser::no_icon(caller))),
     // Addresses of WWWOFFLE 2.9.
     moved(&["/index.html", "/Welcome.html"], "/"),
     moved(&["/FAQ.html"], "/?help=1"),
@@ -403,8 +418,8 @@ pub(super) const ROUTES: &[Route] = &[
     pages(lists::is_list, Guard::Reader, |caller, at| {
         Box::pin(lists::show(caller, at.path, at.arguments))
     }),
-    pages(local::has, Guard::Sandboxed, |caller, at| {
-        Box::pin(local::serve(caller, at.path, at.fields))
+    pages(local_files::has, Guard::Sandboxed, |caller, at| {
+        Box::pin(local_files::serve(caller, at.path, at.fields))
     }),
 ];
 

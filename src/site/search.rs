@@ -1,5 +1,8 @@
 //! The page `/search/`.
 
+pub(super) mod call;
+pub mod page;
+
 use crate::page::links;
 use std::net::Ipv4Addr;
 
@@ -7,7 +10,8 @@ use hyper::{HeaderMap, Response};
 use wwwoffle_index::{Class, Error};
 use wwwoffle_url::{CanonicalUrl, url_encode_form_args};
 
-use super::api::index::{carry_out, wanted};
+use self::call::{carry_out, wanted};
+use self::page::{SearchQuery, SearchResult};
 use super::caller::Caller;
 use crate::api::SearchPage;
 use crate::base::error_chain::error_chain;
@@ -15,8 +19,7 @@ use crate::base::mode::Mode;
 use crate::base::owner::Places;
 use crate::base::text::say;
 use crate::proxy::body::Body;
-use crate::site::pages::lists::list_unavailable;
-use crate::site::pages::search::{self, SearchQuery, SearchResult};
+use crate::site::lists::page::list_unavailable;
 use crate::storage::lists::found::{self, Source};
 use crate::storage::lists::query::Wanted;
 use crate::storage::lookup::look_up;
@@ -26,7 +29,7 @@ const HITS: usize = 10;
 
 /// Sends the description of the search, by which browsers offer it.
 pub(super) fn describe(caller: &Caller) -> Response<Body> {
-    caller.page(search::description(&caller.shell))
+    caller.page(page::description(&caller.shell))
 }
 
 /// Shows the form, and the hits if there is a query.
@@ -59,7 +62,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
             (typed, outcome)
         }
     };
-    caller.page(search::page(&caller.context.pages.templates, &caller.shell, &typed, outcome))
+    caller.page(page::page(&caller.context.pages.templates, &caller.shell, &typed, outcome))
 }
 
 /// Whether the words are just the address of a page.
@@ -122,7 +125,7 @@ async fn look(caller: &Caller, typed: &SearchQuery, wanted: Wanted) -> SearchRes
 /// Returns as many hits as fit on one page. The rest is on the next page.
 fn hits_that_fit(source: &Source<'_>, wanted: &Wanted) -> Result<SearchPage, Error> {
     let found = found::search(source, wanted)?;
-    match search::hits_that_fit(&found.hits) {
+    match page::hits_that_fit(&found.hits) {
         Some(limit) => found::search(source, &Wanted { limit, ..wanted.clone() }),
         None => Ok(found),
     }

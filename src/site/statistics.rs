@@ -1,5 +1,9 @@
 //! Statistics, as JSON and as a page.
 
+pub(super) mod exposition;
+pub(super) mod metrics;
+pub mod page;
+
 use hyper::Response;
 use wwwoffle_spool::Counts;
 
@@ -9,7 +13,6 @@ use crate::base::clock;
 use crate::base::shown;
 use crate::base::statistics::{self, FETCHED, GIVEN, Outcome, SAVED};
 use crate::proxy::body::Body;
-use crate::site::pages::statistics as page;
 
 /// Returns the statistics that the caller may see. Names of hosts are only for the owner of the
 /// machine, because they reveal what others have read.

@@ -16,7 +16,7 @@ use crate::fetch::held::Holder;
 use crate::net::link::Class;
 use crate::proxy::download::{self, ProgressSnapshot};
 use crate::site::context::SiteContext;
-use crate::site::pages::link::LinkReport;
+use crate::site::link::LinkReport;
 use crate::storage::store::timestamp;
 
 /// Maximum number of reported rejections.

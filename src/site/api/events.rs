@@ -14,12 +14,12 @@ use hyper::body::Frame;
 use hyper::{Method, Response, StatusCode};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
 
-use super::runs;
 use crate::api::{ProgressStep, RunStep, Whole};
 use crate::fetch::gauge::Gauge;
 use crate::net::upstream::BoxError;
 use crate::proxy::body::{self, Body};
 use crate::site::caller::Caller;
+use crate::site::fetches::call as runs;
 use crate::site::status;
 
 /// Content type of the stream.

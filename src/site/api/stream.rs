@@ -33,7 +33,7 @@ const LOOKS_TO_SETTLE: u8 = 2;
 const MOST_FOLLOWED: usize = 20_000;
 
 /// Fetches `urls` into the spool for `requester`, and reports on each until it is settled.
-pub(super) fn get(
+pub(in crate::site) fn get(
     context: &Arc<SiteContext>,
     requester: Requester,
     urls: Vec<String>,
@@ -44,7 +44,7 @@ pub(super) fn get(
 }
 
 /// Fetches the queue, and reports until no request waits.
-pub(super) fn fetch(context: &Arc<SiteContext>, budget: Option<u64>) -> Body {
+pub(in crate::site) fn fetch(context: &Arc<SiteContext>, budget: Option<u64>) -> Body {
     let mut follow = RequestFollower::new(context, FollowScope::WorkOff);
     // Before any request leaves the queue, so that all of them are reported.
     follow.look_at_queue();

@@ -11,7 +11,7 @@ const MOST_CAUSES: usize = 10;
 
 /// Overall progress of all requests of one call.
 #[derive(Debug, Default)]
-pub(super) struct OverallProgress {
+pub(in crate::site) struct OverallProgress {
     /// Size of the settled responses, in bytes.
     settled: u64,
     gauge: Gauge,
@@ -20,13 +20,13 @@ pub(super) struct OverallProgress {
 
 impl OverallProgress {
     /// Counts a settled response of this size in bytes.
-    pub(super) fn add_settled(&mut self, bytes: u64) {
+    pub(in crate::site) fn add_settled(&mut self, bytes: u64) {
         self.settled = self.settled.saturating_add(bytes);
     }
 
     /// Returns the overall progress, including `under_way` bytes of running downloads; `None` if it
     /// did not change since the last report.
-    pub(super) fn update(
+    pub(in crate::site) fn update(
         &mut self,
         done: u64,
         failed: u64,
@@ -39,7 +39,7 @@ impl OverallProgress {
     }
 
     /// Returns the overall progress from numbers counted elsewhere; `None` if it did not change.
-    pub(super) fn update_from(&mut self, counted: Whole, moves: bool) -> Option<Whole> {
+    pub(in crate::site) fn update_from(&mut self, counted: Whole, moves: bool) -> Option<Whole> {
         let whole = self.gauge.measure(counted, moves, Instant::now());
         let is_new = whole != self.told;
         self.told = whole;
@@ -49,13 +49,13 @@ impl OverallProgress {
 
 /// Reports the requests that are blocked for long and are not waited for. A block by the mode is
 /// not reported: the user chose the mode.
-pub(super) fn held_back(held: Option<Vec<(Held, u64)>>) -> impl Iterator<Item = Event> {
+pub(in crate::site) fn held_back(held: Option<Vec<(Held, u64)>>) -> impl Iterator<Item = Event> {
     let held = held.into_iter().flatten().filter(|(held, _)| *held != Held::Mode);
     held.take(MOST_CAUSES).map(|(held, count)| Event::Held { held, count })
 }
 
 /// Reports the progress of a download.
-pub(super) fn progress(url: &str, shown: &ProgressSnapshot) -> Event {
+pub(in crate::site) fn progress(url: &str, shown: &ProgressSnapshot) -> Event {
     Event::Progress {
         url: url.to_owned(),
         bytes: shown.bytes,

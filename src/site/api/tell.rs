@@ -21,22 +21,22 @@ use crate::proxy::body::Body;
 use crate::site::context::SiteContext;
 
 /// Interval between progress reports, and between looks for changes that no event reported.
-pub(super) const LOOK_EVERY: Duration = Duration::from_millis(500);
+pub(in crate::site) const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// The event receivers of a report, and its unsent events.
 #[derive(Debug)]
-pub(super) struct EventInbox {
-    pub(super) context: Arc<SiteContext>,
+pub(in crate::site) struct EventInbox {
+    pub(in crate::site) context: Arc<SiteContext>,
     events: broadcast::Receiver<Event>,
     mode: watch::Receiver<Mode>,
     look: Interval,
     /// Events to be sent next.
-    pub(super) ready: VecDeque<Event>,
+    pub(in crate::site) ready: VecDeque<Event>,
     ended: bool,
 }
 
 /// An occurrence that a report handles.
-pub(super) enum ReportTrigger {
+pub(in crate::site) enum ReportTrigger {
     /// An event of one URL.
     Event(Event),
     /// Time for the next look.
@@ -46,7 +46,7 @@ pub(super) enum ReportTrigger {
 }
 
 /// A report, sent line by line.
-pub(super) trait LineReport: Send + 'static {
+pub(in crate::site) trait LineReport: Send + 'static {
     /// Its receivers and unsent events.
     fn inbox(&mut self) -> &mut EventInbox;
 
@@ -55,7 +55,7 @@ pub(super) trait LineReport: Send + 'static {
 }
 
 /// Returns the report as a body, one line for each event. Dropping the body only ends the report.
-pub(super) fn body(what: impl LineReport) -> Body {
+pub(in crate::site) fn body(what: impl LineReport) -> Body {
     let frames = stream::unfold(what, |mut what| async move {
         let lines = lines(&mut what).await?;
         Some((Ok::<_, BoxError>(Frame::data(lines)), what))
@@ -80,7 +80,7 @@ async fn lines(what: &mut impl LineReport) -> Option<Bytes> {
 
 impl EventInbox {
     /// To be called before requests are queued, so that no event is lost.
-    pub(super) fn new(context: &Arc<SiteContext>) -> Self {
+    pub(in crate::site) fn new(context: &Arc<SiteContext>) -> Self {
         let mut look = interval(LOOK_EVERY);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
@@ -94,7 +94,7 @@ impl EventInbox {
     }
 
     /// Waits for news.
-    pub(super) async fn news(&mut self) -> ReportTrigger {
+    pub(in crate::site) async fn news(&mut self) -> ReportTrigger {
         tokio::select! {
             () = self.context.base.tasks.stopping() => ReportTrigger::Other,
             // The daemon owns the mode switch, so this channel never closes.
@@ -106,17 +106,17 @@ impl EventInbox {
     }
 
     /// Returns an event that has already arrived.
-    pub(super) fn event(&mut self) -> Option<Event> {
+    pub(in crate::site) fn event(&mut self) -> Option<Event> {
         self.events.try_recv().ok()
     }
 
     /// Whether the mode allows fetching.
-    pub(super) fn may_dial(&mut self) -> bool {
+    pub(in crate::site) fn may_dial(&mut self) -> bool {
         self.mode.borrow_and_update().may_dial()
     }
 
     /// Flushes the spool, so that the reported entries can be read; `false` on failure.
-    pub(super) async fn flush(&self) -> bool {
+    pub(in crate::site) async fn flush(&self) -> bool {
         let flushed = self.context.storage.store.run(Spool::flush).await;
         if let Err(error) = &flushed {
             tracing::error!(error = error_chain(error), "fetched pages are not kept");
@@ -125,7 +125,7 @@ impl EventInbox {
     }
 
     /// Sends the last event and ends the report.
-    pub(super) fn end(&mut self, last: Event) {
+    pub(in crate::site) fn end(&mut self, last: Event) {
         self.ready.push_back(last);
         self.ended = true;
     }

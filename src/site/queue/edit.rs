@@ -4,9 +4,7 @@ use hyper::Response;
 use wwwoffle_spool::{OutgoingSummary, Priority, RequestKind, RunId};
 use wwwoffle_url::Key;
 
-use super::super::api::runs::stop_for;
 use super::super::caller::Caller;
-use super::super::refresh::{RefreshError, as_configured};
 use super::super::status;
 use super::{back, prioritize};
 use crate::api::aim::{Aim, Asked, PartClass};
@@ -15,8 +13,10 @@ use crate::page::form::SubmittedForm;
 use crate::page::undone;
 use crate::proxy::body::Body;
 use crate::proxy::target;
-use crate::site::pages::queue as list;
-use crate::site::pages::queue::edit as page;
+use crate::site::fetches::call::stop_for;
+use crate::site::fetches::{RefreshError, as_configured};
+use crate::site::queue::page as list;
+use crate::site::queue::page::edit as page;
 
 /// Fields of the form that do not describe the fetch.
 const OTHERS: [&str; 5] = ["token", "key", "back", "priority", "url"];

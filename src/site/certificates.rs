@@ -1,0 +1,160 @@
+//! The certificate of an origin: the rejected one, whether it is allowed, and a form that allows
+//! it.
+//!
+//! Only a certificate that an origin has presented to this program can be allowed, and only the one
+//! that the person saw: the fingerprint in the form must be that of the certificate rejected last.
+
+pub(super) mod authority;
+pub mod code;
+pub mod page;
+
+use crate::page::links;
+use hyper::Response;
+use tracing::info;
+use wwwoffle_config::edit::Edit;
+use wwwoffle_config::{AllowedCertificate, ChangeError};
+use wwwoffle_url::CanonicalUrl;
+
+use super::caller::Caller;
+use crate::base::live::Change;
+use crate::net::upstream::{Origin, Scheme};
+use crate::page::certificates::{self, CertificatePage, CertificateState};
+use crate::page::form::SubmittedForm;
+use crate::proxy::body::Body;
+
+/// Shows the page for the arguments `site`, a host and port, and `url`, the page to continue with.
+pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let context = &caller.context;
+    let arguments = arguments.unwrap_or_default().as_bytes();
+    let form = match SubmittedForm::parse(Some("application/x-www-form-urlencoded"), arguments) {
+        Ok(form) => form,
+        Err(error) => return caller.bad_address(&error.to_string()),
+    };
+    let Some(origin) = form.value("site").and_then(origin) else {
+        let detail = "expected the host of a certificate, such as site=old.example:8443";
+        return caller.bad_address(detail);
+    };
+    let site = origin.to_string();
+    let url = form.value("url").and_then(|url| at(&origin, url, caller));
+    let refused = context.net.upstream.refused().of(&origin);
+    let sha256 = refused.as_ref().and_then(|refused| refused.sha256);
+    let fault = refused.as_ref().map(|refused| refused.fault.to_string());
+    let config = context.base.config();
+    let mut allowed = config.https.allowed_certificates.at(&origin.host, origin.port);
+    let standing = match (&refused, &fault, sha256) {
+        (_, _, Some(sha256)) if allowed.any(|one| *one == sha256) => CertificateState::Allowed,
+        (Some(refused), Some(fault), Some(_)) => {
+            CertificateState::Refused { fault, differs: refused.differs }
+        }
+        _ => CertificateState::Unknown,
+    };
+    let file = context.base.live.file();
+    let file = file.path();
+    let page = certificates::page(
+        &context.pages.templates,
+        &caller.shell,
+        &CertificatePage {
+            site: &site,
+            url: url.as_ref().map(CanonicalUrl::as_str),
+            standing,
+            chain: refused.as_ref().map(|refused| &refused.chain),
+            sha256: &sha256.map(hex::encode).unwrap_or_default(),
+            file: file.to_str().filter(|file| !file.is_empty()),
+            has_button: caller.administers() || config.startup.password.hash().is_some(),
+        },
+        &context.pages.tokens.general(),
+    );
+    caller.page(page)
+}
+
+/// Failure to allow a certificate.
+#[derive(Debug)]
+pub(super) enum CertificateNotAllowed {
+    /// It is not the certificate that was shown.
+    Unseen(&'static str),
+    /// The configuration cannot be changed.
+    Config(ChangeError),
+}
+
+/// Adds the certificate in `form` to the configuration, applies the change, and redirects to the
+/// page of the certificate.
+pub(super) async fn allow(
+    caller: &Caller,
+    form: &SubmittedForm,
+) -> Result<Response<Body>, CertificateNotAllowed> {
+    let context = &caller.context;
+    let origin = form.value("site").and_then(origin);
+    let origin =
+        origin.ok_or(CertificateNotAllowed::Unseen("expected the host of a certificate"))?;
+    let refused = context.net.upstream.refused().of(&origin);
+    let seen = refused.and_then(|refused| refused.sha256).map(hex::encode);
+    let Some(sha256) = seen.filter(|seen| form.value("sha256") == Some(seen)) else {
+        return Err(CertificateNotAllowed::Unseen(
+            "this is not the certificate that the host showed last: load the page again, and look \
+             at what it shows now",
+        ));
+    };
+    let site = origin.to_string();
+    let allowed =
+        AllowedCertificate::parse(&site, &sha256).map_err(CertificateNotAllowed::Unseen)?;
+    let edit = Edit::Add {
+        section: "https".to_owned(),
+        key: "allowed-certificates".to_owned(),
+        item: allowed.to_string(),
+        before: None,
+    };
+    let config = context.base.config();
+    let mut allowed = config.https.allowed_certificates.at(&origin.host, origin.port);
+    if !allowed.any(|one| hex::encode(one) == sha256) {
+        let changed =
+            context.base.change_config(Change::Edit(edit), None, caller.permission.reach()).await;
+        changed.map_err(CertificateNotAllowed::Config)?;
+        info!(site, sha256, "a certificate is allowed");
+    }
+    let url = form.value("url").and_then(|url| at(&origin, url, caller));
+    let url = url.as_ref().map_or("", CanonicalUrl::as_str);
+    Ok(caller.see_other(&links::certificate(&site, url)))
+}
+
+/// Returns the origin of a host and port, in the form in which requests name it.
+pub(super) fn origin(site: &str) -> Option<Origin> {
+    // Parsed in the same way as in the configuration, so that the allowed certificate is the one
+    // that was shown.
+    let read = AllowedCertificate::parse(site, &"0".repeat(64)).ok()?;
+    Some(Origin {
+        scheme: Scheme::Https,
+        host: read.host().to_owned(),
+        port: read.port(),
+        via: None,
+        reach: crate::net::upstream::Reach::Outward,
+    })
+}
+
+/// Parses the URL; `None` if it belongs to another origin, because our page must not link
+/// elsewhere.
+fn at(origin: &Origin, url: &str, caller: &Caller) -> Option<CanonicalUrl> {
+    let url = CanonicalUrl::parse(url, &caller.context.base.local).ok()?;
+    let is_there = url.protocol() == "https"
+        && url.host() == origin.host
+        && url.port_or_default() == Some(origin.port);
+    (is_there && !url.is_local()).then(|| url.without_credentials())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::origin;
+
+    #[test]
+    fn a_site_is_a_host_and_its_port() {
+        for (site, want) in [
+            ("old.example", Some("old.example:443")),
+            ("OLD.example:8443", Some("old.example:8443")),
+            ("[::1]:8443", Some("[::1]:8443")),
+            ("https://old.example", None),
+            ("old.example/x", None),
+            ("", None),
+        ] {
+            assert_eq!(origin(site).map(|origin| origin.to_string()).as_deref(), want, "{site}");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The calls that read and change the configuration.
+
+use hyper::header::{ETAG, HeaderValue, IF_MATCH};
+use hyper::http::request::Parts;
+use hyper::{Response, StatusCode};
+use wwwoffle_config::{ChangeError, Faults, Stamp};
+
+use super::super::caller::Caller;
+use crate::api::{
+    ConfigChange, ConfigEdit, ConfigError, ConfigFault, ConfigState, ConfigUndo, ConfigVersions,
+};
+use crate::base::live::{Applied, Change, Done, blocking};
+use crate::proxy::body::{self, Body};
+use crate::site::api::fault::CallFault;
+use crate::site::api::{JSON, json};
+use crate::site::route::CallRequest;
+
+/// Returns the schema of all options, for programs that help to edit the configuration.
+pub(in crate::site) fn schema(caller: &Caller) -> Response<Body> {
+    let schema = wwwoffle_config::describe::json_schema();
+    caller.other(StatusCode::OK, Some(JSON), body::whole(schema.into_bytes()))
+}
+
+/// Returns every option with its value and the place where it is set.
+pub(in crate::site) async fn state(caller: &Caller) -> Result<Response<Body>, CallFault> {
+    let file = caller.context.base.live.file();
+    let text = match caller.context.base.config_text().await {
+        Ok(text) => text,
+        Err(error) => return Ok(refused(caller, &error)),
+    };
+    // Also reads the lists that the file includes.
+    let state = match blocking(move || ConfigState::of(&file, &text)).await {
+        Ok(state) => state,
+        Err(error) => return Ok(refused(caller, &error.into())),
+    };
+    let mut response = json(caller, &state);
+    if let Ok(stamp) = HeaderValue::from_str(&format!("\"{}\"", state.stamp)) {
+        response.headers_mut().insert(ETAG, stamp);
+    }
+    Ok(response)
+}
+
+pub(in crate::site) async fn versions(caller: &Caller) -> Result<Response<Body>, CallFault> {
+    Ok(match caller.context.base.config_versions().await {
+        Ok(versions) => json(caller, &ConfigVersions::of(&versions)),
+        Err(error) => refused(caller, &error),
+    })
+}
+
+/// Applies one edit.
+pub(in crate::site) async fn edit(
+    caller: &Caller,
+    call: CallRequest<'_>,
+) -> Result<Response<Body>, CallFault> {
+    let expected = expected(call.parts)?;
+    let edit: ConfigEdit = call.read(caller).await?;
+    Ok(change(caller, expected, Change::Edit(edit.into())).await)
+}
+
+/// Restores an earlier version.
+pub(in crate::site) async fn undo(
+    caller: &Caller,
+    call: CallRequest<'_>,
+) -> Result<Response<Body>, CallFault> {
+    let expected = expected(call.parts)?;
+    let undo: ConfigUndo = call.read(caller).await?;
+    Ok(change(caller, expected, Change::Undo(undo.version)).await)
+}
+
+async fn change(caller: &Caller, expected: Option<Stamp>, change: Change) -> Response<Body> {
+    let file = caller.context.base.live.file();
+    match caller.context.base.change_config(change, expected, caller.permission.reach()).await {
+        Ok(Done { text, edited, applied: Applied { options, restart } }) => {
+            json(caller, &ConfigChange::of(&file, &text, edited, &options, &restart))
+        }
+        Err(error) => refused(caller, &error),
+    }
+}
+
+/// Reloads the configuration.
+pub(in crate::site) async fn reload(caller: &Caller) -> Result<Response<Body>, CallFault> {
+    let applied = match caller.context.base.reload().await {
+        Ok(applied) => applied,
+        Err(faults) => return Ok(faulty(caller, &faults)),
+    };
+    let file = caller.context.base.live.file();
+    Ok(match caller.context.base.config_text().await {
+        Ok(text) => {
+            let Applied { options, restart } = applied;
+            json(caller, &ConfigChange::of(&file, &text, None, &options, &restart))
+        }
+        Err(error) => refused(caller, &error),
+    })
+}
+
+/// Returns the stamp of the text that the change is based on, if the caller sent one (RFC 9110
+/// §13.1.1).
+fn expected(parts: &Parts) -> Result<Option<Stamp>, CallFault> {
+    let mut fields = parts.headers.get_all(IF_MATCH).iter();
+    let Some(field) = fields.next() else { return Ok(None) };
+    let text = field.to_str().ok().filter(|_| fields.next().is_none()).map(str::trim);
+    let bad =
+        || CallFault::bad("expected one stamp in If-Match, as GET /api/config tells".to_owned());
+    match text {
+        Some("*") => Ok(None),
+        Some(text) => text.trim_matches('"').parse().map(Some).map_err(|_| bad()),
+        None => Err(bad()),
+    }
+}
+
+fn faulty(caller: &Caller, faults: &Faults) -> Response<Body> {
+    let error = "the configuration is faulty, so the one before stays in force".to_owned();
+    let told = ConfigError { error, faults: ConfigFault::all(faults), ..ConfigError::default() };
+    answered(caller, StatusCode::UNPROCESSABLE_ENTITY, &told)
+}
+
+/// Returns the response for a refused change.
+fn refused(caller: &Caller, error: &ChangeError) -> Response<Body> {
+    let status = match error {
+        ChangeError::Conflict { .. } => StatusCode::PRECONDITION_FAILED,
+        ChangeError::Beyond(_) => StatusCode::FORBIDDEN,
+        ChangeError::Edit(_) | ChangeError::Faults(_) | ChangeError::NoVersion(_) => {
+            StatusCode::UNPROCESSABLE_ENTITY
+        }
+        ChangeError::Locked(_) => StatusCode::SERVICE_UNAVAILABLE,
+        ChangeError::Unreadable { .. } | ChangeError::Disk { .. } => {
+            StatusCode::INTERNAL_SERVER_ERROR
+        }
+    };
+    answered(caller, status, &ConfigError::of(error))
+}
+
+fn answered(caller: &Caller, status: StatusCode, told: &ConfigError) -> Response<Body> {
+    let mut response = json(caller, told);
+    *response.status_mut() = status;
+    response
+}

@@ -1,0 +1,330 @@
+//! The forms of the configuration pages.
+
+use hyper::{Response, StatusCode};
+use wwwoffle_config::edit::{Edit, Rule, without_secrets};
+use wwwoffle_config::{ChangeError, Faults, Stamp, UrlSpec};
+
+use super::super::caller::Caller;
+use super::super::forms::FormError;
+use super::{CurrentConfiguration, answer, builder, failed, index, item_at, option};
+use crate::base::error_chain::error_chain;
+use crate::base::live::{Change, Done, blocking};
+use crate::base::shown;
+use crate::page::form::SubmittedForm;
+use crate::page::links;
+use crate::proxy::body::Body;
+use crate::site::configuration::page::SectionOption;
+use crate::site::configuration::page::changed;
+use crate::site::configuration::page::changed::ConfigurationConflict;
+use crate::site::configuration::page::control::OptionControl;
+use crate::site::configuration::page::item::{OptionAction, RejectedInput};
+use crate::site::configuration::page::specification::{OTHER, SpecificationParts};
+
+/// Path of the page about the last change.
+const CHANGED: &str = "/configuration/changed";
+
+/// Maximum number of faults shown of a refused change.
+const MOST_FAULTS: usize = 20;
+
+/// Changes the option at `path` by the form of its page.
+pub(in crate::site) async fn submit_option(
+    caller: &Caller,
+    path: &str,
+    form: &SubmittedForm,
+) -> Result<Response<Body>, FormError> {
+    let Some(item) = item_at(path) else { return Ok(caller.see_other(links::CONFIGURATION)) };
+    Ok(edit(caller, item, form).await.unwrap_or_else(|error| failed(caller, &error)))
+}
+
+/// Restores the version in the field `version`.
+pub(in crate::site) async fn submit_undo(
+    caller: &Caller,
+    form: &SubmittedForm,
+) -> Result<Response<Body>, FormError> {
+    Ok(undo(caller, form).await.unwrap_or_else(|error| failed(caller, &error)))
+}
+
+/// Reads the file again, and shows its faults if it has any.
+pub(in crate::site) async fn reload(caller: &Caller) -> Result<Response<Body>, FormError> {
+    Ok(match caller.context.base.reload().await {
+        Ok(_) => caller.see_other(links::CONFIGURATION),
+        Err(_faults) => answer(caller, index(caller, StatusCode::UNPROCESSABLE_ENTITY, None).await),
+    })
+}
+
+fn bad(caller: &Caller, status: StatusCode, detail: &str) -> Response<Body> {
+    caller.bad_form(status, detail)
+}
+
+/// Returns the stamp of the text for which a form was made.
+fn expected(form: &SubmittedForm) -> Option<Stamp> {
+    form.value("stamp")?.parse().ok()
+}
+
+const NO_STAMP: &str =
+    "the form does not say which text of the file it is meant for: load the page again";
+
+async fn edit(
+    caller: &Caller,
+    item: SectionOption,
+    form: &SubmittedForm,
+) -> Result<Response<Body>, ChangeError> {
+    let Some(act) = form.value("do").and_then(OptionAction::named) else {
+        return Ok(bad(caller, StatusCode::BAD_REQUEST, "expected a form of the option's page"));
+    };
+    let Some(expected) = expected(form) else {
+        return Ok(bad(caller, StatusCode::BAD_REQUEST, NO_STAMP));
+    };
+    let seen = CurrentConfiguration::of(caller).await?;
+    let path = links::configuration(&[item.section.name, item.option.key], None);
+    let wanted = match edit_of_form(&seen, item, act, form) {
+        Ok(wanted) => wanted,
+        Err(fault) => return Ok(refused(caller, &seen, item, act, form, vec![fault])),
+    };
+    match caller
+        .context
+        .base
+        .change_config(Change::Edit(wanted), Some(expected), caller.permission.reach())
+        .await
+    {
+        Ok(done) => Ok(changed_page(caller, &done, expected)),
+        Err(ChangeError::Conflict { current, wanted }) => {
+            // The rule of that number may be another one by now, and no page contains a secret.
+            let may_repeat = !matches!(act, OptionAction::SetRule | OptionAction::UnsetRule)
+                && !item.option.is_secret;
+            let told = StaleChange { expected, current, wanted, path: &path };
+            conflict(caller, told, form, may_repeat && fits_again(form)).await
+        }
+        Err(ChangeError::Edit(error)) => {
+            let faults = vec![shown::text(&error.to_string())];
+            Ok(refused(caller, &seen, item, act, form, faults))
+        }
+        Err(ChangeError::Faults(faults)) => {
+            Ok(refused(caller, &seen, item, act, form, fault_texts(&faults)))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn fault_texts(faults: &Faults) -> Vec<String> {
+    let all = faults.as_slice();
+    let mut told: Vec<_> =
+        all.iter().take(MOST_FAULTS).map(|fault| shown::text(&fault.to_string())).collect();
+    if all.len() > MOST_FAULTS {
+        told.push(format!("and {} more", all.len() - MOST_FAULTS));
+    }
+    told
+}
+
+/// Whether the fields of a form can be repeated in a page without changing their values.
+fn fits_again(form: &SubmittedForm) -> bool {
+    form.fields().all(|(_, value)| value.lines().all(|line| shown::line(line) == line))
+}
+
+/// Redirects to the page about a change.
+fn changed_page(caller: &Caller, done: &Done, expected: Stamp) -> Response<Body> {
+    if done.text.stamp == expected {
+        return caller.see_other(&format!("{CHANGED}?same"));
+    }
+    caller.see_other(CHANGED)
+}
+
+/// Shows the page of the option again, with the typed value and the error message.
+fn refused(
+    caller: &Caller,
+    seen: &CurrentConfiguration,
+    item: SectionOption,
+    act: OptionAction,
+    form: &SubmittedForm,
+    faults: Vec<String>,
+) -> Response<Body> {
+    let value = if item.option.is_secret { "" } else { form.value("value").unwrap_or_default() };
+    let refused = RejectedInput {
+        act,
+        value: value.to_owned(),
+        urls: form.value("urls").unwrap_or_default().to_owned(),
+        index: number(form, "index"),
+        faults,
+    };
+    caller.page(option(caller, seen, item, None, Some(&refused)))
+}
+
+fn number(form: &SubmittedForm, name: &str) -> Option<usize> {
+    form.value(name)?.parse().ok()
+}
+
+/// Returns the edit that a form requests.
+fn edit_of_form(
+    seen: &CurrentConfiguration,
+    item: SectionOption,
+    act: OptionAction,
+    form: &SubmittedForm,
+) -> Result<Edit, String> {
+    let SectionOption { section, option } = item;
+    let typed = form.value("value").unwrap_or_default();
+    let (name, key) = (section.name.to_owned(), option.key.to_owned());
+    let control = OptionControl::of(option);
+    // The page counts from 1.
+    let before = number(form, "before").and_then(|number| number.checked_sub(1));
+    Ok(match act {
+        OptionAction::Set => Edit::Set { section: name, key, value: control.value(typed) },
+        OptionAction::Unset => Edit::Unset { section: name, key },
+        OptionAction::Add if typed.trim().is_empty() => return Err("expected an entry".to_owned()),
+        OptionAction::Add => {
+            Edit::Add { section: name, key, item: typed.trim().to_owned(), before }
+        }
+        OptionAction::Remove => Edit::Remove { section: name, key, item: typed.to_owned() },
+        OptionAction::AddRule => {
+            let options = vec![(key, control.value(typed))];
+            Edit::AddRule { section: name, rule: Rule { urls: urls(form, &[])?, options }, before }
+        }
+        OptionAction::SetRule | OptionAction::UnsetRule => {
+            let index = number(form, "index").ok_or("expected the number of a rule")?;
+            let mut rules = seen.rules(section).into_iter();
+            // If the text has changed since the page was made, its stamp refuses the edit.
+            let rule = rules.find(|rule| rule.index == index).unwrap_or_default();
+            let mut options = rule.options;
+            if act == OptionAction::UnsetRule {
+                options.retain(|(of, _)| *of != key);
+                if options.is_empty() {
+                    return Ok(Edit::RemoveRule { section: name, index, urls: rule.urls });
+                }
+                let urls = rule.urls.clone();
+                let rule = Rule { urls: rule.urls, options };
+                return Ok(Edit::ReplaceRule { section: name, index, urls, rule });
+            }
+            let keep = option.is_secret && typed.is_empty();
+            if let Some((_, value)) = options.iter_mut().find(|(of, _)| *of == key && !keep) {
+                *value = control.value(typed);
+            }
+            let new = Rule { urls: urls(form, &rule.urls)?, options };
+            Edit::ReplaceRule { section: name, index, urls: rule.urls, rule: new }
+        }
+    })
+}
+
+/// Parses the URL-SPECIFICATIONs of a rule, one per line. Those in `known`, the current ones, may
+/// name the file of a list.
+fn urls(form: &SubmittedForm, known: &[String]) -> Result<Vec<String>, String> {
+    let typed = form.value("urls").unwrap_or_default();
+    let lines = typed.lines().map(str::trim).filter(|line| !line.is_empty());
+    let urls: Vec<String> = lines.map(str::to_owned).collect();
+    for url in urls.iter().filter(|url| !known.contains(url)) {
+        if let Err(error) = UrlSpec::parse(url) {
+            return Err(format!("{:?} is no URL-SPECIFICATION: {error}", shown::text(url)));
+        }
+    }
+    if urls.is_empty() {
+        return Err("expected a URL-SPECIFICATION, such as *://*.example.org/*".to_owned());
+    }
+    Ok(urls)
+}
+
+async fn undo(caller: &Caller, form: &SubmittedForm) -> Result<Response<Body>, ChangeError> {
+    let Some(expected) = expected(form) else {
+        return Ok(bad(caller, StatusCode::BAD_REQUEST, NO_STAMP));
+    };
+    let Some(version) = form.value("version").and_then(|version| version.parse().ok()) else {
+        return Ok(bad(caller, StatusCode::BAD_REQUEST, "expected the number of a version"));
+    };
+    match caller
+        .context
+        .base
+        .change_config(Change::Undo(Some(version)), Some(expected), caller.permission.reach())
+        .await
+    {
+        Ok(done) => Ok(changed_page(caller, &done, expected)),
+        Err(ChangeError::Conflict { current, wanted }) => {
+            let told = StaleChange { expected, current, wanted, path: "/configuration/undo" };
+            conflict(caller, told, form, true).await
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// A change that was made for another text.
+struct StaleChange<'a> {
+    expected: Stamp,
+    current: String,
+    wanted: Option<String>,
+    path: &'a str,
+}
+
+async fn conflict(
+    caller: &Caller,
+    told: StaleChange<'_>,
+    form: &SubmittedForm,
+    may_repeat: bool,
+) -> Result<Response<Body>, ChangeError> {
+    let context = &caller.context;
+    let StaleChange { expected, current, wanted, path } = told;
+    let standing = context.base.config_standing().await?;
+    let known = blocking(move || {
+        let versions = standing.versions.into_iter().rev();
+        let texts = versions.filter_map(|version| version.text().ok());
+        let mut texts = std::iter::once(standing.in_force).chain(texts);
+        texts.find(|text| Stamp::of(text) == expected)
+    })
+    .await;
+    let stamp = Stamp::of(&current).to_string();
+    let fields: Vec<(String, String)> = form
+        .fields()
+        .filter(|(name, _)| !matches!(*name, "token" | "stamp"))
+        .chain([("stamp", stamp.as_str())])
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    let known = known.as_deref().map(without_secrets);
+    let may_repeat = may_repeat && wanted.is_some();
+    let wanted = wanted.as_deref().map(without_secrets);
+    let file = context.base.live.file().path().display().to_string();
+    let look = if matches!(path, "/configuration/undo") { "/configuration/" } else { path };
+    let page = changed::conflict(
+        &context.pages.templates,
+        &caller.shell,
+        &ConfigurationConflict {
+            known: known.as_deref(),
+            current: &without_secrets(&current),
+            wanted: wanted.as_deref(),
+            file: &file,
+            path,
+            look,
+            fields: may_repeat.then_some(&fields),
+            token: &context.pages.tokens.general(),
+        },
+    );
+    Ok(caller.page(page))
+}
+
+/// Builds a URL-SPECIFICATION, and redirects to the page that uses it.
+pub(in crate::site) fn specification(caller: &Caller, form: &SubmittedForm) -> Response<Body> {
+    let chosen_or_typed = |name: &str, other: &str| {
+        let chosen = form.value(name).unwrap_or_default();
+        let typed = form.value(other).unwrap_or_default();
+        // Typed text takes precedence, even if its radio button is not selected.
+        if chosen == OTHER || !typed.trim().is_empty() {
+            typed.to_owned()
+        } else {
+            chosen.to_owned()
+        }
+    };
+    let (protocol, host) =
+        (chosen_or_typed("proto", "proto_other"), chosen_or_typed("host", "host_other"));
+    let (port, path) =
+        (chosen_or_typed("port", "port_other"), chosen_or_typed("path", "path_other"));
+    let arguments = chosen_or_typed("args", "args_other");
+    let parts = SpecificationParts {
+        protocol: &protocol,
+        host: &host,
+        port: &port,
+        path: &path,
+        arguments: &arguments,
+    };
+    let spec = parts.specification();
+    match UrlSpec::parse(&spec) {
+        Ok(_) => caller.see_other(&links::configuration(&["url"], Some(&spec))),
+        Err(error) => {
+            let fault = error_chain(&error);
+            caller.page(builder(caller, None, Some((&spec, &fault))))
+        }
+    }
+}

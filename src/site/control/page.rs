@@ -1,0 +1,217 @@
+//! The local page `/control/`: the mode switch, buttons that start and stop work, and their
+//! confirmation pages.
+
+pub mod question;
+
+use serde::Serialize;
+
+use crate::api::{Choice, Mode, QueueCounts};
+use crate::base::text::{Text, say};
+use crate::page::{Page, Shell, Templates};
+use crate::site::link::{LinkReport, LinkView};
+
+/// Path of the page.
+pub const PATH: &str = "/control/";
+
+/// An action with a button and a confirmation page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ControlAction {
+    /// Changes the mode.
+    Mode(Choice),
+    /// Fetches the queue.
+    Fetch,
+    /// Stops fetching the queue.
+    Hold,
+    /// Reloads the configuration.
+    Reload,
+}
+
+impl ControlAction {
+    const ALL: [Self; 7] = [
+        Self::Mode(Choice::Online),
+        Self::Mode(Choice::Offline),
+        Self::Mode(Choice::Autodial),
+        Self::Mode(Choice::Auto),
+        Self::Fetch,
+        Self::Hold,
+        Self::Reload,
+    ];
+
+    /// Returns the action of the form at this path. `config` is the name that WWWOFFLE 2.9 uses.
+    #[must_use]
+    pub fn at(path: &str) -> Option<Self> {
+        let name = path.strip_prefix(PATH)?;
+        let name = if name == "config" { "reload" } else { name };
+        Self::ALL.into_iter().find(|action| action.name() == name)
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Mode(choice) => choice.as_str(),
+            Self::Fetch => "fetch",
+            Self::Hold => "hold",
+            Self::Reload => "reload",
+        }
+    }
+
+    const fn label(self) -> Text {
+        match self {
+            Self::Mode(Choice::Online) => say("Go online"),
+            Self::Mode(Choice::Offline) => say("Go offline"),
+            Self::Mode(Choice::Autodial) => say("Go to autodial"),
+            Self::Mode(Choice::Auto) => say("Let the link decide"),
+            Self::Fetch => say("Fetch now"),
+            Self::Hold => say("Stop fetching"),
+            Self::Reload => say("Read the configuration again"),
+        }
+    }
+
+    const fn explanation(self) -> Text {
+        match self {
+            Self::Mode(Choice::Online) => {
+                say("Pages come from the web, what you see is kept, and the queue is worked off.")
+            }
+            Self::Mode(Choice::Offline) => {
+                say("Pages come from the spool. What is missing is queued; nothing goes out.")
+            }
+            Self::Mode(Choice::Autodial) => {
+                say("What is kept comes from the spool at once, the rest from the web.")
+            }
+            Self::Mode(Choice::Auto) => {
+                say("It is online or offline by what the link really does.")
+            }
+            Self::Fetch => say("What waits on the queue is fetched."),
+            Self::Hold => {
+                say("What has come is kept, and the rest waits until it is fetched the next time.")
+            }
+            Self::Reload => say("The file is read anew, as after an edit by hand."),
+        }
+    }
+}
+
+/// The label of a mode's button.
+pub(in crate::site) const fn mode_label(choice: Choice) -> Text {
+    match choice {
+        Choice::Online => say("online"),
+        Choice::Offline => say("offline"),
+        Choice::Autodial => say("autodial"),
+        Choice::Auto => say("auto"),
+    }
+}
+
+/// The content of the page.
+#[derive(Clone, Debug)]
+pub struct ControlPage {
+    /// The chosen mode.
+    pub chosen: Choice,
+    /// State of the link.
+    pub link: LinkReport,
+    /// Numbers of queued requests by state.
+    pub counts: QueueCounts,
+}
+
+#[derive(Serialize)]
+struct ControlPageView<'a> {
+    token: &'a str,
+    modes: Vec<ActionButton>,
+    link: LinkView,
+    counts: QueueCounts,
+    fetch: Option<ActionButton>,
+    hold: Option<ActionButton>,
+    reload: ActionButton,
+}
+
+#[derive(Serialize)]
+struct ActionButton {
+    path: String,
+    label: Text,
+    explanation: Text,
+    chosen: bool,
+}
+
+fn button(action: ControlAction, chosen: bool) -> ActionButton {
+    let path = format!("{PATH}{}", action.name());
+    ActionButton { path, label: action.label(), explanation: action.explanation(), chosen }
+}
+
+/// Renders the page; `token` is the general token.
+#[must_use]
+pub fn page(templates: &Templates, shell: &Shell, content: &ControlPage, token: &str) -> Page {
+    let counts = content.counts;
+    let may_dial = shell.mode != Mode::Offline;
+    let is_some = |some: bool, action| (may_dial && some).then(|| button(action, false));
+    let modes = Choice::ALL.map(|one| button(ControlAction::Mode(one), one == content.chosen));
+    let view = ControlPageView {
+        token,
+        modes: modes.into(),
+        link: LinkView::new(&content.link, shell),
+        counts,
+        fetch: is_some(counts.waiting > 0, ControlAction::Fetch),
+        hold: is_some(counts.waiting > 0 || counts.active > 0, ControlAction::Hold),
+        reload: button(ControlAction::Reload, false),
+    };
+    templates.page("control.html", 200, shell, &view)
+}
+
+#[derive(Serialize)]
+struct ConfirmView<'a> {
+    token: &'a str,
+    button: ActionButton,
+}
+
+/// Renders the confirmation page; `token` is the general token.
+#[must_use]
+pub fn confirm(templates: &Templates, shell: &Shell, action: ControlAction, token: &str) -> Page {
+    let view = ConfirmView { token, button: button(action, false) };
+    templates.page("control-confirm.html", 200, shell, &view)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::testing::{assert_harmless, shell, templates};
+    use crate::site::link::link;
+
+    #[test]
+    fn each_address_of_a_button_has_its_question() {
+        for (path, want) in [
+            ("/control/online", Some(ControlAction::Mode(Choice::Online))),
+            ("/control/auto", Some(ControlAction::Mode(Choice::Auto))),
+            ("/control/config", Some(ControlAction::Reload)),
+            ("/control/reload", Some(ControlAction::Reload)),
+            ("/control/hold", Some(ControlAction::Hold)),
+            ("/control/", None),
+            ("/control/delete/req-all", None),
+            ("/controlonline", None),
+        ] {
+            assert_eq!(ControlAction::at(path), want, "{path}");
+        }
+        for action in ControlAction::ALL {
+            let page = confirm(&templates(), &shell(), action, "f00");
+            assert_harmless(&page);
+            let body = page.body;
+            let to = format!("action=\"http://localhost:8080/control/{}\"", action.name());
+            assert!(body.contains(&to) && body.contains("value=\"f00\""), "{body}");
+        }
+    }
+
+    #[test]
+    fn what_can_be_done_now_has_its_button() {
+        let counts = QueueCounts { waiting: 2, ..QueueCounts::default() };
+        for (mode, counts, fetch, hold) in [
+            (Mode::Online, counts, true, true),
+            (Mode::Offline, counts, false, false),
+            (Mode::Online, QueueCounts::default(), false, false),
+            (Mode::Online, QueueCounts { active: 1, ..QueueCounts::default() }, false, true),
+        ] {
+            let content = ControlPage { chosen: mode.into(), link: link(), counts };
+            let page = page(&templates(), &Shell { mode, ..shell() }, &content, "f00");
+            assert_harmless(&page);
+            let body = page.body;
+            assert_eq!(body.contains("/control/fetch\""), fetch, "{mode} {counts:?}");
+            assert_eq!(body.contains("/control/hold\""), hold, "{mode} {counts:?}");
+            assert!(body.contains("/control/reload\"") && body.contains("/purge/\""), "{body}");
+            assert_eq!(body.matches("aria-pressed=\"true\"").count(), 1);
+        }
+    }
+}

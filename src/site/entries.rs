@@ -1,0 +1,153 @@
+//! `GET /api/entries`: the entries of the spool, in the order of the directory walk.
+
+pub(super) mod by_hand;
+pub(super) mod compress;
+pub mod exchange;
+pub(super) mod import;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::{BodyExt, StreamBody};
+use hyper::StatusCode;
+use hyper::body::Frame;
+use wwwoffle_spool::{EntryList, Error, Spool};
+
+use crate::api::{EntryItem, Info, What};
+use crate::base::owner::{BadOwner, Owner};
+use crate::fetch::held::Holder;
+use crate::net::upstream::BoxError;
+use crate::page::form::SubmittedForm;
+use crate::proxy::body::{self, Body};
+use crate::site::api::fault::CallFault;
+use crate::site::api::push_line;
+use crate::site::caller::Caller;
+use crate::site::context::SiteContext;
+use crate::site::info;
+use crate::site::info::InfoError;
+
+/// Number of entries read in one blocking call.
+const ENTRIES_AT_ONCE: usize = 100;
+
+/// Starts a list of the entries that the argument `what` names, or of all entries. The walk
+/// proceeds as the client reads, and ends when the client disconnects.
+pub(in crate::site) async fn list(
+    caller: &Caller,
+    arguments: Option<&str>,
+) -> Result<Body, CallFault> {
+    let form = read(arguments)?;
+    let what = match form.value("what") {
+        None | Some("") => What::ALL,
+        Some(text) => What::parse(text).map_err(|error| CallFault::bad(error.to_string()))?,
+    };
+    match what {
+        What::Outgoing => Ok(outgoing(caller)),
+        What::Entries { scheme, host } => {
+            let (scheme, host) = (scheme.map(str::to_owned), host.map(str::to_owned));
+            let start = move |spool: &Spool| spool.list(scheme.as_deref(), host.as_deref());
+            let context = &caller.context;
+            let list = context.storage.store.run(start).await?;
+            let viewer = (!caller.administers()).then(|| caller.owner.clone());
+            Ok(walk(Arc::clone(context), viewer, list))
+        }
+    }
+}
+
+/// Returns the owner of the requested entries: the owner `named`, if the caller may see those
+/// entries, or the caller.
+pub(in crate::site) fn owner(caller: &Caller, named: Option<&str>) -> Result<Owner, CallFault> {
+    let Some(named) = named.filter(|named| !named.is_empty()) else {
+        return Ok(caller.owner.clone());
+    };
+    let owner: Owner =
+        named.parse().map_err(|error: BadOwner| CallFault::bad(error.to_string()))?;
+    if caller.administers() || owner == caller.owner {
+        return Ok(owner);
+    }
+    let error =
+        "what is kept for others is shown to the command line, and with the control password";
+    Err(CallFault::new(StatusCode::FORBIDDEN, error.to_owned()))
+}
+
+/// Returns the details of the URL in the argument `url`: of the entry of the caller or of `owner`,
+/// or else of the public entry.
+pub(in crate::site) async fn info(
+    caller: &Caller,
+    arguments: Option<&str>,
+) -> Result<Info, CallFault> {
+    let (url, owner) = requested_url(caller, arguments)?;
+    info::of(&caller.context, &owner, &url).await.map_err(|error| match error {
+        InfoError::Url(error) => CallFault::url(&url, &error),
+        InfoError::Spool(error) => CallFault::from(error),
+    })
+}
+
+/// Parses the arguments `url` and `owner` of a call.
+pub(in crate::site) fn requested_url(
+    caller: &Caller,
+    arguments: Option<&str>,
+) -> Result<(String, Owner), CallFault> {
+    let form = read(arguments)?;
+    let url = form.value("url").filter(|url| !url.is_empty());
+    let url = url.ok_or_else(|| CallFault::bad("expected the argument url".to_owned()))?;
+    Ok((url.to_owned(), owner(caller, form.value("owner"))?))
+}
+
+pub(in crate::site) fn read(arguments: Option<&str>) -> Result<SubmittedForm, CallFault> {
+    let arguments = arguments.unwrap_or_default().as_bytes();
+    SubmittedForm::parse(Some("application/x-www-form-urlencoded"), arguments)
+        .map_err(|error| CallFault::bad(error.to_string()))
+}
+
+/// Walks the spool and returns the entries that `viewer` may see, all entries if it is `None`.
+fn walk(context: Arc<SiteContext>, viewer: Option<Owner>, list: EntryList) -> Body {
+    let frames = stream::unfold(Some(list), move |list| {
+        let (context, viewer) = (Arc::clone(&context), viewer.clone());
+        async move {
+            let mut list = list?;
+            if context.base.tasks.is_stopping() {
+                let error = BoxError::from("the daemon stops");
+                return Some((Err(error), None));
+            }
+            let read = context.storage.store.run(move |_| {
+                let lines = some(&mut list, viewer.as_ref())?;
+                Ok((lines, list))
+            });
+            match read.await {
+                Ok((None, _)) => None,
+                Ok((Some(lines), list)) => Some((Ok(Frame::data(Bytes::from(lines))), Some(list))),
+                Err(error) => {
+                    // The response is aborted, so that the client does not take an incomplete list
+                    // for a complete one.
+                    let fault = CallFault::from(error);
+                    Some((Err(BoxError::from(fault.error)), None))
+                }
+            }
+        }
+    });
+    StreamBody::new(frames).boxed_unsync()
+}
+
+/// Returns a line for each of the next entries that `viewer` may see; `None` at the end.
+fn some(list: &mut EntryList, viewer: Option<&Owner>) -> Result<Option<Vec<u8>>, Error> {
+    let (mut lines, mut count) = (Vec::new(), 0);
+    for summary in list.take(ENTRIES_AT_ONCE) {
+        let summary = summary?;
+        count += 1;
+        if viewer.is_none_or(|viewer| viewer.may_see(&summary.place)) {
+            push_line(&mut lines, &EntryItem::from(summary));
+        }
+    }
+    Ok((count > 0).then_some(lines))
+}
+
+fn outgoing(caller: &Caller) -> Body {
+    let mut lines = Vec::new();
+    let (list, holder) =
+        (caller.context.storage.store.spool().queue().list(), Holder::new(&caller.context.fetch));
+    for request in list.iter().filter(|request| caller.may_see_queued(&request.place)) {
+        push_line(&mut lines, &EntryItem::of_waiting(request, holder.held(request)));
+    }
+    body::whole(lines)
+}

@@ -1,0 +1,110 @@
+//! `POST /api/entries/delete`, `/move` and `/write`: manual changes of stored entries.
+
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use hyper::{HeaderMap, StatusCode};
+use wwwoffle_url::CanonicalUrl;
+
+use crate::api::{DeletedUrls, EntriesToDelete, EntriesToMove, MovedUrls, WrittenUrl};
+use crate::base::clock;
+use crate::base::error_chain::error_chain;
+use crate::base::owner::Places;
+use crate::site::api::fault::CallFault;
+use crate::site::api::not_too_many;
+use crate::site::caller::Caller;
+use crate::site::entries::{owner, read};
+use crate::storage::edit::rename::{BadRename, Rename};
+use crate::storage::edit::write::{Intake, Refused};
+use crate::storage::store::timestamp;
+
+/// Deletes the stored copies of URLs.
+pub(in crate::site) async fn forget(
+    caller: &Caller,
+    wanted: EntriesToDelete,
+) -> Result<DeletedUrls, CallFault> {
+    not_too_many(&wanted.urls)?;
+    let owner = owner(caller, wanted.owner.as_deref())?;
+    let local = &caller.context.base.local;
+    let places: Result<Vec<_>, CallFault> = wanted
+        .urls
+        .iter()
+        .map(|text| match CanonicalUrl::parse(text, local) {
+            Ok(mut url) => Ok(Places::of(&mut url, &HeaderMap::new(), &owner)),
+            Err(error) => Err(CallFault::url(text, &error)),
+        })
+        .collect();
+    let (mut gone, store) = (DeletedUrls::default(), &caller.context.storage.store);
+    for places in places? {
+        let own = store.remove(&places.own).await?;
+        let removed = store.remove(&places.public).await? || own;
+        let list = if removed { &mut gone.deleted } else { &mut gone.missing };
+        list.push(places.public.url().to_owned());
+    }
+    Ok(gone)
+}
+
+/// Moves stored copies to other URLs.
+pub(in crate::site) async fn rename(
+    caller: &Caller,
+    wanted: EntriesToMove,
+) -> Result<MovedUrls, CallFault> {
+    let owner = owner(caller, wanted.owner.as_deref())?;
+    let local = caller.context.base.local.clone();
+    let rename = Rename::read(&wanted, &owner, &local)?;
+    Ok(caller.context.storage.store.run(move |spool| rename.carry_out(spool, &local)).await?)
+}
+
+/// Stores the body of the call, a response head and body, as the response for the URL in the
+/// arguments.
+pub(in crate::site) async fn write(
+    caller: &Caller,
+    arguments: Option<&str>,
+    mut body: Incoming,
+) -> Result<WrittenUrl, CallFault> {
+    let form = read(arguments)?;
+    let text = form.value("url").filter(|url| !url.is_empty());
+    let text = text.ok_or_else(|| CallFault::bad("expected the argument url".to_owned()))?;
+    let mut url = CanonicalUrl::parse(text, &caller.context.base.local)
+        .map_err(|error| CallFault::url(text, &error))?;
+    let named = form.value("owner").filter(|named| !named.is_empty());
+    let places = Places::of(&mut url, &HeaderMap::new(), &owner(caller, named)?);
+    // Without an owner the entry is public. A URL with credentials always makes it private.
+    let is_own = named.is_some() || places.credentials;
+    let place = if is_own { places.own } else { places.public };
+    let mut intake = Intake::new(place.clone(), timestamp(clock::now()));
+    let patience = caller.context.base.config().options.socket_timeout;
+    loop {
+        let frame = tokio::time::timeout(patience, body.frame()).await;
+        let frame = frame.map_err(|_| cut_short())?;
+        let Some(frame) = frame else { break };
+        let Ok(data) = frame.map_err(|_| cut_short())?.into_data() else { continue };
+        let taken = caller.context.storage.store.run(move |spool| {
+            let pushed = intake.push(spool, &data);
+            Ok(pushed.map(|()| intake))
+        });
+        intake = taken.await??;
+    }
+    let stored = caller.context.storage.store.run(move |_| Ok(intake.finish())).await??;
+    Ok(WrittenUrl { url: place.url().to_owned(), bytes: stored.body_len })
+}
+
+fn cut_short() -> CallFault {
+    CallFault::new(StatusCode::REQUEST_TIMEOUT, "the body did not come to its end".to_owned())
+}
+
+impl From<BadRename> for CallFault {
+    fn from(bad: BadRename) -> Self {
+        Self::bad(error_chain(&bad))
+    }
+}
+
+impl From<Refused> for CallFault {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Spool(error) if !error.is_invalid() && !error.is_too_large() => {
+                Self::from(error)
+            }
+            refused => Self::bad(error_chain(&refused)),
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! `POST /api/entries/compress`: compresses or expands stored entries.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::{BodyExt, StreamBody};
+use hyper::body::Frame;
+use hyper::{HeaderMap, StatusCode};
+use wwwoffle_spool::Spool;
+use wwwoffle_url::CanonicalUrl;
+
+use crate::api::{CompressEvent, EntriesToCompress};
+use crate::base::error_chain::error_chain;
+use crate::base::owner::Places;
+use crate::proxy::body::Body;
+use crate::site::api::fault::CallFault;
+use crate::site::api::{not_too_many, push_line};
+use crate::site::caller::Caller;
+use crate::site::entries;
+use crate::storage::edit::compress::{Form, Which, carry_out};
+use crate::storage::purge::room::min_free_at;
+
+/// Starts the task. The response is one line, sent when the task ends, which may take long.
+pub(in crate::site) fn start(
+    caller: &Caller,
+    wanted: &EntriesToCompress,
+) -> Result<Body, CallFault> {
+    let form = if wanted.expand { Form::Plain } else { Form::Compressed };
+    let which = which(caller, wanted)?;
+    let context = Arc::clone(&caller.context);
+    let line = async move {
+        let tasks = context.base.tasks.clone();
+        let go_on = move || !tasks.is_stopping();
+        let spare = min_free_at(&context.base.config(), context.storage.store.spool().root());
+        let work = move |spool: &Spool| carry_out(spool, &which, form, (spare, &go_on));
+        let event = match context.storage.store.run(work).await {
+            Ok(Some(done)) => CompressEvent::Done(done),
+            Ok(None) => CompressEvent::Failed("the daemon stops".to_owned()),
+            Err(error) => CompressEvent::Failed(error_chain(&error)),
+        };
+        let mut line = Vec::new();
+        push_line(&mut line, &event);
+        Ok(Frame::data(Bytes::from(line)))
+    };
+    Ok(StreamBody::new(stream::once(line)).boxed_unsync())
+}
+
+fn which(caller: &Caller, wanted: &EntriesToCompress) -> Result<Which, CallFault> {
+    let ways = [!wanted.urls.is_empty(), wanted.host.is_some(), wanted.all];
+    if ways.into_iter().filter(|given| *given).count() != 1 {
+        return Err(CallFault::bad("expected one of urls, host and all".to_owned()));
+    }
+    if wanted.urls.is_empty() {
+        if !caller.administers() {
+            let error =
+                "whole hosts are compressed by the command line, and with the control password";
+            return Err(CallFault::new(StatusCode::FORBIDDEN, error.to_owned()));
+        }
+        return Ok(Which::Hosts(wanted.host.clone()));
+    }
+    not_too_many(&wanted.urls)?;
+    let owner = entries::owner(caller, wanted.owner.as_deref())?;
+    let mut places = Vec::new();
+    for text in &wanted.urls {
+        let url = CanonicalUrl::parse(text, &caller.context.base.local);
+        let mut url = url.map_err(|error| CallFault::url(text, &error))?;
+        places.push(Places::of(&mut url, &HeaderMap::new(), &owner));
+    }
+    Ok(Which::Urls(places))
+}

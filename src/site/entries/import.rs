@@ -1,0 +1,95 @@
+//! `POST /api/import`: imports a local archive into the spool and reports progress line by line.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::{BodyExt, StreamBody};
+use hyper::StatusCode;
+use hyper::body::Frame;
+use tokio::sync::mpsc;
+use tokio::task::spawn_blocking;
+use wwwoffle_archive::{Error, ImportControl, ImportOptions, Report, import};
+
+use super::super::caller::Caller;
+use crate::api::{ImportEvent, ImportRequest};
+use crate::base::clock;
+use crate::base::error_chain::error_chain;
+use crate::net::upstream::BoxError;
+use crate::proxy::body::Body;
+use crate::site::api::fault::CallFault;
+use crate::site::api::push_line;
+use crate::site::context::SiteContext;
+use crate::site::entries::exchange::{Placer, options};
+use crate::storage::store::timestamp;
+
+/// Interval between progress reports.
+const TELL_EVERY: Duration = Duration::from_millis(500);
+
+/// Number of lines buffered for the reader. A reader that does not read blocks the import.
+const LINES_AHEAD: usize = 8;
+
+/// Starts an import. It ends early if its reader disconnects or the daemon stops; the next import
+/// continues there.
+pub(in crate::site) fn start(caller: &Caller, wanted: ImportRequest) -> Result<Body, CallFault> {
+    if !caller.is_on_socket() {
+        let error =
+            "archives are taken in by the command line alone: their paths are of this machine";
+        return Err(CallFault::new(StatusCode::FORBIDDEN, error.to_owned()));
+    }
+    let context = Arc::clone(&caller.context);
+    let options = options(&wanted, context.base.local.clone(), timestamp(clock::now()))
+        .map_err(|error| CallFault::bad(error.to_string()))?;
+    let (tell, told) = mpsc::channel(LINES_AHEAD);
+    let path = PathBuf::from(wanted.path);
+    // It ends soon after a stop, because it checks for it at each step.
+    let _detached = spawn_blocking(move || run(&context, &path, &options, &tell));
+    let frames = stream::unfold(told, |mut told: mpsc::Receiver<Bytes>| async move {
+        let line = told.recv().await?;
+        Some((Ok::<_, BoxError>(Frame::data(line)), told))
+    });
+    Ok(StreamBody::new(frames).boxed_unsync())
+}
+
+fn run(
+    context: &SiteContext,
+    path: &std::path::Path,
+    options: &ImportOptions,
+    tell: &mpsc::Sender<Bytes>,
+) {
+    let mut last = Instant::now();
+    let mut watch = |report: &Report| {
+        if context.base.tasks.is_stopping() {
+            return ImportControl::Stop;
+        }
+        if last.elapsed() < TELL_EVERY {
+            return if tell.is_closed() { ImportControl::Stop } else { ImportControl::Continue };
+        }
+        last = Instant::now();
+        match tell.blocking_send(line(&ImportEvent::Progress(report.clone()))) {
+            Ok(()) => ImportControl::Continue,
+            Err(_) => ImportControl::Stop,
+        }
+    };
+    let done = import(context.storage.store.spool(), path, options, &Placer, &mut watch);
+    if done.as_ref().is_ok_and(|report| report.queued > 0) {
+        context.fetch.fetcher.nudge();
+    }
+    // A disconnected reader needs no last line.
+    let _told = tell.blocking_send(line(&end(done)));
+}
+
+fn end(done: Result<Report, Error>) -> ImportEvent {
+    match done {
+        Ok(report) => ImportEvent::End(report),
+        Err(error) => ImportEvent::Failed { error: error_chain(&error) },
+    }
+}
+
+fn line(event: &ImportEvent) -> Bytes {
+    let mut line = Vec::new();
+    push_line(&mut line, event);
+    line.into()
+}

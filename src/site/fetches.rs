@@ -1,0 +1,429 @@
+//! Refreshing pages with their sub-resources and along links: the form, the command URLs of
+//! WWWOFFLE 2.9, and the list of these fetches.
+
+pub(super) mod call;
+pub mod page;
+pub mod plan;
+pub(super) mod plan_call;
+pub mod progress;
+
+use hyper::Response;
+use hyper::header::{HeaderMap, HeaderValue, REFRESH};
+use wwwoffle_spool::{RequestKind, RunId};
+use wwwoffle_url::{split_form_args, url_decode_form_args};
+
+use self::call::{all, stop_for};
+use super::caller::Caller;
+use super::control::{former_arguments, former_form};
+use super::forms::FormError;
+use super::permission::Permission;
+use super::route::{FormRequest, OwnToken};
+use super::status;
+use crate::api::aim::{Aim, Asked, BadAim, Limits, MAX_DEPTH, PartClass};
+use crate::api::plan::RunPlan;
+use crate::api::runs::RunItem;
+use crate::api::scope::Scope;
+use crate::base::error_chain::error_chain;
+use crate::base::mode::Mode;
+use crate::base::owner::Places;
+use crate::base::text::{Text, say};
+use crate::fetch::plan::{NotPlanned, plan_runs};
+use crate::fetch::recurse::choose::{Wanted, is_usual};
+use crate::fetch::recurse::runs::MAX_RUNS;
+use crate::fetch::recurse::{NotBegun, begin};
+use crate::fetch::{self, WantError};
+use crate::page::fault::FormFault;
+use crate::page::form::SubmittedForm;
+use crate::page::message::Message;
+use crate::page::token::Purpose;
+use crate::proxy::body::Body;
+use crate::proxy::target::{self, BadTarget};
+use crate::proxy::tickets;
+use crate::storage::lookup::look_up;
+
+/// Path of the list.
+pub(super) const LIST: &str = "/fetches/";
+
+/// Delay in seconds before a browser reloads the list.
+const AGAIN: HeaderValue = HeaderValue::from_static("10");
+
+/// Maximum link depth for the form of a message page.
+const DEEPEST_FOR_SITE: u16 = 2;
+
+/// Maximum number of pages for that form.
+const MOST_FOR_SITE: u64 = 200;
+
+/// Maximum total size of the bodies for that form.
+const MOST_BYTES_FOR_SITE: u64 = 1 << 30;
+
+/// Number of running fetches at which that form is refused: the rest is reserved for fetches that a
+/// person starts on our own pages.
+const MOST_RUNS_FOR_SITES: usize = MAX_RUNS / 4;
+
+/// Failure to start a fetch.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RefreshError {
+    /// The form is invalid.
+    #[error(transparent)]
+    Aim(#[from] BadAim),
+    /// The URL of the page cannot be fetched.
+    #[error("the URL cannot be fetched")]
+    Url(#[from] BadTarget),
+    /// The page cannot be requested.
+    #[error(transparent)]
+    Want(#[from] WantError),
+    /// The fetch cannot start.
+    #[error(transparent)]
+    NotBegun(#[from] NotBegun),
+    /// The plan cannot be computed.
+    #[error(transparent)]
+    NotPlanned(#[from] NotPlanned),
+    /// No such fetch is running.
+    #[error("no such fetch is under way")]
+    NoRun,
+    /// The spool failed.
+    #[error(transparent)]
+    Spool(#[from] wwwoffle_spool::Error),
+}
+
+/// Shows the form for the URL that makes up all the arguments, or for the value of the argument
+/// `url`.
+pub(super) fn options(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let url = named(arguments);
+    show(caller, &Asked { aim: as_configured(caller, &url), url }, None)
+}
+
+/// Shows the form that a link in the syntax of WWWOFFLE 2.9 leads to, filled in with the valid
+/// arguments of the link.
+pub(super) fn show_for_link(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let (form, arguments) = (former_form(arguments), former_arguments(arguments));
+    let pairs = pairs(&arguments);
+    let pairs = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let asked = Asked::read(pairs).unwrap_or_else(|_| {
+        let url = form.value("url").unwrap_or_default().trim().to_owned();
+        Asked { aim: as_configured(caller, &url), url }
+    });
+    show(caller, &asked, None)
+}
+
+/// `/refresh/?URL`: fetches the page again, now or once online, and redirects to it. If another
+/// site caused the request, only shows the form, which the user may submit.
+pub(super) async fn refresh(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let url = named(arguments);
+    if url.is_empty() || caller.is_sent_by_another_site() {
+        return options(caller, arguments);
+    }
+    match refresh_now(caller, &url).await {
+        Ok(response) => response,
+        Err(error) => {
+            let asked = Asked { aim: as_configured(caller, &url), url };
+            show_again(caller, &asked, None, error).unwrap_or_else(|error| failed(caller, &error))
+        }
+    }
+}
+
+/// `/refresh-recurse/?url=…;depth=…`: the form of WWWOFFLE 2.9 as a link. It only shows the form if
+/// the caller may not send it, or if another site caused the request.
+pub(super) async fn recurse(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let pairs = pairs(arguments.unwrap_or_default());
+    let pairs: Vec<_> = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let done = match Asked::read(pairs.iter().copied()) {
+        Ok(asked) if caller.is_sent_by_another_site() || !caller.may(Permission::Request) => {
+            return show(caller, &asked, None);
+        }
+        Ok(asked) => start(caller, &asked).await,
+        Err(error) => Err(error.into()),
+    };
+    let done = done.or_else(|error| show_typed_again(caller, &pairs, error));
+    done.unwrap_or_else(|error| failed(caller, &error))
+}
+
+/// Shows the list of fetches. While any of them is running, the browser reloads it periodically.
+pub(super) fn list(caller: &Caller) -> Response<Body> {
+    let (token, runs) = (caller.token(), all(caller).runs);
+    let downloads = status::downloads(caller);
+    let templates = &caller.context.pages.templates;
+    let page = page::list(templates, &caller.shell, &runs, &downloads, &token);
+    let mut response = caller.page(page);
+    if !downloads.is_empty() || runs.iter().any(|run| run.ended.is_none()) {
+        response.headers_mut().insert(REFRESH, AGAIN);
+    }
+    response
+}
+
+/// Checks the token of a form, as a token for only its ticket or URL.
+pub(super) fn token(caller: &Caller, form: &SubmittedForm) -> OwnToken {
+    let presented = form.value("token");
+    if let Some(ticket) = form.value("ticket") {
+        // Only a token for this ticket confirms it.
+        return OwnToken {
+            worth: caller.check_token(Purpose::Confirm(ticket), presented),
+            is_required: true,
+        };
+    }
+    let url = form.value("url").unwrap_or_default();
+    OwnToken { worth: caller.check_token(Purpose::Fetch(url), presented), is_required: false }
+}
+
+/// Queues the request in the field `ticket`. Without a ticket, starts the fetch that the form
+/// describes.
+pub(super) async fn confirm(
+    caller: &Caller,
+    sent: FormRequest<'_>,
+) -> Result<Response<Body>, FormError> {
+    if let Some(ticket) = sent.form.value("ticket") {
+        let context = &caller.context;
+        tickets::queue(&context.proxy, ticket).await?.ok_or(FormError::Gone)?;
+        context.fetch.fetcher.nudge();
+        return Ok(caller.see_other("/queue/"));
+    }
+    if sent.is_of_message {
+        let url = sent.form.value("url").unwrap_or_default();
+        return Ok(submit_for_site(caller, sent.form, url).await?);
+    }
+    Ok(submit(caller, sent.form).await?)
+}
+
+/// Starts the fetch that the form describes. An invalid form is shown again.
+async fn submit(caller: &Caller, form: &SubmittedForm) -> Result<Response<Body>, RefreshError> {
+    let done = match parse_form(form) {
+        Ok(asked) => start(caller, &asked).await,
+        Err(error) => Err(error.into()),
+    };
+    done.or_else(|error| show_typed_again(caller, &form_fields(form), error))
+}
+
+/// Starts the fetch that the form of a message page describes, for the URL `url` of the form's
+/// token.
+///
+/// The scripts of the site can send this form, too. So the fetch is limited to what the form offers
+/// a person. It is refused while another fetch for the same host is running, or if
+/// [`MOST_RUNS_FOR_SITES`] fetches are running: the rest is reserved for people.
+async fn submit_for_site(
+    caller: &Caller,
+    form: &SubmittedForm,
+    url: &str,
+) -> Result<Response<Body>, RefreshError> {
+    let mut asked = parse_form(form)?;
+    // A form may name several URLs; only this one was offered.
+    url.clone_into(&mut asked.url);
+    let (pages, bytes) = (MOST_FOR_SITE, Some(MOST_BYTES_FOR_SITE));
+    let limits = Limits { pages, bytes, ..Limits::default() };
+    let depth = asked.aim.depth.min(DEEPEST_FOR_SITE);
+    asked.aim = Aim { depth, scope: Scope::Host, limits, ..Aim::default() };
+    let url = target::of_url(&asked.url, &caller.context.base.local)?.url;
+    let host_of = |start: &str| {
+        target::of_url(start, &caller.context.base.local)
+            .ok()
+            .map(|to| to.url.host_port().to_owned())
+    };
+    let runs = all(caller).runs;
+    let under_way: Vec<&RunItem> = runs.iter().filter(|run| run.ended.is_none()).collect();
+    let host = Some(url.host_port().to_owned());
+    if under_way.iter().any(|run| host_of(&run.start) == host)
+        || under_way.len() >= MOST_RUNS_FOR_SITES
+    {
+        return Ok(caller.see_other(LIST));
+    }
+    start(caller, &asked).await
+}
+
+/// Shows the plan of the fetch.
+pub(super) async fn plan(
+    caller: &Caller,
+    form: &SubmittedForm,
+) -> Result<Response<Body>, RefreshError> {
+    let planned = async {
+        let asked = parse_form(form)?;
+        target::of_url(&asked.url, &caller.context.base.local)?;
+        let plans =
+            plan_runs(&caller.context.fetch, &caller.requester(), std::slice::from_ref(&asked))
+                .await?;
+        Ok(show(caller, &asked, plans.first()))
+    };
+    planned.await.or_else(|error| show_typed_again(caller, &form_fields(form), error))
+}
+
+/// Returns the fields of the form except for the token, which does not describe the fetch.
+fn form_fields(form: &SubmittedForm) -> Vec<(&str, &str)> {
+    form.fields().filter(|(name, _)| *name != "token").collect()
+}
+
+fn parse_form(form: &SubmittedForm) -> Result<Asked, BadAim> {
+    Asked::read(form_fields(form))
+}
+
+/// Cancels the fetch in the field `id`.
+pub(super) async fn stop(
+    caller: &Caller,
+    form: &SubmittedForm,
+) -> Result<Response<Body>, RefreshError> {
+    let id: RunId = form.value("id").and_then(|id| id.parse().ok()).ok_or(RefreshError::NoRun)?;
+    stop_for(caller, id).await?.ok_or(RefreshError::NoRun)?;
+    Ok(caller.see_other(LIST))
+}
+
+/// Cancels the download in the field `id`; it is not an error if it has already ended.
+pub(super) fn end_download(caller: &Caller, form: &SubmittedForm) -> Response<Body> {
+    if let Some(id) = form.value("id").and_then(|id| id.parse().ok()) {
+        let _ended = status::end_download(caller, id);
+    }
+    caller.see_other(LIST)
+}
+
+async fn start(caller: &Caller, asked: &Asked) -> Result<Response<Body>, RefreshError> {
+    target::of_url(&asked.url, &caller.context.base.local)?;
+    begin(&caller.context.fetch, &caller.requester(), asked, RequestKind::Page).await?;
+    Ok(caller.see_other(LIST))
+}
+
+async fn refresh_now(caller: &Caller, url: &str) -> Result<Response<Body>, RefreshError> {
+    let context = &caller.context;
+    let mut to = target::of_url(url, &context.base.local)?.url;
+    fetch::want(&context.fetch, &caller.requester(), url, true).await?;
+    let response = caller.see_other(to.as_str());
+    if caller.mode() == Mode::Offline {
+        let places = Places::of(&mut to, &HeaderMap::new(), &caller.owner);
+        // A stored page would be shown as if nothing had been requested. For any other page, a
+        // message page says it.
+        if look_up(&context.storage.store, &places).await?.choose(Mode::Offline).is_some() {
+            return Ok(caller.message(&Message::RefreshQueued { url: places.public.url() }));
+        }
+    }
+    Ok(response)
+}
+
+fn show(caller: &Caller, asked: &Asked, plan: Option<&RunPlan>) -> Response<Body> {
+    let token = caller.token();
+    caller.page(page::options(&caller.context.pages.templates, &caller.shell, asked, &token, plan))
+}
+
+/// Shows the form again with the valid values and the error messages.
+///
+/// # Errors
+///
+/// Returns the error itself if it does not concern a field.
+fn show_typed_again(
+    caller: &Caller,
+    pairs: &[(&str, &str)],
+    error: RefreshError,
+) -> Result<Response<Body>, RefreshError> {
+    let value =
+        |field: &str| pairs.iter().rev().find(|(name, _)| *name == field).map(|(_, value)| *value);
+    // Each field is validated separately; invalid ones are omitted.
+    let any = ("url", "-");
+    let good = pairs
+        .iter()
+        .filter(|(name, _)| *name != "url")
+        .filter(|pair| Asked::read([any, **pair]).is_ok());
+    let Ok(asked) = Asked::read(std::iter::once(&any).chain(good).copied()) else {
+        return Err(error);
+    };
+    let url = value("url").unwrap_or_default().trim().to_owned();
+    show_again(caller, &Asked { url, ..asked }, value("depth"), error)
+}
+
+fn show_again(
+    caller: &Caller,
+    asked: &Asked,
+    depth: Option<&str>,
+    error: RefreshError,
+) -> Result<Response<Body>, RefreshError> {
+    let Some(fault) = fault(&error) else { return Err(error) };
+    let mut faults = vec![fault];
+    // Parsing stops at the first error, but the user should see both.
+    if let RefreshError::Aim(BadAim::Depth(_)) = error
+        && target::of_url(&asked.url, &caller.context.base.local).is_err()
+    {
+        faults.push(FormFault::new("url", no_url()));
+    }
+    let (context, token) = (&caller.context, caller.token());
+    let depth = depth.map_or_else(|| asked.aim.depth.to_string(), str::to_owned);
+    let (templates, shell) = (&context.pages.templates, &caller.shell);
+    Ok(caller.page(page::options_again(templates, shell, asked, &depth, &faults, &token)))
+}
+
+/// Returns the field of the form that must be corrected, if there is one.
+fn fault(error: &RefreshError) -> Option<FormFault> {
+    Some(match error {
+        RefreshError::Aim(BadAim::Depth(_)) => {
+            let text = say("This takes a number from 0 to {most}.");
+            FormFault::new("depth", text.with("most", MAX_DEPTH.to_string()))
+        }
+        RefreshError::Aim(BadAim::Scope(_)) => {
+            FormFault::new("method", say("Choose one of these."))
+        }
+        RefreshError::Aim(BadAim::NoUrl) | RefreshError::Url(_) => FormFault::new("url", no_url()),
+        RefreshError::Want(error) | RefreshError::NotBegun(NotBegun::Page(error)) => {
+            FormFault::new("url", invalid_address(error)?)
+        }
+        _ => return None,
+    })
+}
+
+/// Message for an invalid address of a page.
+pub(super) fn no_url() -> Text {
+    say("This takes the address of a page, such as {example}.")
+        .with("example", "https://www.example.org/")
+}
+
+/// Returns the reason why a page cannot be requested; `None` if its address is not the cause.
+pub(super) fn invalid_address(error: &WantError) -> Option<Text> {
+    Some(match error {
+        WantError::Url(_) => no_url(),
+        WantError::Blocked(_) => say("The configuration says that this address is never got."),
+        WantError::OtherProtocol(_) => say(
+            "The port of this address belongs to another protocol, such as mail. Browsers do not \
+             connect to it either.",
+        ),
+        WantError::NeverKept(_) => {
+            say("The configuration says that nothing of this address is kept.")
+        }
+        WantError::FormAnswer(_) => form_answer(),
+        WantError::Circle(_) => say("The aliases of this address lead in a circle."),
+        WantError::Spool(_) => return None,
+    })
+}
+
+fn form_answer() -> Text {
+    say("This is the answer to a form. Only sending the form again brings a new one.")
+}
+
+fn failed(caller: &Caller, error: &RefreshError) -> Response<Body> {
+    caller.bad_address(&error_chain(error))
+}
+
+/// Returns the URL that makes up all the arguments, or the value of the argument `url`.
+fn named(arguments: Option<&str>) -> String {
+    let url = arguments.unwrap_or_default();
+    let url = url_decode_form_args(url.strip_prefix("url=").unwrap_or(url).as_bytes());
+    String::from_utf8_lossy(&url).trim().to_owned()
+}
+
+/// Returns the initial values of the form: the sub-resources that the configuration sets for `url`,
+/// or for pages in general if `url` is empty or invalid.
+pub(super) fn as_configured(caller: &Caller, url: &str) -> Aim {
+    let config = caller.context.base.config();
+    let wanted = target::of_url(url, &caller.context.base.local)
+        .ok()
+        .map(|resource| Wanted::of(&config, &resource.url, &[]));
+    let is_wanted = |class| match &wanted {
+        Some(wanted) => wanted.has(class),
+        None => is_usual(&config, class),
+    };
+    let parts = PartClass::ALL.into_iter().map(|class| (class, is_wanted(class)));
+    Aim { parts: parts.collect(), ..Aim::default() }
+}
+
+/// Returns the names and values in the arguments of a command URL.
+fn pairs(arguments: &str) -> Vec<(String, String)> {
+    let decoded = |text: &[u8]| String::from_utf8_lossy(&url_decode_form_args(text)).into_owned();
+    split_form_args(arguments.as_bytes())
+        .filter(|argument| !argument.is_empty())
+        .map(|argument| {
+            let mut sides = argument.splitn(2, |&byte| byte == b'=');
+            let name = decoded(sides.next().unwrap_or_default());
+            (name, decoded(sides.next().unwrap_or_default()))
+        })
+        .collect()
+}

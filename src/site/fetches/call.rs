@@ -1,0 +1,284 @@
+//! The calls that fetch pages: `/api/get`, `/api/fetch`, `/api/runs`, `/api/downloads/end`.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use hyper::{Response, StatusCode};
+use wwwoffle_spool::{OutgoingSummary, Place, RequestKind, RequestState, RunId};
+
+use crate::api::aim::Asked;
+use crate::api::runs::{RunItem, RunList, RunRequest, RunStopped, RunToStop};
+use crate::api::{DownloadEnded, DownloadToEnd, Event, FetchRequest, GetRequest, Started, Whole};
+use crate::base::error_chain::error_chain;
+use crate::base::owner::Requester;
+use crate::fetch::held;
+use crate::fetch::recurse::{begin, outcome, runs};
+use crate::proxy::body::Body;
+use crate::proxy::target;
+use crate::site::api::fault::CallFault;
+use crate::site::api::sum::{OverallProgress, held_back, progress};
+use crate::site::api::tell::{EventInbox, LineReport, ReportTrigger, body};
+use crate::site::api::{json, lines, not_too_many, stream};
+use crate::site::caller::Caller;
+use crate::site::context::SiteContext;
+use crate::site::status;
+
+impl From<runs::Told> for RunItem {
+    fn from(told: runs::Told) -> Self {
+        Self {
+            id: told.id.to_string(),
+            owner: told.owner,
+            start: told.start,
+            aim: told.aim,
+            begun: told.begun,
+            ended: told.ended,
+            waiting: u64::try_from(told.waiting).unwrap_or(u64::MAX),
+            report: told.report,
+        }
+    }
+}
+
+/// Starts to fetch URLs. All URLs are validated first, so that one mistake does not leave the call
+/// half done.
+pub(in crate::site) fn get(
+    caller: &Caller,
+    wanted: GetRequest,
+) -> Result<Response<Body>, CallFault> {
+    not_too_many(&wanted.urls)?;
+    for text in &wanted.urls {
+        target::of_url(text, &caller.context.base.local)
+            .map_err(|error| CallFault::url(text, &error))?;
+    }
+    Ok(lines(caller, stream::get(&caller.context, caller.requester(), wanted.urls, wanted.refresh)))
+}
+
+/// Starts to fetch the queue.
+pub(in crate::site) fn fetch(
+    caller: &Caller,
+    wanted: FetchRequest,
+) -> Result<Response<Body>, CallFault> {
+    if !caller.mode().may_dial() {
+        return Err(CallFault::new(
+            StatusCode::CONFLICT,
+            "the mode is offline, so nothing is fetched: go online first".to_owned(),
+        ));
+    }
+    let context = &caller.context;
+    if wanted.wait {
+        return Ok(lines(caller, stream::fetch(context, wanted.budget)));
+    }
+    context.fetch.fetcher.begin(wanted.budget);
+    let queue = status::counts(context);
+    Ok(json(caller, &Started { started: queue.waiting.saturating_add(queue.active) }))
+}
+
+/// Ends a download.
+pub(in crate::site) fn end_download(
+    caller: &Caller,
+    wanted: DownloadToEnd,
+) -> Result<DownloadEnded, CallFault> {
+    let unknown =
+        || CallFault::new(StatusCode::NOT_FOUND, "no such download is under way".to_owned());
+    let url = status::end_download(caller, wanted.id).ok_or_else(unknown)?;
+    Ok(DownloadEnded { url })
+}
+
+/// Returns all runs that the caller may see.
+pub(in crate::site) fn all(caller: &Caller) -> RunList {
+    let list = caller.context.fetch.fetcher.runs().list();
+    let may_see = |told: &runs::Told| caller.may_see_owned(told.owner.as_deref());
+    RunList { runs: list.into_iter().filter(may_see).map(RunItem::from).collect() }
+}
+
+/// Starts to fetch pages with their sub-resources and links. All URLs are validated first, so that
+/// one mistake does not leave the call half done.
+pub(in crate::site) async fn start(
+    caller: &Caller,
+    wanted: RunRequest,
+) -> Result<Response<Body>, CallFault> {
+    not_too_many(&wanted.urls)?;
+    for text in &wanted.urls {
+        target::of_url(text, &caller.context.base.local)
+            .map_err(|error| CallFault::url(text, &error))?;
+    }
+    let mut follow = RunFollower::new(&caller.context);
+    for url in wanted.urls {
+        let asked = Asked { url, aim: wanted.aim.clone() };
+        follow.begin(&caller.requester(), &asked).await;
+    }
+    if wanted.wait {
+        return Ok(lines(caller, body(follow)));
+    }
+    if let Some(Event::Failed { error, .. }) = follow.inbox.ready.pop_front() {
+        return Err(CallFault::new(StatusCode::CONFLICT, error));
+    }
+    let runs = caller.context.fetch.fetcher.runs();
+    let begun = follow.ids.iter().filter_map(|id| runs.told(*id)).map(RunItem::from);
+    Ok(json(caller, &RunList { runs: begun.collect() }))
+}
+
+/// Cancels a run.
+pub(in crate::site) async fn stop(
+    caller: &Caller,
+    wanted: RunToStop,
+) -> Result<RunStopped, CallFault> {
+    let unknown = || CallFault::new(StatusCode::NOT_FOUND, "no such fetch is under way".to_owned());
+    let id = wanted.id.parse().map_err(|_| unknown())?;
+    let removed = stop_for(caller, id).await?.ok_or_else(unknown)?;
+    Ok(RunStopped { removed })
+}
+
+/// Cancels the run with this id. Returns the number of requests removed from the queue; `None` if
+/// the run has ended or belongs to another owner.
+///
+/// # Errors
+///
+/// If the disk fails.
+pub(in crate::site) async fn stop_for(
+    caller: &Caller,
+    id: RunId,
+) -> Result<Option<u64>, wwwoffle_spool::Error> {
+    let told = caller.context.fetch.fetcher.runs().told(id);
+    if !told.is_some_and(|told| caller.may_see_owned(told.owner.as_deref())) {
+        return Ok(None);
+    }
+    outcome::stop(&caller.context.fetch, id).await
+}
+
+/// Reports the progress of runs until they have ended. Dropping it only ends the report.
+struct RunFollower {
+    inbox: EventInbox,
+    ids: Vec<RunId>,
+    /// Last reported size of each running download, in bytes.
+    told: HashMap<String, u64>,
+    sum: OverallProgress,
+    failed: u64,
+}
+
+impl LineReport for RunFollower {
+    fn inbox(&mut self) -> &mut EventInbox {
+        &mut self.inbox
+    }
+
+    async fn advance(&mut self) {
+        match self.inbox.news().await {
+            ReportTrigger::Event(event) => self.inbox.ready.push_back(event),
+            ReportTrigger::Look => self.look().await,
+            ReportTrigger::Other => {}
+        }
+    }
+}
+
+impl RunFollower {
+    fn new(context: &Arc<SiteContext>) -> Self {
+        Self {
+            inbox: EventInbox::new(context),
+            ids: Vec::new(),
+            told: HashMap::new(),
+            sum: OverallProgress::default(),
+            failed: 0,
+        }
+    }
+
+    async fn begin(&mut self, requester: &Requester, asked: &Asked) {
+        match begin(&self.inbox.context.fetch, requester, asked, RequestKind::Page).await {
+            Ok(id) => self.ids.push(id),
+            Err(error) => {
+                self.failed += 1;
+                let (url, error) = (asked.url.clone(), error_chain(&error));
+                self.inbox.ready.push_back(Event::Failed { url, status: None, error });
+            }
+        }
+    }
+
+    /// Reports the progress of the runs, and their end.
+    async fn look(&mut self) {
+        while let Some(event) = self.inbox.event() {
+            self.inbox.ready.push_back(event);
+        }
+        let runs = self.inbox.context.fetch.fetcher.runs();
+        let told: Vec<_> = self.ids.iter().filter_map(|id| runs.told(*id)).collect();
+        let is_over = told.iter().all(|told| told.ended.is_some()) || self.nothing_moves();
+        if is_over {
+            self.end(told).await;
+        } else {
+            let items: Vec<RunItem> = told.into_iter().map(RunItem::from).collect();
+            self.tell_progress(&items);
+            self.inbox.ready.extend(items.into_iter().map(|run| Event::Run { run: Box::new(run) }));
+        }
+    }
+
+    /// Reports the progress of each download that the runs want, and the overall progress.
+    fn tell_progress(&mut self, items: &[RunItem]) {
+        let wanted = self.under_way();
+        let mut under_way = 0_u64;
+        for download in self.inbox.context.proxy.traffic.downloads.list() {
+            let (url, shown) = (download.url(), download.progress());
+            if !wanted.contains(url) {
+                continue;
+            }
+            under_way = under_way.saturating_add(shown.bytes);
+            if self.told.insert(url.to_owned(), shown.bytes) != Some(shown.bytes) {
+                self.inbox.ready.push_back(progress(url, &shown));
+            }
+        }
+        self.told.retain(|url, _| wanted.contains(url));
+        let mut whole = items.iter().map(Whole::of_run).fold(Whole::default(), Whole::and);
+        whole.bytes = whole.bytes.saturating_add(under_way);
+        let whole = self.sum.update_from(whole, self.inbox.may_dial());
+        self.inbox.ready.extend(whole.map(Event::Whole));
+    }
+
+    /// URLs of the downloads that the runs want.
+    fn under_way(&self) -> HashSet<String> {
+        let (fetcher, mut urls) = (&self.inbox.context.fetch.fetcher, HashSet::new());
+        self.inbox.context.storage.store.spool().queue().visit(|request| {
+            if self.wants(request) && fetcher.is_active(&request.place.key()) {
+                urls.insert(request.place.url().to_owned());
+            }
+        });
+        urls
+    }
+
+    fn wants(&self, request: &OutgoingSummary) -> bool {
+        request.wishes.iter().any(|wish| self.ids.contains(&wish.run))
+    }
+
+    /// Whether nothing more will happen for now: every waiting request is blocked for long, or
+    /// needs the consent of the user.
+    fn nothing_moves(&self) -> bool {
+        let fetcher = &self.inbox.context.fetch.fetcher;
+        if fetcher.active_count() > 0 {
+            return false;
+        }
+        let ours = self.waiting();
+        ours.is_empty() || held::all_rest(&self.inbox.context.fetch, ours.iter()).is_some()
+    }
+
+    /// Places of the waiting requests that the runs want.
+    fn waiting(&self) -> Vec<Place> {
+        let mut places = Vec::new();
+        self.inbox.context.storage.store.spool().queue().visit(|request| {
+            if self.wants(request) && request.state == RequestState::Waiting {
+                places.push(request.place.clone());
+            }
+        });
+        places
+    }
+
+    async fn end(&mut self, told: Vec<runs::Told>) {
+        self.failed += u64::from(!self.inbox.flush().await);
+        let held = held::all_rest(&self.inbox.context.fetch, self.waiting().iter());
+        self.inbox.ready.extend(held_back(held));
+        let (mut fetched, mut waiting) = (0_u64, 0_u64);
+        for told in told {
+            let counts = told.report.counts;
+            fetched += counts.fetched + counts.unchanged + counts.kept;
+            // A dead link is a fault of the site, not a failure of the fetch.
+            self.failed += counts.failed.saturating_sub(told.report.dead_links());
+            waiting += u64::try_from(told.waiting).unwrap_or(u64::MAX);
+            self.inbox.ready.push_back(Event::Run { run: Box::new(told.into()) });
+        }
+        self.inbox.end(Event::End { fetched, failed: self.failed, waiting });
+    }
+}

@@ -1,0 +1,361 @@
+//! The local pages `/refresh-options/`, the form that fetches a page with its sub-resources and
+//! along its links, and `/fetches/`, the list of these fetches.
+
+use serde::Serialize;
+
+use super::{plan, progress};
+use crate::api::Download;
+use crate::api::aim::{Asked, MAX_DEPTH, PartClass};
+use crate::api::plan::RunPlan;
+use crate::api::runs::{Failed, RunItem};
+use crate::api::scope::Scope;
+use crate::base::shown::{self, ShownTime, ShownUrl};
+use crate::base::text::{Text, say};
+use crate::page::fault::{self, FormFault};
+use crate::page::{Page, Shell, Templates};
+
+/// Maximum number of listed downloads; the others are counted.
+const SHOWN_DOWNLOADS: usize = 20;
+
+/// Maximum number of listed failures; the others are counted.
+const SHOWN_FAILURES: usize = 20;
+
+#[derive(Serialize)]
+struct RefreshFormView<'a> {
+    token: &'a str,
+    url: ShownUrl,
+    /// Value that the form sends: the URL as it was given, which may contain a password.
+    value: &'a str,
+    links: LinksView,
+    force: bool,
+    parts: Vec<ClassCheckBox>,
+    plan: Option<PlanView>,
+    faults: &'a [FormFault],
+}
+
+/// The fields for following links.
+#[derive(Serialize)]
+pub(in crate::site) struct LinksView {
+    /// The typed depth, if the form is shown again.
+    depth: String,
+    max_depth: u16,
+    scopes: Vec<ScopeView>,
+}
+
+#[derive(Serialize)]
+struct PlanView {
+    start_kept: bool,
+    lines: Vec<Text>,
+    failures: Vec<FailureView>,
+}
+
+#[derive(Serialize)]
+struct ScopeView {
+    value: String,
+    label: Text,
+    chosen: bool,
+}
+
+impl LinksView {
+    pub(in crate::site) fn new(depth: String, chosen: &Scope) -> Self {
+        let known = [
+            (Scope::Directory, say("to the directory of the page")),
+            (Scope::Host, say("to its host")),
+            (Scope::Site, say("to its site")),
+            (Scope::Protocol, say("to where the same protocol is spoken")),
+            (Scope::Any, say("anywhere")),
+        ];
+        let view = |(scope, label): (Scope, _)| ScopeView {
+            chosen: scope == *chosen,
+            value: scope.to_string(),
+            label,
+        };
+        let mut scopes: Vec<_> = known.into_iter().map(view).collect();
+        if !scopes.iter().any(|scope| scope.chosen) {
+            let value = chosen.to_string();
+            scopes.push(ScopeView { value, label: say("as was said before"), chosen: true });
+        }
+        Self { depth, max_depth: MAX_DEPTH, scopes }
+    }
+}
+
+#[derive(Serialize)]
+pub(in crate::site) struct ClassCheckBox {
+    name: &'static str,
+    label: Text,
+    checked: bool,
+}
+
+impl ClassCheckBox {
+    pub(in crate::site) fn new(class: PartClass, checked: bool) -> Self {
+        Self { name: class.as_str(), label: label(class), checked }
+    }
+}
+
+/// Renders the form, filled in from `asked`, with the plan of the fetch; `token` is the general
+/// token.
+#[must_use]
+pub fn options(
+    templates: &Templates,
+    shell: &Shell,
+    asked: &Asked,
+    token: &str,
+    plan: Option<&RunPlan>,
+) -> Page {
+    form(templates, shell, (asked, asked.aim.depth.to_string()), &[], (token, plan))
+}
+
+/// Renders the form again, with the typed `depth` and the error messages.
+#[must_use]
+pub fn options_again(
+    templates: &Templates,
+    shell: &Shell,
+    asked: &Asked,
+    depth: &str,
+    faults: &[FormFault],
+    token: &str,
+) -> Page {
+    form(templates, shell, (asked, shown::text(depth)), faults, (token, None))
+}
+
+fn form(
+    templates: &Templates,
+    shell: &Shell,
+    (asked, depth): (&Asked, String),
+    faults: &[FormFault],
+    (token, plan): (&str, Option<&RunPlan>),
+) -> Page {
+    let aim = &asked.aim;
+    let part = |class: PartClass| {
+        ClassCheckBox::new(class, aim.parts.get(&class).copied().unwrap_or_default())
+    };
+    let view = RefreshFormView {
+        token,
+        url: ShownUrl::new(&asked.url),
+        value: &asked.url,
+        links: LinksView::new(depth, &aim.scope),
+        force: aim.force,
+        parts: PartClass::ALL.into_iter().map(part).collect(),
+        plan: plan.map(|plan| PlanView {
+            start_kept: plan.start_kept,
+            lines: plan::describe_run(plan),
+            failures: failures(&plan.failed),
+        }),
+        faults,
+    };
+    templates.page("refresh-options.html", fault::status(faults), shell, &view)
+}
+
+fn label(class: PartClass) -> Text {
+    match class {
+        PartClass::Stylesheets => say("style sheets"),
+        PartClass::Images => say("images"),
+        PartClass::Icons => say("icons"),
+        PartClass::Fonts => say("fonts"),
+        PartClass::Scripts => say("scripts"),
+        PartClass::Frames => say("frames"),
+        PartClass::Iframes => say("frames within the page"),
+        PartClass::Media => say("sound and film"),
+        PartClass::Objects => say("objects"),
+    }
+}
+
+#[derive(Serialize)]
+struct FetchListView<'a> {
+    token: &'a str,
+    /// The listed running downloads, and the number of the others.
+    downloads: Vec<DownloadRow>,
+    more: usize,
+    fetches: Vec<FetchView<'a>>,
+}
+
+#[derive(Serialize)]
+struct DownloadRow {
+    id: u64,
+    url: ShownUrl,
+    text: Text,
+}
+
+#[derive(Serialize)]
+struct FetchView<'a> {
+    id: &'a str,
+    start: ShownUrl,
+    depth: u16,
+    begun: ShownTime,
+    ended: Option<ShownTime>,
+    waiting: u64,
+    pages: u64,
+    parts: u64,
+    fetched: u64,
+    unchanged: u64,
+    kept: u64,
+    failed: u64,
+    bytes: String,
+    failures: Vec<FailureView>,
+    more: usize,
+    left_out: Vec<OmissionView>,
+}
+
+#[derive(Serialize)]
+struct FailureView {
+    url: ShownUrl,
+    from: Option<ShownUrl>,
+    reason: String,
+    dead: bool,
+}
+
+#[derive(Serialize)]
+struct OmissionView {
+    count: u64,
+    why: Text,
+}
+
+/// Renders the list of recursive fetches and running downloads; `token` is the general token.
+#[must_use]
+pub fn list(
+    templates: &Templates,
+    shell: &Shell,
+    runs: &[RunItem],
+    downloads: &[Download],
+    token: &str,
+) -> Page {
+    let fetches = runs.iter().map(|run| fetch(shell, run)).collect();
+    let more = downloads.len().saturating_sub(SHOWN_DOWNLOADS);
+    let shown = downloads.iter().take(SHOWN_DOWNLOADS).map(|download| DownloadRow {
+        id: download.id,
+        url: ShownUrl::new(&download.url),
+        text: progress::describe_download(download),
+    });
+    let downloads = shown.collect();
+    templates.page("fetches.html", 200, shell, &FetchListView { token, downloads, more, fetches })
+}
+
+fn failures(failed: &[Failed]) -> Vec<FailureView> {
+    let view = |failed: &Failed| FailureView {
+        url: ShownUrl::new(&failed.url),
+        from: failed.from.as_deref().map(ShownUrl::new),
+        reason: shown::text(&failed.reason),
+        dead: failed.dead,
+    };
+    failed.iter().take(SHOWN_FAILURES).map(view).collect()
+}
+
+fn fetch<'a>(shell: &Shell, run: &'a RunItem) -> FetchView<'a> {
+    let (counts, report) = (&run.report.counts, &run.report);
+    let time = |time| ShownTime::new(time, &shell.zone);
+    let left = report.left_out.iter();
+    FetchView {
+        id: &run.id,
+        start: ShownUrl::new(&run.start),
+        depth: run.aim.depth,
+        begun: time(run.begun),
+        ended: run.ended.map(time),
+        waiting: run.waiting,
+        pages: counts.pages,
+        parts: counts.parts,
+        fetched: counts.fetched,
+        unchanged: counts.unchanged,
+        kept: counts.kept,
+        failed: counts.failed,
+        bytes: shown::bytes(counts.bytes),
+        failures: failures(&report.failed),
+        more: report.failed.len().saturating_sub(SHOWN_FAILURES),
+        left_out: left
+            .map(|(why, left)| OmissionView { count: left.count, why: why.text() })
+            .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::aim::Aim;
+    use crate::fetch::recurse::run::{LeftOut, Report};
+    use crate::page::testing::{as_key, assert_harmless, hostile, shell, templates};
+
+    #[test]
+    fn the_form_says_what_is_asked_for() {
+        let aim = Aim {
+            depth: 3,
+            scope: Scope::Prefix("http://h.example/<a>".to_owned()),
+            parts: [(PartClass::Images, true)].into(),
+            ..Aim::default()
+        };
+        let asked = Asked { url: "http://h.example/\"><script>".to_owned(), aim };
+        let page = options(&templates(), &shell(), &asked, "token-1", None);
+        let text = String::from_utf8(page.body.clone().into()).unwrap();
+        assert!(!text.contains("<script>") && !text.contains("<a>\""), "{text}");
+        for want in [
+            "name=\"depth\" value=\"3\"",
+            "name=\"images\" value=\"Y\" id=\"images\" checked",
+            "name=\"icons\" value=\"N\"",
+            "name=\"fonts\" value=\"N\"",
+            "value=\"token-1\"",
+        ] {
+            assert!(text.contains(want), "{want} in {text}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_beside_its_field() {
+        let faults = ["url", "depth", "method"].map(|field| FormFault::new(field, say("none")));
+        for text in &hostile() {
+            let asked = Asked { url: as_key(text).to_owned(), aim: Aim::default() };
+            let page = options_again(&templates(), &shell(), &asked, text, &faults, "token-1");
+            assert_eq!(page.status, 422);
+            assert_harmless(&page);
+            for field in ["url", "depth", "method"] {
+                let told = format!("aria-invalid=\"true\" aria-describedby=\"{field}-fault\"");
+                assert!(page.body.contains(&told), "{told} in {}", page.body);
+                assert!(page.body.contains(&format!("id=\"{field}-fault\">none")), "{field}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_list_tells_what_failed_and_what_was_left_out() {
+        let mut report = Report::default();
+        report.counts.pages = 12;
+        report.left_out.entry(LeftOut::Robots).or_default().count = 7;
+        let url = "http://h.example/<b>".to_owned();
+        let reason = "404 <i>".to_owned();
+        report.failed.push(Failed { url, from: None, reason, dead: true });
+        let run = RunItem {
+            id: "0123456789abcdef".to_owned(),
+            owner: None,
+            start: "http://h.example/".to_owned(),
+            aim: Aim::default(),
+            begun: jiff::Timestamp::UNIX_EPOCH,
+            ended: None,
+            waiting: 5,
+            report,
+        };
+        let download = Download {
+            id: 77,
+            url: "http://h.example/<film>".to_owned(),
+            bytes: 1_500,
+            total: Some(3_000),
+            rate: Some(200),
+            seconds_left: Some(8),
+            resumed: 0,
+            waiting: None,
+        };
+        let page = list(&templates(), &shell(), &[run], &vec![download; 21], "token-1");
+        let text = String::from_utf8(page.body.clone().into()).unwrap();
+        for markup in ["<b>", "<i>", "<film>"] {
+            assert!(!text.contains(markup), "{text}");
+        }
+        for want in [
+            "12 pages",
+            "robots.txt",
+            "404",
+            "5 to go",
+            "value=\"0123456789abcdef\"",
+            "value=\"77\"",
+            "1.5 kB of 3.0 kB, 200 B/s, 0:08 left",
+            "and 1 more",
+        ] {
+            assert!(text.contains(want), "{want} in {text}");
+        }
+    }
+}

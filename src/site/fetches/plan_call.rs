@@ -1,0 +1,42 @@
+//! Plans of fetches: `/api/runs/plan` and `/api/queue/plan`.
+
+use hyper::StatusCode;
+
+use crate::api::aim::Asked;
+use crate::api::plan::{QueuePlan, RunPlanRequest, RunPlans};
+use crate::base::error_chain::error_chain;
+use crate::fetch::plan::{NotPlanned, plan_queue, plan_runs};
+use crate::proxy::target;
+use crate::site::api::fault::CallFault;
+use crate::site::api::not_too_many;
+use crate::site::caller::Caller;
+
+impl From<NotPlanned> for CallFault {
+    fn from(error: NotPlanned) -> Self {
+        let status = match error {
+            NotPlanned::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            NotPlanned::NotBegun(_) => StatusCode::CONFLICT,
+        };
+        Self::new(status, error_chain(&error))
+    }
+}
+
+/// Plans recursive fetches.
+pub(in crate::site) async fn runs(
+    caller: &Caller,
+    wanted: RunPlanRequest,
+) -> Result<RunPlans, CallFault> {
+    not_too_many(&wanted.urls)?;
+    for text in &wanted.urls {
+        target::of_url(text, &caller.context.base.local)
+            .map_err(|error| CallFault::url(text, &error))?;
+    }
+    let asked = |url| Asked { url, aim: wanted.aim.clone() };
+    let asked: Vec<_> = wanted.urls.into_iter().map(asked).collect();
+    Ok(RunPlans { plans: plan_runs(&caller.context.fetch, &caller.requester(), &asked).await? })
+}
+
+/// Plans a fetch of those queued requests that the caller may see.
+pub(in crate::site) async fn queue(caller: &Caller) -> Result<QueuePlan, CallFault> {
+    Ok(plan_queue(&caller.context.fetch, |place| caller.may_see_queued(place)).await?)
+}

@@ -1,0 +1,317 @@
+//! The local page `/history/`: the stored versions of one page.
+
+use serde::Serialize;
+use wwwoffle_url::url_encode_form_args;
+
+use crate::api::{History, Version};
+use crate::base::escape::written;
+use crate::base::shown::{self, ShownTime, ShownUrl};
+use crate::base::text::{Text, say};
+use crate::page::links;
+use crate::page::{Page, Shell, Templates};
+use crate::site::history::version_list::changes;
+use crate::site::lists::page::room::{count_fitting, link_size, without_long_link};
+use crate::storage::versions::NotCompared;
+use crate::storage::versions::memento::{timemap_path, version_path};
+
+/// Maximum number of listed versions, fewer if the URL is long; the others are counted.
+const SHOWN_VERSIONS: usize = 30;
+
+/// Maximum number of bytes for everything that contains the URL, after escaping. With the rest the
+/// page stays below 100 kB.
+const ROOM: usize = 80_000;
+
+/// Size of a row without its variable texts, in bytes.
+const ROW: usize = 1_500;
+
+/// Number of text lines in which a version differs from the previous one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct LineCounts {
+    /// Lines that only this version has.
+    pub added: usize,
+    /// Lines that only the previous version has.
+    pub removed: usize,
+}
+
+#[derive(Serialize)]
+struct HistoryView<'a> {
+    url: ShownUrl,
+    token: &'a str,
+    owner: Option<Text>,
+    versions: Vec<VersionRow>,
+    more: usize,
+    /// Address of the time map (a list for programs), without our origin.
+    timemap: String,
+}
+
+#[derive(Serialize)]
+struct VersionRow {
+    /// Its time as the value of a form field, which identifies the version.
+    at: String,
+    received: ShownTime,
+    present: bool,
+    status: u16,
+    size: String,
+    content_type: Option<String>,
+    /// Differences from the previous version, in words.
+    changes: Option<Vec<Text>>,
+    lines: Option<LineCounts>,
+    /// Address of this version, and of the page that shows its changes, without our origin.
+    path: String,
+    diff: Option<String>,
+}
+
+/// Renders the page; `lines` belong to the first versions, `token` is the general token.
+#[must_use]
+pub fn page(
+    templates: &Templates,
+    shell: &Shell,
+    history: &History,
+    lines: &[Option<LineCounts>],
+    token: &str,
+) -> Page {
+    let url = ShownUrl::new(&history.url);
+    let href = url.href.clone().unwrap_or_default();
+    let url = without_long_link(url);
+    let before = history.versions.iter().skip(1).map(Some).chain([None]);
+    let lines = lines.iter().copied().chain(std::iter::repeat(None));
+    let all = history.versions.iter().zip(before).zip(lines);
+    let view = |((version, before), lines): ((&Version, Option<&Version>), Option<LineCounts>)| {
+        VersionRow::new(&href, version, before, lines, shell)
+    };
+    let timemap = timemap_path(&href);
+    let mut versions: Vec<_> = all.take(SHOWN_VERSIONS).map(view).collect();
+    // The link to the page, and the form that compares versions.
+    let around = 2 * link_size(&url) + written(&timemap);
+    let costs = versions.iter().map(|version| version.cost(link_size(&url) + token.len()));
+    versions.truncate(count_fitting(ROOM.saturating_sub(around), costs));
+    let view = HistoryView {
+        token,
+        owner: history.owner.as_deref().map(|owner| shell.for_whom(owner)),
+        more: history.versions.len().saturating_sub(versions.len()),
+        versions: distinguish_times(versions, history, shell),
+        timemap,
+        url,
+    };
+    templates.page("history.html", 200, shell, &view)
+}
+
+/// Adds seconds to times that would otherwise look the same.
+fn distinguish_times(
+    mut views: Vec<VersionRow>,
+    history: &History,
+    shell: &Shell,
+) -> Vec<VersionRow> {
+    let times: Vec<_> = views.iter().map(|view| view.received.text.clone()).collect();
+    for (view, version) in views.iter_mut().zip(&history.versions) {
+        if times.iter().filter(|time| **time == view.received.text).count() > 1 {
+            view.received = ShownTime::to_the_second(version.received, &shell.zone);
+        }
+    }
+    views
+}
+
+impl VersionRow {
+    fn new(
+        href: &str,
+        version: &Version,
+        before: Option<&Version>,
+        lines: Option<LineCounts>,
+        shell: &Shell,
+    ) -> Self {
+        let url = url_encode_form_args(href.as_bytes());
+        let diff = before.map(|before| {
+            format!("/history/diff/?url={url}&from={}&to={}", before.stored, version.stored)
+        });
+        Self {
+            at: version.stored.to_string(),
+            received: ShownTime::new(version.received, &shell.zone),
+            present: version.present,
+            status: version.status,
+            size: shown::bytes(version.bytes),
+            content_type: version.content_type.as_deref().map(shown::text),
+            changes: before.map(|before| changes(before, version)),
+            lines,
+            path: version_path(href, (version.stored, version.received)),
+            diff,
+        }
+    }
+
+    /// Size of its row after escaping, in bytes; `form` is the size of its form.
+    fn cost(&self, form: usize) -> usize {
+        let kind = self.content_type.as_deref().map_or(0, written);
+        ROW + kind + written(&self.path) + self.diff.as_deref().map_or(0, written) + form
+    }
+}
+
+#[derive(Serialize)]
+struct NoHistoryView {
+    url: ShownUrl,
+    why: Text,
+    /// Address of the list of versions, without our origin; `None` if the list would be empty.
+    list: Option<String>,
+}
+
+/// Renders the page in place of a version or a difference that cannot be shown. The status is 404
+/// if nothing is stored.
+#[must_use]
+pub fn no_history_page(templates: &Templates, shell: &Shell, url: &str, why: &NotCompared) -> Page {
+    let (status, list) = match why {
+        NotCompared::NotKept => (404, None),
+        NotCompared::NoVersion => (404, Some(links::history(url))),
+        _ => (200, Some(links::history(url))),
+    };
+    let view = NoHistoryView { url: ShownUrl::new(url), why: words(why), list };
+    templates.page("history-none.html", status, shell, &view)
+}
+
+fn words(why: &NotCompared) -> Text {
+    match why {
+        NotCompared::NotKept => say("nothing of it is kept"),
+        NotCompared::NoVersion => {
+            say("no older version is kept, or none of that time; `keep-versions` says how many are")
+        }
+        NotCompared::NoText => say("one of the versions has no text"),
+        NotCompared::Unread(error) => {
+            say("one of the versions cannot be read: {error}").with("error", shown::text(error))
+        }
+        NotCompared::Spool(_) => say("the spool failed"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::testing::{assert_harmless, hostile, shell, templates, time};
+
+    fn version(number: i64, content_type: &str) -> Version {
+        let received = time() - jiff::SignedDuration::from_hours(number);
+        Version {
+            stored: received,
+            received,
+            present: number == 0,
+            status: if number == 1 { 404 } else { 200 },
+            bytes: 1_000,
+            content_type: Some(content_type.to_owned()),
+        }
+    }
+
+    fn body(history: &History, lines: &[Option<LineCounts>]) -> String {
+        let page = page(&templates(), &shell(), history, lines, "f00");
+        assert_harmless(&page);
+        page.body
+    }
+
+    #[test]
+    fn it_lists_what_was_when_and_what_can_be_done() {
+        let versions = (0..3).map(|number| version(number, "text/html")).collect();
+        let url = "http://a.example/p?x=1&y".to_owned();
+        let history = History { url, owner: None, versions };
+        let lines = [Some(LineCounts { added: 3, removed: 1 })];
+        let body = body(&history, &lines);
+        for want in [
+            "2026-11-20 12:00",
+            "kept now",
+            "status 404 before",
+            "3 lines added, 1 line removed",
+            "status 200 before",
+            r#"name="at" value="2026-11-20T11:00:00Z""#,
+            r#"formaction="http://localhost:8080/control/history/restore""#,
+            r#"formaction="http://localhost:8080/control/history/delete""#,
+            "http://localhost:8080/history/version/?url=http://a.example/p%3Fx%3D1%26y&amp;came=2026-11-20T11:00:00Z&amp;at=2026-11-20T11:00:00Z",
+            "http://localhost:8080/history/diff/?url=http://a.example/p%3Fx%3D1%26y&amp;from=2026-11-20T10:00:00Z&amp;to=2026-11-20T11:00:00Z",
+            r#"<select name="from""#,
+        ] {
+            assert!(body.contains(want), "{want} in {body}");
+        }
+        // The current version has neither a restore button nor a delete button.
+        assert_eq!(body.matches("/control/history/restore").count(), 2, "{body}");
+    }
+
+    #[test]
+    fn versions_of_one_minute_are_told_to_the_second() {
+        let at = |number, received: &str| Version {
+            received: received.parse().unwrap(),
+            ..version(number, "text/html")
+        };
+        let versions = vec![
+            at(0, "2026-11-20T12:00:41Z"),
+            at(1, "2026-11-20T12:00:07Z"),
+            at(2, "2026-11-20T11:59:58Z"),
+        ];
+        let url = "http://a.example/".to_owned();
+        let body = body(&History { url, owner: None, versions }, &[]);
+        for want in [">2026-11-20 12:00:41<", ">2026-11-20 12:00:07, ", ">2026-11-20 11:59<"] {
+            assert!(body.contains(want), "{want} in {body}");
+        }
+    }
+
+    #[test]
+    fn few_and_many_versions_have_their_page() {
+        let url = "http://a.example/".to_owned();
+        let none = body(&History { url: url.clone(), owner: None, versions: Vec::new() }, &[]);
+        assert!(none.contains("Nothing of it is kept"), "{none}");
+        let one = vec![version(0, "text/html")];
+        let one = body(&History { url: url.clone(), owner: None, versions: one }, &[]);
+        assert!(one.contains("keep-versions") && !one.contains("<select"), "{one}");
+        let many = (0..101).map(|number| version(number, "text/html")).collect();
+        let many = body(&History { url, owner: None, versions: many }, &[]);
+        assert!(many.contains("and 71 more"), "{many}");
+    }
+
+    #[test]
+    fn there_are_as_many_versions_as_there_is_room_for() {
+        let token = "f".repeat(64);
+        for (part, length, at_least) in [
+            ("a/b", 60, 30),
+            ("a/b=c&", 900, 10),
+            ("a/b", 8_100, 2),
+            ("&", 8_100, 1),
+            ("=", 8_100, 1),
+            ("%3f", 8_100, 1),
+        ] {
+            let url = format!("http://www.example.org/?{}", part.repeat(length / part.len()));
+            let versions = (0..30).map(|number| version(number, "application/xhtml+xml")).collect();
+            let history = History { url: url.clone(), owner: None, versions };
+            let lines = [Some(LineCounts { added: 3_000, removed: 1_000 }); 30];
+            let page = page(&templates(), &shell(), &history, &lines, &token);
+            assert_harmless(&page);
+            let body = page.body;
+            let shown = body.matches("class=\"card\"").count();
+            assert!(shown >= at_least, "{shown} versions of {url:.60}");
+            let rest = format!("and {} more", 30 - shown);
+            assert_eq!(body.contains(&rest), shown < 30, "{shown} versions of {url:.60}");
+            assert!(!body.contains("There is no older version"), "{url:.60}");
+            assert_eq!(body.contains("<select"), shown > 1, "{shown} versions of {url:.60}");
+        }
+    }
+
+    #[test]
+    fn why_there_is_nothing_is_said() {
+        for (why, status, want) in [
+            (NotCompared::NotKept, 404, "nothing of it is kept"),
+            (NotCompared::NoVersion, 404, "no older version is kept"),
+            (NotCompared::NoText, 200, "one of the versions has no text"),
+        ] {
+            let page = no_history_page(&templates(), &shell(), "http://a.example/", &why);
+            assert_harmless(&page);
+            assert_eq!(page.status, status);
+            assert!(page.body.contains(want), "{want} in {}", page.body);
+        }
+    }
+
+    #[test]
+    fn hostile_values_are_text() {
+        for text in hostile() {
+            let versions = (0..3).map(|number| version(number, &text)).collect();
+            let history = History { url: text.clone(), owner: Some(text.clone()), versions };
+            body(&history, &[]);
+            assert_harmless(&no_history_page(
+                &templates(),
+                &shell(),
+                &text,
+                &NotCompared::Unread(text.clone()),
+            ));
+        }
+    }
+}

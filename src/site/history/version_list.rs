@@ -1,0 +1,90 @@
+//! The list of stored versions of one page.
+
+use wwwoffle_spool::{Entry, Place, Summary};
+
+use crate::api::{History, Version};
+use crate::base::shown;
+use crate::base::text::{Text, say};
+use crate::site::info::entry_info::{content_type, text};
+
+/// Returns the history of a URL: the entry, if there is one, and the older versions, newest first.
+#[must_use]
+pub fn of(url: &str, entry: Option<&Entry>, older: &[Summary]) -> History {
+    let present = entry.map(|entry| Version {
+        stored: entry.stored(),
+        received: entry.when(),
+        present: true,
+        status: entry.status(),
+        bytes: entry.body_len(),
+        content_type: content_type(entry),
+    });
+    // Versions may exist without a current entry.
+    let place = entry.map(Entry::place).or(older.first().map(|newest| &newest.place));
+    let older = older.iter().map(|one| Version {
+        stored: one.stored,
+        received: one.when,
+        present: false,
+        status: one.status,
+        bytes: one.body_len,
+        content_type: one.content_type.as_deref().map(text),
+    });
+    History {
+        url: place.map_or(url, Place::url).to_owned(),
+        owner: place.and_then(Place::owner).map(str::to_owned),
+        versions: present.into_iter().chain(older).collect(),
+    }
+}
+
+/// Describes the differences between the heads of two versions.
+#[must_use]
+pub fn changes(before: &Version, version: &Version) -> Vec<Text> {
+    let mut told = Vec::new();
+    if before.status != version.status {
+        told.push(say("status {status} before").with("status", before.status.to_string()));
+    }
+    if before.content_type != version.content_type {
+        told.push(match before.content_type.as_deref() {
+            Some(was) => say("type {type} before").with("type", shown::text(was)),
+            None => say("type none before"),
+        });
+    }
+    match (before.bytes, version.bytes) {
+        (was, is) if was < is => {
+            told.push(say("{size} longer").with("size", shown::bytes(is - was)));
+        }
+        (was, is) if was > is => {
+            told.push(say("{size} shorter").with("size", shown::bytes(was - is)));
+        }
+        _ => told.push(say("as long as before")),
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version(status: u16, bytes: u64, content_type: Option<&str>) -> Version {
+        let (stored, content_type) = (jiff::Timestamp::UNIX_EPOCH, content_type.map(str::to_owned));
+        Version { stored, received: stored, present: false, status, bytes, content_type }
+    }
+
+    #[test]
+    fn what_differs_is_told_in_words() {
+        let html = Some("text/html");
+        for (before, now, want) in [
+            (version(200, 10, html), version(200, 10, html), "as long as before"),
+            (version(200, 10, html), version(200, 1_510, html), "1.5 kB longer"),
+            (version(404, 10, html), version(200, 3, html), "status 404 before, 7 B shorter"),
+            (version(200, 1, None), version(200, 1, html), "type none before, as long as before"),
+            (
+                version(200, 1, Some("a\u{202e}b")),
+                version(200, 1, html),
+                "type a⟨U+202E⟩b before, as long as before",
+            ),
+        ] {
+            let told: Vec<_> = changes(&before, &now).iter().map(ToString::to_string).collect();
+            assert_eq!(told.join(", "), want);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Site icons from the spool, for our own pages, which load nothing.
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use hyper::HeaderMap;
+use hyper::header::CONTENT_ENCODING;
+use wwwoffle_index::{Index, Viewer};
+use wwwoffle_spool::{Body, Entry, Lookup, Place, Spool};
+use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+use crate::base::owner::{Owner, Places};
+use wwwoffle_http::head;
+
+/// Maximum size of an icon, in bytes.
+const LONGEST: u64 = 4_096;
+
+/// Maximum number of references of a page that are checked for its icon.
+const MOST_LOOKED_AT: usize = 8;
+
+/// The viewer of the icons, and the stores to search.
+pub(in crate::site) struct IconFinder<'a> {
+    pub(in crate::site) spool: &'a Spool,
+    pub(in crate::site) index: &'a Index,
+    pub(in crate::site) viewer: &'a Viewer,
+    pub(in crate::site) owner: &'a Owner,
+    pub(in crate::site) local: &'a LocalHost,
+}
+
+impl IconFinder<'_> {
+    /// Returns the icon of a page as a `data:` URL: the one that the page names, or that of its
+    /// site. `None` if it cannot be read.
+    pub(in crate::site) fn of(&self, url: &str) -> Option<String> {
+        let mut url = CanonicalUrl::parse(url, self.local).ok().filter(|url| !url.is_local())?;
+        let usual = format!("{}://{}/favicon.ico", url.protocol(), url.host_port());
+        let places = Places::of(&mut url, &HeaderMap::new(), self.owner);
+        self.at_url(&usual).or_else(|| self.named_by(&places))
+    }
+
+    fn at_url(&self, url: &str) -> Option<String> {
+        let mut url = CanonicalUrl::parse(url, self.local).ok()?;
+        let places = Places::of(&mut url, &HeaderMap::new(), self.owner);
+        self.at(&places.own).or_else(|| self.at(&places.public))
+    }
+
+    /// Returns the icon among the references of the page.
+    fn named_by(&self, page: &Places) -> Option<String> {
+        let of = |place: &Place| self.index.references(self.viewer, place).unwrap_or_default();
+        let found = of(&page.own).into_iter().chain(of(&page.public));
+        let is_icon = |url: &str| url.to_ascii_lowercase().contains("icon");
+        found
+            .filter(|item| item.body_len <= LONGEST && is_icon(item.place.url()))
+            .take(MOST_LOOKED_AT)
+            .find_map(|item| self.at(&item.place))
+    }
+
+    fn at(&self, place: &Place) -> Option<String> {
+        match self.spool.entry(place) {
+            Ok(Lookup::Found(entry)) => data_url(&body(&entry)?),
+            // Damaged entries are repaired when they are served.
+            Ok(Lookup::Missing | Lookup::SetAside(_)) | Err(_) => None,
+        }
+    }
+}
+
+/// Returns the body of a complete response without content coding.
+fn body(entry: &Entry) -> Option<Vec<u8>> {
+    let (status, fields) = head::read_response(entry.head()).ok()?;
+    let is_plain = status.as_u16() == 200 && !fields.contains_key(CONTENT_ENCODING);
+    let len = Some(entry.body_len()).filter(|len| is_plain && *len <= LONGEST)?;
+    match entry.body() {
+        Body::Whole(whole) => Some(whole.to_vec()),
+        Body::File(file) => {
+            let mut bytes = vec![0; usize::try_from(len).ok()?];
+            let mut done = 0;
+            while let Some(rest) = bytes.get_mut(done..).filter(|rest| !rest.is_empty()) {
+                match file.read_at(u64::try_from(done).ok()?, rest).ok()? {
+                    0 => return None,
+                    read => done += read,
+                }
+            }
+            let mut verifier = file.verifier();
+            verifier.update(&bytes);
+            verifier.finish().then_some(bytes)
+        }
+    }
+}
+
+/// Returns an image as a `data:` URL. Its bytes decide the type, not its origin. Only raster images
+/// are accepted: SVG can contain scripts.
+fn data_url(bytes: &[u8]) -> Option<String> {
+    let kind = match bytes {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => "png",
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => "gif",
+        [0xff, 0xd8, 0xff, ..] => "jpeg",
+        [0, 0, 1, 0, ..] => "x-icon",
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => "webp",
+        _ => return None,
+    };
+    Some(format!("data:image/{kind};base64,{}", BASE64_STANDARD.encode(bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::data_url;
+
+    #[test]
+    fn the_bytes_say_what_it_is() {
+        for (bytes, want) in [
+            (&b"\x89PNG\r\n\x1a\nrest"[..], Some("data:image/png;base64,iVBORw0KGgpyZXN0")),
+            (b"GIF89a", Some("data:image/gif;base64,R0lGODlh")),
+            (b"GIF88a", None),
+            (b"\xff\xd8\xff\xe0", Some("data:image/jpeg;base64,/9j/4A==")),
+            (b"\0\0\x01\0\x01\0", Some("data:image/x-icon;base64,AAABAAEA")),
+            (b"RIFF\0\0\0\0WEBPVP8 ", Some("data:image/webp;base64,UklGRgAAAABXRUJQVlA4IA==")),
+            (b"<svg xmlns='http://www.w3.org/2000/svg'><script>", None),
+            (b"<html>\x89PNG\r\n\x1a\n", None),
+            (b"\xef\xbb\xbf<svg>", None),
+            (b"RIFF\0\0\0\0WAVE", None),
+            (b"BM", None),
+            (b"", None),
+        ] {
+            assert_eq!(data_url(bytes).as_deref(), want, "{bytes:?}");
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! The local page `/`: the mode and its switch, current activity, recently stored pages, and
+//! problems that need attention.
+
+mod age;
+mod space;
+
+use crate::page::links;
+use std::net::IpAddr;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+pub use self::space::DiskUse;
+use self::space::DiskUseView;
+use crate::api::{Choice, Download, Mode, QueueCounts, Status};
+use crate::base::escape::written;
+use crate::base::shown::{self, ShownTime, ShownUrl};
+use crate::base::text::{Text, say};
+use crate::fetch::LastFetch;
+use crate::page::{Page, Shell, Templates};
+use crate::site::control::page::mode_label;
+use crate::site::fetches::progress;
+use crate::site::link::{LinkReport, LinkView};
+use crate::site::queue::page as queue;
+
+/// Maximum number of listed downloads; the others are counted.
+const SHOWN_DOWNLOADS: usize = 20;
+
+/// Maximum number of characters of a title that are shown.
+const SHOWN_TITLE: usize = 120;
+
+/// Maximum size of a link to a page after escaping, in bytes; with a longer URL only the title is
+/// shown.
+const LONGEST_LINK: usize = 1_000;
+
+/// Maximum number of characters of a URL in the name of a link.
+const SHOWN_NAME: usize = 50;
+
+/// The content of the page.
+#[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a notice of its own")]
+pub struct HomePage {
+    /// Status of the daemon.
+    pub status: Status,
+    /// State of the link.
+    pub link: LinkReport,
+    /// Summary of the last fetch of the queue.
+    pub last: Option<LastFetch>,
+    /// The pages that were stored last, latest first.
+    pub recent: Vec<RecentPage>,
+    /// Whether the index was available to list them.
+    pub is_ready: bool,
+    /// Use of the disk, if known.
+    pub space: Option<DiskUse>,
+    /// Whether the last page could not be stored because the disk was full.
+    pub was_full: bool,
+    /// Clients that were recently refused.
+    pub refused: Option<RefusedClients>,
+    /// Whether the configuration file has faults.
+    pub config_faults: bool,
+    /// Number of the user's own templates and catalogues that cannot be used.
+    pub template_faults: usize,
+    /// Whether to show the first steps.
+    pub help: bool,
+    /// The current time.
+    pub now: Timestamp,
+}
+
+/// A recently stored page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecentPage {
+    /// URL of the page.
+    pub url: String,
+    /// Title of the page.
+    pub title: Option<String>,
+    /// Time when it was stored.
+    pub stored: Timestamp,
+    /// Its icon as a `data:` URL.
+    pub icon: Option<String>,
+}
+
+/// Clients that may not use the proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RefusedClients {
+    /// Number of refused connections.
+    pub count: u64,
+    /// Address of the last refused client.
+    pub client: IpAddr,
+    /// Time of the last refusal.
+    pub at: Timestamp,
+}
+
+#[derive(Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "what a template asks")]
+struct HomeView<'a> {
+    headline: Text,
+    explanation: Text,
+    modes: [ModeChoice; 4],
+    link: LinkView,
+    token: &'a str,
+    queue: QueueCounts,
+    failed: String,
+    can_fetch: bool,
+    can_hold: bool,
+    last: Option<LastFetchView>,
+    downloads: Vec<DownloadProgress>,
+    more_downloads: usize,
+    recent: Vec<RecentPageView>,
+    is_ready: bool,
+    space: Option<DiskUseView>,
+    read_only: bool,
+    was_full: bool,
+    /// Whether something needs attention.
+    attention: bool,
+    /// Number of hosts whose certificates were rejected by a client.
+    rejected: usize,
+    refused: Option<RefusedClientsView>,
+    config_faults: bool,
+    template_faults: usize,
+    help: bool,
+    proxy: &'a str,
+    /// Address of the proxy auto-configuration file.
+    pac: String,
+}
+
+#[derive(Serialize)]
+struct ModeChoice {
+    word: &'static str,
+    label: Text,
+    chosen: bool,
+}
+
+#[derive(Serialize)]
+struct LastFetchView {
+    at: ShownTime,
+    age: Text,
+    done: u64,
+    failed: u64,
+}
+
+#[derive(Serialize)]
+struct RecentPageView {
+    href: Option<String>,
+    /// The URL, to tell links with the same title apart.
+    name: String,
+    title: String,
+    host: String,
+    icon: Option<String>,
+    /// Letter shown in place of a missing icon.
+    letter: String,
+    at: ShownTime,
+    age: Text,
+    info: Option<String>,
+}
+
+#[derive(Serialize)]
+struct DownloadProgress {
+    url: ShownUrl,
+    text: Text,
+    waiting: Option<Text>,
+    percent: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct RefusedClientsView {
+    count: u64,
+    client: String,
+    at: ShownTime,
+}
+
+/// Renders the page; `token` is the general token.
+#[must_use]
+pub fn page(templates: &Templates, shell: &Shell, home: &HomePage, token: &str) -> Page {
+    let (headline, explanation) = mode(home.status.mode);
+    let Status { queue: counts, downloads, chosen, .. } = &home.status;
+    let may_dial = home.status.mode != Mode::Offline;
+    let choice = |one: Choice| ModeChoice {
+        word: one.as_str(),
+        label: mode_label(one),
+        chosen: one == *chosen,
+    };
+    let space = home.space.map(DiskUseView::of);
+    let rejected = rejected(&home.status);
+    let view = HomeView {
+        headline,
+        explanation,
+        modes: Choice::ALL.map(choice),
+        link: LinkView::new(&home.link, shell),
+        token,
+        queue: *counts,
+        failed: queue::failed(),
+        can_fetch: may_dial && counts.waiting > 0,
+        can_hold: may_dial && counts.active > 0,
+        last: home.last.map(|last| LastFetchView {
+            at: ShownTime::new(last.at, &shell.zone),
+            age: age::of(last.at, home.now, &shell.zone),
+            done: last.done,
+            failed: last.failed,
+        }),
+        downloads: (downloads.iter().take(SHOWN_DOWNLOADS))
+            .map(|one| download(shell, one))
+            .collect(),
+        more_downloads: downloads.len().saturating_sub(SHOWN_DOWNLOADS),
+        recent: home.recent.iter().map(|one| recent(one, home.now, shell)).collect(),
+        is_ready: home.is_ready,
+        attention: counts.failed > 0
+            || counts.asking > 0
+            || rejected > 0
+            || home.refused.is_some()
+            || home.config_faults
+            || home.template_faults > 0
+            || home.status.read_only
+            || home.was_full
+            || space.as_ref().is_some_and(|space| space.is_short),
+        space,
+        read_only: home.status.read_only,
+        was_full: home.was_full,
+        rejected,
+        refused: home.refused.map(|refused| RefusedClientsView {
+            count: refused.count,
+            client: refused.client.to_string(),
+            at: ShownTime::new(refused.at, &shell.zone),
+        }),
+        config_faults: home.config_faults,
+        template_faults: home.template_faults,
+        help: home.help,
+        proxy: shell.origin.host_port(),
+        pac: format!("{}/proxy.pac", shell.origin),
+    };
+    templates.page("welcome.html", 200, shell, &view)
+}
+
+const fn mode(mode: Mode) -> (Text, Text) {
+    match mode {
+        Mode::Online => (say("Online"), say("Pages come from the web, and what you see is kept.")),
+        Mode::Offline => (
+            say("Offline"),
+            say("Pages come from the spool. What is missing is queued; nothing goes out."),
+        ),
+        Mode::Autodial => (
+            say("Autodial"),
+            say("What is kept comes from the spool at once, the rest from the web."),
+        ),
+    }
+}
+
+fn download(shell: &Shell, download: &Download) -> DownloadProgress {
+    let percent = download
+        .total
+        .and_then(|total| download.bytes.saturating_mul(100).checked_div(total))
+        .map(|percent| percent.min(100));
+    let time = |time| ShownTime::new(time, &shell.zone);
+    DownloadProgress {
+        url: ShownUrl::new(&download.url),
+        text: progress::describe_download(download),
+        waiting: progress::describe_wait(download, time),
+        percent,
+    }
+}
+
+fn rejected(status: &Status) -> usize {
+    let mut hosts: Vec<&str> = status.rejections.iter().map(|one| one.host.as_str()).collect();
+    hosts.dedup();
+    hosts.len()
+}
+
+fn recent(recent: &RecentPage, now: Timestamp, shell: &Shell) -> RecentPageView {
+    let url = ShownUrl::new(&recent.url);
+    let host = url.text.split_once("://").map_or(&*url.text, |(_, rest)| rest);
+    let host = host.split(['/', '?']).next().unwrap_or_default().to_owned();
+    let title = recent.title.as_deref().filter(|title| !title.trim().is_empty());
+    let title = title.map_or_else(|| url.text.clone(), |title| shown::brief(title, SHOWN_TITLE));
+    let first = host.strip_prefix("www.").unwrap_or(&host).chars().find(|c| c.is_alphanumeric());
+    RecentPageView {
+        title,
+        letter: first.map(String::from).unwrap_or_default(),
+        host,
+        icon: recent.icon.clone(),
+        at: ShownTime::new(recent.stored, &shell.zone),
+        age: age::of(recent.stored, now, &shell.zone),
+        name: shown::brief(&recent.url, SHOWN_NAME),
+        info: Some(links::info(&recent.url)).filter(|path| written(path) <= LONGEST_LINK),
+        href: url.href.filter(|href| written(href) <= LONGEST_LINK),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,236 @@
+use super::{DiskUse, HomePage, RecentPage, RefusedClients, page};
+use crate::api::{Choice, Download, DownloadWaiting, Mode, QueueCounts, Rejection, Status};
+use crate::base::text::say;
+use crate::fetch::LastFetch;
+use crate::page::Page;
+use crate::page::testing::{assert_harmless, hostile, shell, templates, time};
+use crate::site::link::LinkReport;
+use crate::site::link::link;
+
+fn home(mode: Mode) -> HomePage {
+    let status = Status {
+        version: "0.1.0".into(),
+        mode,
+        chosen: mode.into(),
+        link: None,
+        metered: false,
+        pid: 1,
+        spool: "/s".into(),
+        read_only: false,
+        listen: vec![],
+        since: time(),
+        queue: QueueCounts { waiting: 1, failed: 2, active: 0, asking: 0 },
+        downloads: vec![],
+        connections: 0,
+        outward_refused: 0,
+        rejections: vec![],
+    };
+    HomePage {
+        status,
+        link: link(),
+        last: None,
+        recent: vec![],
+        is_ready: true,
+        space: None,
+        was_full: false,
+        refused: None,
+        config_faults: false,
+        template_faults: 0,
+        help: true,
+        now: time(),
+    }
+}
+
+fn page_of(home: &HomePage) -> Page {
+    let page = page(&templates(), &shell(), home, "f00");
+    assert_harmless(&page);
+    page
+}
+
+fn body(home: &HomePage) -> String {
+    page_of(home).body
+}
+
+#[test]
+fn each_mode_has_its_switch_and_shows_what_waits() {
+    for mode in [Mode::Online, Mode::Offline, Mode::Autodial] {
+        let body = body(&home(mode));
+        let pressed = format!(
+            "formaction=\"http://localhost:8080/control/{mode}\" aria-pressed=\"true\">{mode}<"
+        );
+        for want in [
+            &pressed,
+            r#"name="token" value="f00""#,
+            "1 request waits, 0 on the way, 2 failed",
+            "<code>localhost:8080</code>",
+            "<code>http://localhost:8080/proxy.pac</code>",
+            "Nothing is being downloaded",
+        ] {
+            assert!(body.contains(want), "{want} in {body}");
+        }
+        assert_eq!(body.matches("aria-pressed=\"true\"").count(), 1);
+        assert_eq!(body.contains("/control/fetch"), mode != Mode::Offline);
+        assert!(!body.contains("/control/hold"));
+    }
+    let mut busy = home(Mode::Online);
+    busy.status.queue.active = 1;
+    assert!(body(&busy).contains("/control/hold"));
+}
+
+#[test]
+fn the_link_is_told_of_and_where_to_log_in() {
+    let mut home = home(Mode::Offline);
+    home.status.chosen = Choice::Auto;
+    for portal in hostile() {
+        home.link = LinkReport {
+            reason: say("{fact}").with("fact", "it is so: <script>"),
+            decides: Some(time()),
+            portal: Some(portal),
+        };
+        let body = body(&home);
+        assert!(body.contains("Chosen by the link"), "{body}");
+        assert!(body.contains("it is so: &lt;script&gt;"), "{body}");
+        assert!(body.contains("Log in at"), "{body}");
+        assert!(body.contains("/control/auto\" aria-pressed=\"true\">auto<"), "{body}");
+        assert_eq!(body.matches("aria-pressed=\"true\"").count(), 1);
+    }
+}
+
+#[test]
+fn a_link_that_does_not_decide_is_told_of_too() {
+    let body = body(&home(Mode::Online));
+    assert!(body.contains("looked at all the same: <bdi>there is a way out</bdi>"), "{body}");
+    assert!(!body.contains("Chosen by the link") && !body.contains("Log in at"), "{body}");
+}
+
+#[test]
+fn what_needs_somebody_is_told_with_where_to_mend_it() {
+    let mut home = home(Mode::Online);
+    home.status.queue = QueueCounts::default();
+    assert!(!body(&home).contains("Needs attention"));
+    home.status.queue = QueueCounts { failed: 1, asking: 2, ..QueueCounts::default() };
+    for host in ["a.example", "a.example", "b.example"] {
+        let (host, client) = (host.to_owned(), "10.0.0.1".to_owned());
+        home.status.rejections.push(Rejection { host, client, until: time() });
+    }
+    home.refused = Some(RefusedClients { count: 3, client: [10, 0, 0, 9].into(), at: time() });
+    (home.config_faults, home.template_faults) = (true, 1);
+    home.space = Some(DiskUse { free: 1, total: 1_000, kept: 10, ..DiskUse::default() });
+    let body = body(&home);
+    for want in [
+        r#"1 request has failed. <a href="http://localhost:8080/queue/?state=failed">"#,
+        r#"2 requests are too long to be fetched unasked. <a href="http://localhost:8080/queue/?state=asking">"#,
+        "2 hosts pass unread and are not kept",
+        r#"<a href="http://localhost:8080/ca#rejected">"#,
+        "3 connections were refused, because their clients may not use this proxy: the last from 10.0.0.9",
+        r#"<a href="http://localhost:8080/configuration/allowed-connect-hosts/">"#,
+        "has faults",
+        "1 file of your own",
+        r#"The disk is nearly full: 1 B are free. <a href="http://localhost:8080/purge/">"#,
+    ] {
+        assert!(body.contains(want), "{want} in {body}");
+    }
+}
+
+fn recent(url: &str, title: Option<&str>) -> RecentPage {
+    let (url, title) = (url.to_owned(), title.map(str::to_owned));
+    RecentPage { url, title, stored: time(), icon: None }
+}
+
+#[test]
+fn what_was_kept_last_is_told_with_its_icon_and_age() {
+    let mut home = home(Mode::Online);
+    home.help = false;
+    home.last = Some(LastFetch { at: time(), done: 3, failed: 1 });
+    home.now = "2026-11-20T14:30:00Z".parse().unwrap();
+    home.recent = vec![
+        RecentPage {
+            icon: Some("data:image/png;base64,AAAA".to_owned()),
+            ..recent("http://www.tea.example/leaf", Some("Green tea"))
+        },
+        recent("http://www.cake.example/a?b", Some(" ")),
+    ];
+    home.space = Some(DiskUse {
+        entries: 7,
+        kept: 2_000,
+        free: 500_000,
+        total: 1_000_000,
+        ..DiskUse::default()
+    });
+    let body = body(&home);
+    for want in [
+        r#"<img src="data:image/png;base64,AAAA" alt="" width="16" height="16">"#,
+        r#"<a href="http://www.tea.example/leaf" rel="noreferrer"><bdi>Green tea</bdi></a>"#,
+        "<bdi>www.tea.example</bdi>",
+        ">2 hours ago</time>",
+        r#"<b class="soft" aria-hidden="true">c</b>"#,
+        "<bdi>http://www.cake.example/a?b</bdi>",
+        "3 came, 1 failed.",
+        "7 entries are kept, 2.0 kB.",
+        "2.0 kB kept, 498 kB other things on the disk, 500 kB free",
+        "/?help=1#help",
+        "/control/\">",
+    ] {
+        assert!(body.contains(want), "{want} in {body}");
+    }
+    assert!(!body.contains("proxy.pac") && !body.contains("\"most\""), "{body}");
+    home.space = home.space.map(|space| DiskUse { most: Some(250_000), ..space });
+    let marked = self::body(&home);
+    for want in [
+        r#" aria-describedby="most"><path"#,
+        r#"<path class="most" d="M250 0V10"></path></svg>"#,
+        r#"<span id="most">A purge leaves at most 250 kB, where the line is.</span>"#,
+    ] {
+        assert!(marked.contains(want), "{want} in {marked}");
+    }
+    home.is_ready = false;
+    assert!(self::body(&home).contains("The index is being made"));
+}
+
+#[test]
+fn hostile_titles_and_addresses_are_text() {
+    let mut home = home(Mode::Online);
+    for text in &hostile() {
+        home.recent = vec![recent(text, Some(text)), recent("http://a/", Some(text))];
+        page_of(&home);
+    }
+    // The maximum number of rows in every list, each of maximum size.
+    let long = format!("http://a.example/{}", "\"&<'".repeat(2_000));
+    let icon = Some(format!("data:image/png;base64,{}", "A".repeat(2_970)));
+    let one = RecentPage { icon, ..recent(&long, Some(&"\"<".repeat(200))) };
+    home.recent = vec![one; 10];
+    page_of(&home);
+}
+
+fn download(url: &str, bytes: u64, total: Option<u64>) -> Download {
+    let (rate, seconds_left, resumed, waiting) = (None, None, 0, None);
+    let url = url.to_owned();
+    Download { id: 1, url, bytes, total, rate, seconds_left, resumed, waiting }
+}
+
+#[test]
+fn downloads_are_shown_with_their_progress() {
+    let mut home = home(Mode::Online);
+    for (bytes, total) in [(500, Some(2_000)), (7, None), (9, Some(0)), (u64::MAX, Some(1))] {
+        home.status.downloads.push(download("http://a.example/big", bytes, total));
+    }
+    let body = body(&home);
+    assert!(body.contains("500 B of 2.0 kB"));
+    assert!(body.contains(r#"value="25""#));
+    assert_eq!(body.matches("<progress").count(), 2);
+}
+
+#[test]
+fn many_and_hostile_downloads_stay_bounded_text() {
+    let mut home = home(Mode::Online);
+    for url in hostile().iter().cycle().take(1_000) {
+        let error = url.clone();
+        let waiting = DownloadWaiting { since: time(), next: time(), attempts: 1, error };
+        let (rate, waiting) = (Some(0), Some(waiting));
+        let new = download(url, 1, Some(2));
+        home.status.downloads.push(Download { rate, resumed: 3, waiting, ..new });
+    }
+    let body = body(&home);
+    assert!(body.contains("and 980 more"));
+    assert!(body.contains("attempt 1 to take it up again at <time datetime=\"2026-11-20T12:00:00Z\">2026-11-20 12:00</time>"));
+}

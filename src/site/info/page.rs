@@ -1,0 +1,349 @@
+//! The local pages `/info/`, the details of one URL, and `/info/request`, the request of the
+//! browser.
+
+mod words;
+
+use serde::Serialize;
+use wwwoffle_url::{CanonicalUrl, LocalHost, url_encode_form_args};
+
+use crate::api::aim::AS_CONFIGURED;
+use crate::api::{Connection, Field, Info, KeptInfo, PartItem, PartState, Parts};
+use crate::base::shown::{self, ShownTime, ShownUrl};
+use crate::base::text::{Text, count, say};
+use crate::page::certificates::ChainView;
+use crate::page::links;
+use crate::page::{Page, Shell, Templates};
+use crate::proxy::last::LastAction;
+use crate::proxy::rehearsal::PredictedAction;
+use crate::site::lists::page as lists;
+use crate::site::lists::page::{ActionResult, ActionResultView};
+use crate::storage::store::timestamp;
+
+/// Maximum number of listed sub-resources of each state; the others are counted.
+const SHOWN_PARTS: usize = 15;
+
+/// Maximum number of listed header fields of a request or response; the others are counted.
+const SHOWN_FIELDS: usize = 40;
+
+/// Maximum number of listed referring pages; the others are counted.
+const SHOWN_REFERRERS: usize = 50;
+
+/// Maximum size of the listed referring URLs before escaping, in bytes: a URL may be very long.
+const ROOM_FOR_REFERRERS: usize = 5_000;
+
+/// Content of the page that is not part of the API's response.
+#[derive(Clone, Debug, Default)]
+pub struct InfoExtras {
+    /// Referring pages that the caller may see; `None` if the index cannot list them.
+    pub referrers: Option<Vec<String>>,
+    /// Number of stored versions, including the current one.
+    pub versions: Option<usize>,
+    /// How the caller's last request for this URL was handled.
+    pub last: Option<LastAction>,
+    /// How a request of the caller would be handled now.
+    pub would: Option<PredictedAction>,
+    /// Whether the caller has a request for it on the queue.
+    pub queued: bool,
+    /// Result of the action that the caller just performed on this entry.
+    pub action: Option<ActionResult>,
+}
+
+/// A request, as it arrived and as it would be sent on.
+#[derive(Clone, Debug)]
+pub struct RequestComparison {
+    /// The URL that would be requested from the origin.
+    pub url: String,
+    /// Request line and header fields that arrived.
+    pub came: (String, Vec<Field>),
+    /// Request line and header fields that would be sent.
+    pub goes: (String, Vec<Field>),
+}
+
+#[derive(Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "what a template asks")]
+struct InfoView<'a> {
+    url: ShownUrl,
+    token: &'a str,
+    as_configured: &'static str,
+    key: String,
+    is_secure: bool,
+    kept: Option<StoredEntryView>,
+    parts: Option<SubResourcesView>,
+    /// Address of the list of versions, without our origin.
+    history: String,
+    pinned: bool,
+    versions: u64,
+    /// The URL, encoded as an argument of an address.
+    argument: String,
+    referrers: Option<Vec<ShownUrl>>,
+    more_referrers: u64,
+    last: Option<LastActionView>,
+    would: Option<Text>,
+    queued: bool,
+    #[serde(flatten)]
+    action: ActionResultView,
+    /// Address of this page, for the way back.
+    back: String,
+    /// Whether the URL alone identifies the entry. Otherwise no button could find it.
+    is_named_by_url: bool,
+    /// Whether it is the response to a form, which cannot be fetched again.
+    is_form_answer: bool,
+}
+
+#[derive(Serialize)]
+struct LastActionView {
+    at: ShownTime,
+    method: String,
+    answer: u16,
+    status: String,
+    words: Text,
+}
+
+#[derive(Serialize)]
+struct RequestView {
+    url: ShownUrl,
+    came: HeadView,
+    goes: HeadView,
+}
+
+#[derive(Serialize)]
+struct HeadView {
+    line: String,
+    fields: FieldList,
+}
+
+#[derive(Serialize)]
+struct SubResourcesView {
+    complete: bool,
+    kept: u64,
+    missing: u64,
+    /// Whether some of the missing ones could be requested now.
+    can_be_had: bool,
+    cut: Option<Text>,
+    groups: Vec<SubResourceGroup>,
+}
+
+/// The sub-resources in one state.
+#[derive(Serialize)]
+struct SubResourceGroup {
+    title: Text,
+    count: u64,
+    parts: Vec<SubResourceView>,
+    more: u64,
+}
+
+#[derive(Serialize)]
+struct SubResourceView {
+    url: ShownUrl,
+    class: Text,
+    from: Option<ShownUrl>,
+    reason: Option<Text>,
+}
+
+#[derive(Serialize)]
+struct StoredEntryView {
+    owner: Text,
+    status: u16,
+    received: ShownTime,
+    stored: ShownTime,
+    size: String,
+    bytes: u64,
+    /// Notes about its file and its body.
+    notes: Vec<Text>,
+    sha256: String,
+    content_type: Option<String>,
+    method: String,
+    response: FieldList,
+    request: FieldList,
+    connection: Option<ConnectionView>,
+}
+
+#[derive(Serialize)]
+struct FieldList {
+    fields: Vec<Field>,
+    more: usize,
+}
+
+#[derive(Serialize)]
+struct ConnectionView {
+    version: String,
+    suite: String,
+    by_fingerprint: bool,
+    chain: ChainView,
+}
+
+/// Renders the page; `token` is the general token.
+#[must_use]
+pub fn page(
+    templates: &Templates,
+    shell: &Shell,
+    info: &Info,
+    more: &InfoExtras,
+    token: &str,
+) -> Page {
+    let url = ShownUrl::new(&info.url);
+    let (referrers, more_referrers) = more.referrers.as_deref().map_or((None, 0), referrers);
+    let view = InfoView {
+        argument: url_encode_form_args(url.href.as_deref().unwrap_or_default().as_bytes()),
+        versions: more.versions.map_or(0, |many| u64::try_from(many).unwrap_or(u64::MAX)),
+        referrers,
+        more_referrers,
+        last: more.last.as_ref().map(|last| LastActionView::new(last, shell)),
+        would: more.would.map(words::describe_prediction),
+        queued: more.queued,
+        action: ActionResultView::new(more.action, shell),
+        back: links::info(&info.url),
+        is_named_by_url: info.kept.as_ref().is_some_and(|kept| {
+            lists::is_named_by_url(&info.url, kept.owner.as_deref(), &info.key)
+        }),
+        is_form_answer: CanonicalUrl::parse(&info.url, &LocalHost::default())
+            .is_ok_and(|url| url.is_form_answer()),
+        url,
+        token,
+        as_configured: AS_CONFIGURED,
+        key: shown::text(&info.key),
+        is_secure: info.url.starts_with("https:"),
+        kept: info.kept.as_ref().map(|kept| StoredEntryView::new(kept, shell)),
+        parts: info.parts.as_ref().map(SubResourcesView::new),
+        history: links::history(&info.url),
+        pinned: info.pinned,
+    };
+    templates.page("info.html", 200, shell, &view)
+}
+
+/// Returns the first referring pages and the number of the others.
+fn referrers(all: &[String]) -> (Option<Vec<ShownUrl>>, u64) {
+    let (mut shown, mut room) = (Vec::new(), ROOM_FOR_REFERRERS);
+    for url in all.iter().take(SHOWN_REFERRERS) {
+        let url = ShownUrl::new(url);
+        let takes = url.text.len() + url.href.as_deref().map_or(0, str::len);
+        let Some(left) = room.checked_sub(takes) else { break };
+        room = left;
+        shown.push(url);
+    }
+    let more = u64::try_from(all.len() - shown.len()).unwrap_or(u64::MAX);
+    (Some(shown), more)
+}
+
+/// Renders the page about a request.
+#[must_use]
+pub fn request_page(templates: &Templates, shell: &Shell, request: &RequestComparison) -> Page {
+    let head = |(line, fields): &(String, Vec<Field>)| HeadView {
+        line: shown::text(line),
+        fields: FieldList::new(fields),
+    };
+    let (came, goes) = (head(&request.came), head(&request.goes));
+    let view = RequestView { url: ShownUrl::new(&request.url), came, goes };
+    templates.page("info-request.html", 200, shell, &view)
+}
+
+impl LastActionView {
+    fn new(last: &LastAction, shell: &Shell) -> Self {
+        Self {
+            at: ShownTime::new(timestamp(last.at), &shell.zone),
+            method: shown::text(last.method.as_str()),
+            answer: last.answer.as_u16(),
+            status: last.status.to_string(),
+            words: words::describe_status(last.status),
+        }
+    }
+}
+
+impl SubResourcesView {
+    fn new(parts: &Parts) -> Self {
+        let counts = parts.counts;
+        let groups = [
+            (PartState::Absent, say("Not kept"), counts.absent),
+            (PartState::Failed, say("Failed"), counts.failed),
+            (PartState::Queued, say("On the queue"), counts.queued),
+            (PartState::LeftOut, say("Left out"), counts.left_out),
+            (PartState::Kept, say("Kept"), counts.kept),
+        ];
+        let groups = groups.into_iter().filter(|(.., count)| *count > 0);
+        let group = |(state, title, count): (PartState, Text, u64)| {
+            let of_state = parts.list.iter().filter(|part| part.state == state);
+            let shown: Vec<_> = of_state.take(SHOWN_PARTS).map(SubResourceView::new).collect();
+            let listed = u64::try_from(shown.len()).unwrap_or(u64::MAX);
+            SubResourceGroup { title, count, more: count.saturating_sub(listed), parts: shown }
+        };
+        Self {
+            complete: parts.complete,
+            kept: counts.kept,
+            missing: counts.missing(),
+            can_be_had: counts.absent.saturating_add(counts.failed) > 0,
+            cut: parts.cut.clone(),
+            groups: groups.map(group).collect(),
+        }
+    }
+}
+
+impl SubResourceView {
+    fn new(part: &PartItem) -> Self {
+        Self {
+            url: ShownUrl::new(&part.url),
+            class: words::describe_class(&part.class),
+            from: part.from.as_deref().map(ShownUrl::new),
+            reason: part.reason.clone(),
+        }
+    }
+}
+
+impl StoredEntryView {
+    fn new(kept: &KeptInfo, shell: &Shell) -> Self {
+        let connection = |connection: &Connection| ConnectionView {
+            version: shown::text(&connection.version),
+            suite: shown::text(&connection.suite),
+            by_fingerprint: connection.by_fingerprint,
+            chain: ChainView::new(&connection.chain, &shell.zone),
+        };
+        Self {
+            owner: kept.owner.as_deref().map_or(say("for everyone"), |owner| shell.for_whom(owner)),
+            status: kept.status,
+            received: ShownTime::new(kept.received, &shell.zone),
+            stored: ShownTime::new(kept.stored, &shell.zone),
+            size: shown::bytes(kept.bytes),
+            bytes: kept.bytes,
+            notes: notes(kept),
+            sha256: shown::text(&kept.sha256),
+            content_type: kept.content_type.as_deref().map(shown::text),
+            method: shown::text(&kept.method),
+            response: FieldList::new(&kept.response),
+            request: FieldList::new(&kept.request),
+            connection: kept.connection.as_ref().map(connection),
+        }
+    }
+}
+
+/// Notes about the file of an entry and its body.
+fn notes(kept: &KeptInfo) -> Vec<Text> {
+    let compressed = kept.compressed.map(|file| {
+        say("It is compressed: its file has {bytes} in place of {plain}.")
+            .with("bytes", shown::bytes(file.bytes))
+            .with("plain", shown::bytes(file.plain))
+    });
+    let shared = kept.shared.then(|| match kept.sharing {
+        Some(many) => count(
+            many,
+            "Its body is kept once for {n} entry.",
+            "Its body is kept once for {n} entries.",
+        ),
+        None => say("Its body is kept once for all entries that have the same."),
+    });
+    compressed.into_iter().chain(shared).collect()
+}
+
+impl FieldList {
+    fn new(fields: &[Field]) -> Self {
+        let view = |field: &Field| Field {
+            name: shown::text(&field.name),
+            value: field.value.as_deref().map(shown::text),
+        };
+        Self {
+            fields: fields.iter().take(SHOWN_FIELDS).map(view).collect(),
+            more: fields.len().saturating_sub(SHOWN_FIELDS),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,217 @@
+//! Tests of the page about a URL.
+
+use wwwoffle_spool::Place;
+use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+use super::*;
+use crate::api::CompressedFile;
+use crate::page::certificates::tests::chain;
+use crate::page::testing::{assert_harmless, hostile, shell, templates, time};
+use crate::proxy::decide::Decision;
+use crate::proxy::status::{CacheStatus, HitReason};
+
+fn told(text: &str) -> Text {
+    say("{fact}").with("fact", shown::text(text))
+}
+
+fn info(text: &str, connection: bool) -> Info {
+    let fields = |count| {
+        let value = Some(text.to_owned());
+        let mut fields = vec![Field { name: "x".to_owned(), value }; count];
+        fields.push(Field { name: "set-cookie".to_owned(), value: None });
+        fields
+    };
+    let connection = connection.then(|| Connection {
+        version: text.to_owned(),
+        suite: text.to_owned(),
+        by_fingerprint: true,
+        chain: chain(text),
+    });
+    let kept = KeptInfo {
+        owner: Some(text.to_owned()),
+        status: 200,
+        received: time(),
+        stored: time(),
+        bytes: 1_234,
+        compressed: Some(CompressedFile { bytes: 7_000, plain: 21_000 }),
+        shared: true,
+        sharing: Some(3),
+        sha256: text.to_owned(),
+        content_type: Some(text.to_owned()),
+        response: fields(2),
+        method: "GET".to_owned(),
+        request: fields(SHOWN_FIELDS + 4),
+        connection,
+    };
+    let parts = parts([1, SHOWN_PARTS + 3, 2, 1, 4], text);
+    let (url, key) = (text.to_owned(), text.to_owned());
+    Info { url, key, kept: Some(kept), pinned: true, parts: Some(parts) }
+}
+
+/// The given number of sub-resources in each state, in the order of the states.
+fn parts(many: [usize; 5], text: &str) -> Parts {
+    let mut parts = Parts { cut: Some(told(text)), ..Parts::default() };
+    let states = [
+        PartState::Absent,
+        PartState::Failed,
+        PartState::Queued,
+        PartState::LeftOut,
+        PartState::Kept,
+    ];
+    for (state, count) in states.into_iter().zip(many) {
+        for _ in 0..count {
+            parts.counts.add(state);
+            parts.list.push(PartItem {
+                url: text.to_owned(),
+                class: "image".to_owned(),
+                from: Some(text.to_owned()),
+                state,
+                reason: Some(told(text)),
+            });
+        }
+    }
+    parts.complete = parts.counts.missing() == 0;
+    parts
+}
+
+#[test]
+fn what_is_missing_comes_first_with_a_way_to_have_it() {
+    let url = "https://a.example/p";
+    let told = body(&info(url, true));
+    let places: Vec<_> =
+        ["Not kept (1)", "Failed (18)", "On the queue (2)", "Left out (1)", "Kept (4)"]
+            .iter()
+            .map(|title| told.find(title).unwrap_or_else(|| panic!("{title} in {told}")))
+            .collect();
+    assert!(places.is_sorted(), "{places:?}");
+    for want in [
+        "21 parts are missing",
+        "and 3 more; <code>wwwoffle info</code>",
+        "name=\"parts\" value=\"configured\"",
+        "action=\"http://localhost:8080/refresh-request/\"",
+        "name=\"token\" value=\"f00\"",
+    ] {
+        assert!(told.contains(want), "{want} in {told}");
+    }
+    for (many, is_button, want) in [
+        ([0, 0, 2, 0, 1], false, "2 parts are missing"),
+        ([0, 0, 0, 1, 1], false, "The page is complete"),
+        ([0, 1, 0, 0, 0], true, "1 part is missing"),
+    ] {
+        let parts = Some(Parts { cut: None, ..parts(many, url) });
+        let told = body(&Info { parts, ..info(url, true) });
+        assert!(told.contains(want), "{want} in {told}");
+        assert_eq!(told.contains("Fetch what is missing"), is_button, "{many:?}");
+    }
+    assert!(!body(&Info { parts: None, ..info(url, true) }).contains("<h2>Parts"));
+}
+
+fn more(text: &str) -> InfoExtras {
+    InfoExtras {
+        referrers: Some(vec![text.to_owned(); SHOWN_REFERRERS + 2]),
+        versions: Some(2),
+        last: Some(LastAction {
+            at: std::time::SystemTime::UNIX_EPOCH,
+            method: hyper::Method::from_bytes(b"M-SEARCH").unwrap(),
+            answer: hyper::StatusCode::OK,
+            status: CacheStatus::Hit(HitReason::Offline),
+        }),
+        would: Some(PredictedAction::Do(Decision::Fetch)),
+        queued: true,
+        action: Some(ActionResult::Restored(crate::site::lists::page::RestoredCounts {
+            entries: 2,
+            overtaken: 1,
+            ..Default::default()
+        })),
+    }
+}
+
+#[test]
+fn a_request_is_told_as_it_came_and_as_it_goes_on() {
+    for text in hostile() {
+        let field = |name: &str, value: Option<&str>| Field {
+            name: name.to_owned(),
+            value: value.map(str::to_owned),
+        };
+        let head = || (text.clone(), vec![field(&text, Some(&text)), field("cookie", None)]);
+        let told = RequestComparison { url: text.clone(), came: head(), goes: head() };
+        let page = request_page(&templates(), &shell(), &told);
+        assert_harmless(&page);
+        assert!(page.body.contains("<dt>cookie</dt><dd class=\"soft\">not shown</dd>"));
+    }
+}
+
+fn body(info: &Info) -> String {
+    let page = page(&templates(), &shell(), info, &more(&info.url), "f00");
+    assert_harmless(&page);
+    page.body
+}
+
+#[test]
+fn it_tells_what_is_kept_and_how_it_came() {
+    let text = body(&info("https://a.example/p", true));
+    for want in [
+        "<dt>Status</dt><dd>200</dd>",
+        "1.2 kB (1234 bytes)",
+        "It is compressed: its file has 7.0 kB in place of 21 kB.<br>Its body is kept once for 3 entries.",
+        "served: the mode was offline.",
+        "<code>wwwoffle; hit; detail=offline</code>",
+        "Its site would be asked, and the answer kept.",
+        "2 versions of it are kept",
+        "and 2 more",
+        "2026-11-20 12:00",
+        "<dt>set-cookie</dt><dd class=\"soft\">not shown</dd>",
+        "allowed by its fingerprint",
+        "AB:AB:AB",
+        "and 5 more",
+    ] {
+        assert!(text.contains(want), "{want} in {text}");
+    }
+    assert!(body(&info("http://a.example/", false)).contains("Plain HTTP"));
+    assert!(body(&info("https://a.example/", false)).contains("is not known"));
+    let nothing = Info { kept: None, ..info("https://a.example/p", false) };
+    assert!(body(&nothing).contains("Nothing of it is kept"));
+}
+
+#[test]
+fn each_button_tells_of_what_it_is_and_there_is_none_for_what_the_url_does_not_name() {
+    let url = "http://a.example/p?x=1&y";
+    let place = Place::of(&CanonicalUrl::parse(url, &LocalHost::default()).unwrap());
+    let of = |owner: Option<&str>, key: String| {
+        let told = info(url, false);
+        let kept = told.kept.map(|kept| KeptInfo { owner: owner.map(str::to_owned), ..kept });
+        body(&Info { key, kept, ..told })
+    };
+    let ours = [(None, place.key()), (Some("user:ada"), place.owned_by("user:ada").key())];
+    for (owner, key) in ours {
+        let text = of(owner, key.to_string());
+        for want in [
+            r#"<p id="about">"#,
+            r#"<button id="anew" aria-labelledby="anew about" formaction="http://localhost:8080/control/refresh-multiple">"#,
+            r#"<button id="delete" aria-labelledby="delete about" formaction="http://localhost:8080/control/delete-multiple/url">"#,
+            r#"name="back" value="/info/?http://a.example/p%3Fx%3D1%26y""#,
+            "2 entries are here again. 1 entry stays behind what has come meanwhile.",
+            "On the queue</a>",
+        ] {
+            assert!(text.contains(want), "{want} in {text}");
+        }
+        // An entry for a login, and an entry of another owner.
+        let other = of(Some("user:bob"), key.to_string());
+        assert!(!other.contains("id=\"delete\"") && other.contains("id=\"pin\""), "{other}");
+    }
+}
+
+#[test]
+fn hostile_values_are_text() {
+    for text in hostile() {
+        body(&info(&text, true));
+    }
+}
+
+#[test]
+fn its_address_holds_any_url_and_no_password() {
+    assert_eq!(
+        crate::page::links::info("https://me:pw@a.example/p?x=1&y=%20#"),
+        "/info/?https://a.example/p%3Fx%3D1%26y%3D%2520%23"
+    );
+}

@@ -1,0 +1,280 @@
+//! Downloads of selected entries or of a whole list, as an archive that other programs read.
+//!
+//! WARC is sent while it is written. WACZ begins with the lengths of its members, so it is first
+//! written to a file below `tmp/` of the spool. The file is unlinked before its first byte is sent,
+//! so it disappears when the client disconnects or the program ends.
+
+use std::collections::HashSet;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::{BodyExt, StreamBody};
+use hyper::body::Frame;
+use hyper::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, HeaderValue};
+use hyper::{HeaderMap, Response, StatusCode};
+use tokio::sync::mpsc;
+use wwwoffle_archive::{ExportOptions, to_wacz, to_warc};
+use wwwoffle_index::{Error as IndexError, SubResources};
+use wwwoffle_spool::fs::{Disk, DiskFile, OpenedFile, SystemDisk};
+use wwwoffle_spool::purge::space;
+use wwwoffle_spool::{BATCH_INTERVAL, Error, Key, Place, Reader, Spool};
+use wwwoffle_url::CanonicalUrl;
+
+use crate::base::clock;
+use crate::base::error_chain::error_chain;
+use crate::base::owner::Places;
+use crate::net::upstream::BoxError;
+use crate::page::form::SubmittedForm;
+use crate::proxy::body::{self, Body};
+use crate::site::caller::Caller;
+use crate::site::entries::exchange::title;
+use crate::site::lists::EntryActionError;
+use crate::site::local_files::sent;
+use crate::storage::lists;
+use crate::storage::purge::room::min_free_at;
+use crate::storage::store::timestamp;
+
+/// Maximum number of concurrent exports: each blocks a thread for as long as its client reads.
+pub(crate) const AT_ONCE: usize = 2;
+
+/// Bytes sent at once, and the number of such pieces buffered for the client.
+pub(in crate::site) const PIECE: usize = 64 << 10;
+pub(in crate::site) const AHEAD: usize = 4;
+
+/// Maximum total size of the bodies in an archive that is first written to a file, in bytes.
+const LARGEST_FILE: u64 = 4 << 30;
+
+/// Maximum time that an export waits until the index contains the last changes of the spool.
+const CURRENT_WITHIN: Duration = Duration::from_secs(2);
+
+/// Number of entries for which the index is queried for sub-resources at once.
+const PAGES_AT_ONCE: usize = 200;
+
+/// Number of checks whether a recently stored entry has its file name.
+const TRIES: u32 = 8;
+
+/// Format of an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::site) enum ExportFormat {
+    /// WARC, with one gzip member for each record.
+    Warc,
+    /// WACZ, with an index and the titles of pages.
+    Wacz,
+}
+
+impl ExportFormat {
+    fn end(self) -> &'static str {
+        match self {
+            Self::Warc => "warc.gz",
+            Self::Wacz => "wacz",
+        }
+    }
+
+    fn content_type(self) -> &'static str {
+        match self {
+            Self::Warc => "application/gzip",
+            Self::Wacz => "application/wacz",
+        }
+    }
+}
+
+/// The entries to export.
+#[derive(Default)]
+struct ExportSelection {
+    places: Vec<Place>,
+    /// Total size of the bodies.
+    bytes: u64,
+    /// Keys whose entries were already looked up.
+    seen: HashSet<Key>,
+}
+
+/// Sends the entries of the URLs in the fields `url`, those of the caller and public ones, and
+/// their sub-resources.
+pub(in crate::site) async fn send(
+    caller: &Caller,
+    format: ExportFormat,
+    form: &SubmittedForm,
+) -> Result<Response<Body>, EntryActionError> {
+    let (context, mut places) = (&caller.context, Vec::new());
+    for (_, text) in form.fields().filter(|(name, _)| *name == "url") {
+        let mut url = CanonicalUrl::parse(text, &context.base.local)?;
+        let of = Places::of(&mut url, &HeaderMap::new(), &caller.owner);
+        places.extend([of.own, of.public]);
+    }
+    send_places(caller, format, places, form.value("versions").is_some()).await
+}
+
+/// Sends the entries of these places, and their sub-resources.
+pub(in crate::site) async fn send_places(
+    caller: &Caller,
+    format: ExportFormat,
+    places: Vec<Place>,
+    versions: bool,
+) -> Result<Response<Body>, EntryActionError> {
+    let context = &caller.context;
+    let turn = Arc::clone(&context.limits.exports)
+        .try_acquire_owned()
+        .map_err(|_| EntryActionError::Busy)?;
+    let find_all = |mut chosen: ExportSelection, places: Vec<Place>| {
+        context.storage.store.run(move |spool| find(spool, &mut chosen, &places).map(|()| chosen))
+    };
+    let chosen = find_all(ExportSelection::default(), places).await?;
+    if chosen.places.is_empty() {
+        return Err(EntryActionError::Nothing);
+    }
+    let more = sub_resources(caller, chosen.places.clone()).await;
+    let chosen =
+        find_all(chosen, more.map_err(|error| EntryActionError::Index(error_chain(&error)))?)
+            .await?;
+    let options = ExportOptions {
+        software: concat!("wwwoffle/", env!("CARGO_PKG_VERSION")).to_owned(),
+        now: timestamp(clock::now()),
+        versions,
+    };
+    let day = options.now.to_zoned(caller.shell.zone.clone()).strftime("%Y-%m-%d");
+    let name = format!("attachment; filename=\"wwwoffle-{day}.{}\"", format.end());
+    let mut response = caller.other(StatusCode::OK, Some(format.content_type()), body::empty());
+    if let Ok(name) = HeaderValue::from_str(&name) {
+        response.headers_mut().insert(CONTENT_DISPOSITION, name);
+    }
+    match format {
+        ExportFormat::Warc => {
+            let (sender, receiver) = mpsc::channel(AHEAD);
+            let store = context.storage.store.clone();
+            context.base.tasks.spawn(async move {
+                let work = move |spool: &Spool| {
+                    let _turn = turn;
+                    stream_to(spool, chosen, &options, &sender);
+                    Ok(())
+                };
+                // The client sees the failure: its archive is cut off.
+                let _done = store.run(work).await;
+            });
+            *response.body_mut() = received(receiver);
+        }
+        ExportFormat::Wacz => {
+            let spare = min_free_at(&context.base.config(), context.storage.store.spool().root());
+            let write = move |spool: &Spool| {
+                let _turn = turn;
+                Ok(in_file(spool, chosen, &options, spare))
+            };
+            let (file, length) = context.storage.store.run(write).await??;
+            response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
+            *response.body_mut() = sent(context.storage.store.clone(), file, length);
+        }
+    }
+    Ok(response)
+}
+
+/// Returns the sub-resources of entries, public ones and those of the caller.
+async fn sub_resources(caller: &Caller, places: Vec<Place>) -> Result<Vec<Place>, IndexError> {
+    let owner = caller.owner.to_string();
+    lists::ask(&caller.context.storage, move |index| {
+        // An archive without the entries that are not indexed by then is better than none.
+        let _late = index.settle_within(true, CURRENT_WITHIN);
+        let mut found = SubResources::of_owner(Some(owner));
+        for some in places.chunks(PAGES_AT_ONCE) {
+            index.gather_sub_resources(&mut found, some)?;
+        }
+        Ok(found.items.into_iter().map(|item| item.place).collect())
+    })
+    .await
+}
+
+/// Adds the entries stored at `places`, each key once. Waits until recently stored ones have their
+/// file names.
+fn find(spool: &Spool, chosen: &mut ExportSelection, places: &[Place]) -> Result<(), Error> {
+    let reader = Reader::open(spool.root())?;
+    for place in places {
+        if !chosen.seen.insert(place.key()) {
+            continue;
+        }
+        for entry in spool.entries(place)?.found {
+            chosen.bytes = chosen.bytes.saturating_add(entry.body_len());
+            let place = entry.place().clone();
+            let has_name = || {
+                let found = reader.entries(&place)?.found;
+                Ok::<_, Error>(found.iter().any(|found| *found.place() == place))
+            };
+            let mut tries = 0;
+            while tries < TRIES && !has_name()? {
+                tries += 1;
+                std::thread::sleep(BATCH_INTERVAL / 2);
+            }
+            chosen.places.push(place);
+        }
+    }
+    Ok(())
+}
+
+/// Writer that passes the written bytes to a receiver, and waits while its buffer is full.
+pub(in crate::site) struct ChannelWriter(pub(in crate::site) mpsc::Sender<Result<Bytes, BoxError>>);
+
+impl Write for ChannelWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let sent = self.0.blocking_send(Ok(Bytes::copy_from_slice(bytes)));
+        sent.map(|()| bytes.len()).map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn stream_to(
+    spool: &Spool,
+    chosen: ExportSelection,
+    options: &ExportOptions,
+    sender: &mpsc::Sender<Result<Bytes, BoxError>>,
+) {
+    let write = || -> Result<(), BoxError> {
+        let reader = Reader::open(spool.root())?;
+        let mut out = io::BufWriter::with_capacity(PIECE, ChannelWriter(sender.clone()));
+        to_warc(&reader, &mut chosen.places.into_iter().map(Ok), &mut out, options)?;
+        Ok(out.flush()?)
+    };
+    if let Err(error) = write() {
+        // The client may have disconnected.
+        let _left = sender.blocking_send(Err(error));
+    }
+}
+
+/// Returns the received pieces as a body.
+pub(in crate::site) fn received(receiver: mpsc::Receiver<Result<Bytes, BoxError>>) -> Body {
+    let frames = stream::unfold(receiver, |mut receiver| async move {
+        let piece = receiver.recv().await?;
+        Some((piece.map(Frame::data), receiver))
+    });
+    StreamBody::new(frames).boxed_unsync()
+}
+
+/// Writes a WACZ into a file. Returns the file, already unlinked, and its length.
+fn in_file(
+    spool: &Spool,
+    chosen: ExportSelection,
+    options: &ExportOptions,
+    spare: u64,
+) -> Result<(Arc<dyn DiskFile>, u64), EntryActionError> {
+    let free = space(spool.root()).map_or(u64::MAX, |space| space.free);
+    if chosen.bytes > LARGEST_FILE || chosen.bytes.saturating_add(spare) > free {
+        return Err(EntryActionError::NoRoom);
+    }
+    let number = options.now.as_nanosecond();
+    let path = spool.root().join("tmp").join(format!("export-{number}.wacz"));
+    let reader = Reader::open(spool.root())?;
+    let mut places = chosen.places.into_iter().map(Ok);
+    let written = to_wacz(&reader, &mut places, &path, options, &title);
+    written.map_err(|error| EntryActionError::Export(error_chain(&error)))?;
+    let opened = SystemDisk.open(&path);
+    let removed = SystemDisk.remove_file(&path);
+    match opened.and_then(|opened| removed.map(|()| opened)) {
+        Ok(OpenedFile::File(file, length)) => Ok((file, length)),
+        Ok(OpenedFile::NotAFile) => {
+            Err(EntryActionError::Export("it is not the file that was written".to_owned()))
+        }
+        Err(error) => Err(EntryActionError::Export(error.to_string())),
+    }
+}

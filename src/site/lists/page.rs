@@ -1,0 +1,403 @@
+//! The local pages below `/index/`: lists of stored, queued and monitored pages.
+
+use crate::page::links;
+use jiff::Timestamp;
+use serde::Serialize;
+use wwwoffle_index::Sort;
+use wwwoffle_spool::{Place, RemovalSummary};
+use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+mod action;
+mod address;
+mod restored;
+pub mod room;
+pub mod whole;
+mod words;
+
+pub use self::action::{ActionResult, CompletedAction};
+pub use self::address::{
+    BACK, CHOSEN, DONE, ListAddress, OTHERS, REMOVED, Trail, split_report, with,
+};
+pub use self::restored::RestoredCounts;
+pub use self::words::SCHEMES;
+
+pub(in crate::site) use self::action::ActionResultView;
+use self::action::UndoView;
+use self::address::encode_path;
+use self::words::{crumbs, cut, heading, kinds, sorts};
+use crate::api::{EntryItem, IndexAsked, IndexHost, IndexItem, IndexPage, IndexSite, Listed};
+use crate::base::shown::{self, ShownTime, ShownUrl};
+use crate::base::text::{Text, count, say};
+use crate::page::{Page, Shell, Templates};
+
+/// Path below which the lists are.
+pub const ROOT: &str = "/index/";
+
+/// Maximum number of rows on a page, chosen so that a small machine renders it quickly. Pages with
+/// long titles and URLs have fewer rows ([`room`]).
+pub const ROWS: usize = 50;
+
+/// Maximum length of a URL that can be selected in a list, in bytes; longer ones have their own
+/// page.
+const LONGEST_CHOSEN: usize = 1_000;
+
+/// Maximum number of deletions that can be undone at the root of the lists, latest first; the
+/// others can be undone on the list where they were made.
+const SHOWN_REMOVALS: usize = 10;
+
+/// Result of a list request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ListResult {
+    /// The list does not exist or the index is not available; the reason in words.
+    Refused(Text),
+    /// A page of the list.
+    Found(IndexPage),
+}
+
+#[derive(Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags of a template")]
+struct IndexListView<'a> {
+    heading: Text,
+    token: &'a str,
+    crumbs: Vec<Crumb>,
+    /// Path of this list, for the form that sorts and filters it; `None` if it has no such form.
+    form: Option<String>,
+    /// Address of this page, for the way back.
+    back: String,
+    sorts: Vec<ListChoice>,
+    kinds: Vec<ListChoice>,
+    text: String,
+    pages_only: bool,
+    refused: Option<Text>,
+    entries: Vec<EntryRow>,
+    can_choose: bool,
+    hosts: Vec<HostRow>,
+    requests: Vec<RequestRow>,
+    /// Arguments that the form must keep.
+    others: Vec<FormArgument>,
+    /// Whether all rows that can be selected are selected.
+    is_all_chosen: bool,
+    /// Address of this page with the opposite selection.
+    choose: String,
+    /// Address of the page that deletes the whole list.
+    whole: Option<String>,
+    /// The list to export, from its first page.
+    exported: Option<String>,
+    /// Address for reloading this page while a deletion of a whole list is running.
+    again: Option<String>,
+    next: Option<String>,
+    previous: Option<String>,
+    /// Address of the first page, unless that is the previous page.
+    first: Option<String>,
+    empty: bool,
+    /// Number of entries in the whole list, if known.
+    count: Option<u64>,
+    #[serde(flatten)]
+    result: ActionResultView,
+}
+
+/// An argument that a form keeps.
+#[derive(Serialize)]
+struct FormArgument {
+    name: &'static str,
+    value: String,
+}
+
+#[derive(Serialize)]
+struct Crumb {
+    label: Text,
+    path: String,
+}
+
+#[derive(Serialize)]
+struct ListChoice {
+    value: &'static str,
+    label: Text,
+    chosen: bool,
+}
+
+#[derive(Serialize)]
+struct EntryRow {
+    /// The day, if it differs from that of the previous row.
+    day: Option<String>,
+    url: ShownUrl,
+    title: Option<String>,
+    /// Value in the form, which identifies the entry.
+    value: Option<String>,
+    stored: ShownTime,
+    size: String,
+    /// Content type; `None` if the response has none.
+    kind: Option<String>,
+    status: Option<u16>,
+    /// Whether the status reports a failure; a redirect does not.
+    failed: bool,
+    /// For a page: number of missing sub-resources, if known.
+    missing: Option<u64>,
+    notes: Vec<Text>,
+    info: String,
+}
+
+#[derive(Serialize)]
+struct HostRow {
+    name: String,
+    path: String,
+    entries: u64,
+    size: String,
+}
+
+#[derive(Serialize)]
+struct RequestRow {
+    url: ShownUrl,
+    queued: ShownTime,
+}
+
+/// Message for a list that is not available; the reason is in English, as in the log.
+#[must_use]
+pub fn list_unavailable(why: &str) -> Text {
+    say("It cannot be told now: {why}").with("why", shown::text(why))
+}
+
+/// Renders the page of a list; `token` is the general token.
+#[must_use]
+pub fn page(
+    templates: &Templates,
+    shell: &Shell,
+    shown: &ListAddress,
+    (outcome, result, count): (ListResult, Option<ActionResult>, Option<u64>),
+    token: &str,
+) -> Page {
+    let mut view = IndexListView {
+        heading: heading(&shown.path),
+        token,
+        crumbs: crumbs(&shown.path),
+        form: None,
+        back: shown.address(),
+        sorts: Vec::new(),
+        kinds: Vec::new(),
+        text: shown::text(&shown.text),
+        pages_only: shown.pages_only,
+        refused: None,
+        entries: Vec::new(),
+        can_choose: false,
+        hosts: Vec::new(),
+        requests: Vec::new(),
+        others: Vec::new(),
+        is_all_chosen: shown.is_all_chosen,
+        choose: choose(shown),
+        whole: None,
+        exported: None,
+        again: shown.is_going_on.then(|| again(shown, result.as_ref())),
+        next: None,
+        previous: shown.previous().map(|previous| previous.address()),
+        first: None,
+        empty: false,
+        count,
+        result: ActionResultView::new(result, shell),
+    };
+    if shown.after.is_some() {
+        let first = shown.first().address();
+        view.first = Some(first).filter(|first| view.previous.as_ref() != Some(first));
+    }
+    let mut status = 200;
+    match outcome {
+        ListResult::Refused(why) => {
+            (view.refused, status) = (Some(why), 404);
+        }
+        ListResult::Found(found) => {
+            view.next = found.next.as_deref().map(|next| shown.following(next).address());
+            fill(&mut view, shell, shown, found.listed);
+        }
+    }
+    templates.page("lists.html", status, shell, &view)
+}
+
+/// Returns the address of this page, with the result of the last action.
+fn again(shown: &ListAddress, result: Option<&ActionResult>) -> String {
+    match result {
+        Some(ActionResult::Removed(resting)) => {
+            with(&shown.address(), REMOVED, &resting.removal.to_string())
+        }
+        _ => shown.address(),
+    }
+}
+
+/// Returns the address of this page with all selectable rows selected, or none if they already are.
+fn choose(shown: &ListAddress) -> String {
+    let address = shown.address();
+    let with = |between: char| format!("{address}{between}{CHOSEN}=1");
+    match (shown.is_all_chosen, address.contains('?')) {
+        (true, _) => address,
+        (false, true) => with('&'),
+        (false, false) => with('?'),
+    }
+}
+
+fn fill(view: &mut IndexListView<'_>, shell: &Shell, shown: &ListAddress, listed: Listed) {
+    match listed {
+        Listed::Entries(items) => {
+            view.form = Some(format!("{ROOT}{}", encode_path(&shown.path)));
+            (view.sorts, view.kinds) = (sorts(shown.sort), kinds(shown.kind));
+            view.entries = entries(&items, shown, shell);
+            view.can_choose = view.entries.iter().any(|row| row.value.is_some());
+            view.empty = items.is_empty();
+            view.whole = (shown.is_part && !items.is_empty()).then(|| whole::address(shown));
+            view.exported = view.can_choose.then(|| shown.first().address());
+            let others = shown.others.iter();
+            let others =
+                others.map(|(name, value)| FormArgument { name, value: shown::text(value) });
+            view.others = others.collect();
+        }
+        Listed::Hosts(hosts) => {
+            view.empty = hosts.is_empty();
+            view.hosts = hosts.iter().map(host).collect();
+        }
+        Listed::Sites(sites) => {
+            view.empty = sites.is_empty();
+            view.hosts = sites.iter().map(site).collect();
+        }
+        Listed::Requests(requests) => {
+            view.empty = requests.is_empty();
+            let row = |one: &EntryItem| request(&one.url, one.stored, shell);
+            view.requests = requests.iter().map(row).collect();
+        }
+        Listed::Asked(asked) => {
+            view.empty = asked.is_empty();
+            let row = |one: &IndexAsked| request(&one.url, one.queued, shell);
+            view.requests = asked.iter().map(row).collect();
+        }
+    }
+}
+
+fn entries(items: &[IndexItem], shown: &ListAddress, shell: &Shell) -> Vec<EntryRow> {
+    let time = |item: &IndexItem| match shown.sort {
+        Some(Sort::Stored | Sort::Day) => Some(item.stored),
+        Some(Sort::Used) => Some(item.used),
+        _ => None,
+    };
+    let day = |item| time(item).map(|time| day_of(time, shell));
+    let mut before = None;
+    let mut rows = Vec::new();
+    for item in items {
+        let day = day(item);
+        let is_new = day != before;
+        rows.push(entry(item, day.clone().filter(|_| is_new), shown, shell));
+        before = day;
+    }
+    rows
+}
+
+fn day_of(time: Timestamp, shell: &Shell) -> String {
+    time.to_zoned(shell.zone.clone()).strftime("%Y-%m-%d").to_string()
+}
+
+fn entry(item: &IndexItem, day: Option<String>, shown: &ListAddress, shell: &Shell) -> EntryRow {
+    let url = ShownUrl::new(&item.url);
+    let title = item.title.as_deref().map(cut);
+    let mut notes = Vec::new();
+    if item.queued {
+        notes.push(say("queued"));
+    }
+    if item.monitored {
+        notes.push(say("monitored"));
+    }
+    if item.pinned {
+        notes.push(say("pinned"));
+    }
+    if item.versions > 0 {
+        let versions = u64::from(item.versions);
+        notes.push(count(versions, "{n} older version", "{n} older versions"));
+    }
+    if let Some(owner) = &item.owner {
+        notes.push(shell.for_whom(owner));
+    }
+    EntryRow {
+        day,
+        title: title.filter(|title| !title.trim().is_empty()),
+        value: url.href.clone().filter(|_| is_choosable(item, &shown.owner)),
+        stored: ShownTime::new(item.stored, &shell.zone),
+        size: shown::bytes(item.bytes),
+        kind: Some(shown::text(&item.content_type)).filter(|kind| !kind.is_empty()),
+        status: (item.status != 200).then_some(item.status),
+        failed: item.status >= 400,
+        missing: item.missing.map(u64::from),
+        notes,
+        info: links::info(&item.url),
+        url,
+    }
+}
+
+/// Whether the caller `owner` can select an entry in a list.
+fn is_choosable(item: &IndexItem, owner: &str) -> bool {
+    let of = item.owner.as_deref();
+    let is_theirs = of.is_none_or(|of| of == owner);
+    is_theirs && item.url.len() <= LONGEST_CHOSEN && is_named_by_url(&item.url, of, &item.key)
+}
+
+/// Whether the URL alone identifies an entry of `owner`. That is false for entries for a login and
+/// for responses to forms.
+pub(in crate::site) fn is_named_by_url(url: &str, owner: Option<&str>, key: &str) -> bool {
+    let Ok(url) = CanonicalUrl::parse(url, &LocalHost::default()) else { return false };
+    Place::of(&url).owned_by(owner.unwrap_or_default()).key().to_string() == key
+}
+
+fn host(host: &IndexHost) -> HostRow {
+    let path = format!("{}/{}", host.scheme, host.host);
+    HostRow {
+        name: shown::text(&format!("{}://{}", host.scheme, host.host)),
+        path: format!("{ROOT}{}", encode_path(&path)),
+        entries: host.entries,
+        size: shown::bytes(host.bytes),
+    }
+}
+
+fn site(site: &IndexSite) -> HostRow {
+    HostRow {
+        name: shown::text(&site.site),
+        path: format!("{ROOT}site/{}", encode_path(&site.site)),
+        entries: site.entries,
+        size: shown::bytes(site.bytes),
+    }
+}
+
+fn request(url: &str, queued: Timestamp, shell: &Shell) -> RequestRow {
+    RequestRow { url: ShownUrl::new(url), queued: ShownTime::new(queued, &shell.zone) }
+}
+
+#[derive(Serialize)]
+struct ListsRootView<'a> {
+    token: &'a str,
+    removed: Vec<UndoView>,
+    online: Vec<SessionLinks>,
+    schemes: [&'static str; 4],
+}
+
+#[derive(Serialize)]
+struct SessionLinks {
+    began: ShownTime,
+    kept: String,
+    asked: String,
+}
+
+/// Renders the root of the lists. `sessions` holds the start times of the last online sessions,
+/// latest first; `resting` holds the deletions that can be undone.
+#[must_use]
+pub fn root(
+    templates: &Templates,
+    shell: &Shell,
+    (sessions, resting): (&[Timestamp], &[RemovalSummary]),
+    token: &str,
+) -> Page {
+    let session = |(back, began): (usize, &Timestamp)| SessionLinks {
+        began: ShownTime::new(*began, &shell.zone),
+        kept: if back == 0 { "lasttime".to_owned() } else { format!("prevtime{back}") },
+        asked: if back == 0 { "lastout".to_owned() } else { format!("prevout{back}") },
+    };
+    let online = sessions.iter().enumerate().map(session).collect();
+    let removed =
+        resting.iter().take(SHOWN_REMOVALS).map(|resting| UndoView::new(resting, shell)).collect();
+    let view = ListsRootView { token, removed, online, schemes: SCHEMES };
+    templates.page("lists-root.html", 200, shell, &view)
+}
+
+#[cfg(test)]
+mod tests;

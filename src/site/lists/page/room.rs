@@ -1,0 +1,74 @@
+//! Limits on the number of rows by the size of the page. Other pages with rows of URLs use them,
+//! too.
+
+use super::{LONGEST_CHOSEN, cut};
+use crate::api::{IndexItem, Listed};
+use crate::base::escape::written;
+use crate::base::shown::{self, ShownUrl};
+use crate::page::links;
+
+/// Maximum size of all rows of a page, in bytes. With the rest the page stays below 100 kB.
+const ROOM: usize = 64_000;
+
+/// Sizes of a row for an entry and for a request, without their variable texts, in bytes.
+const ENTRY: usize = 650;
+const REQUEST: usize = 250;
+
+/// Maximum size of a URL that becomes a link on a page that contains it several times, in bytes
+/// after escaping.
+const LONGEST_LINK: usize = 16_384;
+
+/// Returns how many rows fit if that is fewer than all, but at least 1.
+#[must_use]
+pub fn rows_that_fit(listed: &Listed) -> Option<usize> {
+    let costs: Vec<_> = match listed {
+        Listed::Entries(items) => items.iter().map(entry).collect(),
+        Listed::Requests(requests) => requests.iter().map(|one| request(&one.url)).collect(),
+        Listed::Asked(asked) => asked.iter().map(|one| request(&one.url)).collect(),
+        // Names are short, so they always fit.
+        Listed::Hosts(_) | Listed::Sites(_) => return None,
+    };
+    let fits = count_fitting(ROOM, costs.iter().copied());
+    (fits < costs.len()).then_some(fits)
+}
+
+/// Returns how many rows of these sizes in bytes fit into `room`, but at least 1.
+pub(in crate::site) fn count_fitting(
+    mut room: usize,
+    costs: impl IntoIterator<Item = usize>,
+) -> usize {
+    let fits = costs.into_iter().take_while(|cost| {
+        let left = room.checked_sub(*cost);
+        room = left.unwrap_or_default();
+        left.is_some()
+    });
+    fits.count().max(1)
+}
+
+fn entry(item: &IndexItem) -> usize {
+    let title = item.title.as_deref().map_or(0, |title| written(&cut(title)));
+    let chosen = if item.url.len() <= LONGEST_CHOSEN { written(&item.url) } else { 0 };
+    let owner = item.owner.as_deref().map_or(0, |owner| written(&shown::text(owner)));
+    let kind = written(&shown::text(&item.content_type));
+    let url = ShownUrl::new(&item.url);
+    // The text occurs once for display and twice for screen readers.
+    let texts = 3 * written(&url.text);
+    let links = link_size(&url) + written(&links::info(&item.url));
+    ENTRY + title + chosen + owner + kind + texts + links
+}
+
+fn request(url: &str) -> usize {
+    let url = ShownUrl::new(url);
+    REQUEST + written(&url.text) + link_size(&url)
+}
+
+/// Drops the link if it is too long for a page that contains it several times.
+pub(in crate::site) fn without_long_link(mut url: ShownUrl) -> ShownUrl {
+    url.href.take_if(|href| written(href) > LONGEST_LINK);
+    url
+}
+
+/// Size of a link to the URL without its text, in bytes.
+pub(in crate::site) fn link_size(url: &ShownUrl) -> usize {
+    url.href.as_deref().map_or(0, written)
+}

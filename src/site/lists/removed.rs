@@ -1,0 +1,83 @@
+//! Deletions on local pages: the entries are set aside for a while, and the caller can restore
+//! them.
+
+use hyper::{HeaderMap, Response};
+use wwwoffle_spool::{BringBackReport, Error, Place, Removal, RemovalSummary, Spool};
+use wwwoffle_url::CanonicalUrl;
+
+use crate::base::error_chain::error_chain;
+use crate::base::owner::Places;
+use crate::page::form::SubmittedForm;
+use crate::proxy::body::Body;
+use crate::site::caller::Caller;
+use crate::site::lists::back;
+use crate::site::lists::page::{BACK, RestoredCounts, with};
+use crate::storage::lists;
+use crate::storage::store::Store;
+
+/// Deletes the stored copies of a URL, those of the caller and public ones, so that they can be
+/// restored. If the disk is full the deletion is permanent, because its purpose is to free space.
+pub(in crate::site) async fn delete(
+    caller: &Caller,
+    mut url: CanonicalUrl,
+    removal: Removal,
+) -> Result<bool, Error> {
+    let places = Places::of(&mut url, &HeaderMap::new(), &caller.owner);
+    let store = &caller.context.storage.store;
+    let own = set_aside(store, &places.own, removal).await?;
+    Ok(set_aside(store, &places.public, removal).await? || own)
+}
+
+/// Deletes the entries at a place in this way, including all entries under its key.
+pub(in crate::site) async fn set_aside(
+    store: &Store,
+    place: &Place,
+    removal: Removal,
+) -> Result<bool, Error> {
+    match store.remove_for_now(place, removal).await {
+        Err(error) if error.is_full() => store.remove(place).await,
+        done => done,
+    }
+}
+
+/// Returns a new name for the next deletion of the caller.
+pub(in crate::site) fn new_removal(caller: &Caller) -> Removal {
+    caller.context.storage.store.spool().removal(&caller.owner.to_string())
+}
+
+/// Returns the deletions that the caller can undo, latest first. If they cannot be read, the page
+/// is shown without them.
+pub(in crate::site) async fn undoable_deletions(caller: &Caller) -> Vec<RemovalSummary> {
+    let who = caller.owner.to_string();
+    let resting = caller.context.storage.store.run(move |spool| spool.removals(&who)).await;
+    resting.unwrap_or_else(|error| {
+        tracing::warn!(error = error_chain(&error), "what was removed lately cannot be told");
+        Vec::new()
+    })
+}
+
+/// Undoes the deletion in the field `removal`, if the caller made it, and redirects to the page of
+/// the form.
+pub(in crate::site) async fn undo(
+    caller: &Caller,
+    form: &SubmittedForm,
+) -> Result<Response<Body>, Error> {
+    let named = form.value("removal").and_then(|text| text.parse::<Removal>().ok());
+    let named = named.filter(|removal| removal.is_by(&caller.owner.to_string()));
+    let mut told = RestoredCounts::default();
+    if let Some(removal) = named {
+        // A running deletion must not interfere with the restore.
+        caller.context.storage.deletions.stop(removal).await;
+        let index = caller.context.storage.index.clone();
+        // The entries get the age that they had when they were deleted. Otherwise the next purge
+        // could remove them.
+        let brought = move |spool: &Spool| {
+            spool.bring_back(&removal, &mut |place| index.used(place, removal.at()))
+        };
+        let brought = caller.context.storage.store.run(brought).await?.unwrap_or_default();
+        let BringBackReport { entries, overtaken, there, left } = brought;
+        told = RestoredCounts { entries, overtaken, there, left };
+        lists::level(&caller.context.storage).await;
+    }
+    Ok(caller.see_other(&with(back(form.value("back")), BACK, &told.to_string())))
+}

@@ -1,0 +1,95 @@
+//! `/api/monitor`: the monitored pages.
+
+use hyper::StatusCode;
+use wwwoffle_spool::Schedule;
+
+use super::super::caller::Caller;
+use super::super::monitor::{item, key_of, list};
+use crate::api::scope::Scope;
+use crate::api::{DeletedUrls, MonitorList, MonitorRequest, MonitorsToDelete, VersionDiff};
+use crate::base::error_chain::error_chain;
+use crate::fetch::WantError;
+use crate::fetch::monitor::{self, Wish};
+use crate::proxy::target;
+use crate::site::api::fault::CallFault;
+use crate::site::api::not_too_many;
+use crate::site::history::changes;
+use crate::site::history::changes::DiffError;
+use crate::storage::versions::NotCompared;
+
+/// Returns the monitored pages.
+pub(in crate::site) fn all(caller: &Caller) -> MonitorList {
+    MonitorList { monitor: list(caller) }
+}
+
+/// Monitors pages. All URLs are validated first, so that one mistake does not leave the call half
+/// done.
+pub(in crate::site) async fn set(
+    caller: &Caller,
+    wanted: MonitorRequest,
+) -> Result<MonitorList, CallFault> {
+    not_too_many(&wanted.urls)?;
+    let schedule: Schedule = wanted.schedule.parse().map_err(|error| bad_schedule(&error))?;
+    let scope = match &wanted.within {
+        Some(text) => Scope::parse(text).map_err(|error| CallFault::bad(error.to_string()))?,
+        None => Scope::default(),
+    };
+    for text in &wanted.urls {
+        target::of_url(text, &caller.context.base.local)
+            .map_err(|error| CallFault::url(text, &error))?;
+    }
+    let mut set = Vec::new();
+    for url in wanted.urls {
+        let wish = Wish::new(url.clone(), schedule, wanted.versions)
+            .following(wanted.depth, scope.clone())
+            .with_parts(wanted.parts.clone());
+        let (summary, _) = monitor::set(&caller.context.fetch, &caller.requester(), wish)
+            .await
+            .map_err(|error| match error {
+                WantError::Spool(error) => CallFault::from(error),
+                error => CallFault::url(&url, &error),
+            })?;
+        set.push(item(&summary));
+    }
+    Ok(MonitorList { monitor: set })
+}
+
+fn bad_schedule(error: &wwwoffle_spool::ParseScheduleError) -> CallFault {
+    CallFault::bad(format!("the schedule cannot be used: {error}"))
+}
+
+/// Stops monitoring pages.
+pub(in crate::site) async fn delete(
+    caller: &Caller,
+    wanted: MonitorsToDelete,
+) -> Result<DeletedUrls, CallFault> {
+    not_too_many(&wanted.urls)?;
+    let mut gone = DeletedUrls::default();
+    if wanted.all {
+        for one in monitor::list(&caller.context.fetch, |place| caller.may_see_queued(place)) {
+            if monitor::remove(&caller.context.fetch, one.place.key()).await? {
+                gone.deleted.push(one.place.url().to_owned());
+            }
+        }
+    }
+    for url in wanted.urls {
+        let key = key_of(caller, &url).map_err(|error| CallFault::url(&url, &error))?;
+        let removed = monitor::remove(&caller.context.fetch, key).await?;
+        if removed { &mut gone.deleted } else { &mut gone.missing }.push(url);
+    }
+    Ok(gone)
+}
+
+/// Returns the difference between two versions of a page.
+pub(in crate::site) async fn diff(
+    caller: &Caller,
+    arguments: Option<&str>,
+) -> Result<VersionDiff, CallFault> {
+    changes::difference(caller, arguments).await.map_err(|error| match error {
+        DiffError::Versions(NotCompared::Spool(error)) => CallFault::from(error),
+        DiffError::Versions(NotCompared::NotKept | NotCompared::NoVersion) => {
+            CallFault::new(StatusCode::NOT_FOUND, error.to_string())
+        }
+        error => CallFault::bad(error_chain(&error)),
+    })
+}

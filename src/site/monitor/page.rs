@@ -1,0 +1,318 @@
+//! The local pages `/monitor/`, the list of monitored pages, and `/monitor-options/`, the form for
+//! one page.
+
+use serde::Serialize;
+use wwwoffle_spool::Schedule;
+use wwwoffle_url::url_encode_form_args;
+
+use super::schedule::{WEEKDAYS, in_words};
+use crate::api::aim::Aim;
+use crate::api::scope::Scope;
+use crate::api::{MonitorItem, VersionDiff};
+use crate::base::escape::written;
+use crate::base::shown::{self, ShownTime, ShownUrl};
+use crate::base::text::{Text, say};
+use crate::page::fault::{self, FormFault};
+use crate::page::form::SubmittedForm;
+use crate::page::links;
+use crate::page::{Page, Shell, Templates};
+use crate::site::configuration::page::diff::DiffLine;
+use crate::site::fetches::page::LinksView;
+use crate::site::lists::page::room;
+use crate::storage::versions::diff::{Diff, Sort};
+
+/// Maximum number of listed pages, fewer if they have long URLs; the others are counted.
+pub const SHOWN_PAGES: usize = 60;
+
+/// Maximum size of all rows after escaping, in bytes. With the rest the page stays below 100 kB.
+const ROOM: usize = 80_000;
+
+/// Size of a row without its variable texts, in bytes.
+const ROW: usize = 1_050;
+
+/// Maximum number of lines shown of a difference.
+const SHOWN_LINES: usize = 80;
+
+/// Maximum number of listed older changes.
+const SHOWN_OLDER: usize = 20;
+
+/// The short names of the months.
+const MONTHS: [Text; 12] = [
+    say("Jan"),
+    say("Feb"),
+    say("Mar"),
+    say("Apr"),
+    say("May"),
+    say("Jun"),
+    say("Jul"),
+    say("Aug"),
+    say("Sep"),
+    say("Oct"),
+    say("Nov"),
+    say("Dec"),
+];
+
+/// Returns the address of the page that shows the last change of `url`, without our origin.
+#[must_use]
+pub fn diff_path(url: &str) -> String {
+    let url = ShownUrl::new(url).href.unwrap_or_default();
+    format!("/monitor/diff/?url={}", url_encode_form_args(url.as_bytes()))
+}
+
+#[derive(Serialize)]
+struct DiffView {
+    url: ShownUrl,
+    title: Option<String>,
+    from: ShownTime,
+    to: ShownTime,
+    added: usize,
+    removed: usize,
+    stretches: Vec<Vec<DiffLine>>,
+    is_cut: bool,
+    older: Vec<OlderChange>,
+    /// Address of the list of all versions, without our origin.
+    history: String,
+}
+
+/// An older change.
+#[derive(Serialize)]
+struct OlderChange {
+    time: ShownTime,
+    path: String,
+}
+
+/// Renders the difference between two versions.
+#[must_use]
+pub fn diff(templates: &Templates, shell: &Shell, versions: &VersionDiff, diff: &Diff) -> Page {
+    let line = |line: &crate::storage::versions::diff::Line| {
+        let kind = match line.sort {
+            Sort::Same => "same",
+            Sort::Old => "old",
+            Sort::New => "new",
+        };
+        DiffLine::new(kind, line.number, &line.text)
+    };
+    let mut room = SHOWN_LINES;
+    let mut stretches = Vec::new();
+    for stretch in &diff.stretches {
+        let lines: Vec<_> = stretch.iter().take(room).map(line).collect();
+        room -= lines.len();
+        if !lines.is_empty() {
+            stretches.push(lines);
+        }
+    }
+    let count: usize = diff.stretches.iter().map(Vec::len).sum();
+    let pairs = versions.versions.iter().zip(versions.versions.iter().skip(1));
+    let older = pairs.filter(|(to, _)| **to < versions.to).take(SHOWN_OLDER).map(|(to, from)| {
+        OlderChange {
+            time: ShownTime::new(*to, &shell.zone),
+            path: format!("{}&from={from}&to={to}", diff_path(&versions.url)),
+        }
+    });
+    let view = DiffView {
+        url: ShownUrl::new(&versions.url),
+        title: versions.title.as_deref().map(shown::text),
+        from: ShownTime::new(versions.from, &shell.zone),
+        to: ShownTime::new(versions.to, &shell.zone),
+        added: versions.added,
+        removed: versions.removed,
+        stretches,
+        is_cut: versions.is_cut || count > SHOWN_LINES,
+        older: older.collect(),
+        history: links::history(&versions.url),
+    };
+    templates.page("monitor-diff.html", 200, shell, &view)
+}
+
+#[derive(Serialize)]
+struct MonitorListView<'a> {
+    token: &'a str,
+    pages: Vec<MonitorRow<'a>>,
+    more: usize,
+}
+
+#[derive(Serialize)]
+struct MonitorRow<'a> {
+    key: &'a str,
+    url: ShownUrl,
+    schedule: String,
+    /// The schedule in words, if it is simple.
+    words: Option<Text>,
+    versions: u16,
+    last: Option<ShownTime>,
+    next: Option<ShownTime>,
+    owner: Option<Text>,
+    options: String,
+    /// Address of the page that shows the last change, if there was one.
+    changes: Option<String>,
+}
+
+/// Renders the list. `changed` says which of `items` have an older version; `token` is the general
+/// token.
+#[must_use]
+pub fn page<'a>(
+    templates: &Templates,
+    shell: &Shell,
+    items: &'a [MonitorItem],
+    changed: &[bool],
+    token: &'a str,
+) -> Page {
+    let time = |time| ShownTime::new(time, &shell.zone);
+    let view = |(item, changed): (&'a MonitorItem, bool)| {
+        let MonitorItem { key, url, schedule, versions, last, next, owner } = item;
+        MonitorRow {
+            key,
+            url: room::without_long_link(ShownUrl::new(url)),
+            schedule: shown::text(schedule),
+            words: in_words(schedule),
+            versions: *versions,
+            last: last.map(time),
+            next: next.map(time),
+            owner: owner.as_deref().map(|owner| shell.for_whom(owner)),
+            options: links::monitor(url),
+            changes: changed.then(|| diff_path(url)),
+        }
+    };
+    let changed = changed.iter().copied().chain(std::iter::repeat(false));
+    let mut pages: Vec<_> = items.iter().zip(changed).take(SHOWN_PAGES).map(view).collect();
+    pages.truncate(room::count_fitting(ROOM, pages.iter().map(|page| cost(page, token))));
+    let more = items.len().saturating_sub(pages.len());
+    let view = MonitorListView { token, pages, more };
+    templates.page("monitor.html", 200, shell, &view)
+}
+
+/// Size of a row of the list after escaping, in bytes.
+fn cost(page: &MonitorRow<'_>, token: &str) -> usize {
+    let owner = page.owner.as_ref().map_or(0, |owner| written(&owner.to_string()));
+    let addresses = written(&page.options) + page.changes.as_deref().map_or(0, written);
+    // The text occurs once for display and four times for screen readers.
+    let url = room::link_size(&page.url) + 5 * written(&page.url.text);
+    ROW + token.len() + page.key.len() + written(&page.schedule) + owner + addresses + url
+}
+
+/// Initial values of the form.
+#[derive(Clone, Debug)]
+pub struct MonitorForm<'a> {
+    /// URL of the page; empty if the user still has to enter it.
+    pub url: &'a str,
+    /// Its current schedule, if it is monitored.
+    pub schedule: Option<Schedule>,
+    /// Number of older versions to keep, if it is monitored.
+    pub versions: Option<u16>,
+    /// Maximum number of older versions that the form accepts.
+    pub max_versions: u16,
+    /// The settings for further fetches, if it is monitored and more than its sub-resources is
+    /// fetched with it.
+    pub aim: Option<Aim>,
+    /// The general token.
+    pub token: &'a str,
+}
+
+#[derive(Serialize)]
+struct MonitorFormView<'a> {
+    token: &'a str,
+    url: ShownUrl,
+    /// Value that the form sends: the URL as it was given, which may contain a password.
+    value: &'a str,
+    is_known: bool,
+    months: Vec<CheckBox>,
+    weekdays: Vec<CheckBox>,
+    days: String,
+    hours: String,
+    /// The schedule as a line of cron, if the fields of WWWOFFLE 2.9 cannot express it.
+    cron: String,
+    versions: String,
+    max_versions: u16,
+    links: LinksView,
+    faults: &'a [FormFault],
+}
+
+/// A check box.
+#[derive(Serialize)]
+struct CheckBox {
+    name: String,
+    label: Text,
+    checked: bool,
+}
+
+/// Renders the form.
+#[must_use]
+pub fn options(templates: &Templates, shell: &Shell, options: &MonitorForm<'_>) -> Page {
+    let schedule = options.schedule;
+    let [minutes, hours, days, ..] = schedule.map(|it| it.fields()).unwrap_or_default();
+    // WWWOFFLE 2.9 supports full hours only, and days that are in both sets.
+    let by_sets = schedule.filter(|it| {
+        let [_, hours, days, months, weekdays] = it.fields();
+        minutes == "0" && Schedule::of_sets(&months, &days, &weekdays, &hours).as_ref() == Ok(it)
+    });
+    let is_all = by_sets.is_none();
+    let boxes = |name: &str, labels: &[Text], first: u8, is_in: &dyn Fn(u8) -> bool| {
+        let numbers = labels.iter().cloned().zip(first..);
+        let boxes = numbers.map(|(label, number)| CheckBox {
+            name: format!("{name}{number}"),
+            label,
+            checked: is_all || is_in(number),
+        });
+        boxes.collect()
+    };
+    let view = MonitorFormView {
+        token: options.token,
+        url: ShownUrl::new(options.url),
+        value: options.url,
+        is_known: schedule.is_some(),
+        months: boxes("mofy", &MONTHS, 1, &|month| by_sets.is_some_and(|it| it.has_month(month))),
+        weekdays: boxes("dofw", &WEEKDAYS, 0, &|day| by_sets.is_some_and(|it| it.has_weekday(day))),
+        days: by_sets.map_or_else(|| "*".to_owned(), |_| days),
+        hours: by_sets.map_or_else(|| "0".to_owned(), |_| hours),
+        cron: schedule.filter(|_| is_all).map_or_else(String::new, |it| it.to_string()),
+        links: match &options.aim {
+            Some(aim) => LinksView::new(aim.depth.to_string(), &aim.scope),
+            None => LinksView::new(0.to_string(), &Scope::default()),
+        },
+        versions: options.versions.unwrap_or_default().to_string(),
+        max_versions: options.max_versions,
+        faults: &[],
+    };
+    templates.page("monitor-options.html", 200, shell, &view)
+}
+
+/// Renders the form again with the typed values and error messages. `most` is the maximum number of
+/// versions, `token` the general token.
+#[must_use]
+pub fn options_again(
+    templates: &Templates,
+    shell: &Shell,
+    form: &SubmittedForm,
+    faults: &[FormFault],
+    (most, token): (u16, &str),
+) -> Page {
+    let value = |name: &str| form.value(name).unwrap_or_default();
+    let boxes = |name: &str, labels: &[Text], first: u8| {
+        let numbers = labels.iter().cloned().zip(first..);
+        let boxes = numbers.map(|(label, number)| {
+            let name = format!("{name}{number}");
+            CheckBox { checked: form.value(&name).is_some(), name, label }
+        });
+        boxes.collect()
+    };
+    let scope = form.value("method").and_then(|scope| Scope::parse(scope).ok());
+    let view = MonitorFormView {
+        token,
+        url: ShownUrl::new(value("url")),
+        value: value("url"),
+        is_known: false,
+        months: boxes("mofy", &MONTHS, 1),
+        weekdays: boxes("dofw", &WEEKDAYS, 0),
+        days: shown::text(value("dofm")),
+        hours: shown::text(value("hofd")),
+        cron: shown::text(value("cron")),
+        links: LinksView::new(shown::text(value("depth")), &scope.unwrap_or_default()),
+        versions: shown::text(value("versions")),
+        max_versions: most,
+        faults,
+    };
+    templates.page("monitor-options.html", fault::status(faults), shell, &view)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,75 @@
+//! `/api/purge` and `/api/pins`.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::{BodyExt, StreamBody};
+use hyper::StatusCode;
+use hyper::body::Frame;
+
+use super::super::caller::Caller;
+use super::super::purge::set_pinned;
+use crate::api::{PinRequest, Pins, PurgeEvent, PurgeRequest};
+use crate::base::error_chain::error_chain;
+use crate::proxy::body::Body;
+use crate::site::api::fault::CallFault;
+use crate::site::api::{not_too_many, push_line};
+use crate::storage::purge::{self, NotPurged, What};
+
+impl From<NotPurged> for CallFault {
+    fn from(error: NotPurged) -> Self {
+        match error {
+            NotPurged::Spool(error) => CallFault::from(error),
+            error => CallFault::new(StatusCode::CONFLICT, error.to_string()),
+        }
+    }
+}
+
+/// Starts a purge or a plan of one. The response is one line, sent at the end, which may take long.
+pub(in crate::site) fn start(caller: &Caller, wanted: PurgeRequest) -> Result<Body, CallFault> {
+    if caller.context.storage.purging.told().running {
+        return Err(NotPurged::Busy.into());
+    }
+    let what = if wanted.dry_run { What::Plan } else { What::Purge };
+    let context = Arc::clone(&caller.context);
+    let line = async move {
+        let event = match purge::run(&context.storage, what).await {
+            Ok(report) => PurgeEvent::Done(Box::new(report)),
+            Err(error) => PurgeEvent::Failed(error_chain(&error)),
+        };
+        let mut line = Vec::new();
+        push_line(&mut line, &event);
+        Ok(Frame::data(Bytes::from(line)))
+    };
+    Ok(StreamBody::new(stream::once(line)).boxed_unsync())
+}
+
+/// Returns the pins of all owners, to callers that may see the entries of all owners.
+pub(in crate::site) async fn pins(caller: &Caller) -> Result<Pins, CallFault> {
+    if !caller.administers() {
+        let error = "what is pinned is shown to the command line, and with the control password";
+        return Err(CallFault::new(StatusCode::FORBIDDEN, error.to_owned()));
+    }
+    let pins = caller.context.storage.store.run(wwwoffle_spool::Spool::pins).await?;
+    Ok(Pins { pins: pins.into_iter().collect() })
+}
+
+/// Pins or unpins URLs. All URLs are validated first, so that one mistake does not leave the call
+/// half done.
+pub(in crate::site) async fn pin(caller: &Caller, wanted: PinRequest) -> Result<Pins, CallFault> {
+    not_too_many(&wanted.urls)?;
+    let local = &caller.context.base.local;
+    let mut urls = Vec::new();
+    for text in &wanted.urls {
+        urls.push(purge::pinned_url(text, local).map_err(|error| CallFault::url(text, &error))?);
+    }
+    for url in &urls {
+        set_pinned(&caller.context, url.clone(), wanted.pinned).await?;
+    }
+    if caller.administers() {
+        return pins(caller).await;
+    }
+    // The caller must not learn the pins of others.
+    Ok(Pins { pins: if wanted.pinned { urls } else { Vec::new() } })
+}

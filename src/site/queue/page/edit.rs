@@ -1,0 +1,198 @@
+//! The local page `/queue/edit`: the fetch settings of one request, and a form that changes them.
+
+use crate::page::links;
+use serde::Serialize;
+
+use super::PATH;
+use crate::api::aim::{Aim, PartClass};
+use crate::api::{ItemKind, Priority, QueueItem};
+use crate::base::shown::ShownUrl;
+use crate::base::text::{Text, say};
+use crate::page::{Page, Shell, Templates};
+use crate::site::fetches::page::{ClassCheckBox, LinksView};
+
+/// Link depths that the form offers, in addition to the current one.
+const DEPTHS: [u16; 6] = [0, 1, 2, 3, 4, 5];
+
+/// Returns the arguments that follow the key in the address of the page, so that the page links
+/// back to `back`, an address of the queue.
+pub(super) fn rest(back: &str) -> String {
+    let arguments = back.strip_prefix(PATH).and_then(|rest| rest.strip_prefix('?'));
+    arguments.map(|arguments| format!("&{arguments}")).unwrap_or_default()
+}
+
+#[derive(Serialize)]
+struct QueueEditView<'a> {
+    token: &'a str,
+    key: &'a str,
+    back: &'a str,
+    url: ShownUrl,
+    info: String,
+    priorities: Vec<PriorityChoice>,
+    bring: Option<FetchSettingsView>,
+    /// Reason why nothing else can be set here, and the page where it can.
+    why: Option<Text>,
+    elsewhere: Option<String>,
+}
+
+/// Further fetches that the request starts.
+#[derive(Serialize)]
+struct FetchSettingsView {
+    parts: Vec<ClassCheckBox>,
+    depths: Vec<DepthChoice>,
+    links: LinksView,
+    force: bool,
+}
+
+#[derive(Serialize)]
+struct DepthChoice {
+    number: u16,
+    chosen: bool,
+}
+
+#[derive(Serialize)]
+struct PriorityChoice {
+    value: &'static str,
+    label: Text,
+    chosen: bool,
+}
+
+/// Renders the page. `aim` is set if the request itself has settings for further fetches; `back` is
+/// the page of the queue to return to, and `token` the general token.
+#[must_use]
+pub fn page(
+    templates: &Templates,
+    shell: &Shell,
+    (item, aim): (&QueueItem, Option<&Aim>),
+    back: &str,
+    token: &str,
+) -> Page {
+    let why = match item.kind {
+        _ if aim.is_some() => None,
+        ItemKind::Post => Some(say("A form is sent once, as it was filled in.")),
+        ItemKind::Monitored => Some(say("What comes with it is said by its schedule.")),
+        ItemKind::Part => Some(say("It is a part of a page, and comes as it is.")),
+        ItemKind::Page | ItemKind::Refresh | ItemKind::Recursive => {
+            Some(say("What comes with it is said by the fetch that it belongs to."))
+        }
+    };
+    let elsewhere = match item.kind {
+        ItemKind::Monitored => Some(links::monitor(&item.url)),
+        ItemKind::Recursive => Some("/fetches/".to_owned()),
+        _ => None,
+    };
+    let view = QueueEditView {
+        token,
+        key: &item.key,
+        back,
+        url: ShownUrl::new(&item.url),
+        info: links::info(&item.url),
+        priorities: priorities(item.priority),
+        bring: aim.map(bring),
+        elsewhere: elsewhere.filter(|_| why.is_some()),
+        why,
+    };
+    templates.page("queue-edit.html", 200, shell, &view)
+}
+
+fn priorities(chosen: Priority) -> Vec<PriorityChoice> {
+    let choice = |value: Priority, label| PriorityChoice {
+        value: wwwoffle_spool::Priority::from(value).as_str(),
+        label,
+        chosen: value == chosen,
+    };
+    vec![
+        choice(Priority::First, say("before all others")),
+        choice(Priority::Usual, say("in the usual order")),
+        choice(Priority::Last, say("after all others")),
+    ]
+}
+
+fn bring(aim: &Aim) -> FetchSettingsView {
+    let mut depths: Vec<_> = DEPTHS.into_iter().collect();
+    if !depths.contains(&aim.depth) {
+        depths.push(aim.depth);
+    }
+    let depth = |number| DepthChoice { number, chosen: number == aim.depth };
+    let is_wanted = |class| aim.parts.get(&class).copied().unwrap_or_default();
+    FetchSettingsView {
+        parts: PartClass::ALL.into_iter().map(|it| ClassCheckBox::new(it, is_wanted(it))).collect(),
+        depths: depths.into_iter().map(depth).collect(),
+        links: LinksView::new(aim.depth.to_string(), &aim.scope),
+        force: aim.force,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::item;
+    use super::*;
+    use crate::api::ItemState;
+    use crate::page::testing::{as_key, assert_harmless, hostile, shell, templates};
+
+    fn body(item: &QueueItem, aim: Option<&Aim>) -> String {
+        let page = page(&templates(), &shell(), (item, aim), "/queue/?page=2", "f00");
+        assert_harmless(&page);
+        page.body
+    }
+
+    #[test]
+    fn shows_what_is_said_already() {
+        let aim = Aim {
+            depth: 9,
+            parts: [(PartClass::Images, true)].into(),
+            force: true,
+            ..Aim::default()
+        };
+        let first = QueueItem {
+            priority: Priority::First,
+            ..item("http://a.example/", None, ItemState::Waiting)
+        };
+        let body = body(&first, Some(&aim));
+        for want in [
+            r#"action="http://localhost:8080/control/queue/edit""#,
+            r#"name="back" value="/queue/?page=2""#,
+            r#"<option value="first" selected="selected">"#,
+            r#"<option value="9" selected="selected">"#,
+            r#"name="images" value="Y" id="images" checked"#,
+            r#"name="force" value="Y" id="force" checked"#,
+            "/info/?http://a.example/",
+        ] {
+            assert!(body.contains(want), "{want} in {body}");
+        }
+        assert!(!body.contains(r#"id="scripts" checked"#), "{body}");
+    }
+
+    #[test]
+    fn of_what_says_nothing_itself_only_the_order_changes() {
+        for (kind, want) in [
+            (ItemKind::Post, "sent once"),
+            (ItemKind::Part, "part of a page"),
+            (ItemKind::Monitored, "/monitor-options/?http://a.example/"),
+            (ItemKind::Recursive, "/fetches/"),
+        ] {
+            let item = QueueItem { kind, ..item("http://a.example/", None, ItemState::Waiting) };
+            let body = body(&item, None);
+            assert!(body.contains(want) && body.contains("name=\"priority\""), "{want} in {body}");
+            assert!(!body.contains("name=\"depth\""), "{body}");
+        }
+    }
+
+    #[test]
+    fn hostile_values_are_text() {
+        for hostile in &hostile() {
+            let key = as_key(hostile).to_owned();
+            let item = QueueItem { key, ..item(hostile, Some(hostile), ItemState::Failed) };
+            body(&item, Some(&Aim::default()));
+        }
+    }
+
+    #[test]
+    fn its_address_says_where_it_was_left() {
+        for (back, want) in
+            [("/queue/", ""), ("/queue/?state=failed&page=2", "&state=failed&page=2")]
+        {
+            assert_eq!(rest(back), want);
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! `GET /api/index`, `GET /api/search` and `POST /api/reindex`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::{BodyExt, StreamBody};
+use hyper::body::Frame;
+use tokio::sync::oneshot;
+use wwwoffle_index::{Error, ReindexScope, Sessions, Viewer};
+
+use super::super::caller::Caller;
+use crate::api::{IndexPage, ReindexEvent, ReindexRequest, SearchPage};
+use crate::base::error_chain::error_chain;
+use crate::base::text::Text;
+use crate::net::upstream::BoxError;
+use crate::page::form::SubmittedForm;
+use crate::proxy::body::Body;
+use crate::site::api::fault::CallFault;
+use crate::site::api::push_line;
+use crate::site::lists::page::list_unavailable;
+use crate::storage::lists::found::{self, Source};
+use crate::storage::lists::query::Wanted;
+use crate::storage::lists::{self, sessions};
+use crate::storage::store::timestamp;
+
+/// Interval between progress reports of an index rebuild.
+const TELL: Duration = Duration::from_millis(500);
+
+/// Maximum time that a list waits until the index contains the last changes of the spool.
+const CURRENT_WITHIN: Duration = Duration::from_secs(2);
+
+/// Parses a list or search request from the arguments of a URL.
+pub(in crate::site) fn wanted(arguments: Option<&str>) -> Result<Wanted, Text> {
+    let arguments = arguments.unwrap_or_default().as_bytes();
+    let form = SubmittedForm::parse(Some("application/x-www-form-urlencoded"), arguments)
+        .map_err(|error| list_unavailable(&error.to_string()))?;
+    Wanted::parse(|name| form.value(name))
+}
+
+/// Returns a page of a list.
+pub(in crate::site) async fn list(
+    caller: &Caller,
+    arguments: Option<&str>,
+) -> Result<IndexPage, CallFault> {
+    let wanted = wanted(arguments).map_err(|why| CallFault::bad(why.to_string()))?;
+    Ok(carry_out(caller, wanted, found::list).await?)
+}
+
+/// Returns a page of search results.
+pub(in crate::site) async fn search(
+    caller: &Caller,
+    arguments: Option<&str>,
+) -> Result<SearchPage, CallFault> {
+    let wanted = wanted(arguments).map_err(|why| CallFault::bad(why.to_string()))?;
+    if wanted.query().is_empty() {
+        return Err(CallFault::bad("expected the argument q with what to look for".to_owned()));
+    }
+    Ok(carry_out(caller, wanted, found::search).await?)
+}
+
+/// Runs a list or search request for a caller, off the runtime's threads.
+pub(in crate::site) async fn carry_out<T: Send + 'static>(
+    caller: &Caller,
+    wanted: Wanted,
+    act: impl FnOnce(&Source<'_>, &Wanted) -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    let viewer = lists::viewer((!caller.administers()).then_some(&caller.owner));
+    carry_out_for(caller, viewer, wanted, act).await
+}
+
+/// Runs a list or search request for a given viewer.
+pub(in crate::site) async fn carry_out_for<T: Send + 'static>(
+    caller: &Caller,
+    viewer: Viewer,
+    wanted: Wanted,
+    act: impl FnOnce(&Source<'_>, &Wanted) -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    let context = &caller.context;
+    // Only administrators can list entries that the configuration excludes from lists.
+    let wanted = Wanted { all: wanted.all && caller.administers(), ..wanted };
+    let sessions: Sessions = sessions::sessions(&context.storage).await;
+    let (spool, config) = (context.storage.store.spool().clone(), context.base.config());
+    let now = timestamp(crate::base::clock::now());
+    lists::ask(&context.storage, move |index| {
+        let (spool, config, sessions, viewer) = (&spool, &*config, &sessions, &viewer);
+        // If it takes too long, a list that is not current is better than none.
+        let _late = index.settle_within(false, CURRENT_WITHIN);
+        act(&Source { index, spool, config, sessions, viewer, now }, &wanted)
+    })
+    .await
+}
+
+/// Rebuilds the index, or looks for changes made by other programs, and reports progress.
+pub(in crate::site) fn reindex(caller: &Caller, wanted: &ReindexRequest) -> Body {
+    let what = if wanted.changed { ReindexScope::Changed } else { ReindexScope::All };
+    let ((tell, done), index) = (oneshot::channel(), caller.context.storage.index.clone());
+    let context = Arc::clone(&caller.context);
+    caller.context.base.tasks.spawn(async move {
+        let outcome = tokio::select! {
+            () = context.base.tasks.stopping() => return,
+            outcome = lists::remake(&context.storage, what) => outcome,
+        };
+        // The client may have disconnected.
+        let _ = tell.send(outcome);
+    });
+    let frames = stream::unfold(Some(done), move |done| {
+        let index = index.clone();
+        async move {
+            let mut done = done?;
+            let (event, rest) = match tokio::time::timeout(TELL, &mut done).await {
+                Ok(Ok(Ok(()))) => (ReindexEvent::Done, None),
+                Ok(Ok(Err(error))) => (ReindexEvent::Failed(error_chain(&error)), None),
+                Ok(Err(_)) => (ReindexEvent::Failed("the daemon stops".to_owned()), None),
+                Err(_) => (ReindexEvent::Walked(index.progress().walked.unwrap_or(0)), Some(done)),
+            };
+            let mut line = Vec::new();
+            push_line(&mut line, &event);
+            Some((Ok::<_, BoxError>(Frame::data(Bytes::from(line))), rest))
+        }
+    });
+    StreamBody::new(frames).boxed_unsync()
+}

@@ -1,0 +1,359 @@
+//! The local page `/search/`, and the description that lets browsers add it as a search engine.
+
+use jiff::tz::TimeZone;
+use serde::Serialize;
+use wwwoffle_index::Class;
+
+use crate::api::{EntryItem, SearchHit, SearchPage};
+use crate::base::escape::written;
+use crate::base::shown::{self, ShownTime, ShownUrl};
+use crate::base::text::{Text, say};
+use crate::page::links::SEARCH;
+use crate::page::{Page, Shell, Templates};
+use crate::site::lists::page::room::{count_fitting, link_size};
+
+/// Content type of the description (`OpenSearch` 1.1, draft 6).
+const OPEN_SEARCH: &str = "application/opensearchdescription+xml";
+
+/// Maximum size of all hits on a page after escaping, and of the hits on the queue, in bytes. With
+/// the rest the page stays below 100 kB.
+const ROOM: usize = 50_000;
+const ROOM_FOR_QUEUE: usize = 30_000;
+
+/// Maximum size of all links to requests on the queue without their texts, in bytes; further URLs
+/// are shown without a link.
+const MOST_LINKS: usize = 7_000;
+
+/// Sizes of a hit and of a request without their variable texts, in bytes.
+const HIT: usize = 500;
+const REQUEST: usize = 250;
+
+/// Size of the markup around a highlighted piece, in bytes.
+const MARK: usize = 13;
+
+/// The typed query, to fill in the form again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SearchQuery {
+    /// The words.
+    pub words: String,
+    /// Shows only results of this host.
+    pub host: String,
+    /// Shows only results of this class.
+    pub kind: Option<Class>,
+}
+
+/// Result of a search.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SearchResult {
+    /// No query was given.
+    Nothing,
+    /// The index is not available or the query is invalid; the reason in words.
+    Refused(Text),
+    /// The hits, and the arguments of the next page if there is one.
+    Found(SearchPage, Option<String>),
+}
+
+#[derive(Serialize)]
+struct SearchView {
+    words: String,
+    host: String,
+    kinds: Vec<Kind>,
+    asked: bool,
+    refused: Option<Text>,
+    hits: Vec<HitView>,
+    queue: Vec<QueuedHit>,
+    /// Arguments of the next page.
+    next: Option<String>,
+    partial: bool,
+    incomplete: bool,
+}
+
+#[derive(Serialize)]
+struct Kind {
+    value: &'static str,
+    label: Text,
+    chosen: bool,
+}
+
+#[derive(Serialize)]
+struct HitView {
+    url: ShownUrl,
+    title: Vec<TextPiece>,
+    pieces: Vec<TextPiece>,
+    cut_before: bool,
+    cut_after: bool,
+    stored: ShownTime,
+    size: String,
+    status: Option<u16>,
+}
+
+/// A piece of a text, and whether it is highlighted as a match.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct TextPiece {
+    text: String,
+    marked: bool,
+}
+
+#[derive(Serialize)]
+struct QueuedHit {
+    url: ShownUrl,
+    queued: ShownTime,
+}
+
+/// Returns how many hits fit if that is fewer than all, but at least 1.
+#[must_use]
+pub fn hits_that_fit(hits: &[SearchHit]) -> Option<usize> {
+    let fits = count_fitting(ROOM, hits.iter().map(cost));
+    (fits < hits.len()).then_some(fits)
+}
+
+fn cost(found: &SearchHit) -> usize {
+    let url = ShownUrl::new(&found.item.url);
+    let title = found.item.title.as_deref().map_or(0, written);
+    let marks = MARK * (found.title_marks.len() + found.snippet.marks.len());
+    HIT + link_size(&url) + written(&url.text) + title + written(&found.snippet.text) + marks
+}
+
+/// Renders the page.
+#[must_use]
+pub fn page(
+    templates: &Templates,
+    shell: &Shell,
+    typed: &SearchQuery,
+    outcome: SearchResult,
+) -> Page {
+    let kind = |value, label, kind| Kind { value, label, chosen: typed.kind == kind };
+    let mut view = SearchView {
+        words: shown::text(&typed.words),
+        host: shown::text(&typed.host),
+        kinds: vec![
+            kind("", say("anything"), None),
+            kind("page", say("pages"), Some(Class::Page)),
+            kind("text", say("plain texts"), Some(Class::Text)),
+        ],
+        asked: outcome != SearchResult::Nothing,
+        refused: None,
+        hits: Vec::new(),
+        queue: Vec::new(),
+        next: None,
+        partial: false,
+        incomplete: false,
+    };
+    match outcome {
+        SearchResult::Nothing => {}
+        SearchResult::Refused(why) => view.refused = Some(why),
+        SearchResult::Found(found, next) => {
+            let zone = &shell.zone;
+            view.hits = found.hits.iter().map(|found| hit(found, zone)).collect();
+            view.queue = queue(&found.queue, zone);
+            (view.partial, view.incomplete, view.next) = (found.partial, found.incomplete, next);
+        }
+    }
+    templates.page("search.html", 200, shell, &view)
+}
+
+fn hit(found: &SearchHit, zone: &TimeZone) -> HitView {
+    let item = &found.item;
+    let title = item.title.as_deref().unwrap_or_default();
+    // A hit without a title shows its URL only.
+    let title = if title.trim().is_empty() { "" } else { title };
+    let title = pieces(title, &found.title_marks);
+    HitView {
+        url: ShownUrl::new(&item.url),
+        title,
+        pieces: pieces(&found.snippet.text, &found.snippet.marks),
+        cut_before: found.snippet.cut_before,
+        cut_after: found.snippet.cut_after,
+        stored: ShownTime::new(item.stored, zone),
+        size: shown::bytes(item.bytes),
+        status: (item.status != 200).then_some(item.status),
+    }
+}
+
+/// The hits on the queue that fit.
+fn queue(requests: &[EntryItem], zone: &TimeZone) -> Vec<QueuedHit> {
+    let mut room = MOST_LINKS;
+    let row = |request| {
+        let mut row = queued(request, zone);
+        match room.checked_sub(link_size(&row.url)) {
+            Some(left) => room = left,
+            None => row.url.href = None,
+        }
+        row
+    };
+    let mut rows: Vec<_> = requests.iter().map(row).collect();
+    let costs = rows.iter().map(|row| REQUEST + written(&row.url.text));
+    rows.truncate(count_fitting(ROOM_FOR_QUEUE, costs));
+    rows
+}
+
+fn queued(request: &EntryItem, zone: &TimeZone) -> QueuedHit {
+    QueuedHit { url: ShownUrl::new(&request.url), queued: ShownTime::new(request.stored, zone) }
+}
+
+/// Splits a text at its highlights. Invalid highlights are ignored.
+fn pieces(text: &str, marks: &[(usize, usize)]) -> Vec<TextPiece> {
+    let (mut pieces, mut at) = (Vec::new(), 0);
+    let mut push = |text: &str, marked| {
+        if !text.is_empty() {
+            pieces.push(TextPiece { text: shown::text(text), marked });
+        }
+    };
+    for (start, end) in marks {
+        let (Some(before), Some(marked)) = (text.get(at..*start), text.get(*start..*end)) else {
+            continue;
+        };
+        push(before, false);
+        push(marked, true);
+        at = *end;
+    }
+    push(text.get(at..).unwrap_or_default(), false);
+    pieces
+}
+
+/// The description with which a browser adds us as a search engine, at the address that it used.
+#[must_use]
+pub fn description(shell: &Shell) -> Page {
+    let origin = shell.origin.as_str();
+    let body = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+         <OpenSearchDescription xmlns=\"http://a9.com/-/spec/opensearch/1.1/\">\n\
+         <ShortName>wwwoffle</ShortName>\n\
+         <Description>What the offline proxy has kept</Description>\n\
+         <InputEncoding>UTF-8</InputEncoding>\n\
+         <Url type=\"text/html\" method=\"get\" template=\"{origin}{SEARCH}?q={{searchTerms}}\"/>\n\
+         <Url type=\"application/json\" method=\"get\" template=\"{origin}/api/search?q={{searchTerms}}\"/>\n\
+         </OpenSearchDescription>\n"
+    );
+    Page { status: 200, content_type: OPEN_SEARCH, body }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::{IndexItem, ShownSnippet};
+    use crate::page::testing::{assert_harmless, hostile, shell, templates, time};
+
+    fn found(text: &str) -> SearchHit {
+        SearchHit {
+            item: IndexItem {
+                url: text.to_owned(),
+                key: String::new(),
+                owner: None,
+                site: String::new(),
+                title: Some(text.to_owned()),
+                language: None,
+                content_type: String::new(),
+                class: "page".into(),
+                page: true,
+                status: 404,
+                bytes: 1_500,
+                file_bytes: 2_000,
+                digest: String::new(),
+                answered: time(),
+                stored: time(),
+                checked: time(),
+                used: time(),
+                versions: 0,
+                words: "indexed".into(),
+                missing: None,
+                queued: false,
+                monitored: false,
+                pinned: false,
+            },
+            snippet: ShownSnippet {
+                text: text.to_owned(),
+                marks: vec![(0, 1), (2, 5), (1, 9_999_999)],
+                cut_before: true,
+                cut_after: false,
+            },
+            title_marks: vec![(1, 2)],
+        }
+    }
+
+    fn page_of(typed: &SearchQuery, outcome: SearchResult) -> Page {
+        page(&templates(), &shell(), typed, outcome)
+    }
+
+    #[test]
+    fn what_was_looked_for_is_marked() {
+        let marked = |text: &str| TextPiece { text: text.to_owned(), marked: true };
+        let plain = |text: &str| TextPiece { text: text.to_owned(), marked: false };
+        assert_eq!(pieces("a tea b", &[(2, 5)]), [plain("a "), marked("tea"), plain(" b")]);
+        assert_eq!(pieces("téa", &[(0, 2), (3, 99)]), [plain("téa")]);
+        assert_eq!(pieces("", &[(0, 1)]), []);
+    }
+
+    #[test]
+    fn nothing_in_a_page_becomes_markup() {
+        let none = SearchResult::Nothing;
+        assert_harmless(&page_of(&SearchQuery::default(), none));
+        for text in hostile() {
+            let typed =
+                SearchQuery { words: text.clone(), host: text.clone(), kind: Some(Class::Page) };
+            assert_harmless(&page_of(
+                &typed,
+                SearchResult::Refused(say("{fact}").with("fact", shown::text(&text))),
+            ));
+            let hits = SearchPage {
+                hits: vec![found(&text)],
+                queue: Vec::new(),
+                next: None,
+                partial: true,
+                incomplete: true,
+            };
+            assert_harmless(&page_of(
+                &typed,
+                SearchResult::Found(hits, Some("q=a&after=b".into())),
+            ));
+        }
+    }
+
+    #[test]
+    fn there_are_as_many_hits_as_there_is_room_for() {
+        for (part, length, at_least) in
+            [("a/b", 60, 10), ("a/b=c&", 900, 10), ("&", 8_100, 1), ("%3f", 8_100, 4)]
+        {
+            let url = format!("http://www.example.org/?{}", part.repeat(length / part.len()));
+            let request = EntryItem {
+                url: url.clone(),
+                key: String::new(),
+                status: None,
+                content_type: None,
+                bytes: 0,
+                stored: time(),
+                owner: None,
+                held: None,
+            };
+            let mut hit = found("A title <of> a page");
+            hit.item.url.clone_from(&url);
+            let hits = vec![hit; 10];
+            let fits = hits_that_fit(&hits).unwrap_or(10);
+            assert!(fits >= at_least, "{fits} of {url:.60}");
+            let found = SearchPage {
+                hits: hits[..fits].to_vec(),
+                queue: vec![request; 50],
+                next: None,
+                partial: true,
+                incomplete: true,
+            };
+            let page = page_of(
+                &SearchQuery::default(),
+                SearchResult::Found(found, Some("q=a&after=b".into())),
+            );
+            assert_harmless(&page);
+            assert!(page.body.contains("On the queue"), "{url:.60}");
+        }
+        assert_eq!(hits_that_fit(&[]), None);
+    }
+
+    #[test]
+    fn a_browser_learns_where_to_search() {
+        let described = description(&shell());
+        assert_eq!(described.content_type, OPEN_SEARCH);
+        let template = "template=\"http://localhost:8080/search/?q={searchTerms}\"";
+        assert!(described.body.contains(template), "{}", described.body);
+        let page = page_of(&SearchQuery::default(), SearchResult::Nothing).body;
+        assert!(page.contains("rel=\"search\"") && page.contains("/search/opensearch.xml"));
+    }
+}

@@ -1,0 +1,119 @@
+//! `/metrics`: metrics of the daemon for Prometheus and compatible programs.
+//!
+//! No metric is broken down by host or person: metrics are stored for a long time, and must not
+//! reveal which pages were read.
+
+use hyper::{Response, StatusCode};
+
+use super::exposition::{CONTENT_TYPE, Exposition, Kind};
+use crate::base::clock;
+use crate::base::mode::{Choice, Mode};
+use crate::base::statistics::{FETCHED, GIVEN, Outcome, SAVED};
+use crate::net::link::judge::Reason;
+use crate::proxy::body::{self, Body};
+use crate::proxy::reply;
+use crate::site::caller::Caller;
+use crate::site::context::SiteContext;
+use crate::site::status;
+use crate::storage::lists;
+
+/// Responds with the metrics, if the caller owns the machine.
+pub(in crate::site) async fn show(caller: &Caller) -> Response<Body> {
+    if !caller.owns() {
+        return reply::plain(403, "the numbers are for whoever owns the proxy");
+    }
+    let mut text = Exposition::default();
+    requests(&caller.context, &mut text);
+    work(&caller.context, &mut text);
+    state(caller, &mut text);
+    kept(&caller.context, &mut text).await;
+    caller.other(StatusCode::OK, Some(CONTENT_TYPE), body::whole(text.text()))
+}
+
+fn requests(context: &SiteContext, text: &mut Exposition) {
+    let counts = context.storage.statistics.books(clock::now()).since_start().clone();
+    let mut family = text.family(
+        "wwwoffle_requests_total",
+        Kind::Counter,
+        "Requests for resources of origins, by what became of them.",
+    );
+    for outcome in Outcome::ALL {
+        family.with("outcome", outcome.as_str(), counts.of(outcome.as_str()));
+    }
+    for (name, help, count) in [
+        ("wwwoffle_given_bytes_total", "Bytes of bodies that clients got.", GIVEN),
+        ("wwwoffle_fetched_bytes_total", "Bytes of bodies that came from origins.", FETCHED),
+        (
+            "wwwoffle_saved_bytes_total",
+            "Bytes of bodies that clients got and no origin had to send for them.",
+            SAVED,
+        ),
+    ] {
+        text.one(name, Kind::Counter, help, counts.of(count));
+    }
+}
+
+fn work(context: &SiteContext, text: &mut Exposition) {
+    let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    let clients = count(context.connected());
+    text.one("wwwoffle_client_connections", Kind::Gauge, "Clients connected.", clients);
+    let downloads = count(context.proxy.traffic.downloads.list().len());
+    text.one("wwwoffle_downloads", Kind::Gauge, "Bodies on their way in.", downloads);
+    let queue = status::counts(context);
+    let help = "Requests on the outgoing queue.";
+    let mut family = text.family("wwwoffle_queue_requests", Kind::Gauge, help);
+    for (state, count) in [
+        ("waiting", queue.waiting),
+        ("active", queue.active),
+        ("failed", queue.failed),
+        ("asking", queue.asking),
+    ] {
+        family.with("state", state, count);
+    }
+    let dialer = context.net.upstream.dialer();
+    text.one(
+        "wwwoffle_outward_refused_total",
+        Kind::Counter,
+        "Connections outward that the offline mode refused.",
+        dialer.refused(),
+    );
+    let help = "Connections that were begun to probe the link.";
+    text.one("wwwoffle_link_probes_total", Kind::Counter, help, dialer.probes());
+}
+
+fn state(caller: &Caller, text: &mut Exposition) {
+    let context = &caller.context;
+    let modes = [Mode::Online, Mode::Offline, Mode::Autodial].map(Mode::as_str);
+    let help = "Which mode is in force.";
+    text.state(("wwwoffle_mode", "mode"), help, &modes, caller.mode().as_str());
+    let is_auto = u64::from(context.base.mode.chosen() == Choice::Auto);
+    let help = "Whether the mode follows from the link.";
+    text.one("wwwoffle_mode_auto", Kind::Gauge, help, is_auto);
+    let link = link(&context.net.link.told().reason);
+    let help = "How the link was judged last; unknown while the mode does not follow from it.";
+    text.state(("wwwoffle_link", "state"), help, &["unknown", "up", "down", "portal"], link);
+    let up = clock::now().duration_since(context.base.since).map_or(0, |up| up.as_secs());
+    text.one("wwwoffle_uptime_seconds", Kind::Gauge, "Seconds since the start.", up);
+    let version = env!("CARGO_PKG_VERSION");
+    let help = "1, with the version of the program.";
+    text.family("wwwoffle_build_info", Kind::Gauge, help).with("version", version, 1);
+}
+
+fn link(reason: &Reason) -> &'static str {
+    match reason {
+        Reason::Unknown => "unknown",
+        Reason::Way(_) | Reason::Assumed | Reason::Good(_) => "up",
+        Reason::NoWay(_) | Reason::Failed(_) | Reason::Hosts(..) => "down",
+        Reason::Portal(_) => "portal",
+    }
+}
+
+/// Adds the size of the stored entries, if the index already knows it.
+async fn kept(context: &SiteContext, text: &mut Exposition) {
+    let Ok(kept) = lists::ask(&context.storage, wwwoffle_index::Index::stored_total).await else {
+        return;
+    };
+    text.one("wwwoffle_spool_entries", Kind::Gauge, "Entries kept.", kept.entries);
+    let help = "Bytes of their files, without what shared bodies take.";
+    text.one("wwwoffle_spool_bytes", Kind::Gauge, help, kept.bytes);
+}
