@@ -284,7 +284,7 @@ fn until(version: &Version) -> Timestamp {
 }
 
 /// Shows the last change, computed from the file and the last version. So no state is needed, and
-/// no link can pretend another change.
+/// no link can show a different change.
 async fn last_change(caller: &Caller, was_so: bool) -> Result<Page, ChangeError> {
     let context = &caller.context;
     let seen = CurrentConfiguration::of(caller).await?;

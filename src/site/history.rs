@@ -244,7 +244,7 @@ fn is_page(fields: &HeaderMap) -> bool {
     essence.trim().eq_ignore_ascii_case("text/html") && !fields.contains_key(CONTENT_ENCODING)
 }
 
-/// Makes the version of `owner`, or the public one, that was stored at this time the current one.
+/// Makes the version stored at this time the current one: that of `owner`, or else the public one.
 /// The current one becomes an older version.
 pub(super) async fn restore(
     context: &SiteContext,

@@ -61,7 +61,7 @@ pub(super) type ButtonToken = fn(&Caller, &SubmittedForm) -> OwnToken;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OwnToken {
     pub(super) worth: Token,
-    /// Whether the token of our own pages is not accepted instead.
+    /// Whether only this token is accepted, and not that of our own pages.
     pub(super) is_required: bool,
 }
 
