@@ -38,19 +38,19 @@ pub use kept::{
     CompressEvent, CompressedUrls, EntriesToCompress, EntriesToMove, MovedUrl, MovedUrls, NotMoved,
     WrittenUrl,
 };
-pub use listing::{UnknownWhat, What};
+pub use listing::{ListKind, UnknownWhat};
 pub use monitor::{MonitorItem, MonitorList, MonitorRequest, MonitorsToDelete, VersionDiff};
 pub use parts::{PartCounts, PartItem, PartState, Parts};
 pub use progress::{DownloadEnded, DownloadToEnd, ProgressStep, RunStep, Whole};
 pub use purge::{
     PinRequest, Pins, PurgeCompressed, PurgeEvent, PurgeReport, PurgeRequest, PurgeShared,
-    PurgeSum, Purging,
+    PurgeStatus, PurgeSum,
 };
 pub use queue::{Prioritized, Priority, PriorityRequest};
-pub use statistics::{DayCounts, HostCounts, Statistics, Sums};
+pub use statistics::{DayCounts, HostCounts, StatisticsReport, Sums};
 pub use types::{
-    ApiError, Choice, Deleted, DeletedUrls, Download, DownloadWaiting, EntriesToDelete, EntryItem,
-    Event, FetchRequest, Flushed, GetRequest, ItemKind, ItemState, LinkStatus, Mode, ModeChange,
-    ModeRequest, Queue, QueueCounts, QueueItem, QueueTarget, Rejection, Retried, Started, Status,
-    Stopping,
+    ApiError, Choice, Deleted, DeletedUrls, DownloadItem, DownloadWaiting, EntriesToDelete,
+    EntryItem, Event, FetchRequest, Flushed, GetRequest, ItemKind, ItemState, LinkStatus, Mode,
+    ModeChange, ModeRequest, Queue, QueueCounts, QueueItem, QueueTarget, RejectionItem, Retried,
+    Started, Status, Stopping,
 };

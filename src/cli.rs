@@ -53,7 +53,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use wwwoffle_config::Environment;
 
 use self::args::{Arguments, Verb};
-use self::failure::Failure;
+use self::failure::VerbFailure;
 use self::settings::Settings;
 use crate::base::exit::ExitStatus;
 use crate::base::live::Live;
@@ -109,11 +109,11 @@ pub fn run(
         Err(error) => return explain(&error, &typed, terminal),
     };
     let outcome = dispatch(arguments, environment, terminal, serve);
-    let flushed = terminal.stdout.flush().map_err(Failure::from);
+    let flushed = terminal.stdout.flush().map_err(VerbFailure::from);
     match outcome.and_then(|status| flushed.map(|()| status)) {
         Ok(status) => status,
-        Err(Failure::NobodyReads) => ExitStatus::Done,
-        Err(Failure::Said(status, message)) => {
+        Err(VerbFailure::NobodyReads) => ExitStatus::Done,
+        Err(VerbFailure::Said(status, message)) => {
             // If standard error is closed too, the error cannot be reported.
             let _ = writeln!(terminal.stderr, "wwwoffle: {message}");
             status
@@ -126,7 +126,7 @@ fn dispatch(
     environment: &Environment,
     terminal: &mut Terminal<'_>,
     serve: impl FnOnce(ServeOptions, &mut Terminal<'_>) -> ExitStatus,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let Arguments { config, spool, verb } = arguments;
     let settings = Settings::new(config, spool, environment);
     match verb {

@@ -31,14 +31,14 @@ use crate::fetch::context::FetchContext;
 use crate::fetch::monitor::Timer;
 use crate::net::context::NetContext;
 use crate::net::link::Link;
-use crate::net::upstream::{Dialer, Limits, Tls, Upstream};
+use crate::net::upstream::{Dialer, Tls, Upstream, UpstreamLimits};
 use crate::page::context::PageContext;
 use crate::page::token::Tokens;
 use crate::page::{LocalOrigin, Templates};
 use crate::proxy::access::Access;
 use crate::proxy::context::{ClientSecurity, Confirmations, ProxyContext, QueueWorker, Traffic};
 use crate::server::context::ServerContext;
-use crate::server::places::Places;
+use crate::server::places::RequestSlots;
 use crate::server::repeat::Repeats;
 use crate::site::context::{PageLimits, SiteContext};
 use crate::storage::context::StorageContext;
@@ -73,7 +73,7 @@ struct Daemon {
 
 /// The parts that a daemon is built from.
 #[derive(Debug)]
-struct Parts {
+struct DaemonParts {
     /// The configuration and its file.
     live: Live,
     /// The open spool.
@@ -107,8 +107,8 @@ impl Daemon {
     /// # Errors
     ///
     /// If one of our names is not a host name, or the system has no randomness.
-    fn build(parts: Parts) -> anyhow::Result<Arc<Self>> {
-        let Parts { live, store, authority, mode, listening, templates } = parts;
+    fn build(parts: DaemonParts) -> anyhow::Result<Arc<Self>> {
+        let DaemonParts { live, store, authority, mode, listening, templates } = parts;
         store.spool().queue().set_share(live.config().startup.queue_share.get());
         let base = Arc::new(base(live, mode, listening, &store)?);
         let statistics = Arc::<Statistics>::default();
@@ -157,7 +157,7 @@ impl Daemon {
             storage: Arc::clone(&storage),
             proxy: Arc::clone(&proxy),
             site,
-            places: Places::new(base.config().startup.max_connections.get()),
+            places: RequestSlots::new(base.config().startup.max_connections.get()),
             repeats: Repeats::new(storage.store.holds() / REPEATED),
         });
         let daemon = Arc::new(Self { base, net, storage, proxy, fetch, server });
@@ -214,7 +214,7 @@ impl Daemon {
             log::set_level(options.log_level);
         }
         let (dns_timeout, connect_timeout) = (options.dns_timeout, options.connect_timeout);
-        self.net.upstream.set_limits(Limits::of(options), dns_timeout, connect_timeout);
+        self.net.upstream.set_limits(UpstreamLimits::of(options), dns_timeout, connect_timeout);
         self.net.link.nudge();
         // The limit of simultaneous fetches may have risen.
         self.fetch.fetcher.nudge();
@@ -262,7 +262,7 @@ fn net(base: &Arc<BaseContext>, statistics: &Arc<Statistics>) -> anyhow::Result<
         .counting(Arc::clone(statistics));
     let tls = Tls::new(config.https.extra_ca.certificates(), options.connect_timeout)?
         .following(base.live.in_force());
-    let upstream = Upstream::new(dialer, tls, base.tasks.clone(), Limits::of(options));
+    let upstream = Upstream::new(dialer, tls, base.tasks.clone(), UpstreamLimits::of(options));
     Ok(NetContext { base: Arc::clone(base), link, upstream })
 }
 

@@ -44,7 +44,7 @@ use wwwoffle_spool::{Error, Outgoing, OutgoingSummary, Place, Queue, QueueChange
 use wwwoffle_url::Key;
 
 pub use last::LastFetch;
-pub use want::{WantError, Wanted, want};
+pub use want::{WantError, WantOutcome, want};
 pub(crate) use want::{put, request};
 pub use work::begin;
 
@@ -57,7 +57,7 @@ use crate::proxy::download::Meter;
 use crate::storage::store::timestamp;
 use budget::{Budget, Spent};
 use gauge::Tally;
-use last::Last;
+use last::LastFetches;
 use recurse::ask_robots::Known;
 use recurse::runs::Runs;
 use schedule::{Rests, Schedule};
@@ -71,14 +71,14 @@ pub struct Fetcher {
     schedule: Arc<Mutex<Schedule>>,
     budget: Mutex<Budget>,
     tally: Mutex<Tally>,
-    last: Mutex<Last>,
+    last: Mutex<LastFetches>,
     news: Notify,
     events: broadcast::Sender<Event>,
     runs: Runs,
     robots: Known,
-    browsers: browser::Turns,
-    plans: plan::Turns,
-    complete: recurse::complete::Turns,
+    browsers: browser::BrowserTurns,
+    plans: plan::PlanTurns,
+    complete: recurse::complete::CheckTurns,
 }
 
 impl Default for Fetcher {
@@ -100,9 +100,9 @@ impl Fetcher {
             events: broadcast::Sender::new(MAX_EVENTS_BEHIND),
             runs: Runs::default(),
             robots: Known::default(),
-            browsers: browser::Turns::default(),
-            plans: plan::Turns::default(),
-            complete: recurse::complete::Turns::default(),
+            browsers: browser::BrowserTurns::default(),
+            plans: plan::PlanTurns::default(),
+            complete: recurse::complete::CheckTurns::default(),
         }
     }
 
@@ -194,7 +194,7 @@ impl Fetcher {
     }
 
     /// Limits concurrent plans.
-    fn plans(&self) -> &plan::Turns {
+    fn plans(&self) -> &plan::PlanTurns {
         &self.plans
     }
 

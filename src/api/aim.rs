@@ -123,7 +123,7 @@ pub struct Aim {
 
 /// The request of a form or a command URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct RecursiveRequest {
     /// The first page.
     pub url: String,
     /// The extent.
@@ -155,7 +155,7 @@ pub enum BadAim {
     Unknown(String),
 }
 
-impl Asked {
+impl RecursiveRequest {
     /// Parses decoded names and values, separated by `;` or `&`: the form of `/refresh-options/`,
     /// or the arguments of `/refresh-recurse/?`.
     ///
@@ -274,8 +274,8 @@ fn number(name: &str, value: &str) -> Result<u64, BadAim> {
 mod tests {
     use super::*;
 
-    fn read(pairs: &[(&'static str, &'static str)]) -> Result<Asked, BadAim> {
-        Asked::read(pairs.iter().copied())
+    fn read(pairs: &[(&'static str, &'static str)]) -> Result<RecursiveRequest, BadAim> {
+        RecursiveRequest::read(pairs.iter().copied())
     }
 
     #[test]
@@ -332,7 +332,7 @@ mod tests {
                 })
                 .collect();
             let pairs = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-            assert_eq!(Asked::read(pairs), Ok(asked), "{text}");
+            assert_eq!(RecursiveRequest::read(pairs), Ok(asked), "{text}");
         }
     }
 

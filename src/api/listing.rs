@@ -10,7 +10,7 @@ const SCHEMES: [&str; 4] = ["http", "https", "ftp", "finger"];
 
 /// The kind of list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What<'a> {
+pub enum ListKind<'a> {
     /// Entries: all, those of a scheme, or those of one of its hosts.
     Entries {
         /// The scheme, such as `http`.
@@ -29,12 +29,12 @@ pub struct UnknownWhat {
     what: String,
 }
 
-impl What<'static> {
+impl ListKind<'static> {
     /// Every entry.
     pub const ALL: Self = Self::Entries { scheme: None, host: None };
 }
 
-impl<'a> What<'a> {
+impl<'a> ListKind<'a> {
     /// Parses `outgoing`, `http`, `http/www.example.org:81` and similar.
     ///
     /// # Errors
@@ -98,24 +98,24 @@ impl EntryItem {
 
 #[cfg(test)]
 mod tests {
-    use super::What;
+    use super::ListKind;
 
     #[test]
     fn what_is_understood_as_people_write_it() {
-        let entries = |scheme, host| What::Entries { scheme: Some(scheme), host };
+        let entries = |scheme, host| ListKind::Entries { scheme: Some(scheme), host };
         let table = [
             ("http", entries("http", None)),
             ("https/", entries("https", None)),
             ("http/www.example.org", entries("http", Some("www.example.org"))),
             ("http/a:81/", entries("http", Some("a:81"))),
             ("ftp://a.example/", entries("ftp", Some("a.example"))),
-            ("outgoing", What::Outgoing),
+            ("outgoing", ListKind::Outgoing),
         ];
         for (text, want) in table {
-            assert_eq!(What::parse(text), Ok(want), "{text:?}");
+            assert_eq!(ListKind::parse(text), Ok(want), "{text:?}");
         }
         for text in ["", "gopher", "../x", "http/a/b", "outgoing/a", "tmp", "HTTP", "lock"] {
-            assert!(What::parse(text).is_err(), "{text}");
+            assert!(ListKind::parse(text).is_err(), "{text}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::runs::{Aim, Failed, Left, LeftOut};
+use super::runs::{Aim, FailedUrl, Left, LeftOut};
 use super::types::ItemKind;
 
 /// A number of responses and their total length.
@@ -127,7 +127,7 @@ pub struct RunPlan {
     /// allows everything.
     pub robots_unknown: u64,
     /// The first thousand URLs that would fail at once.
-    pub failed: Vec<Failed>,
+    pub failed: Vec<FailedUrl>,
     /// The links that would be left out, by reason.
     pub left_out: BTreeMap<LeftOut, Left>,
     /// Whether a limit of time or memory was reached; the rest counts as new.

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::runs::RunItem;
-use super::types::{Download, Mode, QueueCounts};
+use super::types::{DownloadItem, Mode, QueueCounts};
 
 /// The progress of several requests together: the queue since its fetch began, the requests of one
 /// call, or a recursive fetch.
@@ -65,7 +65,7 @@ pub struct ProgressStep {
     /// The progress of the queue since its fetch began.
     pub whole: Whole,
     /// The first hundred downloads in progress.
-    pub downloads: Vec<Download>,
+    pub downloads: Vec<DownloadItem>,
     /// The number of further downloads.
     pub more: u64,
     /// The recursive fetches in progress.

@@ -97,7 +97,7 @@ pub struct PurgeSum {
 
 /// `GET /api/purge`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Purging {
+pub struct PurgeStatus {
     /// Whether a purge is running.
     pub running: bool,
     /// The number of entries examined so far.

@@ -104,7 +104,7 @@ pub struct Left {
 
 /// A URL that could not be fetched.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failed {
+pub struct FailedUrl {
     /// The URL, without credentials.
     pub url: String,
     /// The page that refers to it.
@@ -127,7 +127,7 @@ pub struct Report {
     /// The links left out, by reason.
     pub left_out: BTreeMap<LeftOut, Left>,
     /// The first thousand URLs that could not be fetched.
-    pub failed: Vec<Failed>,
+    pub failed: Vec<FailedUrl>,
 }
 
 impl Report {
@@ -159,7 +159,7 @@ impl Report {
     }
 
     /// Adds a failure; it replaces an earlier one of the same URL.
-    pub(crate) fn tell(&mut self, mut failed: Failed) {
+    pub(crate) fn tell(&mut self, mut failed: FailedUrl) {
         for (text, most) in [(&mut failed.reason, MAX_REASON), (&mut failed.url, MAX_TOLD_URL)] {
             text.truncate(beginning(text, most).len());
         }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The response to `GET /api/statistics`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Statistics {
+pub struct StatisticsReport {
     /// The current day in the daemon's time zone: `2026-11-22`.
     pub today: String,
     /// The days with any requests, earliest first; at most 400.

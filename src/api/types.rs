@@ -39,7 +39,7 @@ pub struct Status {
     /// The counts of the queue.
     pub queue: QueueCounts,
     /// The downloads in progress.
-    pub downloads: Vec<Download>,
+    pub downloads: Vec<DownloadItem>,
     /// The number of connected clients.
     pub connections: u64,
     /// The number of outward connections refused in offline mode since the start.
@@ -47,7 +47,7 @@ pub struct Status {
     /// Clients that rejected our certificate for a host within the last hour, by host; the first
     /// hundred.
     #[serde(default)]
-    pub rejections: Vec<Rejection>,
+    pub rejections: Vec<RejectionItem>,
 }
 
 /// The state of the link.
@@ -69,7 +69,7 @@ pub struct LinkStatus {
 
 /// A client whose connections to a host are relayed unread, because it rejected our certificate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rejection {
+pub struct RejectionItem {
     /// The host.
     pub host: String,
     /// The address of the client.
@@ -94,7 +94,7 @@ pub struct QueueCounts {
 
 /// A download in progress.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Download {
+pub struct DownloadItem {
     /// Its identifier while it runs.
     #[serde(default)]
     pub id: u64,

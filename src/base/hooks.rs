@@ -18,7 +18,7 @@ use tracing::{info, warn};
 use wwwoffle_config::Options;
 
 use crate::base::mode::Mode;
-use crate::base::process_group::Group;
+use crate::base::process_group::ProcessGroup;
 use crate::base::small_file::{IN_SPOOL, lies_in};
 use crate::base::tasks::Tasks;
 
@@ -68,7 +68,7 @@ impl Hooks {
 }
 
 /// A program and its arguments.
-struct Run {
+struct HookRun {
     program: PathBuf,
     arguments: Vec<&'static str>,
     mode: Mode,
@@ -96,7 +96,7 @@ impl Hooks {
             );
         };
         let spool = self.spool.clone();
-        let run = Run { program, arguments, mode, spool, patience };
+        let run = HookRun { program, arguments, mode, spool, patience };
         let (kind, stop) = (Arc::clone(kind), tasks.clone());
         tasks.spawn(async move {
             tokio::select! {
@@ -112,7 +112,7 @@ impl Hooks {
     }
 }
 
-impl Run {
+impl HookRun {
     async fn wait_for_its_end(self) {
         let program = self.program.display().to_string();
         let mut group = match self.start() {
@@ -136,7 +136,7 @@ impl Run {
         }
     }
 
-    fn start(&self) -> io::Result<Group> {
+    fn start(&self) -> io::Result<ProcessGroup> {
         if lies_in(&self.program, &self.spool) {
             return Err(io::Error::other(IN_SPOOL));
         }
@@ -145,6 +145,6 @@ impl Run {
         command.env("WWWOFFLE_MODE", self.mode.as_str()).env("WWWOFFLE_SPOOL", &self.spool);
         command.current_dir("/").stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        Group::start(&mut command)
+        ProcessGroup::start(&mut command)
     }
 }

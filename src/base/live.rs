@@ -18,13 +18,13 @@ pub struct Live {
     pub(crate) lookup: Lookup,
     pub(crate) config: Arc<ArcSwap<Config>>,
     /// Locked while the file is read or changed, until its content is in force.
-    pub(crate) state: Mutex<State>,
+    pub(crate) state: Mutex<LiveState>,
     /// Notified of each new configuration once it is in force.
     pub(crate) observer: Observer<Applied>,
 }
 
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct LiveState {
     /// The text in force.
     pub(crate) text: String,
     /// The last error logged about the file, so that it is logged only once.
@@ -56,7 +56,7 @@ pub struct Done {
 
 /// The file, and its differences from the configuration in force.
 #[derive(Debug)]
-pub struct Standing {
+pub struct ConfigFileState {
     /// The current text of the file.
     pub text: ConfigText,
     /// The text in force.
@@ -84,7 +84,7 @@ impl Live {
     /// Puts `config` in force, read from `text`, which `lookup` found.
     #[must_use]
     pub fn new(lookup: Lookup, config: Config, text: String, watch: Watch) -> Self {
-        let state = State { first: text.clone(), text, faults: None, watch };
+        let state = LiveState { first: text.clone(), text, faults: None, watch };
         let config = Arc::new(ArcSwap::from_pointee(config));
         Self { lookup, config, state: Mutex::new(state), observer: Observer::default() }
     }
@@ -113,12 +113,12 @@ impl Live {
         ConfigFile::of(&self.lookup)
     }
 
-    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, LiveState> {
         // A panic leaves no field half-written, so the state stays usable.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn apply(&self, state: &mut State, config: Config, text: &str) -> Applied {
+    pub(crate) fn apply(&self, state: &mut LiveState, config: Config, text: &str) -> Applied {
         let options = changes(&state.text, text);
         let mut restart = changes(&state.first, text);
         restart.retain(|change| change.effect == Effect::Restart);

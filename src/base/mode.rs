@@ -131,14 +131,14 @@ impl FromStr for Choice {
 pub struct ModeSwitch {
     chosen: watch::Sender<Choice>,
     mode: watch::Sender<Mode>,
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<ModeState>>,
     /// Notified of the previous mode whenever the mode was set.
     pub(crate) observer: Arc<Observer<Mode>>,
 }
 
 /// The data that changes together with the mode. It is locked during every change of the switch.
 #[derive(Debug)]
-struct Shared {
+struct ModeState {
     /// When connections to origins last became possible.
     dials_since: SystemTime,
     /// The hosts of a captive portal, reachable until the user has logged in there.
@@ -152,7 +152,7 @@ impl ModeSwitch {
     pub fn new(choice: impl Into<Choice>) -> Self {
         let choice = choice.into();
         let mode = choice.mode().unwrap_or(Mode::Offline);
-        let shared = Shared { dials_since: clock::now(), portal: Vec::new() };
+        let shared = ModeState { dials_since: clock::now(), portal: Vec::new() };
         Self {
             chosen: watch::Sender::new(choice),
             mode: watch::Sender::new(mode),
@@ -217,7 +217,7 @@ impl ModeSwitch {
             && self.shared().portal.iter().any(|portal| portal == host)
     }
 
-    fn put(&self, shared: &mut Shared, mode: Mode) -> Mode {
+    fn put(&self, shared: &mut ModeState, mode: Mode) -> Mode {
         let mut was = mode;
         self.mode.send_if_modified(|current| {
             was = std::mem::replace(current, mode);
@@ -230,7 +230,7 @@ impl ModeSwitch {
         was
     }
 
-    fn shared(&self) -> MutexGuard<'_, Shared> {
+    fn shared(&self) -> MutexGuard<'_, ModeState> {
         // Each field is set by one call, so a panic leaves no field half-written.
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -152,7 +152,7 @@ impl Whose {
     /// list of fields (§5.2.2.7 allows this), and takes precedence over `public` if an origin sends
     /// both.
     #[must_use]
-    pub fn of_answer(asked: Asked, answer: &HeaderMap, shared: bool) -> Self {
+    pub fn of_answer(asked: Identification, answer: &HeaderMap, shared: bool) -> Self {
         let control = ResponseControl::of(answer);
         if control.private != Scope::Nothing {
             return Self::Own;
@@ -160,9 +160,9 @@ impl Whose {
         let is_for_all = match asked {
             _ if control.public => true,
             _ if sets_cookie(answer) => false,
-            Asked::Plainly => true,
-            Asked::WithCredentials => shared && may_share(&control),
-            Asked::AsSomebody => false,
+            Identification::Plainly => true,
+            Identification::WithCredentials => shared && may_share(&control),
+            Identification::AsSomebody => false,
         };
         if is_for_all { Self::Everyone } else { Self::Own }
     }
@@ -170,7 +170,7 @@ impl Whose {
 
 /// What a request reveals about the requester.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum Identification {
     /// Nothing.
     Plainly,
     /// The identity, by credentials alone.
@@ -179,7 +179,7 @@ pub enum Asked {
     AsSomebody,
 }
 
-impl Asked {
+impl Identification {
     /// Classifies a request by its fields, as the client sent them.
     #[must_use]
     pub fn of(request: &HeaderMap, is_form: bool) -> Self {
@@ -380,7 +380,7 @@ mod tests {
                 fields(&rows)
             };
             let shared = request.contains("(shared)");
-            let asked = Asked::of(&read(request), false);
+            let asked = Identification::of(&read(request), false);
             let got = Whose::of_answer(asked, &read(answer), shared);
             assert_eq!(format!("{got:?}"), want, "{row}");
         }

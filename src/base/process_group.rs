@@ -17,13 +17,13 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// A program and all processes that it has started. Dropping it kills all of them.
 #[derive(Debug)]
-pub(crate) struct Group {
+pub(crate) struct ProcessGroup {
     /// The program that was started.
     pub(crate) child: Child,
     leader: Option<Pid>,
 }
 
-impl Group {
+impl ProcessGroup {
     /// Starts the program as the leader of a new process group.
     ///
     /// # Errors
@@ -70,7 +70,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if let Some(leader) = self.leader {
             // It may have just ended.

@@ -20,7 +20,7 @@ use wwwoffle_config::{
 
 use crate::base::clock;
 use crate::base::context::BaseContext;
-use crate::base::live::{Applied, Change, Done, Standing, blocking};
+use crate::base::live::{Applied, Change, ConfigFileState, Done, blocking};
 
 /// Interval between checks whether a file has changed. A change is used only if nothing has changed
 /// since the previous check: an editor may still be writing.
@@ -81,12 +81,12 @@ impl BaseContext {
     /// # Errors
     ///
     /// If it cannot be read.
-    pub async fn config_standing(self: &Arc<Self>) -> Result<Standing, ChangeError> {
+    pub async fn config_standing(self: &Arc<Self>) -> Result<ConfigFileState, ChangeError> {
         let base = Arc::clone(self);
         blocking(move || base.standing_now()).await
     }
 
-    fn standing_now(&self) -> Result<Standing, ChangeError> {
+    fn standing_now(&self) -> Result<ConfigFileState, ChangeError> {
         let state = self.live.state();
         let file = self.live.file();
         let text = file.read()?;
@@ -97,7 +97,7 @@ impl BaseContext {
         drop(state);
         let faults = is_in_doubt.then(|| Config::parse(&text.text, file.path()).err()).flatten();
         let versions = file.versions()?;
-        Ok(Standing { text, in_force, faults, restart, versions })
+        Ok(ConfigFileState { text, in_force, faults, restart, versions })
     }
 
     fn reload_now(&self) -> Result<Applied, Faults> {

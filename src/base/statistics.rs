@@ -26,7 +26,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-pub use self::account::{Account, FETCHED, GIVEN, Given, SAVED};
+pub use self::account::{Account, FETCHED, GIVEN, ResponseCounter, SAVED};
 pub use self::ledger::{Ledger, requests};
 pub use self::outcome::Outcome;
 
@@ -122,11 +122,11 @@ mod tests {
     fn what_is_counted_is_booked_once() {
         let statistics = Statistics::default();
         let now = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_763_800_000);
-        let given = Given::begin(statistics.account("a.example"), Outcome::Hit);
+        let given = ResponseCounter::begin(statistics.account("a.example"), Outcome::Hit);
         given.gave(10);
         given.again(5);
         statistics.account("a.example").fetched(7);
-        Given::begin(statistics.account("b.example"), Outcome::Queued).gave(1);
+        ResponseCounter::begin(statistics.account("b.example"), Outcome::Queued).gave(1);
         for _ in 0..2 {
             let books = statistics.books(now);
             let counts = &books.days()[&day(now)];

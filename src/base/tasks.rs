@@ -13,11 +13,11 @@ use tracing::Instrument;
 /// The running tasks: a handle that is cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Tasks {
-    shared: Arc<Shared>,
+    shared: Arc<TaskCounts>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct TaskCounts {
     running: AtomicUsize,
     ended: Notify,
     stopping: watch::Sender<bool>,
@@ -34,7 +34,7 @@ impl Tasks {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(TaskCounts {
                 running: AtomicUsize::new(0),
                 ended: Notify::new(),
                 stopping: watch::Sender::new(false),
@@ -45,7 +45,7 @@ impl Tasks {
     /// Starts `task` in the current span. It runs until it ends or the runtime is dropped; a task
     /// that waits for long should also wait for [`Tasks::stopping`].
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        let running = Running::enter(&self.shared);
+        let running = RunningTask::enter(&self.shared);
         tokio::spawn(
             async move {
                 task.await;
@@ -97,16 +97,16 @@ impl Tasks {
 }
 
 /// Counts one task as long as it lives, also if it panics or is dropped.
-struct Running(Arc<Shared>);
+struct RunningTask(Arc<TaskCounts>);
 
-impl Running {
-    fn enter(shared: &Arc<Shared>) -> Self {
+impl RunningTask {
+    fn enter(shared: &Arc<TaskCounts>) -> Self {
         shared.running.fetch_add(1, Ordering::AcqRel);
         Self(Arc::clone(shared))
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningTask {
     fn drop(&mut self) {
         self.0.running.fetch_sub(1, Ordering::AcqRel);
         self.0.ended.notify_waiters();

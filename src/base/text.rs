@@ -28,7 +28,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub(crate) use built_in::{BUILT_IN, BuiltIn};
 pub use catalogue::{Catalogue, CatalogueFault};
-use filling::{Filled, Piece, fill, pieces};
+use filling::{Filled, MarkupPiece, fill, pieces};
 
 use super::escape;
 
@@ -42,12 +42,12 @@ pub struct Text {
     english: &'static str,
     /// If it depends on a number: the number, and the English for one.
     count: Option<(u64, &'static str)>,
-    values: Vec<(&'static str, Given)>,
+    values: Vec<(&'static str, TextValue)>,
 }
 
 /// The value of a name in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Given {
+pub enum TextValue {
     /// The same in all languages.
     Plain(String),
     /// Translated into the language of the page.
@@ -56,25 +56,25 @@ pub enum Given {
     Time(ShownTime),
 }
 
-impl From<String> for Given {
+impl From<String> for TextValue {
     fn from(plain: String) -> Self {
         Self::Plain(plain)
     }
 }
 
-impl From<&str> for Given {
+impl From<&str> for TextValue {
     fn from(plain: &str) -> Self {
         Self::Plain(plain.to_owned())
     }
 }
 
-impl From<ShownTime> for Given {
+impl From<ShownTime> for TextValue {
     fn from(time: ShownTime) -> Self {
         Self::Time(time)
     }
 }
 
-impl From<Text> for Given {
+impl From<Text> for TextValue {
     fn from(text: Text) -> Self {
         Self::Text(text)
     }
@@ -95,12 +95,12 @@ pub const fn count(number: u64, one: &'static str, other: &'static str) -> Text 
 
 /// Joins facts in a row; an empty text if there are none.
 #[must_use]
-pub fn row(facts: impl IntoIterator<Item = Given>) -> Text {
-    let both = |first: Given, next: Given| {
-        Given::Text(say("{first}, {next}").with("first", first).with("next", next))
+pub fn row(facts: impl IntoIterator<Item = TextValue>) -> Text {
+    let both = |first: TextValue, next: TextValue| {
+        TextValue::Text(say("{first}, {next}").with("first", first).with("next", next))
     };
     match facts.into_iter().reduce(both) {
-        Some(Given::Text(text)) => text,
+        Some(TextValue::Text(text)) => text,
         Some(fact) => say("{fact}").with("fact", fact),
         None => say(""),
     }
@@ -109,7 +109,7 @@ pub fn row(facts: impl IntoIterator<Item = Given>) -> Text {
 impl Text {
     /// Adds the value of a name.
     #[must_use]
-    pub fn with(mut self, name: &'static str, value: impl Into<Given>) -> Self {
+    pub fn with(mut self, name: &'static str, value: impl Into<TextValue>) -> Self {
         self.values.push((name, value.into()));
         self
     }
@@ -124,14 +124,14 @@ impl Text {
     fn write_english(&self, f: &mut fmt::Formatter<'_>, words: &str) -> fmt::Result {
         for piece in pieces(words) {
             match piece {
-                Piece::Words(words) => f.write_str(words)?,
-                Piece::Code(word) => write!(f, "`{word}`")?,
-                Piece::Link { label, .. } => self.write_english(f, label)?,
-                Piece::Value(name) => {
+                MarkupPiece::Words(words) => f.write_str(words)?,
+                MarkupPiece::Code(word) => write!(f, "`{word}`")?,
+                MarkupPiece::Link { label, .. } => self.write_english(f, label)?,
+                MarkupPiece::Value(name) => {
                     match (self.values.iter().find(|(known, _)| *known == name), self.count) {
-                        (Some((_, Given::Plain(plain))), _) => f.write_str(plain)?,
-                        (Some((_, Given::Text(text))), _) => fmt::Display::fmt(text, f)?,
-                        (Some((_, Given::Time(time))), _) => f.write_str(&time.text)?,
+                        (Some((_, TextValue::Plain(plain))), _) => f.write_str(plain)?,
+                        (Some((_, TextValue::Text(text))), _) => fmt::Display::fmt(text, f)?,
+                        (Some((_, TextValue::Time(time))), _) => f.write_str(&time.text)?,
                         (None, Some((number, _))) if name == "n" => write!(f, "{number}")?,
                         (None, _) => write!(f, "{{{name}}}")?,
                     }
@@ -144,9 +144,9 @@ impl Text {
     /// Translates it into the language of `catalogue`, as HTML.
     fn to_html(&self, catalogue: &Catalogue) -> String {
         let value = |name: &str| match self.values.iter().find(|(known, _)| *known == name) {
-            Some((_, Given::Plain(plain))) => Some(Filled::Plain(plain.clone())),
-            Some((_, Given::Text(text))) => Some(Filled::Markup(text.to_html(catalogue))),
-            Some((_, Given::Time(time))) => Some(Filled::Markup(time.to_html())),
+            Some((_, TextValue::Plain(plain))) => Some(Filled::Plain(plain.clone())),
+            Some((_, TextValue::Text(text))) => Some(Filled::Markup(text.to_html(catalogue))),
+            Some((_, TextValue::Time(time))) => Some(Filled::Markup(time.to_html())),
             None => self.count.filter(|_| name == "n").map(|(n, _)| Filled::Plain(n.to_string())),
         };
         // A name without a value is shown unchanged: only one of our own texts can lack a value.

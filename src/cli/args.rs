@@ -18,7 +18,7 @@ pub(crate) use self::authority::{AuthorityVerb, Install, Uninstall};
 pub(crate) use self::exchange::{Export, Import};
 pub(crate) use self::fetch::{Fetch, QueueArgs};
 pub(crate) use self::get::GetArgs;
-pub(crate) use self::history::History;
+pub(crate) use self::history::HistoryArgs;
 pub(crate) use self::index::{IndexVerb, List, Search};
 pub(crate) use self::kept::{Compress, Fsck, KeptVerb, Mv, Write};
 pub(crate) use self::monitor::{MonitorVerb, When};
@@ -136,7 +136,7 @@ pub(crate) enum Verb {
         url: String,
     },
     /// List the stored versions of a URL, or restore or remove one.
-    History(History),
+    History(HistoryArgs),
     /// Remove entries that have reached their age, set in the section [purge] of the configuration.
     Purge(Purge),
     /// Protect URLs from purging; without URLs, list the protected ones.

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use super::args::AuthorityVerb;
-use super::failure::Failure;
+use super::failure::VerbFailure;
 use super::settings::Settings;
 use super::{Terminal, offline, trust};
 use crate::base::clock;
@@ -18,7 +18,7 @@ pub(crate) fn run(
     verb: AuthorityVerb,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     match verb {
         AuthorityVerb::Show => show(&load(settings)?, settings, terminal),
         AuthorityVerb::Export { der: false } => {
@@ -36,7 +36,7 @@ pub(crate) fn run(
 }
 
 /// Loads the authority of the spool.
-pub(super) fn load(settings: &Settings<'_>) -> Result<Authority, Failure> {
+pub(super) fn load(settings: &Settings<'_>) -> Result<Authority, VerbFailure> {
     let spool = settings.spool()?;
     match files::load(&spool) {
         Ok(Some(authority)) => Ok(authority),
@@ -46,8 +46,8 @@ pub(super) fn load(settings: &Settings<'_>) -> Result<Authority, Failure> {
 }
 
 /// The failure for a spool without an authority.
-pub(super) fn none_yet(spool: &Path) -> Failure {
-    Failure::plain(format_args!(
+pub(super) fn none_yet(spool: &Path) -> VerbFailure {
+    VerbFailure::plain(format_args!(
         "there is no certificate authority in the spool {} yet: the first `wwwoffle serve` makes \
          it, and --spool DIR names another spool, such as that of the user who runs the daemon",
         spool.display()
@@ -56,7 +56,7 @@ pub(super) fn none_yet(spool: &Path) -> Failure {
 
 /// The failure for an unreadable authority. Its certificate lies beside its key, which only the
 /// owner of the spool may read.
-pub(super) fn unreadable(error: &BadFile) -> Failure {
+pub(super) fn unreadable(error: &BadFile) -> VerbFailure {
     let remedy = match error {
         BadFile::Disk { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
             "; it belongs to another user: run this command as that user, or save the certificate \
@@ -65,14 +65,14 @@ pub(super) fn unreadable(error: &BadFile) -> Failure {
         _ => "",
     };
     let why = error_chain(error);
-    Failure::Said(ExitStatus::BadSpool, format!("no certificate authority: {why}{remedy}"))
+    VerbFailure::Said(ExitStatus::BadSpool, format!("no certificate authority: {why}{remedy}"))
 }
 
 fn show(
     authority: &Authority,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let (spool, out) = (settings.spool()?, &mut *terminal.stdout);
     writeln!(out, "name         {}", authority.name())?;
     writeln!(out, "SHA-256      {}", authority.fingerprint())?;
@@ -99,7 +99,7 @@ fn show(
     Ok(ExitStatus::Done)
 }
 
-fn renew(settings: &Settings<'_>, terminal: &mut Terminal<'_>) -> Result<ExitStatus, Failure> {
+fn renew(settings: &Settings<'_>, terminal: &mut Terminal<'_>) -> Result<ExitStatus, VerbFailure> {
     let spool = settings.spool()?;
     // A directory that is not a spool must not become half of one.
     if !files::exists(&spool) {
@@ -108,7 +108,7 @@ fn renew(settings: &Settings<'_>, terminal: &mut Terminal<'_>) -> Result<ExitSta
     offline::become_owner(&spool, settings)?;
     let new =
         files::renew(&spool, clock::now(), &settings.name_constraints()?).map_err(|error| {
-            Failure::caused(
+            VerbFailure::caused(
                 ExitStatus::BadSpool,
                 "the certificate authority cannot be renewed",
                 &error,

@@ -12,8 +12,8 @@ use std::process::{Command, ExitStatus as Ended, Stdio};
 use self::plan::{Browser, Family, Session};
 use super::args::{Browse, Serve};
 use super::environment::Environment;
-use super::failure::Failure;
-use super::own_daemon::Own;
+use super::failure::VerbFailure;
+use super::own_daemon::OwnDaemon;
 use super::settings::Settings;
 use super::trust;
 use super::{Terminal, authority, programs};
@@ -29,12 +29,12 @@ pub(super) fn run(
     typed: &Browse,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let find = |name: &str| settings.program(name);
-    let browser = plan::choose(typed.browser.as_deref(), find).map_err(Failure::plain)?;
+    let browser = plan::choose(typed.browser.as_deref(), find).map_err(VerbFailure::plain)?;
     let tool = trust::tool(settings);
     if browser.family == Family::Firefox && tool.is_none() {
-        return Err(Failure::plain(format_args!(
+        return Err(VerbFailure::plain(format_args!(
             "Firefox cannot be made to trust our certificates: {}; Chromium needs no extra tool",
             trust::REMEDY
         )));
@@ -42,7 +42,7 @@ pub(super) fn run(
     let control = settings.control()?;
     let own = match control.get::<Status>("/api/status") {
         Ok(_) => None,
-        Err(Failure::Said(ExitStatus::NoDaemon, _)) => Some(start(settings, terminal)?),
+        Err(VerbFailure::Said(ExitStatus::NoDaemon, _)) => Some(start(settings, terminal)?),
         Err(failure) => return Err(failure),
     };
     let outcome = control.get("/api/status").and_then(|status: Status| {
@@ -53,7 +53,7 @@ pub(super) fn run(
 }
 
 /// Starts a daemon that runs while the browser is open.
-fn start(settings: &Settings<'_>, terminal: &mut Terminal<'_>) -> Result<Own, Failure> {
+fn start(settings: &Settings<'_>, terminal: &mut Terminal<'_>) -> Result<OwnDaemon, VerbFailure> {
     let typed = Serve { spool: None, listen: Vec::new(), mode: None, rest: None };
     let mut options = settings.serve_options(typed)?;
     if options.listen.iter().any(|address| TcpListener::bind(address).is_err()) {
@@ -63,7 +63,7 @@ fn start(settings: &Settings<'_>, terminal: &mut Terminal<'_>) -> Result<Own, Fa
         )?;
         options.listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
     }
-    let (own, line) = Own::start(options)?;
+    let (own, line) = OwnDaemon::start(options)?;
     writeln!(terminal.stderr, "{line}, until the browser is closed")?;
     Ok(own)
 }
@@ -75,16 +75,19 @@ fn browse(
     status: &Status,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let proxy = plan::proxy(&status.listen)
-        .ok_or_else(|| Failure::plain("the daemon does not listen on any address"))?;
+        .ok_or_else(|| VerbFailure::plain("the daemon does not listen on any address"))?;
     let authority = authority::load(settings)?;
     let profile = match &typed.profile {
         Some(profile) => absolute(profile)?,
         None => profile_of(browser, settings)?,
     };
     let cannot = |error| {
-        Failure::plain(format_args!("the profile {} cannot be created: {error}", profile.display()))
+        VerbFailure::plain(format_args!(
+            "the profile {} cannot be created: {error}",
+            profile.display()
+        ))
     };
     small_file::create_directories(&profile).map_err(cannot)?;
     let url = plan::address(typed.url.as_deref(), proxy);
@@ -110,7 +113,7 @@ fn browse(
         .status()
         .map_err(|error| {
             let program = browser.program.display();
-            Failure::plain(format_args!("{program} cannot be started: {error}"))
+            VerbFailure::plain(format_args!("{program} cannot be started: {error}"))
         })?;
     outcome(typed, browser, ended, settings.environment)
 }
@@ -120,7 +123,7 @@ fn outcome(
     browser: &Browser,
     ended: Ended,
     environment: &Environment,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     if ended.success() {
         return Ok(ExitStatus::Done);
     }
@@ -140,11 +143,11 @@ fn outcome(
     } else {
         ""
     };
-    Err(Failure::plain(format_args!("{} ended with {ended}{remedy}", browser.name)))
+    Err(VerbFailure::plain(format_args!("{} ended with {ended}{remedy}", browser.name)))
 }
 
 /// The profile of the browser. It is kept between runs, so that logins persist.
-fn profile_of(browser: &Browser, settings: &Settings<'_>) -> Result<PathBuf, Failure> {
+fn profile_of(browser: &Browser, settings: &Settings<'_>) -> Result<PathBuf, VerbFailure> {
     let name = match browser.family {
         Family::Firefox => "firefox",
         Family::Chromium => "chromium",
@@ -160,11 +163,13 @@ fn profile_of(browser: &Browser, settings: &Settings<'_>) -> Result<PathBuf, Fai
         environment.state_directory().map(|state| state.join("browse").join(&browser.name))
     };
     directory.ok_or_else(|| {
-        Failure::plain("the directory for the profile is unknown: use --profile DIR, or set HOME")
+        VerbFailure::plain(
+            "the directory for the profile is unknown: use --profile DIR, or set HOME",
+        )
     })
 }
 
-fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+fn absolute(path: &Path) -> Result<PathBuf, VerbFailure> {
     std::path::absolute(path)
-        .map_err(|error| Failure::plain(format_args!("{}: {error}", path.display())))
+        .map_err(|error| VerbFailure::plain(format_args!("{}: {error}", path.display())))
 }

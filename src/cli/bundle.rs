@@ -12,9 +12,9 @@ use super::args::Serve;
 use super::control::Control;
 use super::exchange::take_bundle;
 use super::export::options;
-use super::failure::Failure;
+use super::failure::VerbFailure;
 use super::files::{print_json, reader, spool_failed};
-use super::own_daemon::Own;
+use super::own_daemon::OwnDaemon;
 use super::settings::Settings;
 use super::verbs::{Telling, follow};
 use super::{ServeOptions, Terminal};
@@ -32,10 +32,10 @@ pub(super) fn write(
     json: bool,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     if !file.to_string_lossy().ends_with(".warc.gz") {
         let what = "the name of a bundle must end with .warc.gz";
-        return Err(Failure::Said(ExitStatus::Usage, what.to_owned()));
+        return Err(VerbFailure::Said(ExitStatus::Usage, what.to_owned()));
     }
     let reader = reader(settings)?;
     let bundle = Bundle::of_queue(&reader, &settings.local_host()?);
@@ -64,12 +64,12 @@ pub(super) fn fetch(
     json: bool,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let local = settings.local_host()?;
     let bundle = Bundle::read(file, &local).map_err(|error| failed(file, &error))?;
     if bundle.is_empty() {
         let name = file.display();
-        return Err(Failure::plain(format_args!("{name} has no request without a response")));
+        return Err(VerbFailure::plain(format_args!("{name} has no request without a response")));
     }
     let spool = settings.spool.clone().unwrap_or_else(|| beside(file));
     let own =
@@ -95,7 +95,7 @@ pub(super) fn fetch(
     if unanswered == 0 && exported.left_out == 0 && settings.spool.is_none() {
         // The spool was made for this bundle alone, and the bundle now contains all of it.
         small_file::remove_tree(&spool).map_err(|error| {
-            Failure::plain(format_args!("{} cannot be removed: {error}", spool.display()))
+            VerbFailure::plain(format_args!("{} cannot be removed: {error}", spool.display()))
         })?;
     }
     if !json {
@@ -122,24 +122,24 @@ fn beside(file: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn start(settings: &Settings<'_>) -> Result<Own, Failure> {
+fn start(settings: &Settings<'_>) -> Result<OwnDaemon, VerbFailure> {
     let typed = Serve { spool: None, listen: Vec::new(), mode: Some(Choice::Online), rest: None };
     let mut options: ServeOptions = settings.serve_options(typed)?;
     options.listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
-    Own::start(options).map(|(own, _)| own)
+    OwnDaemon::start(options).map(|(own, _)| own)
 }
 
 fn fetch_all(
     json: bool,
     control: &Control,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let wanted = FetchRequest { wait: true, budget: None };
     let status = follow(control, "/api/fetch", &wanted, Telling::of(json), terminal);
     let Flushed { .. } = control.post("/api/flush", &serde_json::Value::Null)?;
     status
 }
 
-fn failed(file: &Path, error: &Error) -> Failure {
-    Failure::caused(ExitStatus::Failed, format!("{} cannot be used", file.display()), error)
+fn failed(file: &Path, error: &Error) -> VerbFailure {
+    VerbFailure::caused(ExitStatus::Failed, format!("{} cannot be used", file.display()), error)
 }

@@ -6,7 +6,7 @@ use wwwoffle_spool::{Place, Spool, Timestamp};
 use wwwoffle_url::{CanonicalUrl, url_encode_form_args};
 
 use super::args::{Mv, Write};
-use super::failure::Failure;
+use super::failure::VerbFailure;
 use super::settings::Settings;
 use super::{Terminal, files, offline};
 use crate::api::{DeletedUrls, EntriesToDelete, EntriesToMove, MovedUrls, WrittenUrl};
@@ -28,8 +28,8 @@ fn named(owner: &Owner) -> Option<String> {
     (*owner != Owner::Local).then(|| owner.to_string())
 }
 
-fn spool_failed(error: &wwwoffle_spool::Error) -> Failure {
-    Failure::caused(ExitStatus::Failed, "the spool failed", error)
+fn spool_failed(error: &wwwoffle_spool::Error) -> VerbFailure {
+    VerbFailure::caused(ExitStatus::Failed, "the spool failed", error)
 }
 
 /// Removes URLs.
@@ -38,11 +38,11 @@ pub(super) fn remove(
     urls: Vec<String>,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let local = settings.local_host()?;
     let places: Result<Vec<_>, _> =
         urls.iter().map(|url| files::places(url, owner, &local)).collect();
-    let places = places.map_err(Failure::plain)?;
+    let places = places.map_err(VerbFailure::plain)?;
     let wanted = EntriesToDelete { urls, owner: named(owner) };
     let gone: DeletedUrls = offline::either(
         settings,
@@ -74,12 +74,12 @@ pub(super) fn rename(
     typed: Mv,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let Mv { below, force, owner, from, to } = typed;
     let local = settings.local_host()?;
     let wanted = EntriesToMove { from, to, below, force, owner: named(&owner) };
     let rename = Rename::read(&wanted, &owner, &local)
-        .map_err(|error| Failure::plain(error_chain(&error)))?;
+        .map_err(|error| VerbFailure::plain(error_chain(&error)))?;
     let (mut is_all, mut count) = (true, 0_usize);
     loop {
         let moved: MovedUrls = offline::either(
@@ -94,7 +94,7 @@ pub(super) fn rename(
         }
     }
     if count == 0 && is_all {
-        return Err(Failure::plain(format_args!(
+        return Err(VerbFailure::plain(format_args!(
             "not in the spool: {}",
             shown::line(&wanted.from)
         )));
@@ -103,7 +103,7 @@ pub(super) fn rename(
 }
 
 /// Prints the moved URLs, and returns whether all were moved.
-fn print(moved: &MovedUrls, terminal: &mut Terminal<'_>) -> Result<bool, Failure> {
+fn print(moved: &MovedUrls, terminal: &mut Terminal<'_>) -> Result<bool, VerbFailure> {
     for one in &moved.moved {
         let (from, to) = (shown::line(&one.from), shown::line(&one.to));
         writeln!(terminal.stdout, "moved {from} to {to}")?;
@@ -124,11 +124,11 @@ pub(super) fn write(
     typed: &Write,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let local = settings.local_host()?;
     let owner = typed.owner.clone().unwrap_or(Owner::Local);
     let url = CanonicalUrl::parse(&typed.url, &local).map_err(|error| {
-        Failure::plain(format_args!("invalid URL {}: {error}", shown::text(&typed.url)))
+        VerbFailure::plain(format_args!("invalid URL {}: {error}", shown::text(&typed.url)))
     })?;
     let mut input = Input::new(typed, &url);
     let stdin = &mut *terminal.stdin;
@@ -157,9 +157,9 @@ fn keep(
     spool: &Spool,
     place: &Place,
     now: Timestamp,
-    next: &mut dyn FnMut() -> Result<Option<Bytes>, Failure>,
-) -> Result<WrittenUrl, Failure> {
-    let refused = |refused: &Refused| Failure::plain(error_chain(refused));
+    next: &mut dyn FnMut() -> Result<Option<Bytes>, VerbFailure>,
+) -> Result<WrittenUrl, VerbFailure> {
+    let refused = |refused: &Refused| VerbFailure::plain(error_chain(refused));
     let mut intake = Intake::new(place.clone(), now);
     while let Some(bytes) = next()? {
         intake.push(spool, &bytes).map_err(|error| refused(&error))?;
@@ -181,7 +181,7 @@ impl Input {
         Self { head: (!typed.headers).then(|| head_of(&content_type())) }
     }
 
-    fn next(&mut self, stdin: &mut dyn std::io::BufRead) -> Result<Option<Bytes>, Failure> {
+    fn next(&mut self, stdin: &mut dyn std::io::BufRead) -> Result<Option<Bytes>, VerbFailure> {
         if let Some(head) = self.head.take() {
             return Ok(Some(head.into()));
         }
@@ -196,7 +196,7 @@ impl Input {
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) => {
                     let what = "standard input cannot be read";
-                    return Err(Failure::caused(ExitStatus::Failed, what, &error));
+                    return Err(VerbFailure::caused(ExitStatus::Failed, what, &error));
                 }
             }
         }

@@ -12,7 +12,7 @@ use wwwoffle_spool::{Place, Reader};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::args::Export;
-use super::failure::Failure;
+use super::failure::VerbFailure;
 use super::files::spool_failed;
 use crate::base::exit::ExitStatus;
 use crate::base::owner::Owner;
@@ -23,7 +23,7 @@ const NO_INDEX: &str = "there is no index, so only the selected sub-resources ar
     `wwwoffle reindex` builds one";
 
 /// The entries to export, and remarks to print.
-pub(super) struct Chosen<'a> {
+pub(super) struct ExportedPlaces<'a> {
     pub(super) places: Box<dyn Iterator<Item = wwwoffle_spool::Result<Place>> + 'a>,
     /// The number of places that are included as sub-resources.
     pub(super) sub_resources: usize,
@@ -33,7 +33,10 @@ pub(super) struct Chosen<'a> {
 }
 
 /// Returns the places that the options select.
-pub(super) fn chosen<'a>(typed: &'a Export, reader: &'a Reader) -> Result<Chosen<'a>, Failure> {
+pub(super) fn chosen<'a>(
+    typed: &'a Export,
+    reader: &'a Reader,
+) -> Result<ExportedPlaces<'a>, VerbFailure> {
     if typed.search.is_some() || typed.session.is_some() {
         return indexed(typed, reader);
     }
@@ -57,7 +60,7 @@ pub(super) fn chosen<'a>(typed: &'a Export, reader: &'a Reader) -> Result<Chosen
         || !typed.url_spec.is_empty();
     if !is_part || typed.no_sub_resources {
         let (places, notes) = (Box::new(places), Vec::new());
-        return Ok(Chosen { places, sub_resources: 0, personal, notes });
+        return Ok(ExportedPlaces { places, sub_resources: 0, personal, notes });
     }
     let places = places.collect::<wwwoffle_spool::Result<Vec<_>>>();
     let places = places.map_err(|error| spool_failed(&error))?;
@@ -65,8 +68,8 @@ pub(super) fn chosen<'a>(typed: &'a Export, reader: &'a Reader) -> Result<Chosen
     with_sub_resources(typed, index.as_ref(), (places, personal), Vec::new())
 }
 
-fn untold(error: &Error) -> Failure {
-    Failure::caused(ExitStatus::Failed, "the index cannot be read", error)
+fn untold(error: &Error) -> VerbFailure {
+    VerbFailure::caused(ExitStatus::Failed, "the index cannot be read", error)
 }
 
 /// Adds the sub-resources of the places, as far as the index knows them.
@@ -75,7 +78,7 @@ fn with_sub_resources<'a>(
     index: Option<&ReadOnlyIndex>,
     (mut places, personal): (Vec<Place>, Rc<Cell<u64>>),
     mut notes: Vec<&'static str>,
-) -> Result<Chosen<'a>, Failure> {
+) -> Result<ExportedPlaces<'a>, VerbFailure> {
     let mut sub_resources = 0;
     match index {
         Some(index) if !typed.no_sub_resources => {
@@ -96,22 +99,22 @@ fn with_sub_resources<'a>(
         _ => {}
     }
     let places = Box::new(places.into_iter().map(Ok));
-    Ok(Chosen { places, sub_resources, personal, notes })
+    Ok(ExportedPlaces { places, sub_resources, personal, notes })
 }
 
 /// Returns the places that the options select, from the index.
-fn indexed<'a>(typed: &'a Export, reader: &Reader) -> Result<Chosen<'a>, Failure> {
+fn indexed<'a>(typed: &'a Export, reader: &Reader) -> Result<ExportedPlaces<'a>, VerbFailure> {
     let fail = |error| untold(&error);
     let Some(index) = ReadOnlyIndex::open(reader.root()).map_err(fail)? else {
         let what = "there is no index: `wwwoffle reindex` builds one";
-        return Err(Failure::plain(what));
+        return Err(VerbFailure::plain(what));
     };
     let mut filter = Filter::default();
     if let Some(back) = typed.session {
         let state = reader.state().map_err(|error| spool_failed(&error))?;
         let known = state.value(sessions::KEY).and_then(|text| text.parse::<Sessions>().ok());
         let Some((began, ended)) = known.unwrap_or_default().back(back) else {
-            return Err(Failure::plain("there is no such online session"));
+            return Err(VerbFailure::plain("there is no such online session"));
         };
         (filter.since, filter.until) = (Some(began), ended);
     }
@@ -122,7 +125,7 @@ fn indexed<'a>(typed: &'a Export, reader: &Reader) -> Result<Chosen<'a>, Failure
             let query = Query::parse(words);
             if query.is_empty() {
                 let what = "export: expected a word to search for";
-                return Err(Failure::Said(ExitStatus::Usage, what.to_owned()));
+                return Err(VerbFailure::Said(ExitStatus::Usage, what.to_owned()));
             }
             let (items, is_partial) = index.search(&query, &filter).map_err(fail)?;
             if is_partial {

@@ -2,23 +2,23 @@
 
 use super::args::Compress;
 use super::control::{Control, misunderstood};
-use super::failure::Failure;
+use super::failure::VerbFailure;
 use super::settings::Settings;
 use super::{Terminal, files, offline};
 use crate::api::{CompressEvent, CompressedUrls, EntriesToCompress};
 use crate::base::exit::ExitStatus;
 use crate::base::owner::Owner;
 use crate::base::shown;
-use crate::storage::edit::compress::{Form, Which, carry_out};
+use crate::storage::edit::compress::{StoredForm, Which, carry_out};
 use crate::storage::purge::room::min_free_at;
 
 /// Compresses or decompresses the named entries.
 pub(super) fn run(
     typed: Compress,
-    form: Form,
+    form: StoredForm,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let Compress { all: _, host, owner, urls } = typed;
     let which = if urls.is_empty() {
         Which::Hosts(host.clone())
@@ -26,26 +26,27 @@ pub(super) fn run(
         let local = settings.local_host()?;
         let places: Result<Vec<_>, _> =
             urls.iter().map(|url| files::places(url, &owner, &local)).collect();
-        Which::Urls(places.map_err(Failure::plain)?)
+        Which::Urls(places.map_err(VerbFailure::plain)?)
     };
     let is_all = urls.is_empty() && host.is_none();
     let owner = (owner != Owner::Local).then(|| owner.to_string());
-    let expand = form == Form::Plain;
+    let expand = form == StoredForm::Plain;
     let wanted = EntriesToCompress { urls, host, all: is_all, expand, owner };
     let done = offline::either(
         settings,
         || ask(&settings.control()?, &wanted),
         |spool| {
             let spare = min_free_at(&settings.config()?, spool.root());
-            let done = carry_out(spool, &which, form, (spare, &|| true))
-                .map_err(|error| Failure::caused(ExitStatus::Failed, "the spool failed", &error))?;
+            let done = carry_out(spool, &which, form, (spare, &|| true)).map_err(|error| {
+                VerbFailure::caused(ExitStatus::Failed, "the spool failed", &error)
+            })?;
             Ok(done.unwrap_or_default())
         },
     )?;
     print(&done, form, terminal)
 }
 
-fn ask(control: &Control, wanted: &EntriesToCompress) -> Result<CompressedUrls, Failure> {
+fn ask(control: &Control, wanted: &EntriesToCompress) -> Result<CompressedUrls, VerbFailure> {
     let mut told = None;
     control.post_stream("/api/entries/compress", wanted, &mut |line| {
         if !line.is_empty() {
@@ -55,19 +56,19 @@ fn ask(control: &Control, wanted: &EntriesToCompress) -> Result<CompressedUrls, 
     })?;
     match told {
         Some(CompressEvent::Done(done)) => Ok(done),
-        Some(CompressEvent::Failed(why)) => Err(Failure::plain(shown::line(&why))),
-        None => Err(Failure::plain("the daemon ended before the work was done")),
+        Some(CompressEvent::Failed(why)) => Err(VerbFailure::plain(shown::line(&why))),
+        None => Err(VerbFailure::plain("the daemon ended before the work was done")),
     }
 }
 
 fn print(
     done: &CompressedUrls,
-    form: Form,
+    form: StoredForm,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let (word, already) = match form {
-        Form::Compressed => ("compressed", "compressed already"),
-        Form::Plain => ("expanded", "not compressed"),
+        StoredForm::Compressed => ("compressed", "compressed already"),
+        StoredForm::Plain => ("expanded", "not compressed"),
     };
     let (before, after) = (shown::bytes(done.before), shown::bytes(done.after));
     let out = &mut *terminal.stdout;

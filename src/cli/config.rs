@@ -10,7 +10,7 @@ use wwwoffle_config::{AppliedChange, ChangeError, Config, ConfigFile, Lookup};
 
 use super::args::{ConfigVerb, RuleOptions};
 use super::control::Control;
-use super::failure::Failure;
+use super::failure::VerbFailure;
 use super::files::print_json;
 use super::settings::refused;
 use super::{Settings, Terminal};
@@ -26,8 +26,8 @@ pub(crate) fn run(
     verb: ConfigVerb,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
-    let at = Place::of(settings);
+) -> Result<ExitStatus, VerbFailure> {
+    let at = ConfigTarget::of(settings);
     match verb {
         ConfigVerb::Path => {
             // A running daemon may use another file.
@@ -62,13 +62,13 @@ pub(crate) fn run(
 }
 
 /// Where the configuration is changed.
-struct Place {
+struct ConfigTarget {
     /// The daemon, if the spool is known. It may not be running.
     daemon: Option<Control>,
     lookup: Lookup,
 }
 
-impl Place {
+impl ConfigTarget {
     /// If the configuration is faulty, the spool is unknown, and only the file can be corrected.
     fn of(settings: &Settings<'_>) -> Self {
         Self { daemon: settings.control().ok(), lookup: settings.lookup() }
@@ -78,24 +78,24 @@ impl Place {
         ConfigFile::of(&self.lookup)
     }
 
-    fn control(&self) -> Result<&Control, Failure> {
+    fn control(&self) -> Result<&Control, VerbFailure> {
         self.daemon.as_ref().ok_or_else(|| {
-            Failure::plain("the configuration does not say where the spool is: use --spool DIR")
+            VerbFailure::plain("the configuration does not say where the spool is: use --spool DIR")
         })
     }
 
     /// Returns the daemon's response, or `None` if no daemon runs.
     fn ask<T>(
         &self,
-        ask: impl FnOnce(&Control) -> Result<T, Failure>,
-    ) -> Result<Option<T>, Failure> {
+        ask: impl FnOnce(&Control) -> Result<T, VerbFailure>,
+    ) -> Result<Option<T>, VerbFailure> {
         match self.daemon.as_ref().map(ask) {
-            None | Some(Err(Failure::Said(ExitStatus::NoDaemon, _))) => Ok(None),
+            None | Some(Err(VerbFailure::Said(ExitStatus::NoDaemon, _))) => Ok(None),
             Some(answer) => answer.map(Some),
         }
     }
 
-    fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, Failure> {
+    fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, VerbFailure> {
         self.ask(|control| control.get(path))
     }
 
@@ -103,11 +103,11 @@ impl Place {
         &self,
         path: &str,
         body: &impl Serialize,
-    ) -> Result<Option<T>, Failure> {
+    ) -> Result<Option<T>, VerbFailure> {
         self.ask(|control| control.post(path, body))
     }
 
-    fn state(&self) -> Result<ConfigState, Failure> {
+    fn state(&self) -> Result<ConfigState, VerbFailure> {
         if let Some(state) = self.get("/api/config")? {
             return Ok(state);
         }
@@ -116,7 +116,7 @@ impl Place {
         ConfigState::of(&file, &text).map_err(|error| not_changed(&error.into()))
     }
 
-    fn versions(&self) -> Result<ConfigVersions, Failure> {
+    fn versions(&self) -> Result<ConfigVersions, VerbFailure> {
         if let Some(versions) = self.get("/api/config/versions")? {
             return Ok(versions);
         }
@@ -124,7 +124,7 @@ impl Place {
         Ok(ConfigVersions::of(&versions))
     }
 
-    fn edit(&self, edit: ConfigEdit) -> Result<ConfigChange, Failure> {
+    fn edit(&self, edit: ConfigEdit) -> Result<ConfigChange, VerbFailure> {
         if let Some(change) = self.post("/api/config", &edit)? {
             return Ok(change);
         }
@@ -132,7 +132,7 @@ impl Place {
         changed(&file, file.edit(&edit.into(), None, clock::now()))
     }
 
-    fn undo(&self, version: Option<u64>) -> Result<ConfigChange, Failure> {
+    fn undo(&self, version: Option<u64>) -> Result<ConfigChange, VerbFailure> {
         if let Some(change) = self.post("/api/config/undo", &ConfigUndo { version })? {
             return Ok(change);
         }
@@ -145,37 +145,37 @@ impl Place {
 fn changed(
     file: &ConfigFile,
     outcome: Result<AppliedChange, ChangeError>,
-) -> Result<ConfigChange, Failure> {
+) -> Result<ConfigChange, VerbFailure> {
     let changed = outcome.map_err(|error| not_changed(&error))?;
     Ok(ConfigChange::of(file, &changed.text, changed.edited, &changed.options, &[]))
 }
 
-fn not_changed(error: &ChangeError) -> Failure {
+fn not_changed(error: &ChangeError) -> VerbFailure {
     match error {
         // Every other verb also reports an unreadable configuration with this status.
         ChangeError::Unreadable { .. } => {
-            Failure::Said(ExitStatus::BadConfig, shown::line(&error.to_string()))
+            VerbFailure::Said(ExitStatus::BadConfig, shown::line(&error.to_string()))
         }
         error => said(&ConfigError::of(error)),
     }
 }
 
 /// The failure for a rejected change, with all faults.
-pub(super) fn said(error: &ConfigError) -> Failure {
+pub(super) fn said(error: &ConfigError) -> VerbFailure {
     let status = if error.faults.is_empty() { ExitStatus::Failed } else { ExitStatus::BadConfig };
     let mut message = shown::line(&error.error);
     for fault in &error.faults {
         message.push('\n');
         message.push_str(&shown::line(&fault.error));
     }
-    Failure::Said(status, message)
+    VerbFailure::Said(status, message)
 }
 
 fn check(
     file: Option<PathBuf>,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let lookup = file.map_or_else(|| settings.lookup(), Lookup::Named);
     let (config, found) = Config::find(&lookup).map_err(|faults| refused(&faults))?;
     match found.as_deref().map(Path::display) {
@@ -196,7 +196,7 @@ fn get(
     option: Option<String>,
     json: bool,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let out = &mut *terminal.stdout;
     if json {
         print_json(state, out)?;
@@ -210,7 +210,7 @@ fn get(
         let known =
             state.options.iter().find(|option| option.section == section && option.key == key);
         let Some(option) = known else {
-            return Err(Failure::plain(format_args!(
+            return Err(VerbFailure::plain(format_args!(
                 "unknown option {:?}: `wwwoffle config get` lists all",
                 shown::text(&wanted)
             )));
@@ -238,10 +238,10 @@ fn is_section(state: &ConfigState, name: &str) -> bool {
 }
 
 /// Splits `section.key`.
-fn split(option: &str) -> Result<(String, String), Failure> {
+fn split(option: &str) -> Result<(String, String), VerbFailure> {
     match option.split_once('.') {
         Some((section, key)) => Ok((section.to_owned(), key.to_owned())),
-        None => Err(Failure::Said(
+        None => Err(VerbFailure::Said(
             ExitStatus::Usage,
             format!(
                 "expected SECTION.KEY, such as options.log-level, not {:?}",
@@ -251,7 +251,7 @@ fn split(option: &str) -> Result<(String, String), Failure> {
     }
 }
 
-fn edit_of(verb: ConfigVerb) -> Result<ConfigEdit, Failure> {
+fn edit_of(verb: ConfigVerb) -> Result<ConfigEdit, VerbFailure> {
     Ok(match verb {
         ConfigVerb::Set { option, value } => {
             let (section, key) = split(&option)?;
@@ -276,14 +276,14 @@ fn edit_of(verb: ConfigVerb) -> Result<ConfigEdit, Failure> {
         ConfigVerb::RemoveRule { section, index, url } => {
             ConfigEdit::RemoveRule { section, index, url }
         }
-        verb => return Err(Failure::plain(format_args!("{verb:?} is not an edit"))),
+        verb => return Err(VerbFailure::plain(format_args!("{verb:?} is not an edit"))),
     })
 }
 
-fn pairs(options: &[String]) -> Result<Vec<(String, String)>, Failure> {
+fn pairs(options: &[String]) -> Result<Vec<(String, String)>, VerbFailure> {
     let pair = |option: &String| match option.split_once('=') {
         Some((key, value)) => Ok((key.trim().to_owned(), value.trim().to_owned())),
-        None => Err(Failure::Said(
+        None => Err(VerbFailure::Said(
             ExitStatus::Usage,
             format!("expected KEY=VALUE, not {:?}", shown::text(option)),
         )),
@@ -304,7 +304,7 @@ fn name_of(edit: &ConfigEdit) -> String {
 }
 
 /// Prints the result of an edit.
-fn tell(name: &str, change: &ConfigChange, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+fn tell(name: &str, change: &ConfigChange, terminal: &mut Terminal<'_>) -> Result<(), VerbFailure> {
     let out = &mut *terminal.stdout;
     let place = change.line.map_or_else(String::new, |line| format!("{}:{line}: ", change.file));
     match (&change.was, &change.now) {
@@ -319,7 +319,7 @@ fn tell(name: &str, change: &ConfigChange, terminal: &mut Terminal<'_>) -> Resul
 }
 
 /// Prints the effect of a change of the whole text.
-fn tell_effect(change: &ConfigChange, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+fn tell_effect(change: &ConfigChange, terminal: &mut Terminal<'_>) -> Result<(), VerbFailure> {
     let out = &mut *terminal.stdout;
     if change.changed.is_empty() {
         writeln!(out, "{}: no option has changed", change.file)?;
@@ -329,7 +329,7 @@ fn tell_effect(change: &ConfigChange, terminal: &mut Terminal<'_>) -> Result<(),
     tell_restart(change, terminal)
 }
 
-fn tell_restart(change: &ConfigChange, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+fn tell_restart(change: &ConfigChange, terminal: &mut Terminal<'_>) -> Result<(), VerbFailure> {
     if !change.restart.is_empty() {
         let options = change.restart.join(", ");
         writeln!(

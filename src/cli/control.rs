@@ -16,7 +16,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use tokio::net::UnixStream;
 
 use super::config;
-use super::failure::Failure;
+use super::failure::VerbFailure;
 use crate::api::ConfigError;
 use crate::base::control_path::ControlPath;
 use crate::base::exit::ExitStatus;
@@ -37,7 +37,7 @@ pub(crate) struct Control {
 }
 
 /// The consumer of the lines of a stream.
-type EachLine<'a> = &'a mut dyn FnMut(&[u8]) -> Result<(), Failure>;
+type EachLine<'a> = &'a mut dyn FnMut(&[u8]) -> Result<(), VerbFailure>;
 
 impl Control {
     /// The daemon on the spool at `spool`, running or not.
@@ -46,7 +46,7 @@ impl Control {
     }
 
     /// Sends a request that changes nothing.
-    pub(crate) fn get<Answer: DeserializeOwned>(&self, path: &str) -> Result<Answer, Failure> {
+    pub(crate) fn get<Answer: DeserializeOwned>(&self, path: &str) -> Result<Answer, VerbFailure> {
         let request = request(Method::GET, path, None::<&()>)?;
         self.whole(request)
     }
@@ -56,7 +56,7 @@ impl Control {
         &self,
         path: &str,
         body: &impl Serialize,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<Answer, VerbFailure> {
         let request = request(Method::POST, path, Some(body))?;
         self.whole(request)
     }
@@ -68,7 +68,7 @@ impl Control {
         path: &str,
         body: &impl Serialize,
         each_line: EachLine<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), VerbFailure> {
         let request = request(Method::POST, path, Some(body))?;
         run(async {
             let (mut sender, connection) = self.connect().await?;
@@ -84,7 +84,7 @@ impl Control {
     fn whole<Answer: DeserializeOwned>(
         &self,
         request: Request<Full<Bytes>>,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<Answer, VerbFailure> {
         let answer = run(async {
             let (mut sender, connection) = self.connect().await?;
             let talk = async {
@@ -96,24 +96,26 @@ impl Control {
         serde_json::from_slice(&answer).map_err(|error| misunderstood(&error))
     }
 
-    async fn connect(&self) -> Result<(http1::SendRequest<Full<Bytes>>, Connection), Failure> {
+    async fn connect(
+        &self,
+    ) -> Result<(http1::SendRequest<Full<Bytes>>, ApiConnection), VerbFailure> {
         let path = ControlPath::of(&self.spool).map_err(|error| self.unreachable(&error))?;
         let stream =
             UnixStream::connect(path.as_path()).await.map_err(|error| self.unreachable(&error))?;
         http1::handshake(TokioIo::new(stream)).await.map_err(|error| broken(&error))
     }
 
-    fn unreachable(&self, error: &io::Error) -> Failure {
+    fn unreachable(&self, error: &io::Error) -> VerbFailure {
         let spool = self.spool.display();
         match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Failure::Said(
+            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => VerbFailure::Said(
                 ExitStatus::NoDaemon,
                 format!(
                     "no daemon is running on the spool {spool}: start one with `wwwoffle serve`, \
                      or name another spool with --spool DIR"
                 ),
             ),
-            io::ErrorKind::PermissionDenied => Failure::Said(
+            io::ErrorKind::PermissionDenied => VerbFailure::Said(
                 ExitStatus::BadSpool,
                 format!(
                     "the spool {spool} belongs to another user, and only that user may control its \
@@ -121,7 +123,7 @@ impl Control {
                 ),
             ),
             // For example, a daemon that is too busy to accept the connection.
-            _ => Failure::caused(
+            _ => VerbFailure::caused(
                 ExitStatus::Failed,
                 format_args!("cannot reach the daemon on the spool {spool}; try again"),
                 error,
@@ -130,13 +132,15 @@ impl Control {
     }
 }
 
-type Connection = http1::Connection<TokioIo<UnixStream>, Full<Bytes>>;
+type ApiConnection = http1::Connection<TokioIo<UnixStream>, Full<Bytes>>;
 
-fn run<Answer>(talk: impl Future<Output = Result<Answer, Failure>>) -> Result<Answer, Failure> {
+fn run<Answer>(
+    talk: impl Future<Output = Result<Answer, VerbFailure>>,
+) -> Result<Answer, VerbFailure> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::caused(ExitStatus::Failed, "cannot start", &error))?
+        .map_err(|error| VerbFailure::caused(ExitStatus::Failed, "cannot start", &error))?
         .block_on(talk)
 }
 
@@ -144,8 +148,8 @@ fn run<Answer>(talk: impl Future<Output = Result<Answer, Failure>>) -> Result<An
 /// last bytes are still unread, and `talk` may stop early.
 async fn drive<Answer>(
     connection: impl Future,
-    talk: impl Future<Output = Result<Answer, Failure>>,
-) -> Result<Answer, Failure> {
+    talk: impl Future<Output = Result<Answer, VerbFailure>>,
+) -> Result<Answer, VerbFailure> {
     tokio::pin!(talk);
     tokio::select! {
         biased;
@@ -159,10 +163,10 @@ fn request(
     method: Method,
     path: &str,
     body: Option<&impl Serialize>,
-) -> Result<Request<Full<Bytes>>, Failure> {
+) -> Result<Request<Full<Bytes>>, VerbFailure> {
     let body = match body {
         Some(body) => serde_json::to_vec(body).map_err(|error| {
-            Failure::caused(ExitStatus::Failed, "the request to the daemon failed", &error)
+            VerbFailure::caused(ExitStatus::Failed, "the request to the daemon failed", &error)
         })?,
         None => Vec::new(),
     };
@@ -173,17 +177,17 @@ fn request(
         .header(header::CONTENT_TYPE, "application/json")
         .body(Full::new(body.into()))
         .map_err(|error| {
-            Failure::caused(ExitStatus::Failed, "the request to the daemon failed", &error)
+            VerbFailure::caused(ExitStatus::Failed, "the request to the daemon failed", &error)
         })
 }
 
 async fn head(
     response: impl Future<Output = hyper::Result<Response<Incoming>>>,
-) -> Result<Response<Incoming>, Failure> {
+) -> Result<Response<Incoming>, VerbFailure> {
     match tokio::time::timeout(HEAD_TIMEOUT, response).await {
         Ok(Ok(response)) => Ok(response),
         Ok(Err(error)) => Err(broken(&error)),
-        Err(_) => Err(Failure::plain(format_args!(
+        Err(_) => Err(VerbFailure::plain(format_args!(
             "the daemon did not respond within {} s: see its log",
             HEAD_TIMEOUT.as_secs()
         ))),
@@ -191,7 +195,7 @@ async fn head(
 }
 
 /// Turns an error response into a failure.
-async fn refused(response: Response<Incoming>) -> Result<Response<Incoming>, Failure> {
+async fn refused(response: Response<Incoming>) -> Result<Response<Incoming>, VerbFailure> {
     let status = response.status();
     if status.is_success() {
         return Ok(response);
@@ -200,11 +204,11 @@ async fn refused(response: Response<Incoming>) -> Result<Response<Incoming>, Fai
     Err(match serde_json::from_slice::<ConfigError>(&answer) {
         // Every error response has this form; most have no configuration faults.
         Ok(refusal) => config::said(&refusal),
-        Err(_) => Failure::plain(format_args!("the daemon responded with status {status}")),
+        Err(_) => VerbFailure::plain(format_args!("the daemon responded with status {status}")),
     })
 }
 
-async fn collect(mut body: Incoming) -> Result<Vec<u8>, Failure> {
+async fn collect(mut body: Incoming) -> Result<Vec<u8>, VerbFailure> {
     let mut answer = Vec::new();
     while let Some(frame) = body.frame().await {
         if let Ok(data) = frame.map_err(|error| broken(&error))?.into_data() {
@@ -217,7 +221,7 @@ async fn collect(mut body: Incoming) -> Result<Vec<u8>, Failure> {
     Ok(answer)
 }
 
-async fn lines(mut body: Incoming, each_line: EachLine<'_>) -> Result<(), Failure> {
+async fn lines(mut body: Incoming, each_line: EachLine<'_>) -> Result<(), VerbFailure> {
     let mut unfinished: Vec<u8> = Vec::new();
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.map_err(|error| broken(&error))?.into_data() else { continue };
@@ -238,24 +242,24 @@ async fn lines(mut body: Incoming, each_line: EachLine<'_>) -> Result<(), Failur
 }
 
 /// The failure for a response that does not follow the API.
-pub(crate) fn misunderstood(error: &serde_json::Error) -> Failure {
-    Failure::caused(
+pub(crate) fn misunderstood(error: &serde_json::Error) -> VerbFailure {
+    VerbFailure::caused(
         ExitStatus::Failed,
         "the response of the daemon is invalid; it may be another version: restart it",
         error,
     )
 }
 
-fn broken(error: &hyper::Error) -> Failure {
-    Failure::caused(
+fn broken(error: &hyper::Error) -> VerbFailure {
+    VerbFailure::caused(
         ExitStatus::Failed,
         "the daemon closed the connection early: see its log",
         error,
     )
 }
 
-fn too_long(limit: usize) -> Failure {
-    Failure::plain(format_args!("the response of the daemon is longer than {limit} bytes"))
+fn too_long(limit: usize) -> VerbFailure {
+    VerbFailure::plain(format_args!("the response of the daemon is longer than {limit} bytes"))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use wwwoffle_spool::Spool;
 use super::Terminal;
 use super::args::Import;
 use super::control::{Control, misunderstood};
-use super::failure::Failure;
+use super::failure::VerbFailure;
 use super::files::print_json;
 use super::offline;
 use super::settings::Settings;
@@ -32,11 +32,11 @@ pub(super) fn run(
     typed: &Import,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let control = settings.control()?;
     let own = match control.get::<Status>("/api/status") {
         Ok(_) => None,
-        Err(Failure::Said(ExitStatus::NoDaemon, _)) => Some(open(settings)?),
+        Err(VerbFailure::Said(ExitStatus::NoDaemon, _)) => Some(open(settings)?),
         Err(failure) => return Err(failure),
     };
     let mut status = ExitStatus::Done;
@@ -62,23 +62,23 @@ pub(super) fn run(
 }
 
 /// Copies standard input to a temporary file, since an archive is not read in sequence.
-fn standard_input(terminal: &mut Terminal<'_>) -> Result<NamedTempFile, Failure> {
+fn standard_input(terminal: &mut Terminal<'_>) -> Result<NamedTempFile, VerbFailure> {
     let read = NamedTempFile::new().and_then(|mut file| {
         std::io::copy(&mut *terminal.stdin, &mut file)?;
         Ok(file)
     });
     read.map_err(|error| {
-        Failure::caused(ExitStatus::Failed, "standard input cannot be read", &error)
+        VerbFailure::caused(ExitStatus::Failed, "standard input cannot be read", &error)
     })
 }
 
 /// The open spool, and the identity taken on for it.
-struct Own {
+struct ImportSpool {
     spool: Spool,
     identity: Option<Identity>,
 }
 
-impl Own {
+impl ImportSpool {
     /// The error in words. If access was denied, it names the user whose permissions were used,
     /// unless that is the caller.
     fn told(&self, error: &wwwoffle_archive::Error) -> String {
@@ -91,26 +91,26 @@ impl Own {
 }
 
 /// Opens the spool for the whole import. No daemon can open it during that time.
-fn open(settings: &Settings<'_>) -> Result<Own, Failure> {
+fn open(settings: &Settings<'_>) -> Result<ImportSpool, VerbFailure> {
     let root = settings.spool()?;
     let identity = offline::make_and_become_owner(&root, settings)?;
     let (spool, _) = Spool::open(&root, &offline::options(settings)?).map_err(|error| {
         let status = if error.is_locked() { ExitStatus::Taken } else { ExitStatus::BadSpool };
-        Failure::caused(status, format!("the spool {} cannot be used", root.display()), &error)
+        VerbFailure::caused(status, format!("the spool {} cannot be used", root.display()), &error)
     })?;
-    Ok(Own { spool, identity })
+    Ok(ImportSpool { spool, identity })
 }
 
 /// Makes a path absolute, since the daemon has another working directory.
-fn absolute(path: &Path) -> Result<String, Failure> {
+fn absolute(path: &Path) -> Result<String, VerbFailure> {
     let path = std::path::absolute(path)
-        .map_err(|error| Failure::plain(format_args!("{}: {error}", path.display())))?;
-    path.into_os_string()
-        .into_string()
-        .map_err(|path| Failure::plain(format_args!("{}: the name is not UTF-8", path.display())))
+        .map_err(|error| VerbFailure::plain(format_args!("{}: {error}", path.display())))?;
+    path.into_os_string().into_string().map_err(|path| {
+        VerbFailure::plain(format_args!("{}: the name is not UTF-8", path.display()))
+    })
 }
 
-fn wanted(typed: &Import, path: &Path) -> Result<ImportRequest, Failure> {
+fn wanted(typed: &Import, path: &Path) -> Result<ImportRequest, VerbFailure> {
     Ok(ImportRequest {
         path: absolute(path)?,
         replace: typed.replace,
@@ -127,25 +127,25 @@ pub(super) fn take_bundle(
     file: &Path,
     control: &Control,
     terminal: &mut Terminal<'_>,
-) -> Result<Report, Failure> {
+) -> Result<Report, VerbFailure> {
     let path = absolute(file)?;
     let wanted = ImportRequest { path, ..ImportRequest::default() };
     let mut drawn = Drawn { is_live: false, last: None };
-    there(&wanted, control, &mut drawn, terminal)?.map_err(Failure::plain)
+    there(&wanted, control, &mut drawn, terminal)?.map_err(VerbFailure::plain)
 }
 
 /// The result of one archive: its report, or why it could not be imported.
-type Outcome = Result<Report, String>;
+type ImportOutcome = Result<Report, String>;
 
 fn here(
     wanted: &ImportRequest,
-    own: &Own,
+    own: &ImportSpool,
     settings: &Settings<'_>,
     drawn: &mut Drawn,
     terminal: &mut Terminal<'_>,
-) -> Result<Outcome, Failure> {
+) -> Result<ImportOutcome, VerbFailure> {
     let options = options(wanted, settings.local_host()?, timestamp(clock::now()))
-        .map_err(|error| Failure::Said(ExitStatus::Usage, error.to_string()))?;
+        .map_err(|error| VerbFailure::Said(ExitStatus::Usage, error.to_string()))?;
     let mut failed = None;
     let mut watch = |report: &Report| match drawn.draw(report, terminal.stdout) {
         Ok(()) => ImportControl::Continue,
@@ -167,7 +167,7 @@ fn there(
     control: &Control,
     drawn: &mut Drawn,
     terminal: &mut Terminal<'_>,
-) -> Result<Outcome, Failure> {
+) -> Result<ImportOutcome, VerbFailure> {
     let mut outcome = None;
     control.post_stream("/api/import", wanted, &mut |line| {
         if line.is_empty() {
@@ -181,7 +181,7 @@ fn there(
         Ok(())
     })?;
     outcome.ok_or_else(|| {
-        Failure::plain(
+        VerbFailure::plain(
             "the daemon ended before the import was complete: repeat the command to continue",
         )
     })
@@ -194,7 +194,7 @@ struct Drawn {
 }
 
 impl Drawn {
-    fn draw(&mut self, report: &Report, out: &mut dyn Write) -> Result<(), Failure> {
+    fn draw(&mut self, report: &Report, out: &mut dyn Write) -> Result<(), VerbFailure> {
         if !self.is_live || self.last.is_some_and(|last| last.elapsed() < DRAW_EVERY) {
             return Ok(());
         }
@@ -204,7 +204,7 @@ impl Drawn {
         Ok(out.flush()?)
     }
 
-    fn clear(&mut self, out: &mut dyn Write) -> Result<(), Failure> {
+    fn clear(&mut self, out: &mut dyn Write) -> Result<(), VerbFailure> {
         if self.last.take().is_some() {
             write!(out, "\r\x1b[K")?;
         }
@@ -217,7 +217,7 @@ fn tell(
     report: &Report,
     typed: &Import,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), VerbFailure> {
     if typed.json {
         return print_json(report, terminal.stdout);
     }

@@ -4,7 +4,7 @@ use wwwoffle_config::OptionExplanation;
 use wwwoffle_url::CanonicalUrl;
 
 use super::Terminal;
-use super::failure::Failure;
+use super::failure::VerbFailure;
 use super::settings::Settings;
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
@@ -14,9 +14,9 @@ pub(crate) fn run(
     url: &str,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let parsed = CanonicalUrl::parse(url, &settings.local_host()?)
-        .map_err(|error| Failure::plain(format_args!("{}: {error}", shown::line(url))))?;
+        .map_err(|error| VerbFailure::plain(format_args!("{}: {error}", shown::line(url))))?;
     for explained in settings.config()?.explain(&parsed) {
         writeln!(terminal.stdout, "{}", line(&explained))?;
     }

@@ -10,8 +10,8 @@ use wwwoffle_spool::Entry;
 use super::Terminal;
 use super::args::Export;
 use super::bundle;
-use super::chosen::{Chosen, chosen};
-use super::failure::Failure;
+use super::chosen::{ExportedPlaces, chosen};
+use super::failure::VerbFailure;
 use super::files::{self, print_json, reader};
 use super::plain::Plain;
 use super::settings::Settings;
@@ -26,12 +26,12 @@ pub(super) fn run(
     typed: &Export,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     if typed.queue {
         return bundle::write(&typed.file, typed.json, settings, terminal);
     }
     let (reader, options) = (reader(settings)?, options(typed.versions));
-    let Chosen { mut places, sub_resources, personal, notes } = chosen(typed, &reader)?;
+    let ExportedPlaces { mut places, sub_resources, personal, notes } = chosen(typed, &reader)?;
     let name = typed.file.to_string_lossy().to_ascii_lowercase();
     let to_stdout = typed.file == Path::new("-");
     let done = if to_stdout {
@@ -44,10 +44,10 @@ pub(super) fn run(
         to_folder(&reader, &mut places, &typed.file, &decoded, typed.versions)
     } else {
         let what = "the name must end with .warc.gz or .wacz, or with / for a folder, or be -";
-        return Err(Failure::Said(ExitStatus::Usage, what.to_owned()));
+        return Err(VerbFailure::Said(ExitStatus::Usage, what.to_owned()));
     };
     let failed = format!("{} cannot be written", typed.file.display());
-    let done = done.map_err(|error| Failure::caused(ExitStatus::Failed, failed, &error))?;
+    let done = done.map_err(|error| VerbFailure::caused(ExitStatus::Failed, failed, &error))?;
     for note in notes {
         writeln!(terminal.stderr, "wwwoffle: {note}")?;
     }
@@ -61,8 +61,8 @@ fn decoded(entry: &Entry, out: &mut dyn Write) -> io::Result<()> {
     let mut plain = Plain::new(&undone, out);
     let done = files::print_body(entry, &mut plain).and_then(|()| plain.finish());
     done.map_err(|failure| match failure {
-        Failure::Said(_, why) => io::Error::other(why),
-        Failure::NobodyReads => io::ErrorKind::BrokenPipe.into(),
+        VerbFailure::Said(_, why) => io::Error::other(why),
+        VerbFailure::NobodyReads => io::ErrorKind::BrokenPipe.into(),
     })
 }
 
@@ -79,7 +79,7 @@ fn tell(
     typed: &Export,
     to_stdout: bool,
     terminal: &mut Terminal<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), VerbFailure> {
     let ExportReport { entries, bytes, left_out } = done;
     // If the archive goes to standard output, nothing else may.
     let out = if to_stdout { &mut *terminal.stderr } else { &mut *terminal.stdout };

@@ -7,14 +7,14 @@ use crate::base::exit::ExitStatus;
 
 /// The failure of a verb.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Failure {
+pub(crate) enum VerbFailure {
     /// A message to print: lower case, without full stop, with the next step for the user.
     Said(ExitStatus, String),
     /// The reader of our output has closed it, as `head` does when it has enough.
     NobodyReads,
 }
 
-impl Failure {
+impl VerbFailure {
     /// A failure with the general exit status.
     pub(crate) fn plain(message: impl fmt::Display) -> Self {
         Self::Said(ExitStatus::Failed, message.to_string())
@@ -27,7 +27,7 @@ impl Failure {
 }
 
 /// Every `io::Error` that is not converted otherwise comes from writing the output.
-impl From<io::Error> for Failure {
+impl From<io::Error> for VerbFailure {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             Self::NobodyReads

@@ -9,7 +9,7 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 use hyper::HeaderMap;
 
 use super::control::Control;
-use super::failure::Failure;
+use super::failure::VerbFailure;
 use super::plain::Plain;
 use super::settings::Settings;
 use super::{Terminal, history, offline};
@@ -32,7 +32,7 @@ pub(crate) fn hash(
     urls: &[String],
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let (local, mut status) = (settings.local_host()?, ExitStatus::Done);
     for url in urls {
         match place(url, &local) {
@@ -51,7 +51,7 @@ pub(crate) fn hash(
 
 /// How a body is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum BodyForm {
     /// With its known content codings decoded.
     Plain,
     /// Byte for byte as it was received.
@@ -60,7 +60,7 @@ pub(crate) enum What {
 
 /// The stored response to print.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct CopySelector {
     pub(crate) url: String,
     pub(crate) owner: Owner,
     /// The version of this time; `None` is the current copy.
@@ -69,28 +69,28 @@ pub(crate) struct Asked {
 
 /// Prints the stored copy of a URL. A printed head describes the printed body.
 pub(crate) fn cat(
-    asked: &Asked,
-    what: What,
+    asked: &CopySelector,
+    what: BodyForm,
     headers: bool,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
-    let Asked { url, owner, at } = asked;
-    let places = places(url, owner, &settings.local_host()?).map_err(Failure::plain)?;
+) -> Result<ExitStatus, VerbFailure> {
+    let CopySelector { url, owner, at } = asked;
+    let places = places(url, owner, &settings.local_host()?).map_err(VerbFailure::plain)?;
     let reader = reader(settings)?;
     let entry = match at {
         Some(at) => history::find_at(&reader, &places, *at)?,
         None => find(&reader, &places)?,
     };
     let Some(entry) = entry else {
-        return Err(Failure::plain(format_args!(
+        return Err(VerbFailure::plain(format_args!(
             "not in the spool: {}: `wwwoffle get URL` fetches it",
             shown::line(places.public.url())
         )));
     };
     let (head, undone) = match what {
-        What::Raw => (entry.head().to_vec(), Vec::new()),
-        What::Plain => decoded(entry.head()),
+        BodyForm::Raw => (entry.head().to_vec(), Vec::new()),
+        BodyForm::Plain => decoded(entry.head()),
     };
     if headers {
         terminal.stdout.write_all(&head)?;
@@ -114,7 +114,7 @@ pub(super) fn decoded(head: &[u8]) -> (Vec<u8>, Vec<Coding>) {
     }
 }
 
-pub(super) fn print_body(entry: &Entry, out: &mut Plain<'_>) -> Result<(), Failure> {
+pub(super) fn print_body(entry: &Entry, out: &mut Plain<'_>) -> Result<(), VerbFailure> {
     match entry.body() {
         Body::Whole(bytes) => out.write(bytes),
         Body::File(file) => print_file(file, out),
@@ -123,7 +123,7 @@ pub(super) fn print_body(entry: &Entry, out: &mut Plain<'_>) -> Result<(), Failu
 
 /// Prints a large body piece by piece. The last piece is printed only after the whole body is
 /// verified, so that a damaged body never looks complete.
-fn print_file(file: &BodyFile, out: &mut Plain<'_>) -> Result<(), Failure> {
+fn print_file(file: &BodyFile, out: &mut Plain<'_>) -> Result<(), VerbFailure> {
     let (mut verifier, mut offset) = (file.verifier(), 0_u64);
     let (mut held, mut buffer) = (Vec::new(), vec![0; PIECE]);
     loop {
@@ -145,38 +145,38 @@ fn print_file(file: &BodyFile, out: &mut Plain<'_>) -> Result<(), Failure> {
     if verifier.finish() { out.write(&held) } else { Err(damaged_body()) }
 }
 
-fn damaged_body() -> Failure {
-    Failure::plain("the body is damaged: `wwwoffle get --refresh URL` fetches it again")
+fn damaged_body() -> VerbFailure {
+    VerbFailure::plain("the body is damaged: `wwwoffle get --refresh URL` fetches it again")
 }
 
 /// Opens the spool for reading.
-pub(super) fn reader(settings: &Settings<'_>) -> Result<Reader, Failure> {
+pub(super) fn reader(settings: &Settings<'_>) -> Result<Reader, VerbFailure> {
     let spool = settings.spool()?;
     // A daemon adds the names of pages to the spool with a short delay, so it is asked to flush
     // them. Without a daemon, or if that fails, the files are read as they are.
-    let _flushed_or_not: Result<Flushed, Failure> =
+    let _flushed_or_not: Result<Flushed, VerbFailure> =
         Control::new(&spool).post("/api/flush", &serde_json::Value::Null);
     Reader::open(&spool).map_err(|error| {
         if error.is_absent() {
             return offline::absent(&spool);
         }
         let what = format!("the spool {} cannot be read", spool.display());
-        Failure::caused(ExitStatus::BadSpool, what, &error)
+        VerbFailure::caused(ExitStatus::BadSpool, what, &error)
     })
 }
 
-pub(super) fn spool_failed(error: &wwwoffle_spool::Error) -> Failure {
-    Failure::caused(ExitStatus::BadSpool, "the spool cannot be read", error)
+pub(super) fn spool_failed(error: &wwwoffle_spool::Error) -> VerbFailure {
+    VerbFailure::caused(ExitStatus::BadSpool, "the spool cannot be read", error)
 }
 
 /// Finds the newest entry of the owner in any variant, else the newest of everyone.
-pub(super) fn find(reader: &Reader, places: &Places) -> Result<Option<Entry>, Failure> {
+pub(super) fn find(reader: &Reader, places: &Places) -> Result<Option<Entry>, VerbFailure> {
     for place in [&places.own, &places.public] {
         let kept = reader.entries(place).map_err(|error| spool_failed(&error))?;
         match (kept.found.into_iter().next(), kept.set_aside.first()) {
             (Some(found), _) => return Ok(Some(found)),
             (None, Some(damage)) => {
-                return Err(Failure::plain(format_args!(
+                return Err(VerbFailure::plain(format_args!(
                     "{damage}: `wwwoffle get --refresh URL` fetches it again"
                 )));
             }
@@ -200,9 +200,9 @@ fn place(url: &str, local: &LocalHost) -> Result<Place, String> {
 }
 
 /// Prints one JSON value on a line, as the API sends it.
-pub(super) fn print_json(value: &impl Serialize, out: &mut dyn Write) -> Result<(), Failure> {
+pub(super) fn print_json(value: &impl Serialize, out: &mut dyn Write) -> Result<(), VerbFailure> {
     let text = serde_json::to_string(value)
-        .map_err(|error| Failure::caused(ExitStatus::Failed, "cannot be written", &error))?;
+        .map_err(|error| VerbFailure::caused(ExitStatus::Failed, "cannot be written", &error))?;
     Ok(writeln!(out, "{text}")?)
 }
 

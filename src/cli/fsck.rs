@@ -9,8 +9,8 @@ use wwwoffle_spool::fs::{Disk, SystemDisk};
 use wwwoffle_spool::{CheckOptions, CheckTotals, CheckVerdict, Finding, Reader, Spool};
 
 use super::args::Fsck;
-use super::failure::Failure;
-use super::fsck_index::{self, Told};
+use super::failure::VerbFailure;
+use super::fsck_index::{self, IndexCounts};
 use super::settings::Settings;
 use super::{Terminal, files};
 use crate::base::error_chain::error_chain;
@@ -20,7 +20,7 @@ use crate::storage::spool_options;
 
 /// A finding, as `--json` prints it.
 #[derive(Serialize)]
-struct Line<'a> {
+struct FindingLine<'a> {
     path: &'a Path,
     verdict: &'static str,
     reason: &'a str,
@@ -30,7 +30,7 @@ struct Line<'a> {
 
 /// The last line of `--json`.
 #[derive(Serialize)]
-struct Last {
+struct TotalsLine {
     sound: u64,
     can_be_repaired: u64,
     repaired: u64,
@@ -43,7 +43,7 @@ struct Last {
     admitted: u64,
     damaged: u64,
     damaged_bytes: u64,
-    index: Option<Told>,
+    index: Option<IndexCounts>,
 }
 
 /// Checks the spool, and repairs it if requested.
@@ -51,7 +51,7 @@ pub(super) fn run(
     typed: &Fsck,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let how = CheckOptions::new(typed.deep).with_known(wwwoffle_index::FILE);
     let out = &mut *terminal.stdout;
     let mut written = Ok(());
@@ -97,7 +97,7 @@ fn repair(
     how: &CheckOptions,
     settings: &Settings<'_>,
     tell: &mut dyn FnMut(&Finding),
-) -> Result<CheckTotals, Failure> {
+) -> Result<CheckTotals, VerbFailure> {
     let root = settings.spool()?;
     let options = super::offline::options(settings)?;
     super::offline::become_owner(&root, settings)?;
@@ -105,17 +105,23 @@ fn repair(
         if error.is_locked() {
             let what = "a repair needs exclusive use of the spool; a check without --repair does \
                 not";
-            return Failure::Said(ExitStatus::Taken, format!("{what}: {}", error_chain(&error)));
+            return VerbFailure::Said(
+                ExitStatus::Taken,
+                format!("{what}: {}", error_chain(&error)),
+            );
         }
         super::offline::unusable(&root, &error)
     })
 }
 
-fn print(finding: &Finding, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+fn print(finding: &Finding, json: bool, out: &mut dyn Write) -> Result<(), VerbFailure> {
     if json {
         let Finding { path, verdict, reason, moved_to, .. } = finding;
         let moved_to = moved_to.as_deref();
-        return files::print_json(&Line { path, verdict: verdict.as_str(), reason, moved_to }, out);
+        return files::print_json(
+            &FindingLine { path, verdict: verdict.as_str(), reason, moved_to },
+            out,
+        );
     }
     let name = |path: &Path| shown::line(&path.to_string_lossy());
     let now = finding.moved_to.as_deref().map(|path| format!("; now {}", name(path)));
@@ -126,12 +132,12 @@ fn print(finding: &Finding, json: bool, out: &mut dyn Write) -> Result<(), Failu
 
 fn print_sums(
     sums: &CheckTotals,
-    index: Option<Told>,
+    index: Option<IndexCounts>,
     typed: &Fsck,
     out: &mut dyn Write,
-) -> Result<(), Failure> {
+) -> Result<(), VerbFailure> {
     writeln!(out, "{:<15} {}", "sound", files(sums.sound))?;
-    if let Some(Told { agreeing, behind, .. }) = index {
+    if let Some(IndexCounts { agreeing, behind, .. }) = index {
         writeln!(out, "{:<15} {agreeing} of its entries agree with the files", "index")?;
         if behind > 0 {
             let what =
@@ -174,8 +180,8 @@ fn files(count: u64) -> String {
     if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
 }
 
-fn last(sums: &CheckTotals, index: Option<Told>) -> Last {
-    Last {
+fn last(sums: &CheckTotals, index: Option<IndexCounts>) -> TotalsLine {
+    TotalsLine {
         sound: sums.sound,
         can_be_repaired: sums.mendable,
         repaired: sums.repaired,

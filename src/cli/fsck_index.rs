@@ -7,7 +7,7 @@ use serde::Serialize;
 use wwwoffle_index::{CheckReport, FILE, Index, ReindexScope, check};
 use wwwoffle_spool::{CheckVerdict, Finding, Reader};
 
-use super::failure::Failure;
+use super::failure::VerbFailure;
 use super::offline;
 use super::settings::Settings;
 use crate::base::error_chain::error_chain;
@@ -16,16 +16,16 @@ use crate::storage::lists::describe::Pages;
 
 /// The result of the comparison.
 #[derive(Debug, Default)]
-pub(super) struct Outcome {
+pub(super) struct IndexCheck {
     /// The counts; `None` if there is no index.
-    pub(super) told: Option<Told>,
+    pub(super) told: Option<IndexCounts>,
     /// The fault of the index, repaired or not.
     pub(super) finding: Option<Finding>,
 }
 
 /// How many entries agree with the files, and how many do not, as `--json` prints it.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub(super) struct Told {
+pub(super) struct IndexCounts {
     pub(super) agreeing: u64,
     pub(super) without_file: u64,
     pub(super) without_entry: u64,
@@ -33,7 +33,7 @@ pub(super) struct Told {
     pub(super) behind: u64,
 }
 
-impl From<&CheckReport> for Told {
+impl From<&CheckReport> for IndexCounts {
     fn from(found: &CheckReport) -> Self {
         Self {
             agreeing: found.agreeing,
@@ -46,29 +46,32 @@ impl From<&CheckReport> for Told {
 }
 
 /// Compares the index with the files, and changes nothing.
-pub(super) fn look(reader: &Reader) -> Result<Outcome, Failure> {
+pub(super) fn look(reader: &Reader) -> Result<IndexCheck, VerbFailure> {
     match check(reader) {
-        Ok(None) => Ok(Outcome::default()),
+        Ok(None) => Ok(IndexCheck::default()),
         Ok(Some(found)) => {
             let wrong =
                 (!found.is_sound()).then(|| finding(CheckVerdict::Mendable, reason(&found)));
-            Ok(Outcome { told: Some((&found).into()), finding: wrong })
+            Ok(IndexCheck { told: Some((&found).into()), finding: wrong })
         }
         Err(error) if error.is_damaged() => {
             let wrong = finding(CheckVerdict::Mendable, error_chain(&error));
-            Ok(Outcome { told: None, finding: Some(wrong) })
+            Ok(IndexCheck { told: None, finding: Some(wrong) })
         }
-        Err(error) => Err(Failure::caused(ExitStatus::Failed, "the index cannot be read", &error)),
+        Err(error) => {
+            Err(VerbFailure::caused(ExitStatus::Failed, "the index cannot be read", &error))
+        }
     }
 }
 
 /// Compares the index with the files, and repairs it. No daemon may have the spool open.
-pub(super) fn mend(settings: &Settings<'_>) -> Result<Outcome, Failure> {
+pub(super) fn mend(settings: &Settings<'_>) -> Result<IndexCheck, VerbFailure> {
     let root = settings.spool()?;
     let open = || Reader::open(&root).map_err(|error| offline::unusable(&root, &error));
     let before = look(&open()?)?;
     let Some(wrong) = before.finding else { return Ok(before) };
-    let fail = |error| Failure::caused(ExitStatus::Failed, "the index cannot be repaired", &error);
+    let fail =
+        |error| VerbFailure::caused(ExitStatus::Failed, "the index cannot be repaired", &error);
     let spool = offline::spool(settings)?;
     let pages = Pages { local: settings.local_host()? };
     let index = Index::open(&spool, Some(Arc::new(pages))).map_err(fail)?;
@@ -84,7 +87,7 @@ pub(super) fn mend(settings: &Settings<'_>) -> Result<Outcome, Failure> {
     let after = look(&open()?)?;
     let verdict =
         if after.finding.is_none() { CheckVerdict::Repaired } else { CheckVerdict::BeyondRepair };
-    Ok(Outcome { finding: Some(finding(verdict, wrong.reason)), ..after })
+    Ok(IndexCheck { finding: Some(finding(verdict, wrong.reason)), ..after })
 }
 
 fn open_reader(root: &std::path::Path) -> Result<Reader, wwwoffle_index::Error> {

@@ -7,7 +7,7 @@ use wwwoffle_url::{BrowserUrl, extract};
 
 use super::Terminal;
 use super::args::GetArgs;
-use super::failure::Failure;
+use super::failure::VerbFailure;
 use super::files::print_json;
 use super::plan;
 use super::progress::report;
@@ -32,14 +32,14 @@ pub(super) fn run(
     typed: GetArgs,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let (aim, telling) = (aim(&typed), Telling::of(typed.json));
     let mut urls = typed.urls;
     if let Some(file) = &typed.from {
         let text = read(file, terminal)?;
         let found = urls_in(&text);
         if found.is_empty() && urls.is_empty() {
-            return Err(Failure::plain(format_args!("no URL was found in {}", file.display())));
+            return Err(VerbFailure::plain(format_args!("no URL was found in {}", file.display())));
         }
         urls.extend(found);
     }
@@ -81,10 +81,10 @@ fn aim(typed: &GetArgs) -> Option<Aim> {
     Some(aim)
 }
 
-fn read(file: &Path, terminal: &mut Terminal<'_>) -> Result<String, Failure> {
+fn read(file: &Path, terminal: &mut Terminal<'_>) -> Result<String, VerbFailure> {
     let cannot = |error: std::io::Error| {
         let what = format!("{} cannot be read", file.display());
-        Failure::caused(ExitStatus::Usage, what, &error)
+        VerbFailure::caused(ExitStatus::Usage, what, &error)
     };
     let mut bytes = Vec::new();
     if file == Path::new("-") {
@@ -96,7 +96,7 @@ fn read(file: &Path, terminal: &mut Terminal<'_>) -> Result<String, Failure> {
     }
     if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MAX_TEXT {
         let what = format_args!("{} is longer than {}", file.display(), shown::bytes(MAX_TEXT));
-        return Err(Failure::plain(what));
+        return Err(VerbFailure::plain(what));
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
@@ -138,7 +138,7 @@ pub(super) fn runs(
     stop: Option<String>,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let control = settings.control()?;
     if let Some(id) = stop {
         let RunStopped { removed } = control.post("/api/runs/stop", &RunToStop { id })?;

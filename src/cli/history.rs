@@ -3,8 +3,8 @@
 use wwwoffle_spool::{Entry, Lookup, Place, Reader, Summary, Timestamp};
 
 use super::Terminal;
-use super::args::History as Typed;
-use super::failure::Failure;
+use super::args::HistoryArgs;
+use super::failure::VerbFailure;
 use super::files::{find, places, print_json, reader, spool_failed};
 use super::settings::Settings;
 use crate::api::{History, VersionRequest};
@@ -16,11 +16,11 @@ use crate::storage::versions::at::{At, nearest};
 
 /// Lists the versions, or makes the daemon restore or remove one.
 pub(super) fn run(
-    typed: Typed,
+    typed: HistoryArgs,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
-    let Typed { json, restore, remove, owner, url } = typed;
+) -> Result<ExitStatus, VerbFailure> {
+    let HistoryArgs { json, restore, remove, owner, url } = typed;
     let change = match (restore, remove) {
         (Some(stored), _) => Some(("/api/history/restore", stored)),
         (None, Some(stored)) => Some(("/api/history/delete", stored)),
@@ -42,8 +42,8 @@ pub(super) fn run(
     Ok(if history.versions.is_empty() { ExitStatus::Failed } else { ExitStatus::Done })
 }
 
-fn listed(url: &str, owner: &Owner, settings: &Settings<'_>) -> Result<History, Failure> {
-    let places = places(url, owner, &settings.local_host()?).map_err(Failure::plain)?;
+fn listed(url: &str, owner: &Owner, settings: &Settings<'_>) -> Result<History, VerbFailure> {
+    let places = places(url, owner, &settings.local_host()?).map_err(VerbFailure::plain)?;
     let reader = reader(settings)?;
     let entry = find(&reader, &places)?;
     let older = match &entry {
@@ -53,7 +53,7 @@ fn listed(url: &str, owner: &Owner, settings: &Settings<'_>) -> Result<History, 
     Ok(version_list::of(places.public.url(), entry.as_ref(), &older))
 }
 
-fn older(reader: &Reader, entry: &Entry) -> Result<Vec<Summary>, Failure> {
+fn older(reader: &Reader, entry: &Entry) -> Result<Vec<Summary>, VerbFailure> {
     let mut older = reader.versions(entry.place()).map_err(|error| spool_failed(&error))?;
     // After a crash during a replacement, the current copy is also listed as a version.
     older.retain(|version| version.stored != entry.stored());
@@ -61,7 +61,7 @@ fn older(reader: &Reader, entry: &Entry) -> Result<Vec<Summary>, Failure> {
 }
 
 /// The older versions of a page whose current copy is gone.
-fn left_over(reader: &Reader, places: &Places) -> Result<Vec<Summary>, Failure> {
+fn left_over(reader: &Reader, places: &Places) -> Result<Vec<Summary>, VerbFailure> {
     for place in [&places.own, &places.public] {
         let older = reader.versions(place).map_err(|error| spool_failed(&error))?;
         if !older.is_empty() {
@@ -71,7 +71,7 @@ fn left_over(reader: &Reader, places: &Places) -> Result<Vec<Summary>, Failure> 
     Ok(Vec::new())
 }
 
-fn print(history: &History, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+fn print(history: &History, terminal: &mut Terminal<'_>) -> Result<(), VerbFailure> {
     let out = &mut *terminal.stdout;
     if history.versions.is_empty() {
         return Ok(writeln!(out, "it is not stored: `wwwoffle get URL` fetches it")?);
@@ -102,21 +102,21 @@ pub(super) fn find_at(
     reader: &Reader,
     places: &Places,
     At(at): At,
-) -> Result<Option<Entry>, Failure> {
-    let mut states: Vec<(Timestamp, State)> = Vec::new();
+) -> Result<Option<Entry>, VerbFailure> {
+    let mut states: Vec<(Timestamp, VersionState)> = Vec::new();
     for place in [&places.own, &places.public] {
         let kept = reader.entries(place).map_err(|error| spool_failed(&error))?;
         let Some(entry) = kept.found.into_iter().next() else { continue };
         for version in older(reader, &entry)? {
-            states.push((version.when, State::Older(version.place, version.stored)));
+            states.push((version.when, VersionState::Older(version.place, version.stored)));
         }
-        states.push((entry.when(), State::Present(Box::new(entry))));
+        states.push((entry.when(), VersionState::Present(Box::new(entry))));
     }
     let came: Vec<_> = states.iter().map(|(came, _)| *came).collect();
     for number in nearest(&came, at) {
         match states.get(number) {
-            Some((_, State::Present(entry))) => return Ok(Some(Entry::clone(entry))),
-            Some((_, State::Older(place, stored))) => {
+            Some((_, VersionState::Present(entry))) => return Ok(Some(Entry::clone(entry))),
+            Some((_, VersionState::Older(place, stored))) => {
                 let found = reader.version(place, *stored).map_err(|error| spool_failed(&error))?;
                 if let Lookup::Found(entry) = found {
                     return Ok(Some(entry));
@@ -128,7 +128,7 @@ pub(super) fn find_at(
     Ok(None)
 }
 
-enum State {
+enum VersionState {
     Present(Box<Entry>),
     Older(Place, Timestamp),
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use wwwoffle_config::ImportedConfig;
 
 use super::Terminal;
-use super::failure::Failure;
+use super::failure::VerbFailure;
 use super::settings::refused;
 use crate::base::exit::ExitStatus;
 
@@ -15,7 +15,7 @@ pub(crate) fn run(
     old: &Path,
     output: Option<&Path>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let imported = ImportedConfig::load(old).map_err(|faults| refused(&faults))?;
     match output {
         None => terminal.stdout.write_all(imported.text().as_bytes())?,

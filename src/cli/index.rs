@@ -14,7 +14,7 @@ use wwwoffle_url::url_encode_form_args;
 use super::Terminal;
 use super::args::{List, Search};
 use super::control::{Control, misunderstood};
-use super::failure::Failure;
+use super::failure::VerbFailure;
 use super::files::{print_json, reader, spool_failed};
 use super::list::print;
 use super::offline;
@@ -27,8 +27,8 @@ use crate::base::error_chain::error_chain;
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
 use crate::storage::lists::describe::Pages;
-use crate::storage::lists::found::{self, Source};
-use crate::storage::lists::query::Wanted;
+use crate::storage::lists::found::{self, ListSource};
+use crate::storage::lists::query::ListQuery;
 use crate::storage::lists::sessions;
 use crate::storage::store::timestamp;
 
@@ -42,18 +42,18 @@ const READ_WITHIN: Duration = Duration::from_secs(5);
 /// The source of the results: a daemon, or the index of a spool without a daemon.
 enum Answerer {
     Daemon(Control),
-    Ourselves(Box<Opened>),
+    Ourselves(Box<OpenedSpool>),
 }
 
 /// A spool opened for one verb.
-struct Opened {
+struct OpenedSpool {
     spool: Spool,
     index: Index,
     config: Config,
     sessions: Sessions,
 }
 
-impl Drop for Opened {
+impl Drop for OpenedSpool {
     fn drop(&mut self) {
         self.index.stop();
     }
@@ -61,11 +61,11 @@ impl Drop for Opened {
 
 impl Answerer {
     /// Uses the daemon if one runs. Otherwise opens the spool, and its index is brought up to date.
-    fn of(settings: &Settings<'_>) -> Result<Self, Failure> {
+    fn of(settings: &Settings<'_>) -> Result<Self, VerbFailure> {
         let control = settings.control()?;
         match control.get::<serde_json::Value>("/api/status") {
             Ok(_) => return Ok(Self::Daemon(control)),
-            Err(Failure::Said(ExitStatus::NoDaemon, _)) => {}
+            Err(VerbFailure::Said(ExitStatus::NoDaemon, _)) => {}
             Err(failure) => return Err(failure),
         }
         let local = settings.local_host()?;
@@ -74,22 +74,22 @@ impl Answerer {
         let root = reader(settings)?.root().to_owned();
         let (spool, _) = Spool::open(&root, &offline::options(settings)?).map_err(|error| {
             let status = if error.is_locked() { ExitStatus::Taken } else { ExitStatus::BadSpool };
-            Failure::caused(status, "the spool cannot be opened", &error)
+            VerbFailure::caused(status, "the spool cannot be opened", &error)
         })?;
         let state = spool.state().map_err(|error| spool_failed(&error))?.0;
         let sessions = state.value(sessions::KEY).and_then(|text| text.parse().ok());
         let index =
             Index::open(&spool, Some(Arc::new(Pages { local }))).map_err(|error| failed(&error))?;
         let (config, sessions) = (settings.config()?, sessions.unwrap_or_default());
-        Ok(Self::Ourselves(Box::new(Opened { spool, index, config, sessions })))
+        Ok(Self::Ourselves(Box::new(OpenedSpool { spool, index, config, sessions })))
     }
 
     fn ask<T: DeserializeOwned>(
         &self,
         path: &str,
         arguments: &[(&str, String)],
-        act: impl FnOnce(&Source<'_>, &Wanted) -> Result<T, Error>,
-    ) -> Result<T, Failure> {
+        act: impl FnOnce(&ListSource<'_>, &ListQuery) -> Result<T, Error>,
+    ) -> Result<T, VerbFailure> {
         let wanted = wanted("ls", arguments)?;
         match self {
             Self::Daemon(control) => {
@@ -102,16 +102,16 @@ impl Answerer {
                 control.get(&format!("{path}?{}", pairs.join("&")))
             }
             Self::Ourselves(opened) => {
-                let Opened { spool, index, config, sessions } = &**opened;
+                let OpenedSpool { spool, index, config, sessions } = &**opened;
                 let (viewer, now) = (&Viewer::Operator, timestamp(clock::now()));
-                act(&Source { index, spool, config, sessions, viewer, now }, &wanted)
+                act(&ListSource { index, spool, config, sessions, viewer, now }, &wanted)
                     .map_err(|error| failed(&error))
             }
         }
     }
 
     /// Waits until the index is up to date; a daemon does that on its own.
-    fn settle(&self) -> Result<(), Failure> {
+    fn settle(&self) -> Result<(), VerbFailure> {
         match self {
             Self::Daemon(_) => Ok(()),
             Self::Ourselves(opened) => {
@@ -123,15 +123,15 @@ impl Answerer {
 }
 
 /// Parses the arguments of a list.
-fn wanted(verb: &str, arguments: &[(&str, String)]) -> Result<Wanted, Failure> {
-    Wanted::parse(|name| {
+fn wanted(verb: &str, arguments: &[(&str, String)]) -> Result<ListQuery, VerbFailure> {
+    ListQuery::parse(|name| {
         arguments.iter().find(|(given, _)| *given == name).map(|(_, value)| value.as_str())
     })
-    .map_err(|error| Failure::Said(ExitStatus::Usage, format!("{verb}: {error}")))
+    .map_err(|error| VerbFailure::Said(ExitStatus::Usage, format!("{verb}: {error}")))
 }
 
 /// Returns the first fault of the indexing tasks as a failure.
-fn said(opened: &Opened) -> Result<(), Failure> {
+fn said(opened: &OpenedSpool) -> Result<(), VerbFailure> {
     match opened.index.faults().into_iter().find(|fault| !fault.is_damaged() && !fault.is_partial())
     {
         Some(fault) => Err(failed(&fault)),
@@ -139,8 +139,8 @@ fn said(opened: &Opened) -> Result<(), Failure> {
     }
 }
 
-fn failed(error: &Error) -> Failure {
-    Failure::caused(ExitStatus::Failed, "the index cannot be read", error)
+fn failed(error: &Error) -> VerbFailure {
+    VerbFailure::caused(ExitStatus::Failed, "the index cannot be read", error)
 }
 
 /// Lists entries from the index, page by page.
@@ -148,7 +148,7 @@ pub(super) fn list(
     typed: &List,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     // Invalid arguments are reported before a spool is opened.
     wanted("ls", &typed.arguments())?;
     let answerer = Answerer::of(settings)?;
@@ -170,7 +170,7 @@ pub(super) fn list(
 }
 
 /// Prints the items of a page, and counts them.
-fn print_page(listed: Listed, json: bool, out: &mut dyn Write) -> Result<u64, Failure> {
+fn print_page(listed: Listed, json: bool, out: &mut dyn Write) -> Result<u64, VerbFailure> {
     let mut count = 0;
     match listed {
         Listed::Entries(entries) => {
@@ -214,7 +214,7 @@ fn print_page(listed: Listed, json: bool, out: &mut dyn Write) -> Result<u64, Fa
     Ok(count)
 }
 
-fn print_entry(entry: &IndexItem, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+fn print_entry(entry: &IndexItem, json: bool, out: &mut dyn Write) -> Result<(), VerbFailure> {
     if json {
         return print_json(entry, out);
     }
@@ -228,7 +228,7 @@ fn print_counts(
     name: &str,
     (entries, bytes): (u64, u64),
     out: &mut dyn Write,
-) -> Result<(), Failure> {
+) -> Result<(), VerbFailure> {
     let bytes = shown::bytes(bytes);
     Ok(writeln!(out, "{entries:>7} {bytes:>7}  {}", shown::line(name))?)
 }
@@ -238,10 +238,10 @@ pub(super) fn search(
     typed: &Search,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let words = typed.words.join(" ");
     if wwwoffle_index::Query::parse(&words).is_empty() {
-        return Err(Failure::Said(
+        return Err(VerbFailure::Said(
             ExitStatus::Usage,
             "search: expected a word to search for".to_owned(),
         ));
@@ -281,7 +281,7 @@ fn print_hits(
     most: u64,
     json: bool,
     out: &mut dyn Write,
-) -> Result<u64, Failure> {
+) -> Result<u64, VerbFailure> {
     let mut count = 0;
     for hit in &page.hits {
         count += 1;
@@ -295,7 +295,7 @@ fn print_hits(
     Ok(count)
 }
 
-fn print_hit(hit: &SearchHit, out: &mut dyn Write) -> Result<(), Failure> {
+fn print_hit(hit: &SearchHit, out: &mut dyn Write) -> Result<(), VerbFailure> {
     let title = hit.item.title.as_deref().map_or("-".into(), shown::line);
     writeln!(out, "{}\n  {title}", shown::line(&hit.item.url))?;
     let text = shown::line(&hit.snippet.text);
@@ -312,7 +312,7 @@ pub(super) fn reindex(
     changed: bool,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     match Answerer::of(settings)? {
         Answerer::Daemon(control) => {
             let mut outcome = None;
@@ -324,9 +324,9 @@ pub(super) fn reindex(
             })?;
             match outcome {
                 Some(ReindexEvent::Done) => {}
-                Some(ReindexEvent::Failed(why)) => return Err(Failure::plain(why)),
+                Some(ReindexEvent::Failed(why)) => return Err(VerbFailure::plain(why)),
                 _ => {
-                    return Err(Failure::plain(
+                    return Err(VerbFailure::plain(
                         "the daemon closed the connection early: see its log",
                     ));
                 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use wwwoffle_url::CanonicalUrl;
 
 use super::Terminal;
-use super::failure::Failure;
+use super::failure::VerbFailure;
 use super::files::{find, places, print_json, reader, spool_failed};
 use super::settings::Settings;
 use crate::api::{
@@ -14,7 +14,7 @@ use crate::api::{
 use crate::base::exit::ExitStatus;
 use crate::base::owner::Owner;
 use crate::base::shown;
-use crate::fetch::recurse::complete::{self, OfReader, Page};
+use crate::fetch::recurse::complete::{self, OfReader, StoredPage};
 use crate::site::info::entry_info as info;
 
 /// Prints the details of `url`; with `json`, in the form of `GET /api/info`.
@@ -24,15 +24,15 @@ pub(crate) fn print(
     json: bool,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let local = settings.local_host()?;
-    let places = places(url, owner, &local).map_err(Failure::plain)?;
+    let places = places(url, owner, &local).map_err(VerbFailure::plain)?;
     let reader = reader(settings)?;
     let entry = find(&reader, &places)?;
     let parts = match (&entry, CanonicalUrl::parse(url, &local)) {
         (Some(entry), Ok(url)) => {
             let config = settings.config()?;
-            let page = Page { url: &url, entry, owner, config: &config, local: &local };
+            let page = StoredPage { url: &url, entry, owner, config: &config, local: &local };
             let source = OfReader::new(&reader).map_err(|error| spool_failed(&error))?;
             complete::look(&source, &page).map_err(|error| spool_failed(&error))?
         }
@@ -49,7 +49,7 @@ pub(crate) fn print(
     Ok(if told.kept.is_some() { ExitStatus::Done } else { ExitStatus::Failed })
 }
 
-fn print_info(told: &Info, out: &mut dyn Write) -> Result<(), Failure> {
+fn print_info(told: &Info, out: &mut dyn Write) -> Result<(), VerbFailure> {
     writeln!(out, "url         {}", shown::line(&told.url))?;
     writeln!(out, "key         {}", told.key)?;
     match &told.kept {
@@ -58,7 +58,7 @@ fn print_info(told: &Info, out: &mut dyn Write) -> Result<(), Failure> {
     }
 }
 
-fn print_kept(told: &Info, kept: &KeptInfo, out: &mut dyn Write) -> Result<(), Failure> {
+fn print_kept(told: &Info, kept: &KeptInfo, out: &mut dyn Write) -> Result<(), VerbFailure> {
     let owner = kept.owner.as_deref().unwrap_or("everyone");
     writeln!(out, "owner       {}", shown::line(owner))?;
     writeln!(out, "status      {}", kept.status)?;
@@ -86,7 +86,7 @@ fn print_kept(told: &Info, kept: &KeptInfo, out: &mut dyn Write) -> Result<(), F
     print_fields("request", &kept.request, out)
 }
 
-fn print_connection(connection: &Connection, out: &mut dyn Write) -> Result<(), Failure> {
+fn print_connection(connection: &Connection, out: &mut dyn Write) -> Result<(), VerbFailure> {
     let pinned = if connection.by_fingerprint { ", allowed by its fingerprint" } else { "" };
     let (version, suite) = (shown::line(&connection.version), shown::line(&connection.suite));
     writeln!(out, "connection  {version}, {suite}{pinned}")?;
@@ -99,7 +99,7 @@ fn print_connection(connection: &Connection, out: &mut dyn Write) -> Result<(), 
     Ok(())
 }
 
-fn print_certificate(certificate: &Certificate, out: &mut dyn Write) -> Result<(), Failure> {
+fn print_certificate(certificate: &Certificate, out: &mut dyn Write) -> Result<(), VerbFailure> {
     let time = |time: Option<jiff::Timestamp>| time.map_or("?".to_owned(), |time| time.to_string());
     writeln!(out, "certificate {}", shown::line(&certificate.subject))?;
     writeln!(out, "            signed by {}", shown::line(&certificate.issuer))?;
@@ -115,7 +115,7 @@ fn print_certificate(certificate: &Certificate, out: &mut dyn Write) -> Result<(
     Ok(())
 }
 
-fn print_parts(parts: &Parts, out: &mut dyn Write) -> Result<(), Failure> {
+fn print_parts(parts: &Parts, out: &mut dyn Write) -> Result<(), VerbFailure> {
     let counts = parts.counts;
     let told = [
         (counts.kept, PartState::Kept),
@@ -140,7 +140,7 @@ fn print_parts(parts: &Parts, out: &mut dyn Write) -> Result<(), Failure> {
     Ok(())
 }
 
-fn print_part(part: &PartItem, out: &mut dyn Write) -> Result<(), Failure> {
+fn print_part(part: &PartItem, out: &mut dyn Write) -> Result<(), VerbFailure> {
     let from = part.from.as_deref().map(|from| format!(", from {}", shown::line(from)));
     let why = part.reason.as_ref().map(|why| format!(": {}", shown::line(&why.to_string())));
     let (state, url, class) = (part.state.as_str(), shown::line(&part.url), &part.class);
@@ -148,7 +148,7 @@ fn print_part(part: &PartItem, out: &mut dyn Write) -> Result<(), Failure> {
     Ok(writeln!(out, "{state:<11} {url} ({class}{from}){why}")?)
 }
 
-fn print_fields(what: &str, fields: &[Field], out: &mut dyn Write) -> Result<(), Failure> {
+fn print_fields(what: &str, fields: &[Field], out: &mut dyn Write) -> Result<(), VerbFailure> {
     for field in fields {
         let value = field.value.as_deref().map_or("(not shown)".to_owned(), shown::line);
         writeln!(out, "{what:<11} {}: {value}", shown::line(&field.name))?;

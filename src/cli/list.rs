@@ -3,11 +3,11 @@
 use std::io::Write;
 
 use super::args::List;
-use super::failure::Failure;
+use super::failure::VerbFailure;
 use super::files::{print_json, reader, spool_failed};
 use super::settings::Settings;
 use super::{Terminal, index};
-use crate::api::{EntryItem, What};
+use crate::api::{EntryItem, ListKind};
 use crate::base::clock;
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
@@ -19,7 +19,7 @@ pub(super) fn list(
     typed: &List,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     if typed.needs_index() {
         return index::list(typed, settings, terminal);
     }
@@ -27,16 +27,16 @@ pub(super) fn list(
     let what = typed
         .what
         .as_deref()
-        .map_or(Ok(What::ALL), What::parse)
-        .map_err(|error| Failure::Said(ExitStatus::Usage, format!("ls: {error}")))?;
+        .map_or(Ok(ListKind::ALL), ListKind::parse)
+        .map_err(|error| VerbFailure::Said(ExitStatus::Usage, format!("ls: {error}")))?;
     let (reader, out) = (reader(settings)?, &mut *terminal.stdout);
     match what {
-        What::Entries { scheme, host } => {
+        ListKind::Entries { scheme, host } => {
             for summary in reader.list(scheme, host).map_err(|error| spool_failed(&error))? {
                 print(&summary.map_err(|error| spool_failed(&error))?.into(), json, out)?;
             }
         }
-        What::Outgoing => {
+        ListKind::Outgoing => {
             let now = timestamp(clock::now());
             for waiting in reader.queue().map_err(|error| spool_failed(&error))? {
                 let held = as_recorded(&waiting, now);
@@ -47,7 +47,7 @@ pub(super) fn list(
     Ok(ExitStatus::Done)
 }
 
-pub(super) fn print(item: &EntryItem, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+pub(super) fn print(item: &EntryItem, json: bool, out: &mut dyn Write) -> Result<(), VerbFailure> {
     if json {
         return print_json(item, out);
     }

@@ -6,7 +6,7 @@ use wwwoffle_url::url_encode_form_args;
 use super::Terminal;
 use super::args::{MonitorVerb, When};
 use super::control::Control;
-use super::failure::Failure;
+use super::failure::VerbFailure;
 use super::files::print_json;
 use super::settings::Settings;
 use crate::api::{
@@ -20,12 +20,13 @@ pub(super) fn run(
     verb: MonitorVerb,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let control = settings.control()?;
     match verb {
         MonitorVerb::Add { when, versions, depth, within, with, urls } => {
-            let schedule = schedule(&when)
-                .map_err(|error| Failure::Said(ExitStatus::Usage, format!("monitor: {error}")))?;
+            let schedule = schedule(&when).map_err(|error| {
+                VerbFailure::Said(ExitStatus::Usage, format!("monitor: {error}"))
+            })?;
             let schedule = schedule.to_string();
             let parts = with.named().collect();
             let wanted = MonitorRequest { urls, schedule, versions, depth, within, parts };
@@ -91,7 +92,11 @@ fn schedule(when: &When) -> Result<Schedule, String> {
     line.parse().map_err(|error| format!("{error}"))
 }
 
-fn list(control: &Control, json: bool, terminal: &mut Terminal<'_>) -> Result<ExitStatus, Failure> {
+fn list(
+    control: &Control,
+    json: bool,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, VerbFailure> {
     let list: MonitorList = control.get("/api/monitor")?;
     if json {
         print_json(&list, terminal.stdout)?;
@@ -107,7 +112,7 @@ fn diff(
     told: &VersionDiff,
     json: bool,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let out = &mut *terminal.stdout;
     if json {
         print_json(told, out)?;
@@ -140,7 +145,7 @@ fn remove(
     all: bool,
     urls: Vec<String>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let gone: DeletedUrls = control.post("/api/monitor/delete", &MonitorsToDelete { urls, all })?;
     for url in &gone.deleted {
         writeln!(terminal.stdout, "no longer monitored: {}", shown::line(url))?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use wwwoffle_spool::fs::owner_of;
 use wwwoffle_spool::{Error, Options, Reader, Spool, Versions};
 
-use super::failure::Failure;
+use super::failure::VerbFailure;
 use super::settings::Settings;
 use crate::base::error_chain::error_chain;
 use crate::base::exit::ExitStatus;
@@ -13,7 +13,7 @@ use crate::daemon::identity::{BadIdentity, Identity};
 use crate::storage::spool_options;
 
 /// The options with which the daemon would open the spool.
-pub(super) fn options(settings: &Settings<'_>) -> Result<Options, Failure> {
+pub(super) fn options(settings: &Settings<'_>) -> Result<Options, VerbFailure> {
     let config = settings.config()?;
     let startup = config.startup.clone();
     let versions = Versions::by(move |url| spool_options::versions_of(&config, url));
@@ -21,7 +21,7 @@ pub(super) fn options(settings: &Settings<'_>) -> Result<Options, Failure> {
 }
 
 /// Opens an existing spool to change it.
-pub(super) fn spool(settings: &Settings<'_>) -> Result<Spool, Failure> {
+pub(super) fn spool(settings: &Settings<'_>) -> Result<Spool, VerbFailure> {
     let root = settings.spool()?;
     // `Spool::open` alone would create a missing spool.
     become_owner(&root, settings)?;
@@ -35,7 +35,7 @@ pub(super) fn spool(settings: &Settings<'_>) -> Result<Spool, Failure> {
 pub(super) fn make_and_become_owner(
     root: &Path,
     settings: &Settings<'_>,
-) -> Result<Option<Identity>, Failure> {
+) -> Result<Option<Identity>, VerbFailure> {
     let startup = settings.config()?.startup;
     if owner(root)?.is_none()
         && let Some(identity) = Identity::of(&startup).map_err(|error| bad(&error))?
@@ -43,7 +43,7 @@ pub(super) fn make_and_become_owner(
         identity.may_be_assumed().map_err(|error| bad(&error))?;
         identity.own(root, startup.dir_perm.bits()).map_err(|error| {
             let what = format!("the spool {} cannot be created for {identity}", root.display());
-            Failure::caused(ExitStatus::BadSpool, what, &error)
+            VerbFailure::caused(ExitStatus::BadSpool, what, &error)
         })?;
     }
     become_owner(root, settings)
@@ -55,7 +55,7 @@ pub(super) fn make_and_become_owner(
 pub(super) fn become_owner(
     root: &Path,
     settings: &Settings<'_>,
-) -> Result<Option<Identity>, Failure> {
+) -> Result<Option<Identity>, VerbFailure> {
     let Some((user, group)) = owner(root)? else { return Ok(None) };
     // Read now, since the owner of the spool may have no permission to read it.
     settings.config()?;
@@ -74,57 +74,57 @@ pub(super) fn become_owner(
              run this as that user, with `sudo -u {user} wwwoffle …`{why}",
             root.display()
         );
-        Failure::Said(ExitStatus::BadSpool, message)
+        VerbFailure::Said(ExitStatus::BadSpool, message)
     })?;
     Ok(Some(owner))
 }
 
-fn bad(error: &BadIdentity) -> Failure {
-    Failure::Said(ExitStatus::BadSpool, error_chain(error))
+fn bad(error: &BadIdentity) -> VerbFailure {
+    VerbFailure::Said(ExitStatus::BadSpool, error_chain(error))
 }
 
 /// The owner of a spool. Its daemon has made `tmp`, but another user may have made the root for it.
-fn owner(root: &Path) -> Result<Option<(u32, u32)>, Failure> {
+fn owner(root: &Path) -> Result<Option<(u32, u32)>, VerbFailure> {
     if let Ok(Some(owner)) = owner_of(&root.join("tmp")) {
         return Ok(Some(owner));
     }
     owner_of(root).map_err(|error| {
         let what = format!("the spool {} cannot be used", root.display());
-        Failure::caused(ExitStatus::BadSpool, what, &error)
+        VerbFailure::caused(ExitStatus::BadSpool, what, &error)
     })
 }
 
 /// The failure for a spool that cannot be used.
-pub(super) fn unusable(root: &Path, error: &Error) -> Failure {
+pub(super) fn unusable(root: &Path, error: &Error) -> VerbFailure {
     if error.is_locked() {
-        return Failure::Said(ExitStatus::Taken, error_chain(error));
+        return VerbFailure::Said(ExitStatus::Taken, error_chain(error));
     }
     if error.is_absent() {
         return absent(root);
     }
     let what = format!("the spool {} cannot be used", root.display());
-    Failure::caused(ExitStatus::BadSpool, what, error)
+    VerbFailure::caused(ExitStatus::BadSpool, what, error)
 }
 
 /// The failure for a missing spool.
-pub(super) fn absent(root: &Path) -> Failure {
+pub(super) fn absent(root: &Path) -> VerbFailure {
     let what = format!(
         "there is no spool {} yet: the first `wwwoffle serve` or `wwwoffle browse` creates it, and \
          --spool DIR names another one",
         root.display()
     );
-    Failure::Said(ExitStatus::BadSpool, what)
+    VerbFailure::Said(ExitStatus::BadSpool, what)
 }
 
 /// Calls `with_daemon`, or `without` if no daemon runs. If a daemon starts or stops between the
 /// two, the error says so.
 pub(super) fn either<T>(
     settings: &Settings<'_>,
-    with_daemon: impl FnOnce() -> Result<T, Failure>,
-    without: impl FnOnce(&Spool) -> Result<T, Failure>,
-) -> Result<T, Failure> {
+    with_daemon: impl FnOnce() -> Result<T, VerbFailure>,
+    without: impl FnOnce(&Spool) -> Result<T, VerbFailure>,
+) -> Result<T, VerbFailure> {
     match with_daemon() {
-        Err(Failure::Said(ExitStatus::NoDaemon, _)) => without(&spool(settings)?),
+        Err(VerbFailure::Said(ExitStatus::NoDaemon, _)) => without(&spool(settings)?),
         done => done,
     }
 }

@@ -5,17 +5,17 @@ use std::thread::{self, JoinHandle};
 
 use super::ServeOptions;
 use super::control::Control;
-use super::failure::Failure;
+use super::failure::VerbFailure;
 use crate::api::Stopping;
 use crate::base::exit::ExitStatus;
-use crate::daemon::run::{self, Refusal, Start};
+use crate::daemon::run::{self, Start, StartFailure};
 
 /// A daemon in this process.
-pub(super) struct Own(JoinHandle<Result<(), Refusal>>);
+pub(super) struct OwnDaemon(JoinHandle<Result<(), StartFailure>>);
 
-impl Own {
+impl OwnDaemon {
     /// Starts the daemon, waits until it listens, and returns the line that says where.
-    pub(super) fn start(options: ServeOptions) -> Result<(Self, String), Failure> {
+    pub(super) fn start(options: ServeOptions) -> Result<(Self, String), VerbFailure> {
         let ServeOptions { live, spool, listen, mode, rest } = options;
         let (ready, listens) = sync_channel(1);
         let start = Start { live, spool, listen, mode, rest };
@@ -33,24 +33,25 @@ impl Own {
     }
 
     /// Stops the daemon, and waits until it has ended.
-    pub(super) fn stop(self, control: &Control) -> Result<(), Failure> {
-        let asked: Result<Stopping, Failure> = control.post("/api/stop", &serde_json::json!({}));
+    pub(super) fn stop(self, control: &Control) -> Result<(), VerbFailure> {
+        let asked: Result<Stopping, VerbFailure> =
+            control.post("/api/stop", &serde_json::json!({}));
         match asked {
             // A signal to this process may have stopped it already.
-            Ok(_) | Err(Failure::Said(ExitStatus::NoDaemon, _)) => ended(self.0),
+            Ok(_) | Err(VerbFailure::Said(ExitStatus::NoDaemon, _)) => ended(self.0),
             Err(failure) => Err(failure),
         }
     }
 }
 
-fn ended(daemon: JoinHandle<Result<(), Refusal>>) -> Result<(), Failure> {
+fn ended(daemon: JoinHandle<Result<(), StartFailure>>) -> Result<(), VerbFailure> {
     match daemon.join() {
         Ok(Ok(())) => Ok(()),
-        Ok(Err(refusal)) => Err(Failure::Said(refusal.status, refusal.message)),
+        Ok(Err(refusal)) => Err(VerbFailure::Said(refusal.status, refusal.message)),
         Err(_) => Err(unsaid()),
     }
 }
 
-fn unsaid() -> Failure {
-    Failure::plain("the daemon ended without an error message")
+fn unsaid() -> VerbFailure {
+    VerbFailure::plain("the daemon ended without an error message")
 }

@@ -6,7 +6,7 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 use wwwoffle_config::{PasswordHash, User};
 
 use super::Terminal;
-use super::failure::Failure;
+use super::failure::VerbFailure;
 use crate::base::exit::ExitStatus;
 
 /// Bytes of the longest line read as a password.
@@ -17,10 +17,11 @@ const MAX_LINE: u64 = 4096;
 pub(crate) fn passwd(
     user: Option<&str>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let password = ask(user, terminal)?;
-    let bad =
-        |error| Failure::Said(ExitStatus::Usage, format!("the password cannot be hashed: {error}"));
+    let bad = |error| {
+        VerbFailure::Said(ExitStatus::Usage, format!("the password cannot be hashed: {error}"))
+    };
     let (line, place) = if let Some(name) = user {
         let user = User::make(name, &password).map_err(bad)?;
         (format!("users = [\"{}\"]", escaped(&user.to_string())), "[allowed-connect-users]")
@@ -40,7 +41,7 @@ fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"")
 }
 
-fn ask(user: Option<&str>, terminal: &mut Terminal<'_>) -> Result<String, Failure> {
+fn ask(user: Option<&str>, terminal: &mut Terminal<'_>) -> Result<String, VerbFailure> {
     if !terminal.typed {
         return line(terminal);
     }
@@ -50,11 +51,11 @@ fn ask(user: Option<&str>, terminal: &mut Terminal<'_>) -> Result<String, Failur
     if asked("repeat it: ", terminal)? == password {
         Ok(password)
     } else {
-        Err(Failure::plain("the two passwords differ: try again"))
+        Err(VerbFailure::plain("the two passwords differ: try again"))
     }
 }
 
-fn asked(prompt: &str, terminal: &mut Terminal<'_>) -> Result<String, Failure> {
+fn asked(prompt: &str, terminal: &mut Terminal<'_>) -> Result<String, VerbFailure> {
     write!(terminal.stderr, "{prompt}")?;
     terminal.stderr.flush()?;
     let line = line(terminal)?;
@@ -63,13 +64,14 @@ fn asked(prompt: &str, terminal: &mut Terminal<'_>) -> Result<String, Failure> {
     Ok(line)
 }
 
-fn line(terminal: &mut Terminal<'_>) -> Result<String, Failure> {
+fn line(terminal: &mut Terminal<'_>) -> Result<String, VerbFailure> {
     let mut bytes = Vec::new();
     (&mut *terminal.stdin).take(MAX_LINE).read_until(b'\n', &mut bytes).map_err(|error| {
-        Failure::caused(ExitStatus::Failed, "the password cannot be read", &error)
+        VerbFailure::caused(ExitStatus::Failed, "the password cannot be read", &error)
     })?;
-    let mut text = String::from_utf8(bytes)
-        .map_err(|_| Failure::Said(ExitStatus::Usage, "the password is not UTF-8".to_owned()))?;
+    let mut text = String::from_utf8(bytes).map_err(|_| {
+        VerbFailure::Said(ExitStatus::Usage, "the password is not UTF-8".to_owned())
+    })?;
     if text.ends_with('\n') {
         text.pop();
         if text.ends_with('\r') {
@@ -83,9 +85,9 @@ fn line(terminal: &mut Terminal<'_>) -> Result<String, Failure> {
 struct Silence(Termios);
 
 impl Silence {
-    fn begin() -> Result<Self, Failure> {
+    fn begin() -> Result<Self, VerbFailure> {
         let cannot = |error: rustix::io::Errno| {
-            Failure::caused(
+            VerbFailure::caused(
                 ExitStatus::Failed,
                 "the echo of the terminal cannot be turned off",
                 &error,

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::failure::Failure;
+use super::failure::VerbFailure;
 use crate::base::error_chain::error_chain;
 use wwwoffle_http::decoding::{Coding, Decoder, Output};
 
@@ -23,16 +23,16 @@ impl<'a> Plain<'a> {
     }
 
     /// Decodes and writes the next bytes of the body.
-    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), VerbFailure> {
         self.decode(bytes, false)
     }
 
     /// Ends the body; a truncated one is a failure.
-    pub(super) fn finish(mut self) -> Result<(), Failure> {
+    pub(super) fn finish(mut self) -> Result<(), VerbFailure> {
         self.decode(&[], true)
     }
 
-    fn decode(&mut self, mut input: &[u8], is_last: bool) -> Result<(), Failure> {
+    fn decode(&mut self, mut input: &[u8], is_last: bool) -> Result<(), VerbFailure> {
         loop {
             match self.decoder.decode(&mut input, is_last, &mut self.output) {
                 Ok(Output::Bytes(length)) => {
@@ -42,7 +42,9 @@ impl<'a> Plain<'a> {
                 Ok(Output::Hungry | Output::End) => return Ok(()),
                 Err(fault) => {
                     let why = error_chain(&fault);
-                    return Err(Failure::plain(format_args!("{why}: `--raw` prints it as stored")));
+                    return Err(VerbFailure::plain(format_args!(
+                        "{why}: `--raw` prints it as stored"
+                    )));
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! Prints the plans of fetches.
 
 use super::Terminal;
-use super::failure::Failure;
+use super::failure::VerbFailure;
 use super::files::print_json;
 use crate::api::plan::{QueuePlan, RunPlan, RunPlans};
 use crate::base::exit::ExitStatus;
@@ -13,7 +13,7 @@ pub(super) fn runs(
     planned: &RunPlans,
     json: bool,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     if json {
         print_json(planned, terminal.stdout)?;
         return Ok(ExitStatus::Done);
@@ -24,7 +24,7 @@ pub(super) fn runs(
     Ok(ExitStatus::Done)
 }
 
-fn run(planned: &RunPlan, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+fn run(planned: &RunPlan, terminal: &mut Terminal<'_>) -> Result<(), VerbFailure> {
     let unknown = if planned.start_kept {
         ""
     } else {
@@ -46,7 +46,7 @@ pub(super) fn queue(
     planned: &QueuePlan,
     json: bool,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     if json {
         print_json(planned, terminal.stdout)?;
         return Ok(ExitStatus::Done);

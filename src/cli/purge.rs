@@ -9,7 +9,7 @@ use wwwoffle_spool::fs::{Disk, SystemDisk};
 use wwwoffle_url::LocalHost;
 
 use super::control::{Control, misunderstood};
-use super::failure::Failure;
+use super::failure::VerbFailure;
 use super::files::print_json;
 use super::settings::Settings;
 use super::{Terminal, args, offline};
@@ -21,7 +21,7 @@ use crate::base::exit::ExitStatus;
 use crate::base::shown;
 use crate::site::purge::page::{in_words, shared_in_words};
 use crate::storage::lists::describe::Pages;
-use crate::storage::purge::{self, What};
+use crate::storage::purge::{self, PurgeTask};
 use crate::storage::store::timestamp;
 
 /// Purges, or prints what would be removed.
@@ -29,7 +29,7 @@ pub(super) fn run(
     typed: args::Purge,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let args::Purge { dry_run, json } = typed;
     let report = match daemon(settings)? {
         Some(control) => ask(&control, dry_run)?,
@@ -44,16 +44,16 @@ pub(super) fn run(
 }
 
 /// The daemon that has the spool open, if any.
-fn daemon(settings: &Settings<'_>) -> Result<Option<Control>, Failure> {
+fn daemon(settings: &Settings<'_>) -> Result<Option<Control>, VerbFailure> {
     let control = settings.control()?;
     match control.get::<Status>("/api/status") {
         Ok(_) => Ok(Some(control)),
-        Err(Failure::Said(ExitStatus::NoDaemon, _)) => Ok(None),
+        Err(VerbFailure::Said(ExitStatus::NoDaemon, _)) => Ok(None),
         Err(failure) => Err(failure),
     }
 }
 
-fn ask(control: &Control, dry_run: bool) -> Result<PurgeReport, Failure> {
+fn ask(control: &Control, dry_run: bool) -> Result<PurgeReport, VerbFailure> {
     let mut told = None;
     control.post_stream("/api/purge", &PurgeRequest { dry_run }, &mut |line| {
         if !line.is_empty() {
@@ -63,15 +63,15 @@ fn ask(control: &Control, dry_run: bool) -> Result<PurgeReport, Failure> {
     })?;
     match told {
         Some(PurgeEvent::Done(report)) => Ok(*report),
-        Some(PurgeEvent::Failed(why)) => Err(Failure::plain(shown::line(&why))),
-        None => Err(Failure::plain("the daemon ended before the work was done")),
+        Some(PurgeEvent::Failed(why)) => Err(VerbFailure::plain(shown::line(&why))),
+        None => Err(VerbFailure::plain("the daemon ended before the work was done")),
     }
 }
 
 /// Purges without a daemon; the spool is locked until it is done.
-fn alone(settings: &Settings<'_>, dry_run: bool) -> Result<PurgeReport, Failure> {
+fn alone(settings: &Settings<'_>, dry_run: bool) -> Result<PurgeReport, VerbFailure> {
     let (spool, config) = (offline::spool(settings)?, Arc::new(settings.config()?));
-    let what = if dry_run { What::Plan } else { What::Purge };
+    let what = if dry_run { PurgeTask::Plan } else { PurgeTask::Purge };
     let (now, local): (Timestamp, _) = (timestamp(clock::now()), settings.local_host()?);
     let index = index(&spool, &local)?;
     let done = purge::purge((&spool, index.as_ref()), (config, local), what, now, |_| true);
@@ -79,7 +79,7 @@ fn alone(settings: &Settings<'_>, dry_run: bool) -> Result<PurgeReport, Failure>
         index.stop();
     }
     let report = done.map_err(|error| {
-        Failure::caused(ExitStatus::Failed, "the spool cannot be purged", &error)
+        VerbFailure::caused(ExitStatus::Failed, "the spool cannot be purged", &error)
     })?;
     // If this cannot be stored, the next purge tries the same entries again.
     let _remembered = purge::compress::remember_alone(&spool, &report);
@@ -87,19 +87,19 @@ fn alone(settings: &Settings<'_>, dry_run: bool) -> Result<PurgeReport, Failure>
 }
 
 /// Opens the index if it exists. Building it would take longer than a purge without it.
-fn index(spool: &Spool, local: &LocalHost) -> Result<Option<Index>, Failure> {
+fn index(spool: &Spool, local: &LocalHost) -> Result<Option<Index>, VerbFailure> {
     let is_there = SystemDisk.stamp(&spool.root().join(FILE)).is_ok_and(|stamp| stamp.is_some());
     if !is_there {
         return Ok(None);
     }
     let pages = Pages { local: local.clone() };
     let opened = Index::open(spool, Some(Arc::new(pages)));
-    opened
-        .map(Some)
-        .map_err(|error| Failure::caused(ExitStatus::Failed, "the index cannot be opened", &error))
+    opened.map(Some).map_err(|error| {
+        VerbFailure::caused(ExitStatus::Failed, "the index cannot be opened", &error)
+    })
 }
 
-fn print(report: &PurgeReport, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+fn print(report: &PurgeReport, terminal: &mut Terminal<'_>) -> Result<(), VerbFailure> {
     let out = &mut *terminal.stdout;
     let line = |sum: &PurgeSum| {
         let word = if sum.entries == 1 { "entry" } else { "entries" };
@@ -135,7 +135,7 @@ fn print(report: &PurgeReport, terminal: &mut Terminal<'_>) -> Result<(), Failur
 }
 
 /// Prints the entries compressed because of their age.
-fn print_compressed(report: &PurgeReport, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+fn print_compressed(report: &PurgeReport, terminal: &mut Terminal<'_>) -> Result<(), VerbFailure> {
     let entries = |count: u64| if count == 1 { "entry" } else { "entries" };
     match (&report.compressible, &report.compressed) {
         (_, Some(done)) => {
@@ -166,7 +166,7 @@ fn print_compressed(report: &PurgeReport, terminal: &mut Terminal<'_>) -> Result
 }
 
 /// Prints the space saved by sharing identical bodies; nothing if there are none.
-fn print_shared(shared: &PurgeShared, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+fn print_shared(shared: &PurgeShared, terminal: &mut Terminal<'_>) -> Result<(), VerbFailure> {
     for line in shared_in_words(shared) {
         writeln!(terminal.stdout, "{line}")?;
     }
@@ -183,7 +183,7 @@ pub(super) fn pin(
     pinned: bool,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let all = match daemon(settings)? {
         Some(control) if urls.is_empty() => control.get("/api/pins")?,
         Some(control) => control.post("/api/pins", &PinRequest { urls, pinned })?,
@@ -196,18 +196,18 @@ pub(super) fn pin(
     Ok(ExitStatus::Done)
 }
 
-fn pin_alone(urls: &[String], pinned: bool, settings: &Settings<'_>) -> Result<Pins, Failure> {
+fn pin_alone(urls: &[String], pinned: bool, settings: &Settings<'_>) -> Result<Pins, VerbFailure> {
     let local = settings.local_host()?;
     let mut all = Vec::new();
     for text in urls {
         let url = purge::pinned_url(text, &local);
         all.push(url.map_err(|error| {
-            Failure::plain(format_args!("invalid URL {}: {error}", shown::text(text)))
+            VerbFailure::plain(format_args!("invalid URL {}: {error}", shown::text(text)))
         })?);
     }
     let spool = offline::spool(settings)?;
     let fail = |error: &wwwoffle_spool::Error| {
-        Failure::caused(ExitStatus::Failed, "the pins cannot be used", error)
+        VerbFailure::caused(ExitStatus::Failed, "the pins cannot be used", error)
     };
     for url in &all {
         spool.set_pinned(url, pinned).map_err(|error| fail(&error))?;

@@ -4,7 +4,7 @@ use wwwoffle_url::CanonicalUrl;
 
 use super::args::QueueArgs;
 use super::control::Control;
-use super::failure::Failure;
+use super::failure::VerbFailure;
 use super::settings::Settings;
 use super::{Terminal, files};
 use crate::api::{
@@ -19,11 +19,11 @@ pub(super) fn run(
     typed: QueueArgs,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let control = settings.control()?;
     let call = match &typed {
-        QueueArgs { remove: true, .. } => Some(Call::Remove),
-        QueueArgs { retry: true, .. } => Some(Call::Retry),
+        QueueArgs { remove: true, .. } => Some(QueueCall::Remove),
+        QueueArgs { retry: true, .. } => Some(QueueCall::Retry),
         _ => None,
     };
     if let Some(call) = call {
@@ -40,7 +40,11 @@ pub(super) fn run(
 }
 
 /// Lists the requests in the order in which they will be fetched, then those that are not waiting.
-fn list(control: &Control, json: bool, terminal: &mut Terminal<'_>) -> Result<ExitStatus, Failure> {
+fn list(
+    control: &Control,
+    json: bool,
+    terminal: &mut Terminal<'_>,
+) -> Result<ExitStatus, VerbFailure> {
     let mut queue: Queue = control.get("/api/queue")?;
     let out = &mut *terminal.stdout;
     // The sort is stable: the order from an older daemon, which sends no turns, is unchanged.
@@ -78,7 +82,7 @@ fn line(item: &QueueItem) -> String {
 
 /// The operations on single requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Call {
+enum QueueCall {
     Remove,
     Retry,
 }
@@ -92,22 +96,22 @@ struct Targets {
 fn targets(
     control: &Control,
     typed: &QueueArgs,
-    call: Call,
+    call: QueueCall,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<Targets, Failure> {
-    if typed.all || (typed.urls.is_empty() && call == Call::Retry) {
+) -> Result<Targets, VerbFailure> {
+    if typed.all || (typed.urls.is_empty() && call == QueueCall::Retry) {
         return Ok(Targets { requests: vec![QueueTarget::All], has_missing: false });
     }
     if typed.urls.is_empty() {
         let message = "queue --remove: expected a URL, or --all";
-        return Err(Failure::Said(ExitStatus::Usage, message.to_owned()));
+        return Err(VerbFailure::Said(ExitStatus::Usage, message.to_owned()));
     }
     let (queue, local): (Queue, _) = (control.get("/api/queue")?, settings.local_host()?);
     let mut targets = Targets { requests: Vec::new(), has_missing: false };
     for typed in &typed.urls {
         let url = CanonicalUrl::parse(typed, &local).map_err(|error| {
-            Failure::plain(format_args!("invalid URL {}: {error}", shown::text(typed)))
+            VerbFailure::plain(format_args!("invalid URL {}: {error}", shown::text(typed)))
         })?;
         let bare = url.without_credentials();
         let mut found = queue.queue.iter().filter(|item| item.url == bare.as_str()).peekable();
@@ -123,21 +127,21 @@ fn targets(
 
 fn carry_out(
     control: &Control,
-    call: Call,
+    call: QueueCall,
     targets: &Targets,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let mut count = 0_u64;
     for target in &targets.requests {
         count += match call {
-            Call::Remove => control.post::<Deleted>("/api/queue/delete", target)?.deleted,
-            Call::Retry => control.post::<Retried>("/api/queue/retry", target)?.retried,
+            QueueCall::Remove => control.post::<Deleted>("/api/queue/delete", target)?.deleted,
+            QueueCall::Retry => control.post::<Retried>("/api/queue/retry", target)?.retried,
         };
     }
     let requests = if count == 1 { "request" } else { "requests" };
     let what = match call {
-        Call::Remove => "removed from the queue",
-        Call::Retry => "to be retried",
+        QueueCall::Remove => "removed from the queue",
+        QueueCall::Retry => "to be retried",
     };
     writeln!(terminal.stdout, "{count} {requests} {what}")?;
     Ok(if targets.has_missing { ExitStatus::Failed } else { ExitStatus::Done })
@@ -148,7 +152,7 @@ fn prioritize(
     priority: Priority,
     urls: Vec<String>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let request = PriorityRequest { priority, keys: Vec::new(), urls };
     let done: Prioritized = control.post("/api/queue/priority", &request)?;
     let requests = if done.prioritized == 1 { "request" } else { "requests" };

@@ -7,7 +7,7 @@ use wwwoffle_url::LocalHost;
 
 use super::args::Serve;
 use super::control::Control;
-use super::failure::Failure;
+use super::failure::VerbFailure;
 use super::{ServeOptions, programs};
 use crate::base::exit::ExitStatus;
 use crate::base::live::Live;
@@ -33,7 +33,7 @@ impl<'a> Settings<'a> {
     }
 
     /// The options to run the daemon with.
-    pub(crate) fn serve_options(&self, typed: Serve) -> Result<ServeOptions, Failure> {
+    pub(crate) fn serve_options(&self, typed: Serve) -> Result<ServeOptions, VerbFailure> {
         let lookup = self.lookup();
         let (loaded, watch) = load(&lookup);
         let LoadedConfig { text, config, .. } = loaded.map_err(|faults| refused(&faults))?;
@@ -52,12 +52,12 @@ impl<'a> Settings<'a> {
     }
 
     /// The daemon that verbs talk to. With `--spool`, no configuration is needed to find it.
-    pub(crate) fn control(&self) -> Result<Control, Failure> {
+    pub(crate) fn control(&self) -> Result<Control, VerbFailure> {
         Ok(Control::new(&self.spool()?))
     }
 
     /// The spool that verbs use.
-    pub(crate) fn spool(&self) -> Result<PathBuf, Failure> {
+    pub(crate) fn spool(&self) -> Result<PathBuf, VerbFailure> {
         match &self.spool {
             Some(spool) => Ok(spool.clone()),
             None => self.spool_of(&self.config()?),
@@ -65,7 +65,7 @@ impl<'a> Settings<'a> {
     }
 
     /// The domains to which a new authority is limited.
-    pub(crate) fn name_constraints(&self) -> Result<Vec<String>, Failure> {
+    pub(crate) fn name_constraints(&self) -> Result<Vec<String>, VerbFailure> {
         Ok(self.config()?.https.name_constraints.as_slice().to_vec())
     }
 
@@ -88,14 +88,14 @@ impl<'a> Settings<'a> {
     }
 
     /// The names and ports of the proxy, on which canonical URLs depend.
-    pub(crate) fn local_host(&self) -> Result<LocalHost, Failure> {
+    pub(crate) fn local_host(&self) -> Result<LocalHost, VerbFailure> {
         let config = self.config()?;
         let port = config.startup.listen.as_slice().first().map_or(8080, SocketAddr::port);
         Ok(config.local_host.names.at(port, None))
     }
 
     /// The configuration, read on the first call.
-    pub(crate) fn config(&self) -> Result<Config, Failure> {
+    pub(crate) fn config(&self) -> Result<Config, VerbFailure> {
         if let Some(read) = self.read.get() {
             return Ok(read.clone());
         }
@@ -109,7 +109,7 @@ impl<'a> Settings<'a> {
         Lookup::new(self.config_file.as_deref(), self.environment)
     }
 
-    fn spool_of(&self, config: &Config) -> Result<PathBuf, Failure> {
+    fn spool_of(&self, config: &Config) -> Result<PathBuf, VerbFailure> {
         if let Some(spool) = &self.spool {
             return Ok(spool.clone());
         }
@@ -117,11 +117,11 @@ impl<'a> Settings<'a> {
             .startup
             .spool_dir
             .resolve(self.environment)
-            .map_err(|error| Failure::Said(ExitStatus::BadSpool, error.to_string()))
+            .map_err(|error| VerbFailure::Said(ExitStatus::BadSpool, error.to_string()))
     }
 }
 
 /// The failure for a faulty configuration, with all its faults.
-pub(super) fn refused(faults: &Faults) -> Failure {
-    Failure::Said(ExitStatus::BadConfig, faults.to_string())
+pub(super) fn refused(faults: &Faults) -> VerbFailure {
+    VerbFailure::Said(ExitStatus::BadConfig, faults.to_string())
 }

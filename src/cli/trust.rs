@@ -19,12 +19,12 @@ mod system;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use self::certificate::{Certificate, Ours};
+use self::certificate::{AuthorityCertificate, Ours};
 use self::nss::Database;
-use self::plan::{Plan, Step};
+use self::plan::{Plan, TrustStep};
 use self::system::System;
 use super::args::{Install, Uninstall};
-use super::failure::Failure;
+use super::failure::VerbFailure;
 use super::settings::Settings;
 use super::{Terminal, authority, programs};
 use crate::base::exit::ExitStatus;
@@ -68,28 +68,28 @@ pub(super) fn install(
     typed: &Install,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let (certificate, export) = match &typed.what.certificate {
         Some(file) => (read(file)?, format!("cat {}", programs::quoted(&file.to_string_lossy()))),
         None => (of(&authority::load(settings)?)?, settings.command("ca export")),
     };
     let jobs = if typed.user {
-        let tool = tool(settings).ok_or_else(|| Failure::plain(REMEDY))?;
+        let tool = tool(settings).ok_or_else(|| VerbFailure::plain(REMEDY))?;
         let install = |database: &Database| Job {
             place: database.name(),
             plan: database.install(&tool, &certificate),
         };
-        databases(settings).map_err(Failure::plain)?.iter().map(install).collect()
+        databases(settings).map_err(VerbFailure::plain)?.iter().map(install).collect()
     } else {
         let system = System::look(&typed.what.root);
         vec![Job { place: system.name(), plan: system.install(&certificate, &export) }]
     };
     if jobs.is_empty() {
-        return Err(Failure::plain(
+        return Err(VerbFailure::plain(
             "this user has no database of Chromium or Firefox yet: start the browser once",
         ));
     }
-    let work = Work { certificate: Some(&certificate), export: &export, words: INSTALL };
+    let work = TrustWork { certificate: Some(&certificate), export: &export, words: INSTALL };
     let status = work.carry_out(&jobs, typed.what.print, terminal)?;
     if !typed.what.print {
         writeln!(terminal.stdout, "{}: SHA-256 {}", certificate.name(), certificate.fingerprint())?;
@@ -108,7 +108,7 @@ pub(super) fn uninstall(
     typed: &Uninstall,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let ours = which(typed, settings)?;
     let system = System::look(&typed.what.root);
     let mut jobs = vec![Job { place: system.name(), plan: system.uninstall(&ours) }];
@@ -126,10 +126,10 @@ pub(super) fn uninstall(
         (Err(why), _) => Some(why),
     };
     jobs.retain(|job| job.plan != Plan::Nothing);
-    let work = Work { certificate: None, export: "", words: UNINSTALL };
+    let work = TrustWork { certificate: None, export: "", words: UNINSTALL };
     let status = work.carry_out(&jobs, typed.what.print, terminal)?;
     if let Some(why) = blind {
-        return Err(Failure::plain(format_args!("the browsers were not checked: {why}")));
+        return Err(VerbFailure::plain(format_args!("the browsers were not checked: {why}")));
     }
     if jobs.is_empty() {
         writeln!(terminal.stdout, "no certificate of wwwoffle is trusted here")?;
@@ -158,16 +158,16 @@ pub(super) fn into_profile(
     authority: &Authority,
     profile: &Path,
     tool: &Path,
-) -> Result<(), Failure> {
+) -> Result<(), VerbFailure> {
     let certificate = of(authority)?;
     let exists = small_file::read(&profile.join("cert9.db")).is_ok_and(|found| found.is_some());
     let database = Database { browser: "Firefox", path: profile.to_owned(), exists };
     let plan = database.install(tool, &certificate);
-    let work = Work { certificate: Some(&certificate), export: "", words: INSTALL };
+    let work = TrustWork { certificate: Some(&certificate), export: "", words: INSTALL };
     match plan {
-        Plan::Do(steps) => work
-            .act(&steps)
-            .map_err(|why| Failure::plain(format_args!("{}: not trusted: {why}", database.name()))),
+        Plan::Do(steps) => work.act(&steps).map_err(|why| {
+            VerbFailure::plain(format_args!("{}: not trusted: {why}", database.name()))
+        }),
         Plan::Nothing | Plan::Tell { .. } => Ok(()),
     }
 }
@@ -177,27 +177,30 @@ pub(super) fn tool(settings: &Settings<'_>) -> Option<PathBuf> {
     settings.program(nss::TOOL)
 }
 
-fn of(authority: &Authority) -> Result<Certificate, Failure> {
-    Certificate::of(authority.der().clone()).ok_or_else(|| {
-        Failure::plain(format_args!("{:?} is not an authority made by wwwoffle", authority.name()))
+fn of(authority: &Authority) -> Result<AuthorityCertificate, VerbFailure> {
+    AuthorityCertificate::of(authority.der().clone()).ok_or_else(|| {
+        VerbFailure::plain(format_args!(
+            "{:?} is not an authority made by wwwoffle",
+            authority.name()
+        ))
     })
 }
 
-fn read(file: &Path) -> Result<Certificate, Failure> {
+fn read(file: &Path) -> Result<AuthorityCertificate, VerbFailure> {
     use rustls::pki_types::{CertificateDer, pem::PemObject};
-    let cannot = |why: String| Failure::plain(format_args!("{}: {why}", file.display()));
+    let cannot = |why: String| VerbFailure::plain(format_args!("{}: {why}", file.display()));
     let text = match small_file::read(file) {
         Ok(Some(text)) => text,
         Ok(None) => return Err(cannot("there is no such file".to_owned())),
         Err(error) => return Err(cannot(format!("it cannot be read: {error}"))),
     };
     let der = CertificateDer::from_pem_slice(&text).ok();
-    der.and_then(Certificate::of).ok_or_else(|| {
+    der.and_then(AuthorityCertificate::of).ok_or_else(|| {
         cannot("it holds no certificate in PEM of an authority made by wwwoffle".to_owned())
     })
 }
 
-fn which(typed: &Uninstall, settings: &Settings<'_>) -> Result<Ours, Failure> {
+fn which(typed: &Uninstall, settings: &Settings<'_>) -> Result<Ours, VerbFailure> {
     if typed.all {
         return Ok(Ours::All);
     }
@@ -206,10 +209,10 @@ fn which(typed: &Uninstall, settings: &Settings<'_>) -> Result<Ours, Failure> {
     }
     let spool = settings.spool()?;
     let found = files::certificates(&spool).map_err(|error| authority::unreadable(&error))?;
-    let found = found.into_iter().filter_map(Certificate::of);
+    let found = found.into_iter().filter_map(AuthorityCertificate::of);
     let fingerprints: Vec<String> = found.map(|one| one.fingerprint()).collect();
     if fingerprints.is_empty() {
-        return Err(Failure::plain(format_args!(
+        return Err(VerbFailure::plain(format_args!(
             "there is no certificate authority in the spool {}: --spool DIR names another spool, \
              --all means every authority that wwwoffle has made",
             spool.display()
@@ -238,20 +241,20 @@ fn databases(settings: &Settings<'_>) -> Result<Vec<Database>, String> {
 }
 
 /// The data shared by all jobs of one call.
-struct Work<'a> {
-    certificate: Option<&'a Certificate>,
+struct TrustWork<'a> {
+    certificate: Option<&'a AuthorityCertificate>,
     /// The command that prints the certificate.
     export: &'a str,
     words: Words,
 }
 
-impl Work<'_> {
+impl TrustWork<'_> {
     fn carry_out(
         &self,
         jobs: &[Job],
         print: bool,
         terminal: &mut Terminal<'_>,
-    ) -> Result<ExitStatus, Failure> {
+    ) -> Result<ExitStatus, VerbFailure> {
         let mut status = ExitStatus::Done;
         for Job { place, plan } in jobs {
             match plan {
@@ -291,10 +294,10 @@ impl Work<'_> {
     /// Carries out the steps until one fails, and returns which and why. After a failure, files are
     /// restored: a written file is useless without the steps after it, and a removed file would not
     /// be found on the next attempt although programs still trust it.
-    fn act(&self, steps: &[Step]) -> Result<(), String> {
+    fn act(&self, steps: &[TrustStep]) -> Result<(), String> {
         let mut before = Vec::new();
         for step in steps {
-            if let Step::Write(path) | Step::Remove(path) = step {
+            if let TrustStep::Write(path) | TrustStep::Remove(path) = step {
                 before.push((path, small_file::read(path).ok().flatten()));
             }
             let why = match self.take(step) {
@@ -315,13 +318,13 @@ impl Work<'_> {
     }
 
     /// Carries out one step; `Some` is the reason that a failed program gave.
-    fn take(&self, step: &Step) -> io::Result<Option<String>> {
-        let pem = self.certificate.map(Certificate::pem).unwrap_or_default();
+    fn take(&self, step: &TrustStep) -> io::Result<Option<String>> {
+        let pem = self.certificate.map(AuthorityCertificate::pem).unwrap_or_default();
         match step {
-            Step::Directory(path) => small_file::create_directories(path)?,
-            Step::Write(path) => small_file::write(path, pem.as_bytes(), Readers::All)?,
-            Step::Remove(path) => small_file::remove(path)?,
-            Step::Run(call) => {
+            TrustStep::Directory(path) => small_file::create_directories(path)?,
+            TrustStep::Write(path) => small_file::write(path, pem.as_bytes(), Readers::All)?,
+            TrustStep::Remove(path) => small_file::remove(path)?,
+            TrustStep::Run(call) => {
                 let input = if call.reads_certificate { pem.as_str() } else { "" };
                 let ran = programs::run(&call.program, &call.arguments, input)?;
                 return Ok((!ran.success).then_some(ran.why));

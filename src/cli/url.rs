@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use wwwoffle_url::{LocalHost, LocalNet, LocalScope};
 
-use super::failure::Failure;
+use super::failure::VerbFailure;
 use super::files::print_json;
 use super::{Terminal, args};
 use crate::base::error_chain::error_chain;
@@ -38,27 +38,27 @@ impl<E: std::error::Error> From<E> for Unanswerable {
     }
 }
 
-type Answer = Result<Value, Unanswerable>;
+type UrlAnswer = Result<Value, Unanswerable>;
 
 /// Answers questions until standard input ends. A question without an answer gets an `error` on its
 /// line and does not stop the others.
 pub(super) fn answer(
     typed: &args::Url,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let names: Vec<&str> = typed.localhost.iter().map(String::as_str).collect();
     let patterns: Vec<&str> = typed.localnet.iter().map(String::as_str).collect();
     let local_host = LocalHost::new(&names, typed.http_port, Some(typed.https_port))
-        .map_err(|error| Failure::caused(ExitStatus::Usage, "--localhost", &error))?;
+        .map_err(|error| VerbFailure::caused(ExitStatus::Usage, "--localhost", &error))?;
     let around = LocalScope { local_host, local_net: LocalNet::new(&patterns) };
     let mut line = Vec::new();
     loop {
         let answer = match read_line(terminal.stdin, &mut line).map_err(unreadable)? {
-            Line::End => return Ok(ExitStatus::Done),
-            Line::TooLong => {
+            LineRead::End => return Ok(ExitStatus::Done),
+            LineRead::TooLong => {
                 Err(Unanswerable(format!("the line is longer than {LONGEST_LINE} bytes")))
             }
-            Line::Whole => reply(&line, &around),
+            LineRead::Whole => reply(&line, &around),
         };
         let answer = match answer {
             Ok(out) => json!({ "out": out }),
@@ -70,7 +70,7 @@ pub(super) fn answer(
     }
 }
 
-fn reply(line: &[u8], around: &LocalScope) -> Answer {
+fn reply(line: &[u8], around: &LocalScope) -> UrlAnswer {
     let Question { function, given } = serde_json::from_slice(line)?;
     bytes::answer(&function, &given, around)
         .or_else(|| text::answer(&function, &given, &around.local_host))
@@ -81,7 +81,7 @@ fn reply(line: &[u8], around: &LocalScope) -> Answer {
 
 /// The result of reading a line.
 #[derive(Debug, PartialEq, Eq)]
-enum Line {
+enum LineRead {
     Whole,
     TooLong,
     End,
@@ -89,7 +89,7 @@ enum Line {
 
 /// Reads the next line into `line`, without its end. The rest of a line that is too long is
 /// skipped.
-fn read_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<Line> {
+fn read_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<LineRead> {
     line.clear();
     let (mut begun, mut too_long) = (false, false);
     loop {
@@ -101,7 +101,7 @@ fn read_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<Line> {
         let end = available.iter().position(|&byte| byte == b'\n');
         let used = end.map_or(available.len(), |end| end + 1);
         if available.is_empty() && !begun {
-            return Ok(Line::End);
+            return Ok(LineRead::End);
         }
         let last = end.is_some() || available.is_empty();
         begun = true;
@@ -112,14 +112,14 @@ fn read_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<Line> {
         }
         input.consume(used);
         if last {
-            return Ok(if too_long { Line::TooLong } else { Line::Whole });
+            return Ok(if too_long { LineRead::TooLong } else { LineRead::Whole });
         }
     }
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the shape that map_err takes")]
-fn unreadable(error: io::Error) -> Failure {
-    Failure::plain(format_args!("cannot read standard input: {error}"))
+fn unreadable(error: io::Error) -> VerbFailure {
+    VerbFailure::plain(format_args!("cannot read standard input: {error}"))
 }
 
 #[cfg(test)]

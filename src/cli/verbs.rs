@@ -14,7 +14,7 @@ use wwwoffle_config::Size;
 
 use super::args::{ConfigVerb, Fetch, IndexVerb, KeptVerb, Verb};
 use super::control::{Control, misunderstood};
-use super::failure::Failure;
+use super::failure::VerbFailure;
 use super::progress::Progress;
 use super::settings::Settings;
 use super::{
@@ -27,7 +27,7 @@ use crate::api::{Choice, FetchRequest, ModeChange, ModeRequest, Started, Status,
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
 use crate::site::fetches::progress;
-use crate::storage::edit::compress::Form;
+use crate::storage::edit::compress::StoredForm;
 
 /// Time limit for a daemon to stop: its own deadline, and a margin.
 const STOP_TIMEOUT: Duration = Duration::from_secs(15);
@@ -40,7 +40,7 @@ pub(crate) fn run(
     verb: Verb,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     match verb {
         Verb::Serve(_) => Ok(ExitStatus::Usage),
         Verb::Online => mode(&settings.control()?, Choice::Online, terminal),
@@ -69,8 +69,8 @@ pub(crate) fn run(
         Verb::Stop => stop(&settings.control()?, terminal),
         Verb::Hash { urls } => files::hash(&urls, settings, terminal),
         Verb::Cat { raw, headers, at, owner, url } => {
-            let what = if raw { files::What::Raw } else { files::What::Plain };
-            files::cat(&files::Asked { url, owner, at }, what, headers, settings, terminal)
+            let what = if raw { files::BodyForm::Raw } else { files::BodyForm::Plain };
+            files::cat(&files::CopySelector { url, owner, at }, what, headers, settings, terminal)
         }
         Verb::Purge(typed) => purge::run(typed, settings, terminal),
         Verb::Pin { urls } => purge::pin(urls, true, settings, terminal),
@@ -84,10 +84,10 @@ pub(crate) fn run(
         Verb::Kept(KeptVerb::Mv(typed)) => by_hand::rename(typed, settings, terminal),
         Verb::Kept(KeptVerb::Write(typed)) => by_hand::write(&typed, settings, terminal),
         Verb::Kept(KeptVerb::Gzip(typed)) => {
-            compress::run(typed, Form::Compressed, settings, terminal)
+            compress::run(typed, StoredForm::Compressed, settings, terminal)
         }
         Verb::Kept(KeptVerb::Gunzip(typed)) => {
-            compress::run(typed, Form::Plain, settings, terminal)
+            compress::run(typed, StoredForm::Plain, settings, terminal)
         }
         Verb::Kept(KeptVerb::Import(typed)) => exchange::run(&typed, settings, terminal),
         Verb::Kept(KeptVerb::Export(typed)) => export::run(&typed, settings, terminal),
@@ -101,7 +101,7 @@ fn mode(
     control: &Control,
     mode: Choice,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let change: ModeChange = control.post("/api/mode", &ModeRequest { mode })?;
     if change.mode == change.was {
         writeln!(terminal.stdout, "{} (as before)", change.mode)?;
@@ -115,7 +115,7 @@ fn fetch(
     typed: &Fetch,
     control: &Control,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let Fetch { wait, budget, plan, json, .. } = *typed;
     if plan {
         let planned: QueuePlan = control.get("/api/queue/plan")?;
@@ -159,7 +159,7 @@ pub(super) fn follow(
     body: &impl serde::Serialize,
     telling: Telling,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let is_live = terminal.live && telling == Telling::Words;
     let (begun, mut progress) = (Instant::now(), Progress::new(is_live));
     let streamed = control.post_stream(path, body, &mut |line| {
@@ -181,13 +181,13 @@ pub(super) fn follow(
     progress.finish(terminal.stdout)?;
     streamed?;
     let end = progress.end().ok_or_else(|| {
-        Failure::plain(
+        VerbFailure::plain(
             "the daemon ended before all requests were done: `wwwoffle status` shows whether it \
              runs, `wwwoffle queue` what still waits",
         )
     })?;
     match end.exit_status() {
-        ExitStatus::Failed => Err(Failure::plain(format_args!(
+        ExitStatus::Failed => Err(VerbFailure::plain(format_args!(
             "{} failed, for the reasons above; `wwwoffle get URL` retries one",
             requests(end.failed)
         ))),
@@ -203,7 +203,7 @@ fn status(
     control: &Control,
     json: bool,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> Result<ExitStatus, VerbFailure> {
     let status: Status = control.get("/api/status")?;
     let out = &mut *terminal.stdout;
     if json {
@@ -259,7 +259,7 @@ fn status(
 }
 
 /// Asks the daemon to stop, and waits until its process has ended, which releases the spool.
-fn stop(control: &Control, terminal: &mut Terminal<'_>) -> Result<ExitStatus, Failure> {
+fn stop(control: &Control, terminal: &mut Terminal<'_>) -> Result<ExitStatus, VerbFailure> {
     let Status { pid, .. } = control.get("/api/status")?;
     let process = process(pid);
     let Stopping { .. } = control.post("/api/stop", &serde_json::json!({}))?;
@@ -270,7 +270,7 @@ fn stop(control: &Control, terminal: &mut Terminal<'_>) -> Result<ExitStatus, Fa
             return Ok(ExitStatus::Done);
         }
     }
-    Err(Failure::plain(format_args!(
+    Err(VerbFailure::plain(format_args!(
         "the daemon (pid {pid}) still runs after {} s: end it with `kill {pid}`",
         STOP_TIMEOUT.as_secs()
     )))
@@ -284,19 +284,19 @@ fn process(pid: u32) -> Option<OwnedFd> {
 
 /// Waits a moment for the end of the process. An invisible one has ended if it no longer responds,
 /// or if another process responds instead.
-fn has_ended(process: Option<&OwnedFd>, control: &Control, pid: u32) -> Result<bool, Failure> {
+fn has_ended(process: Option<&OwnedFd>, control: &Control, pid: u32) -> Result<bool, VerbFailure> {
     let Some(process) = process else {
         std::thread::sleep(STOP_POLL);
         return Ok(match control.get::<Status>("/api/status") {
             Ok(status) => status.pid != pid,
-            Err(failure) => matches!(failure, Failure::Said(ExitStatus::NoDaemon, _)),
+            Err(failure) => matches!(failure, VerbFailure::Said(ExitStatus::NoDaemon, _)),
         });
     };
     let moment = Timespec::try_from(STOP_POLL).ok();
     match poll(&mut [PollFd::new(process, PollFlags::IN)], moment.as_ref()) {
         Ok(ready) => Ok(ready > 0),
         Err(Errno::INTR) => Ok(false),
-        Err(error) => Err(Failure::plain(format_args!("cannot wait for the daemon: {error}"))),
+        Err(error) => Err(VerbFailure::plain(format_args!("cannot wait for the daemon: {error}"))),
     }
 }
 

@@ -23,7 +23,7 @@ use crate::base::live::Live;
 use crate::base::mode::Choice;
 use crate::base::reload;
 use crate::base::run_directory;
-use crate::daemon::{Daemon, Parts};
+use crate::daemon::{Daemon, DaemonParts};
 use crate::fetch;
 use crate::fetch::monitor;
 use crate::net::link::{self, Probe};
@@ -48,7 +48,7 @@ const LOOK_FOR_FAILURES: Duration = Duration::from_secs(5);
 
 /// The reason why the daemon did not start: a message with a remedy, and the exit status.
 #[derive(Debug)]
-pub struct Refusal {
+pub struct StartFailure {
     /// For standard error.
     pub message: String,
     /// For the caller of the program.
@@ -74,8 +74,8 @@ pub struct Start {
 ///
 /// # Errors
 ///
-/// [`Refusal`] if it cannot start.
-pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), Refusal> {
+/// [`StartFailure`] if it cannot start.
+pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), StartFailure> {
     let config = start.live.config();
     crate::base::log::start(config.options.log_level, config.startup.log_to)
         .map_err(|error| refuse(ExitStatus::BadConfig, error_chain(&error)))?;
@@ -109,7 +109,7 @@ pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), Refusal> {
 }
 
 /// Changes the user of the process as configured.
-fn become_somebody(startup: &Startup, spool: &Path) -> Result<(), Refusal> {
+fn become_somebody(startup: &Startup, spool: &Path) -> Result<(), StartFailure> {
     let bad = |error: BadIdentity| refuse(ExitStatus::BadConfig, error_chain(&error));
     let Some(identity) = Identity::of(startup).map_err(bad)? else { return Ok(()) };
     identity.may_be_assumed().map_err(bad)?;
@@ -121,7 +121,7 @@ fn become_somebody(startup: &Startup, spool: &Path) -> Result<(), Refusal> {
     identity.assume().map_err(bad)
 }
 
-fn open(root: &Path, live: &Live, files: OpenFiles) -> Result<(Store, Choice), Refusal> {
+fn open(root: &Path, live: &Live, files: OpenFiles) -> Result<(Store, Choice), StartFailure> {
     let config = live.config();
     let startup = &config.startup;
     let options = spool_options::of(startup, versions(live));
@@ -192,7 +192,7 @@ async fn serve(
     store: Store,
     mode: Choice,
     ready: impl FnOnce(&str),
-) -> Result<(), Refusal> {
+) -> Result<(), StartFailure> {
     let Start { live, spool, .. } = start;
     let listening = addresses(&sockets)?;
     let socket = control::bind(&spool).map_err(|error| {
@@ -201,7 +201,7 @@ async fn serve(
     })?;
     let authority = authority(&spool, live.config().https.name_constraints.as_slice())?;
     let templates = own_templates(&store);
-    let parts = Parts { live, store, authority, mode, listening, templates };
+    let parts = DaemonParts { live, store, authority, mode, listening, templates };
     let daemon =
         Daemon::build(parts).map_err(|error| refuse(ExitStatus::Failed, format!("{error:#}")))?;
     if start.mode.is_some()
@@ -239,7 +239,7 @@ async fn serve(
 }
 
 /// Loads our certificate authority. The first start creates it.
-fn authority(spool: &Path, domains: &[String]) -> Result<Authority, Refusal> {
+fn authority(spool: &Path, domains: &[String]) -> Result<Authority, StartFailure> {
     let now = clock::now();
     let authority = files::load_or_make(spool, now, domains).map_err(|error| {
         let remedy = match error {
@@ -309,14 +309,14 @@ async fn tell_failures(context: Arc<StorageContext>) {
     }
 }
 
-fn bind_all(listen: &[SocketAddr]) -> Result<Vec<Socket>, Refusal> {
+fn bind_all(listen: &[SocketAddr]) -> Result<Vec<Socket>, StartFailure> {
     let bind =
         |address: &SocketAddr| listener::bind(*address).map_err(|e| cannot_listen(*address, &e));
     listen.iter().map(bind).collect()
 }
 
 /// The addresses of the sockets, with the ports chosen by the system.
-fn addresses(sockets: &[Socket]) -> Result<Vec<SocketAddr>, Refusal> {
+fn addresses(sockets: &[Socket]) -> Result<Vec<SocketAddr>, StartFailure> {
     let address = |socket: &Socket| {
         socket.local_addr()?.as_socket().ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
     };
@@ -327,7 +327,11 @@ fn addresses(sockets: &[Socket]) -> Result<Vec<SocketAddr>, Refusal> {
 }
 
 /// Listens on all sockets and accepts their clients.
-fn listen(daemon: &Arc<Daemon>, sockets: Vec<Socket>, files: OpenFiles) -> Result<(), Refusal> {
+fn listen(
+    daemon: &Arc<Daemon>,
+    sockets: Vec<Socket>,
+    files: OpenFiles,
+) -> Result<(), StartFailure> {
     let most = daemon.base.config().startup.max_connections.get().min(files.clients());
     let places = Arc::new(Semaphore::new(most));
     for (socket, address) in sockets.into_iter().zip(&daemon.base.listening) {
@@ -341,7 +345,7 @@ fn listen(daemon: &Arc<Daemon>, sockets: Vec<Socket>, files: OpenFiles) -> Resul
     Ok(())
 }
 
-fn cannot_listen(address: SocketAddr, error: &io::Error) -> Refusal {
+fn cannot_listen(address: SocketAddr, error: &io::Error) -> StartFailure {
     let (status, remedy) = match error.kind() {
         io::ErrorKind::AddrInUse => (
             ExitStatus::Taken,
@@ -400,6 +404,6 @@ async fn wait_for_the_end(daemon: &Arc<Daemon>, mut signals: Signals) -> &'stati
     }
 }
 
-fn refuse(status: ExitStatus, message: String) -> Refusal {
-    Refusal { message, status }
+fn refuse(status: ExitStatus, message: String) -> StartFailure {
+    StartFailure { message, status }
 }

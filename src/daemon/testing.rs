@@ -6,7 +6,7 @@ use tempfile::TempDir;
 use wwwoffle_config::Config;
 use wwwoffle_spool::{Options, Spool, UserPages};
 
-use super::{Daemon, Parts};
+use super::{Daemon, DaemonParts};
 use crate::base::clock;
 use crate::base::live::Live;
 use crate::base::mode::Mode;
@@ -23,7 +23,7 @@ impl TestDaemon {
     /// A daemon on a new spool in `root`, without a configuration file.
     pub(crate) fn new(root: &TempDir, config: Config, mode: Mode) -> Self {
         let spool = Spool::open(root.path(), &Options::default()).unwrap().0;
-        let parts = Parts {
+        let parts = DaemonParts {
             live: Live::without_file(config),
             store: Store::new(spool),
             authority: Authority::make("m", clock::now()).unwrap(),

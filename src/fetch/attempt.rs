@@ -13,11 +13,11 @@ use wwwoffle_config::{SizeLimit, UrlParts};
 use wwwoffle_spool::{Outgoing, RequestKind, Secrets, Wish};
 use wwwoffle_url::CanonicalUrl;
 
-use super::browser::{self, Opened};
+use super::browser::{self, VisitOutcome};
 use super::follow::{Answered, Following, follow};
 use super::recurse::ask_robots::is_refused;
 use super::recurse::outcome;
-use super::recurse::run::Outcome as Brought;
+use super::recurse::run::UrlOutcome;
 use super::successor;
 use super::verdict::{Verdict, not_kept};
 use crate::base::clock;
@@ -62,16 +62,16 @@ pub(super) async fn attempt(context: &Arc<FetchContext>, outgoing: &Outgoing) ->
                 let answered =
                     Answered { request: &request, places: &places, status, fields, known };
                 let bytes = download.feed().length();
-                done(context, outgoing, &answered, bytes, Brought::Fetched).await
+                done(context, outgoing, &answered, bytes, UrlOutcome::Fetched).await
             }
             HeadOutcome::Unchanged(confirmed) => {
                 let mut answered = known(&request, &places, &confirmed.kept);
                 answered.fields = &confirmed.fields;
                 let bytes = confirmed.kept.entry.body_len();
-                done(context, outgoing, &answered, bytes, Brought::Unchanged).await
+                done(context, outgoing, &answered, bytes, UrlOutcome::Unchanged).await
             }
             HeadOutcome::Passing(_) | HeadOutcome::Unkeepable(_) | HeadOutcome::Failed(_) => {
-                let (led, how) = (Following::default(), Brought::Fetched);
+                let (led, how) = (Following::default(), UrlOutcome::Fetched);
                 Verdict::Done { status, bytes: 0, led, how }
             }
         },
@@ -103,7 +103,7 @@ pub(super) struct Foreseen {
     /// The stored copy, if any.
     pub(super) kept: Option<Arc<Kept>>,
     /// How the stored copy arrived, if it answers the request.
-    pub(super) how: Option<Brought>,
+    pub(super) how: Option<UrlOutcome>,
 }
 
 /// Collects the known facts about a request without contacting its origin.
@@ -140,15 +140,15 @@ async fn done(
     outgoing: &Outgoing,
     answered: &Answered<'_>,
     bytes: u64,
-    how: Brought,
+    how: UrlOutcome,
 ) -> Verdict {
     let status = answered.status;
     let followed = follow(context, context.fetcher.runs(), outgoing, answered).await;
     outcome::ended(context, outgoing);
     match followed {
         Ok(led) => match browser::open(context, outgoing, answered).await {
-            Opened::Over => Verdict::Done { status, bytes, led, how },
-            Opened::Interrupted => Verdict::Untried,
+            VisitOutcome::Over => Verdict::Done { status, bytes, led, how },
+            VisitOutcome::Interrupted => Verdict::Untried,
         },
         Err(error) => {
             Verdict::Again { error, status: Some(status.as_u16()), acted: true, wait: None }
@@ -161,7 +161,7 @@ async fn done(
 /// It may have been stored for another client that requested the same without further secrets, if
 /// it is for everyone. Redirects are followed for each request. A run counts a copy as its own if
 /// it was checked since the run began. A fresh copy needs no request unless the run demands one.
-fn is_answered(context: &FetchContext, outgoing: &Outgoing, kept: &Kept) -> Option<Brought> {
+fn is_answered(context: &FetchContext, outgoing: &Outgoing, kept: &Kept) -> Option<UrlOutcome> {
     if outgoing.kind == RequestKind::Post {
         return None;
     }
@@ -172,7 +172,7 @@ fn is_answered(context: &FetchContext, outgoing: &Outgoing, kept: &Kept) -> Opti
             .iter()
             .any(|wish| begun(wish).is_some_and(|begun| kept.entry.checked() >= begun))
         {
-            return Some(Brought::Fetched);
+            return Some(UrlOutcome::Fetched);
         }
     }
     let is_newer = matches!(outgoing.secrets, Secrets::None)
@@ -181,10 +181,10 @@ fn is_answered(context: &FetchContext, outgoing: &Outgoing, kept: &Kept) -> Opti
         && kept.entry.checked() > outgoing.queued
         && !kept.fields.contains_key(VARY);
     if is_newer {
-        return Some(Brought::Fetched);
+        return Some(UrlOutcome::Fetched);
     }
     let may_be_old = !outgoing.renew && (outgoing.class.is_some() || !outgoing.wishes.is_empty());
-    (may_be_old && is_fresh(context, outgoing, kept)).then_some(Brought::Kept)
+    (may_be_old && is_fresh(context, outgoing, kept)).then_some(UrlOutcome::Kept)
 }
 
 /// Whether a response may be reused without revalidation (RFC 9111 §4.2).
@@ -283,7 +283,7 @@ async fn by_rule(context: &Arc<FetchContext>, outgoing: &Outgoing) -> Option<Ver
         Err(error) => return failed(&error),
     };
     Some(match followed {
-        Ok(led) => Verdict::Done { status, bytes: 0, led, how: Brought::Fetched },
+        Ok(led) => Verdict::Done { status, bytes: 0, led, how: UrlOutcome::Fetched },
         Err(error) => Verdict::Again { error, status: None, acted: false, wait: None },
     })
 }

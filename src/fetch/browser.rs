@@ -29,7 +29,7 @@ use wwwoffle_spool::{Outgoing, RequestKind};
 use self::pipe::Framing;
 pub(crate) use self::process::remove_leftovers;
 use self::process::{GRACE, Process, Profile};
-pub(super) use self::turns::Turns;
+pub(super) use self::turns::BrowserTurns;
 use self::visit::{Cookie, Ended, Next, Visit};
 use super::attempt::{base, owner};
 use super::follow::Answered;
@@ -65,7 +65,7 @@ const AS_ROOT: &str = "Chromium does not run as root with its sandbox: set [star
 
 /// Whether a request may leave the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Opened {
+pub(super) enum VisitOutcome {
     /// The page was opened, or need not or cannot be.
     Over,
     /// The connection was lost, or the daemon stopped, before the end.
@@ -77,15 +77,19 @@ pub(super) async fn open(
     context: &Arc<FetchContext>,
     outgoing: &Outgoing,
     answered: &Answered<'_>,
-) -> Opened {
+) -> VisitOutcome {
     if !is_page(outgoing, answered) {
-        return Opened::Over;
+        return VisitOutcome::Over;
     }
-    let Ok(resource) = of_url(base(outgoing), &context.base.local) else { return Opened::Over };
+    let Ok(resource) = of_url(base(outgoing), &context.base.local) else {
+        return VisitOutcome::Over;
+    };
     let url = resource.url.without_credentials();
     let config = context.base.config();
     let options = &config.fetch_options;
-    let Some(program) = options.browser.of(&UrlParts::of(&url)).path() else { return Opened::Over };
+    let Some(program) = options.browser.of(&UrlParts::of(&url)).path() else {
+        return VisitOutcome::Over;
+    };
     let request = answered.request;
     let path = request.uri.path_and_query().map_or("/", |path| path.as_str());
     let protocol = if resource.origin.scheme == Scheme::Https { "https" } else { "http" };
@@ -106,13 +110,13 @@ pub(super) async fn open(
         }
         let key = context.proxy.clients.faces.authority.spki_hash();
         let width = options.window_width.get();
-        let told = Told { program, request, proxy, key: &key, width };
+        let told = BrowserParameters { program, request, proxy, key: &key, width };
         let visit = Visit::begin(spelled, cookies(&request.headers), Instant::now());
         browse(context, &told, visit, options.browser_time).await
     };
     let opened = tokio::select! {
-        () = context.base.tasks.stopping() => return Opened::Interrupted,
-        _gone = mode.wait_for(|mode| !mode.may_dial()) => return Opened::Interrupted,
+        () = context.base.tasks.stopping() => return VisitOutcome::Interrupted,
+        _gone = mode.wait_for(|mode| !mode.may_dial()) => return VisitOutcome::Interrupted,
         opened = opened => opened,
     };
     let url = outgoing.place.url().to_owned();
@@ -123,7 +127,7 @@ pub(super) async fn open(
             context.fetcher.tell(Event::Browser { url, error });
         }
     }
-    Opened::Over
+    VisitOutcome::Over
 }
 
 /// Whether it is a page that people view: not a sub-resource, a form or an image.
@@ -182,7 +186,7 @@ fn here(listening: &[SocketAddr]) -> Option<SocketAddr> {
 }
 
 /// The parameters of a browser.
-struct Told<'a> {
+struct BrowserParameters<'a> {
     program: &'a Path,
     /// The recorded request, with its cookies and user agent.
     request: &'a Parts,
@@ -191,7 +195,7 @@ struct Told<'a> {
     width: usize,
 }
 
-impl Told<'_> {
+impl BrowserParameters<'_> {
     fn arguments(&self, profile: &Path) -> Vec<OsString> {
         let mut arguments = chromium::arguments(self.proxy, profile, self.key);
         arguments.push(format!("--window-size={},{HEIGHT}", self.width).into());
@@ -235,7 +239,7 @@ fn cookies(fields: &HeaderMap) -> Vec<Cookie> {
 /// The reason why the page was not opened.
 async fn browse(
     context: &FetchContext,
-    told: &Told<'_>,
+    told: &BrowserParameters<'_>,
     visit: (Visit, Next),
     time: std::time::Duration,
 ) -> Result<Ended, String> {

@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use wwwoffle_config::{FetchOptions, SizeLimit};
 
 use crate::api::{BudgetOf, Held};
-use crate::net::link::Class;
+use crate::net::link::LinkClass;
 use crate::proxy::download::Meter;
 
 /// The key in the state of the spool.
@@ -69,13 +69,13 @@ pub(super) struct Most {
 
 impl Allowed {
     /// The budgets in `options` for a connection of this class.
-    pub(super) fn of(options: &FetchOptions, class: Class) -> Self {
+    pub(super) fn of(options: &FetchOptions, class: LinkClass) -> Self {
         let bytes = |limit: SizeLimit| match limit {
             SizeLimit::At(size) => Some(size.bytes()),
             SizeLimit::None => None,
         };
         let most = |fetch, day| Most { fetch: bytes(fetch), day: bytes(day) };
-        let is_metered = options.metered || class == Class::Metered;
+        let is_metered = options.metered || class == LinkClass::Metered;
         let metered = most(options.budget_fetch_metered, options.budget_day_metered);
         Self {
             all: most(options.budget_fetch, options.budget_day),
@@ -323,9 +323,9 @@ mod tests {
         };
         let most = Most { fetch: Some(1_000), day: Some(2_000) };
         for (text, class, want) in [
-            ("", Class::Usual, None),
-            ("", Class::Metered, Some(most)),
-            ("metered = true", Class::Usual, Some(most)),
+            ("", LinkClass::Usual, None),
+            ("", LinkClass::Metered, Some(most)),
+            ("metered = true", LinkClass::Usual, Some(most)),
         ] {
             let allowed = Allowed::of(&options(text).fetch_options, class);
             assert_eq!((allowed.over_metered, allowed.all), (want, Most::default()), "{text}");

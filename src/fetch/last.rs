@@ -21,14 +21,14 @@ pub struct LastFetch {
 
 /// The results of the current fetch and the one before.
 #[derive(Debug, Default)]
-pub(super) struct Last {
+pub(super) struct LastFetches {
     /// Since the last start of fetching the queue.
     now: Option<LastFetch>,
     before: Option<LastFetch>,
     is_changed: bool,
 }
 
-impl Last {
+impl LastFetches {
     /// Restores the stored text. Invalid text counts as no result.
     pub(super) fn remember(&mut self, text: &str) {
         self.before = read(text);
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn the_last_that_brought_something_is_told_over_a_restart() {
         let at = |second| Timestamp::from_second(second).unwrap();
-        let mut last = Last::default();
+        let mut last = LastFetches::default();
         assert_eq!((last.told(), last.changed()), (None, None));
         last.begins(at(0));
         last.count(true, at(5));
@@ -92,7 +92,7 @@ mod tests {
         assert_eq!(last.told(), Some(told));
         let text = last.changed().unwrap();
         assert_eq!(last.changed(), None);
-        let mut again = Last::default();
+        let mut again = LastFetches::default();
         again.remember(&text);
         assert_eq!((again.told(), again.changed()), (Some(told), None));
         for bad in ["", "x", "1970-01-01T00:00:05Z", "1970-01-01T00:00:05Z 1", "a 1 1"] {

@@ -172,7 +172,7 @@ fn tell_runs(
     outgoing: &Outgoing,
     status: StatusCode,
     bytes: u64,
-    how: recurse::run::Outcome,
+    how: recurse::run::UrlOutcome,
 ) {
     if status.is_client_error() || status.is_server_error() {
         let is_dead = matches!(status.as_u16(), 404 | 410);
@@ -183,7 +183,7 @@ fn tell_runs(
             is_dead,
         );
     } else {
-        let brought = if how == recurse::run::Outcome::Fetched { bytes } else { 0 };
+        let brought = if how == recurse::run::UrlOutcome::Fetched { bytes } else { 0 };
         recurse::outcome::came(context, outgoing, how, brought);
     }
 }

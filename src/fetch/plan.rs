@@ -29,9 +29,9 @@ const MAX_PLANS: usize = 2;
 
 /// Bounds the simultaneous plans.
 #[derive(Debug)]
-pub(super) struct Turns(Semaphore);
+pub(super) struct PlanTurns(Semaphore);
 
-impl Default for Turns {
+impl Default for PlanTurns {
     fn default() -> Self {
         Self(Semaphore::new(MAX_PLANS))
     }

@@ -14,7 +14,7 @@ use wwwoffle_url::Key;
 
 /// The limits of concurrent requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Limits {
+pub(super) struct ScheduleLimits {
     /// Requests to one host.
     pub(super) per_host: usize,
     /// Requests in all.
@@ -28,7 +28,7 @@ const MAX_ASIDE: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct Schedule {
     requests: HashMap<Key, Request>,
-    hosts: HashMap<Arc<str>, Host>,
+    hosts: HashMap<Arc<str>, ScheduledHost>,
     /// The first request of each host that may be sent now.
     ready: BTreeSet<(QueuePosition, Arc<str>)>,
     /// When to look at which host again.
@@ -65,7 +65,7 @@ struct Request {
 }
 
 #[derive(Debug, Default)]
-struct Host {
+struct ScheduledHost {
     /// Requests with a waiting client, and requests without one.
     due: BTreeSet<QueuePosition>,
     polite: BTreeSet<QueuePosition>,
@@ -113,7 +113,7 @@ impl Schedule {
     }
 
     /// The next request to start, which is on its way from now on; `None` when none may start.
-    pub(super) fn next(&mut self, limits: Limits, now: Timestamp) -> Option<Key> {
+    pub(super) fn next(&mut self, limits: ScheduleLimits, now: Timestamp) -> Option<Key> {
         if self.per_host != limits.per_host {
             self.per_host = limits.per_host;
             let hosts: Vec<_> = self.hosts.keys().cloned().collect();
@@ -206,8 +206,9 @@ impl Schedule {
 
     /// The origins that must rest beyond `now`, if they have changed since the last query.
     pub(super) fn changed_rests(&mut self, now: Timestamp) -> Option<Vec<(Arc<str>, Timestamp)>> {
-        let closed =
-            |(name, host): (&Arc<str>, &Host)| Some((Arc::clone(name), host.closed_until?));
+        let closed = |(name, host): (&Arc<str>, &ScheduledHost)| {
+            Some((Arc::clone(name), host.closed_until?))
+        };
         let is_to_come = |(_, until): &(Arc<str>, Timestamp)| *until > now;
         std::mem::take(&mut self.rests_changed)
             .then(|| self.hosts.iter().filter_map(closed).filter(is_to_come).collect())
@@ -363,7 +364,7 @@ impl Schedule {
     }
 }
 
-impl Host {
+impl ScheduledHost {
     /// The line that a request with this turn stands in.
     fn line(&mut self, turn: QueuePosition) -> &mut BTreeSet<QueuePosition> {
         if is_polite(turn) { &mut self.polite } else { &mut self.due }

@@ -7,7 +7,7 @@ use wwwoffle_config::Config;
 use wwwoffle_spool::RequestKind;
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-use super::schedule::Limits;
+use super::schedule::ScheduleLimits;
 use super::*;
 use crate::base::mode::Mode;
 use crate::daemon::testing::TestDaemon;
@@ -28,7 +28,7 @@ fn form(not_before: Option<Timestamp>) -> Outgoing {
 
 /// The worker takes the next request.
 fn next(context: &FetchContext) -> Option<Key> {
-    let limits = Limits { per_host: 1, at_once: 1 };
+    let limits = ScheduleLimits { per_host: 1, at_once: 1 };
     lock(&context.fetcher.schedule).next(limits, timestamp(clock::now()))
 }
 

@@ -6,7 +6,7 @@ use hyper::StatusCode;
 use wwwoffle_config::FetchOptions;
 
 use super::follow::Following;
-use super::recurse::run::Outcome;
+use super::recurse::run::UrlOutcome;
 use crate::proxy::keep::NotKept;
 
 /// The longest time between two attempts.
@@ -16,7 +16,7 @@ const MAX_DELAY: Duration = Duration::from_secs(15 * 60);
 #[derive(Debug)]
 pub(super) enum Verdict {
     /// Its response is stored, in this way; it leaves the queue.
-    Done { status: StatusCode, bytes: u64, led: Following, how: Outcome },
+    Done { status: StatusCode, bytes: u64, led: Following, how: UrlOutcome },
     /// No run fetches it, because the site's `robots.txt` forbids it.
     LeftAlone,
     /// A temporary failure: it waits for another attempt. `acted` says that the origin may have

@@ -21,7 +21,7 @@ use wwwoffle_http::head;
 
 /// The result of requesting a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum WantOutcome {
     /// It is stored, and no newer version was requested.
     Kept {
         /// The URL, without credentials.
@@ -79,19 +79,24 @@ pub async fn want(
     requester: &Requester,
     url: &str,
     refresh: bool,
-) -> Result<Wanted, WantError> {
+) -> Result<WantOutcome, WantError> {
     let ask = follow_aliases(context, requester, of_url(url, &context.base.local)?)?;
     let shown = ask.places.queued.url().to_owned();
     let kept = look_up(&context.storage.store, &ask.places).await?.choose(Mode::Offline);
     if let Some(kept) = kept.as_ref().filter(|_| !refresh) {
         let (status, bytes) = (kept.status.as_u16(), kept.entry.body_len());
-        return Ok(Wanted::Kept { url: shown, place: ask.places.queued.clone(), status, bytes });
+        return Ok(WantOutcome::Kept {
+            url: shown,
+            place: ask.places.queued.clone(),
+            status,
+            bytes,
+        });
     }
     let ask = unless_form_answer(ask)?;
     let kind = if kept.is_some() { RequestKind::Refresh } else { RequestKind::Page };
     put(context, outgoing(context, &ask, kind)).await?;
     context.fetcher.nudge();
-    Ok(Wanted::Queued { place: ask.places.queued.clone(), url: shown })
+    Ok(WantOutcome::Queued { place: ask.places.queued.clone(), url: shown })
 }
 
 /// Queues a request. If it is in the queue and resting, it waits again, because the requester wants

@@ -13,7 +13,7 @@ use wwwoffle_url::{CanonicalUrl, Key};
 
 use super::attempt::base_of;
 use super::budget::{self, Allowed, Spent};
-use super::schedule::Limits;
+use super::schedule::ScheduleLimits;
 use super::{last, lock, one, recurse, rests, windows};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
@@ -36,12 +36,12 @@ const LAST: &str = "the result of the last fetch";
 const LEFT_ALONE: &str = "the rest times of origins";
 
 /// Marks a request as being fetched while this lives.
-struct Active {
+struct ActiveRequest {
     context: Arc<FetchContext>,
     key: Key,
 }
 
-impl Drop for Active {
+impl Drop for ActiveRequest {
     fn drop(&mut self) {
         lock(&self.context.fetcher.schedule).ends(&self.key);
         self.context.fetcher.nudge();
@@ -124,7 +124,8 @@ impl Worker {
             return spent.until.map_or(LOOK_AGAIN, |until| time_to(until, now));
         }
         let options = &self.config.fetch_options;
-        let limits = Limits { per_host: options.per_host.get(), at_once: options.at_once.get() };
+        let limits =
+            ScheduleLimits { per_host: options.per_host.get(), at_once: options.at_once.get() };
         for _ in 0..AT_ONE_GO {
             let Some(key) = lock(&schedule).next(limits, now) else {
                 let next = lock(&schedule).next_alarm();
@@ -165,7 +166,7 @@ impl Worker {
             Ok(distance) => lock(schedule).begins(&key, distance, now),
             Err(until) => return lock(schedule).put_off(&key, until),
         }
-        let active = Active { context: Arc::clone(&self.context), key };
+        let active = ActiveRequest { context: Arc::clone(&self.context), key };
         let context = Arc::clone(&self.context);
         self.context.base.tasks.spawn(async move {
             let event = one::fetch(&context, key).await;

@@ -28,16 +28,16 @@ use crate::base::clock;
 use crate::base::mode::{Choice, Mode};
 use crate::base::observer::Observer;
 use crate::net::context::NetContext;
-use crate::net::upstream::{Origin, Report};
-use judge::{Finding, Judge, News, Portal, Reason, Terms};
-use kernel::{Changes, Standing, TOGETHER};
+use crate::net::upstream::{Origin, OriginReport};
+use judge::{Finding, Judge, Observation, Portal, Reason, Terms};
+use kernel::{Changes, Connectivity, TOGETHER};
 
 /// The largest number of waiting reports about origins. Further ones are dropped.
 const MAX_REPORTS: usize = 256;
 
 /// The cost of data on the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
+pub enum LinkClass {
     /// No known cost.
     Usual,
     /// The default route uses one of `[link] metered-interfaces`.
@@ -47,18 +47,18 @@ pub enum Class {
 /// The known state of the link.
 #[derive(Debug)]
 pub struct Link {
-    told: ArcSwap<Told>,
-    standing: ArcSwap<Standing>,
-    reports: Mutex<Option<mpsc::Receiver<Report>>>,
+    told: ArcSwap<Judgement>,
+    standing: ArcSwap<Connectivity>,
+    reports: Mutex<Option<mpsc::Receiver<OriginReport>>>,
     news: Notify,
     /// Notified of each change of the outward routes.
-    pub(crate) observer: Observer<Standing>,
+    pub(crate) observer: Observer<Connectivity>,
     begun: watch::Sender<bool>,
 }
 
 /// The last judgement.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct Judgement {
     /// Its reason.
     pub reason: Reason,
     /// The time since which it holds.
@@ -67,7 +67,7 @@ pub struct Told {
     pub probed: Option<SystemTime>,
 }
 
-impl Told {
+impl Judgement {
     /// The captive portal that answers, if any.
     #[must_use]
     pub fn portal(&self) -> Option<&Portal> {
@@ -81,12 +81,12 @@ impl Told {
 impl Link {
     /// A link without observations, and the channel for reports about origins.
     #[must_use]
-    pub fn new() -> (Self, mpsc::Sender<Report>) {
+    pub fn new() -> (Self, mpsc::Sender<OriginReport>) {
         let (tell, reports) = mpsc::channel(MAX_REPORTS);
-        let told = Told { reason: Reason::Unknown, since: clock::now(), probed: None };
+        let told = Judgement { reason: Reason::Unknown, since: clock::now(), probed: None };
         let link = Self {
             told: ArcSwap::from_pointee(told),
-            standing: ArcSwap::from_pointee(Standing::Unknown),
+            standing: ArcSwap::from_pointee(Connectivity::Unknown),
             reports: Mutex::new(Some(reports)),
             news: Notify::new(),
             observer: Observer::default(),
@@ -97,24 +97,26 @@ impl Link {
 
     /// The last judgement.
     #[must_use]
-    pub fn told(&self) -> Arc<Told> {
+    pub fn told(&self) -> Arc<Judgement> {
         self.told.load_full()
     }
 
     /// The kernel's view of the routes, in every mode.
     #[must_use]
-    pub fn standing(&self) -> Arc<Standing> {
+    pub fn standing(&self) -> Arc<Connectivity> {
         self.standing.load_full()
     }
 
     /// The cost of data on the current default route.
     #[must_use]
-    pub fn class(&self, config: &Config) -> Class {
+    pub fn class(&self, config: &Config) -> LinkClass {
         match &**self.standing.load() {
-            Standing::Up { interface } if config.link.metered_interfaces.contains(interface) => {
-                Class::Metered
+            Connectivity::Up { interface }
+                if config.link.metered_interfaces.contains(interface) =>
+            {
+                LinkClass::Metered
             }
-            _ => Class::Usual,
+            _ => LinkClass::Usual,
         }
     }
 
@@ -179,15 +181,15 @@ impl Kernel {
         }
     }
 
-    async fn standing(&mut self) -> Standing {
+    async fn standing(&mut self) -> Connectivity {
         if self.changes.is_none() {
-            return Standing::Unknown;
+            return Connectivity::Unknown;
         }
         match kernel::ask().await {
             Ok(standing) => standing,
             Err(error) => {
                 self.deaf(&error);
-                Standing::Unknown
+                Connectivity::Unknown
             }
         }
     }
@@ -217,7 +219,7 @@ pub type Probe = Pin<Box<dyn Future<Output = Finding> + Send>>;
 pub type Prober = Box<dyn Fn(Vec<Origin>) -> Probe + Send>;
 
 /// The state of the task.
-struct Work {
+struct LinkTask {
     context: Arc<NetContext>,
     prober: Prober,
     judge: Option<Judge>,
@@ -234,7 +236,7 @@ pub async fn work(context: Arc<NetContext>, prober: Prober) {
     let mut chosen = context.base.mode.watch_choice();
     let mut kernel = Kernel { changes: None, is_watched: false, is_told: false, changed: None };
     let mut work =
-        Work { context: Arc::clone(&context), prober, judge: None, probe: None, shown: None };
+        LinkTask { context: Arc::clone(&context), prober, judge: None, probe: None, shown: None };
     loop {
         let config = context.base.config();
         if kernel.follow(&config) {
@@ -260,7 +262,7 @@ pub async fn work(context: Arc<NetContext>, prober: Prober) {
     }
 }
 
-impl Work {
+impl LinkTask {
     /// Creates the judge if there is a need for one, and starts a probe if one is due.
     fn judge(&mut self, is_auto: bool, config: &Config) {
         if !is_auto {
@@ -271,7 +273,7 @@ impl Work {
         let standing = &self.context.link.standing;
         let judge = self.judge.get_or_insert_with(|| {
             let mut judge = Judge::new(terms(config), now);
-            judge.take(News::Kernel(Standing::clone(&standing.load())), now);
+            judge.take(Observation::Kernel(Connectivity::clone(&standing.load())), now);
             judge
         });
         judge.set_terms(terms(config), now);
@@ -295,24 +297,31 @@ impl Work {
     fn probed(&mut self, finding: Finding) {
         self.probe = None;
         debug!(?finding, "the link was probed");
-        self.context.link.told.rcu(|told| Told { probed: Some(clock::now()), ..Told::clone(told) });
-        self.take(News::Probed(finding));
+        self.context
+            .link
+            .told
+            .rcu(|told| Judgement { probed: Some(clock::now()), ..Judgement::clone(told) });
+        self.take(Observation::Probed(finding));
     }
 
-    fn reported(&mut self, Report { origin, answered }: Report) {
-        self.take(if answered { News::Reached(origin) } else { News::Failed(origin) });
+    fn reported(&mut self, OriginReport { origin, answered }: OriginReport) {
+        self.take(if answered {
+            Observation::Reached(origin)
+        } else {
+            Observation::Failed(origin)
+        });
     }
 
-    fn heard(&mut self, standing: Standing) {
+    fn heard(&mut self, standing: Connectivity) {
         let was = self.context.link.standing.swap(Arc::new(standing.clone()));
         if *was != standing {
             debug!(?standing, "the outward routes have changed");
             self.context.link.observer.tell(&standing);
         }
-        self.take(News::Kernel(standing));
+        self.take(Observation::Kernel(standing));
     }
 
-    fn take(&mut self, news: News) {
+    fn take(&mut self, news: Observation) {
         if let Some(judge) = &mut self.judge {
             judge.take(news, Instant::now());
         }
@@ -351,7 +360,11 @@ impl Work {
         let link = &self.context.link;
         let told = link.told();
         if told.reason != reason {
-            link.told.store(Arc::new(Told { reason, since: clock::now(), probed: told.probed }));
+            link.told.store(Arc::new(Judgement {
+                reason,
+                since: clock::now(),
+                probed: told.probed,
+            }));
         }
     }
 }

@@ -53,15 +53,15 @@ use wwwoffle_config::Options;
 
 use adjustable::Adjustable;
 pub use answer::{Answer, AnswerBody};
-pub use dialer::{Dialer, Report};
+pub use dialer::{Dialer, OriginReport};
 pub use error::Failure;
 pub use inward::Reach;
-use message::Message;
+use message::OutgoingMessage;
 use pool::Pool;
 pub use refused::{RefusedCertificate, RefusedCertificates};
-use registry::{Registry, Route};
+use registry::{OriginRoute, Registry};
 pub use secured::Secured;
-use step::{Step, Tries};
+use step::{AttemptOutcome, Tries};
 pub use tls::Tls;
 pub use tls_error::{CertificateFault, TlsFault};
 pub use via::{ParentFault, Via};
@@ -157,7 +157,7 @@ pub enum Outbound {
 
 /// The timeouts and the number of connections.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct UpstreamLimits {
     /// The timeout for a response head, from the last progress of the request.
     pub head_timeout: Duration,
     /// The timeout for the next byte of a body.
@@ -168,7 +168,7 @@ pub struct Limits {
     pub per_origin: usize,
 }
 
-impl Limits {
+impl UpstreamLimits {
     /// The limits from the options.
     #[must_use]
     pub fn of(options: &Options) -> Self {
@@ -189,13 +189,13 @@ pub struct Upstream {
     pool: Pool,
     registry: Registry,
     tasks: Tasks,
-    limits: Adjustable<Limits>,
+    limits: Adjustable<UpstreamLimits>,
 }
 
 impl Upstream {
     /// An upstream with this dialer and TLS, which runs its connections in `tasks`.
     #[must_use]
-    pub fn new(dialer: Dialer, tls: Tls, tasks: Tasks, limits: Limits) -> Arc<Self> {
+    pub fn new(dialer: Dialer, tls: Tls, tasks: Tasks, limits: UpstreamLimits) -> Arc<Self> {
         let pool = Pool::new(limits.per_origin, limits.idle_timeout);
         let registry = Registry::new(limits.idle_timeout);
         let limits = Adjustable::new(limits);
@@ -206,7 +206,12 @@ impl Upstream {
     }
 
     /// Uses these limits from now on. Running exchanges continue with the former ones.
-    pub fn set_limits(&self, limits: Limits, dns_timeout: Duration, connect_timeout: Duration) {
+    pub fn set_limits(
+        &self,
+        limits: UpstreamLimits,
+        dns_timeout: Duration,
+        connect_timeout: Duration,
+    ) {
         self.limits.set(limits);
         self.pool.set_limits(limits.per_origin, limits.idle_timeout);
         self.registry.set_idle_timeout(limits.idle_timeout);
@@ -276,18 +281,20 @@ impl Upstream {
         if let Some(parent) = parent {
             parent.address(origin, &mut head)?;
         }
-        let mut message = Message::new(head, body, interim);
+        let mut message = OutgoingMessage::new(head, body, interim);
         let mut tries = Tries::default();
         loop {
             tries.count += 1;
             let step = match self.route(origin, message.may_switch()).await? {
-                Route::Shared(shared) => self.share(origin, &shared, &mut message, &tries).await,
-                Route::Dial(offer, turn) => {
+                OriginRoute::Shared(shared) => {
+                    self.share(origin, &shared, &mut message, &tries).await
+                }
+                OriginRoute::Dial(offer, turn) => {
                     self.use_or_dial(origin, offer, turn, &mut message, &tries).await
                 }
             };
             match step? {
-                Step::Answered(answer) => {
+                AttemptOutcome::Answered(answer) => {
                     return match parent {
                         Some(parent)
                             if answer.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED =>
@@ -297,11 +304,15 @@ impl Upstream {
                         _ => Ok(answer),
                     };
                 }
-                Step::Again(failure) if tries.count >= MAX_TRIES || !message.is_whole() => {
+                AttemptOutcome::Again(failure)
+                    if tries.count >= MAX_TRIES || !message.is_whole() =>
+                {
                     return Err(failure);
                 }
-                Step::Again(failure) => debug!(%origin, error = failure.chain(), "sent again"),
-                Step::Harmless(failure) => {
+                AttemptOutcome::Again(failure) => {
+                    debug!(%origin, error = failure.chain(), "sent again")
+                }
+                AttemptOutcome::Harmless(failure) => {
                     debug!(%origin, error = failure.chain(), "a connection in use had ended; trying a new one");
                     tries.is_repeated = true;
                 }
@@ -349,7 +360,7 @@ mod tests {
     #[tokio::test]
     async fn a_handshake_ends_when_the_mode_goes_offline() {
         let patience = Duration::from_secs(60);
-        let limits = Limits {
+        let limits = UpstreamLimits {
             head_timeout: patience,
             socket_timeout: patience,
             idle_timeout: patience,

@@ -15,7 +15,7 @@ use super::verdict::verdict;
 use crate::base::mode::Mode;
 use crate::base::owner::Places;
 use crate::proxy::context::ProxyContext;
-use crate::storage::store::{Identity, Kept, Shelf, Store};
+use crate::storage::store::{EntryIdentity, Kept, Shelf, Store};
 use wwwoffle_http::caching::reuse::Reuse;
 use wwwoffle_http::caching::validate::ConditionalRequest;
 use wwwoffle_http::caching::vary::{StoredVariant, nearest, select};
@@ -203,7 +203,7 @@ pub struct Revalidation {
 impl Revalidation {
     /// The identities of the copies.
     #[must_use]
-    pub fn identities(&self) -> Vec<Identity> {
+    pub fn identities(&self) -> Vec<EntryIdentity> {
         if self.question.is_empty() {
             return Vec::new();
         }

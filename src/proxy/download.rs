@@ -68,7 +68,7 @@ use super::keep::{NotKept, StorageRules};
 use crate::base::owner::{Places, Whose, is_personal};
 use crate::base::spelling::Spelling;
 use crate::net::upstream::{Answer, Failure, Interim, Origin};
-use crate::storage::store::Identity;
+use crate::storage::store::EntryIdentity;
 use wwwoffle_http::caching::vary::Vary;
 
 /// How long a client waits before it joins the successor of a broken download, to see whether the
@@ -157,11 +157,11 @@ struct JoinKey {
     /// The owner of the request, if that is relevant.
     owner: Option<Key>,
     /// The revalidated copies: a `304` of the origin applies to them only.
-    about: Vec<Identity>,
+    about: Vec<EntryIdentity>,
 }
 
 impl JoinKey {
-    fn of(places: &Places, fields: &HeaderMap, about: Vec<Identity>) -> Self {
+    fn of(places: &Places, fields: &HeaderMap, about: Vec<EntryIdentity>) -> Self {
         let all = |name: HeaderName| fields.get_all(name).iter().cloned().collect();
         let personal = is_personal(fields) || places.credentials;
         Self {

@@ -28,7 +28,7 @@ use super::status::CacheStatus;
 use super::tunnel::Switch;
 use super::{Client, http2, recode, reply, websocket};
 use crate::base::clock;
-use crate::base::statistics::{Account, Given, Outcome};
+use crate::base::statistics::{Account, Outcome, ResponseCounter};
 use crate::page::context::PageReader;
 use crate::page::message::Message;
 use crate::proxy::context::ProxyContext;
@@ -121,7 +121,9 @@ impl RequestRecord {
         let (method, answer) = (self.method, response.status());
         let action = LastAction { at: clock::now(), method, answer, status };
         context.traffic.last.note(self.key, action);
-        response.extensions_mut().insert(Given::begin(self.account, Outcome::from(status)));
+        response
+            .extensions_mut()
+            .insert(ResponseCounter::begin(self.account, Outcome::from(status)));
     }
 }
 

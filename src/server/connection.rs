@@ -17,7 +17,7 @@ use super::client_io::ClientIo;
 use super::repeat::{Counted, Repeater};
 use super::service::Service;
 use super::{front, http2};
-use crate::base::statistics::Given;
+use crate::base::statistics::ResponseCounter;
 use crate::proxy::access::crowd::CountedConnection;
 use crate::proxy::visitor::{HttpVersion, Visitor};
 use crate::proxy::{self, Client};
@@ -93,7 +93,7 @@ where
             // hyper reserves memory for this future during the whole connection, so it is boxed.
             let answering = Box::pin(proxy::handle(Arc::clone(&context.proxy), client, request));
             let mut response = answering.await;
-            let given = response.extensions_mut().remove::<Given>();
+            let given = response.extensions_mut().remove::<ResponseCounter>();
             if let Some(asked) = asked {
                 context.repeats.remember(&whence, asked, given.as_ref(), &mut response);
             }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::places::Places;
+use super::places::RequestSlots;
 use super::repeat::Repeats;
 use crate::base::context::BaseContext;
 use crate::proxy::access::crowd::CountedConnection;
@@ -25,7 +25,7 @@ pub struct ServerContext {
     /// Answers requests for our own pages.
     pub site: Arc<SiteContext>,
     /// Limits the streams of all connections.
-    pub places: Places,
+    pub places: RequestSlots,
     /// Complete responses for repeated requests.
     pub repeats: Repeats,
 }
@@ -33,21 +33,24 @@ pub struct ServerContext {
 impl ServerContext {
     /// Counts a client and holds its `place` until the guard is dropped.
     #[must_use]
-    pub fn count_connection(&self, place: (OwnedSemaphorePermit, CountedConnection)) -> Connected {
+    pub fn count_connection(
+        &self,
+        place: (OwnedSemaphorePermit, CountedConnection),
+    ) -> ConnectedClient {
         let count = Arc::clone(&self.site.connections);
         count.fetch_add(1, Ordering::Relaxed);
-        Connected { count, _place: place }
+        ConnectedClient { count, _place: place }
     }
 }
 
 /// One connected client.
 #[derive(Debug)]
-pub struct Connected {
+pub struct ConnectedClient {
     count: Arc<AtomicUsize>,
     _place: (OwnedSemaphorePermit, CountedConnection),
 }
 
-impl Drop for Connected {
+impl Drop for ConnectedClient {
     fn drop(&mut self) {
         self.count.fetch_sub(1, Ordering::Relaxed);
     }

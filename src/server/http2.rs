@@ -23,11 +23,11 @@ use tracing::debug;
 
 use super::client_io::ClientIo;
 use super::connection::MAX_REQUEST_FIELDS;
-use super::places::Place;
+use super::places::RequestSlot;
 use super::resets::ResetCounter;
 use super::service::Service;
 use super::streams::{Paced, Streams, hold};
-use crate::base::statistics::Given;
+use crate::base::statistics::ResponseCounter;
 use crate::proxy::visitor::Visitor;
 use crate::proxy::{self, Client, reply};
 use crate::server::context::ServerContext;
@@ -138,8 +138,8 @@ async fn answer(
             let client = Client { interims: None, visitor: visitor.clone(), server };
             (visitor, proxy::handle(Arc::clone(&context.proxy), client, request).await)
         }
-        None => (visitor, reply::plain(503, Place::NONE)),
+        None => (visitor, reply::plain(503, RequestSlot::NONE)),
     };
-    let given = response.extensions_mut().remove::<Given>();
+    let given = response.extensions_mut().remove::<ResponseCounter>();
     Ok(response.map(|body| Paced::new(body, visitor, given)))
 }

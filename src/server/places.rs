@@ -14,21 +14,23 @@ use tokio::time::timeout;
 
 /// The bound for running requests and tunnels.
 #[derive(Debug)]
-pub struct Places {
+pub struct RequestSlots {
     requests: Arc<Semaphore>,
     tunnels: Arc<Semaphore>,
 }
 
 /// The right to run one of them. Dropping it frees the place.
 #[derive(Debug)]
-pub struct Place(#[expect(dead_code, reason = "it is there to be dropped")] OwnedSemaphorePermit);
+pub struct RequestSlot(
+    #[expect(dead_code, reason = "it is there to be dropped")] OwnedSemaphorePermit,
+);
 
-impl Place {
+impl RequestSlot {
     /// The error text if there is no place.
     pub const NONE: &str = "too many requests are being served";
 }
 
-impl Places {
+impl RequestSlots {
     /// `count` places for requests and as many for tunnels.
     #[must_use]
     pub fn new(count: usize) -> Self {
@@ -37,12 +39,12 @@ impl Places {
     }
 
     /// Takes the place for `request`. Waits at most `patience`, then returns `None`.
-    pub async fn take<B>(&self, request: &Request<B>, patience: Duration) -> Option<Place> {
+    pub async fn take<B>(&self, request: &Request<B>, patience: Duration) -> Option<RequestSlot> {
         if request.method() == Method::CONNECT {
-            return Arc::clone(&self.tunnels).try_acquire_owned().ok().map(Place);
+            return Arc::clone(&self.tunnels).try_acquire_owned().ok().map(RequestSlot);
         }
         let free = timeout(patience, Arc::clone(&self.requests).acquire_owned());
-        free.await.ok().and_then(Result::ok).map(Place)
+        free.await.ok().and_then(Result::ok).map(RequestSlot)
     }
 }
 
@@ -52,7 +54,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn requests_wait_for_a_place_and_tunnels_do_not() {
-        let (places, patience) = (Places::new(3), Duration::from_secs(5));
+        let (places, patience) = (RequestSlots::new(3), Duration::from_secs(5));
         let (get, connect) = (Request::get("/").body(()).unwrap(), Request::connect("h:1"));
         let connect = connect.body(()).unwrap();
         for request in [&get, &connect] {

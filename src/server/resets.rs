@@ -18,13 +18,13 @@ const RST_STREAM: u8 = 3;
 #[derive(Debug)]
 pub(super) struct ResetCounter {
     streams: Streams,
-    frames: Frames,
+    frames: FrameScanner,
 }
 
 impl ResetCounter {
     /// Counts the resets of these streams.
     pub(super) fn new(streams: Streams) -> Self {
-        Self { streams, frames: Frames { skip: PREFACE, head: Vec::with_capacity(HEAD) } }
+        Self { streams, frames: FrameScanner { skip: PREFACE, head: Vec::with_capacity(HEAD) } }
     }
 
     /// Reads the next bytes.
@@ -38,14 +38,14 @@ impl ResetCounter {
 
 /// The position in a sequence of frames.
 #[derive(Debug)]
-struct Frames {
+struct FrameScanner {
     /// The number of bytes before the next frame header.
     skip: usize,
     /// The received part of that header.
     head: Vec<u8>,
 }
 
-impl Frames {
+impl FrameScanner {
     /// The number of streams reset by frames whose headers end in `bytes`.
     fn resets(&mut self, mut bytes: &[u8]) -> usize {
         let mut resets = 0;
@@ -92,7 +92,7 @@ mod tests {
         ]
         .concat();
         for size in 1..=all.len() {
-            let mut frames = Frames { skip: PREFACE, head: Vec::new() };
+            let mut frames = FrameScanner { skip: PREFACE, head: Vec::new() };
             let resets: usize = all.chunks(size).map(|bytes| frames.resets(bytes)).sum();
             assert_eq!(resets, 2, "in pieces of {size} bytes");
         }

@@ -23,8 +23,8 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tracing::debug;
 
-use super::places::Place;
-use crate::base::statistics::Given;
+use super::places::RequestSlot;
+use crate::base::statistics::ResponseCounter;
 use crate::base::tasks::Tasks;
 use crate::net::upstream::BoxError;
 use crate::proxy::body::Body;
@@ -41,7 +41,7 @@ const MANY_RESETS: usize = 500;
 tokio::task_local! {
     /// The pace of the stream whose future is polled: hyper creates that future around our body and
     /// cannot carry the pace.
-    static PACE: Arc<Pace>;
+    static PACE: Arc<StreamPace>;
 }
 
 /// The streams of one connection. Runs their futures in tasks of the daemon.
@@ -49,11 +49,11 @@ tokio::task_local! {
 pub(super) struct Streams {
     tasks: Tasks,
     patience: Duration,
-    shared: Arc<Shared>,
+    shared: Arc<StreamCounts>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct StreamCounts {
     active: AtomicUsize,
     changed: Notify,
     asked: AtomicUsize,
@@ -104,7 +104,7 @@ where
     F: Future<Output = ()> + Send + 'static,
 {
     fn execute(&self, stream: F) {
-        let (active, patience) = (Active::enter(&self.shared), self.patience);
+        let (active, patience) = (ActiveStream::enter(&self.shared), self.patience);
         // The future of a stream starts the future of the tunnel that it becomes.
         let outer = PACE.try_with(|pace| pace.place().clone()).ok();
         self.tasks.spawn(async move {
@@ -115,7 +115,7 @@ where
                     () = given_up(&place, patience) => debug!("the client does not read a tunnel"),
                 }
             } else {
-                let pace = Arc::<Pace>::default();
+                let pace = Arc::<StreamPace>::default();
                 tokio::select! {
                     () = PACE.scope(Arc::clone(&pace), stream) => {}
                     () = pace.stalled(patience) => debug!("the client does not read a stream"),
@@ -127,13 +127,13 @@ where
 }
 
 /// Remembers the place of the request whose stream is polled now.
-pub(super) fn hold(place: &Arc<Place>) {
+pub(super) fn hold(place: &Arc<RequestSlot>) {
     // There is always a stream, because each response is made in the future of one.
     let _held = PACE.try_with(|pace| *pace.place() = Arc::downgrade(place));
 }
 
 /// Resolves when `place` has been free for at least `patience`.
-async fn given_up(place: &Weak<Place>, patience: Duration) {
+async fn given_up(place: &Weak<RequestSlot>, patience: Duration) {
     loop {
         let was_free = place.strong_count() == 0;
         sleep(patience).await;
@@ -144,17 +144,17 @@ async fn given_up(place: &Weak<Place>, patience: Duration) {
 }
 
 /// Counts one stream until it is dropped.
-struct Active(Arc<Shared>);
+struct ActiveStream(Arc<StreamCounts>);
 
-impl Active {
-    fn enter(shared: &Arc<Shared>) -> Self {
+impl ActiveStream {
+    fn enter(shared: &Arc<StreamCounts>) -> Self {
         shared.active.fetch_add(1, Ordering::AcqRel);
         shared.changed.notify_waiters();
         Self(Arc::clone(shared))
     }
 }
 
-impl Drop for Active {
+impl Drop for ActiveStream {
     fn drop(&mut self) {
         self.0.active.fetch_sub(1, Ordering::AcqRel);
         self.0.changed.notify_waiters();
@@ -163,14 +163,14 @@ impl Drop for Active {
 
 /// Whether a stream waits for its client, and since when.
 #[derive(Debug, Default)]
-struct Pace {
+struct StreamPace {
     waiting_since: Mutex<Option<Instant>>,
     given: Notify,
-    place: Mutex<Weak<Place>>,
+    place: Mutex<Weak<RequestSlot>>,
 }
 
-impl Pace {
-    fn place(&self) -> MutexGuard<'_, Weak<Place>> {
+impl StreamPace {
+    fn place(&self) -> MutexGuard<'_, Weak<RequestSlot>> {
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -203,14 +203,14 @@ pub(super) struct Paced {
     body: Body,
     /// The rest of the last piece of `body`.
     rest: Bytes,
-    pace: Option<Arc<Pace>>,
-    given: Option<Given>,
+    pace: Option<Arc<StreamPace>>,
+    given: Option<ResponseCounter>,
     _visitor: Visitor,
 }
 
 impl Paced {
     /// Wraps `body` for the stream whose future is polled now.
-    pub(super) fn new(body: Body, visitor: Visitor, given: Option<Given>) -> Self {
+    pub(super) fn new(body: Body, visitor: Visitor, given: Option<ResponseCounter>) -> Self {
         let pace = PACE.try_with(Arc::clone).ok();
         Self { body, rest: Bytes::new(), pace, given, _visitor: visitor }
     }
@@ -269,7 +269,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_stream_stalls_only_while_its_client_is_waited_for() {
-        let (pace, patience) = (Pace::default(), Duration::from_secs(5));
+        let (pace, patience) = (StreamPace::default(), Duration::from_secs(5));
         let long = Duration::from_secs(60);
         assert!(timeout(long, pace.stalled(patience)).await.is_err(), "nothing was given");
         pace.set(Some(Instant::now()));
@@ -294,7 +294,7 @@ mod tests {
     async fn a_connection_is_idle_when_no_stream_was_there_for_long_enough() {
         let streams = Streams::new(Tasks::new(), Duration::from_secs(1));
         let patience = Duration::from_secs(5);
-        let active = Active::enter(&streams.shared);
+        let active = ActiveStream::enter(&streams.shared);
         assert!(timeout(patience * 3, streams.idle(patience)).await.is_err());
         drop(active);
         let begun = Instant::now();

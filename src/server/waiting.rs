@@ -17,17 +17,17 @@ const ENOUGH: usize = 128 * 1024;
 
 /// The pieces of one body that have been given to a connection and are not sent yet.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Waiting(Arc<State>);
+pub(super) struct Waiting(Arc<WaitingState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct WaitingState {
     bytes: AtomicUsize,
     /// The task that waits to give more.
     waker: AtomicWaker,
 }
 
 /// A piece of a body until it has been sent.
-struct Piece {
+struct WaitingPiece {
     bytes: Bytes,
     waiting: Waiting,
 }
@@ -46,7 +46,7 @@ impl Waiting {
     /// Wraps `piece`, which counts as unsent until it is dropped.
     pub(super) fn count(&self, piece: Bytes) -> Bytes {
         self.0.bytes.fetch_add(piece.len(), Ordering::AcqRel);
-        Bytes::from_owner(Piece { bytes: piece, waiting: self.clone() })
+        Bytes::from_owner(WaitingPiece { bytes: piece, waiting: self.clone() })
     }
 
     fn has_room(&self) -> bool {
@@ -54,13 +54,13 @@ impl Waiting {
     }
 }
 
-impl AsRef<[u8]> for Piece {
+impl AsRef<[u8]> for WaitingPiece {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-impl Drop for Piece {
+impl Drop for WaitingPiece {
     fn drop(&mut self) {
         self.waiting.0.bytes.fetch_sub(self.bytes.len(), Ordering::AcqRel);
         self.waiting.0.waker.wake();

@@ -27,7 +27,7 @@ use self::page::url;
 use self::page::url::UrlPage;
 use super::caller::Caller;
 use crate::base::error_chain::error_chain;
-use crate::base::live::{Standing, blocking};
+use crate::base::live::{ConfigFileState, blocking};
 use crate::page::Page;
 use crate::page::links::CONFIGURATION;
 use crate::proxy::body::Body;
@@ -128,7 +128,7 @@ fn carried(arguments: &str) -> Option<String> {
 
 /// The current file, and the configuration in force.
 struct CurrentConfiguration {
-    standing: Standing,
+    standing: ConfigFileState,
     told: Overview,
     config: std::sync::Arc<Config>,
     file: String,

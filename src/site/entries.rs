@@ -14,7 +14,7 @@ use hyper::StatusCode;
 use hyper::body::Frame;
 use wwwoffle_spool::{EntryList, Error, Spool};
 
-use crate::api::{EntryItem, Info, What};
+use crate::api::{EntryItem, Info, ListKind};
 use crate::base::owner::{BadOwner, Owner};
 use crate::fetch::held::Holder;
 use crate::net::upstream::BoxError;
@@ -38,12 +38,12 @@ pub(in crate::site) async fn list(
 ) -> Result<Body, CallFault> {
     let form = read(arguments)?;
     let what = match form.value("what") {
-        None | Some("") => What::ALL,
-        Some(text) => What::parse(text).map_err(|error| CallFault::bad(error.to_string()))?,
+        None | Some("") => ListKind::ALL,
+        Some(text) => ListKind::parse(text).map_err(|error| CallFault::bad(error.to_string()))?,
     };
     match what {
-        What::Outgoing => Ok(outgoing(caller)),
-        What::Entries { scheme, host } => {
+        ListKind::Outgoing => Ok(outgoing(caller)),
+        ListKind::Entries { scheme, host } => {
             let (scheme, host) = (scheme.map(str::to_owned), host.map(str::to_owned));
             let start = move |spool: &Spool| spool.list(scheme.as_deref(), host.as_deref());
             let context = &caller.context;

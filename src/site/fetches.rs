@@ -19,7 +19,7 @@ use super::forms::FormError;
 use super::permission::Permission;
 use super::route::{FormRequest, OwnToken};
 use super::status;
-use crate::api::aim::{Aim, Asked, BadAim, Limits, MAX_DEPTH, PartClass};
+use crate::api::aim::{Aim, BadAim, Limits, MAX_DEPTH, PartClass, RecursiveRequest};
 use crate::api::plan::RunPlan;
 use crate::api::runs::RunItem;
 use crate::api::scope::Scope;
@@ -28,7 +28,7 @@ use crate::base::mode::Mode;
 use crate::base::owner::Places;
 use crate::base::text::{Text, say};
 use crate::fetch::plan::{NotPlanned, plan_runs};
-use crate::fetch::recurse::choose::{Wanted, is_usual};
+use crate::fetch::recurse::choose::{WantedClasses, is_usual};
 use crate::fetch::recurse::runs::MAX_RUNS;
 use crate::fetch::recurse::{NotBegun, begin};
 use crate::fetch::{self, WantError};
@@ -90,7 +90,7 @@ pub(super) enum RefreshError {
 /// `url`.
 pub(super) fn options(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let url = named(arguments);
-    show(caller, &Asked { aim: as_configured(caller, &url), url }, None)
+    show(caller, &RecursiveRequest { aim: as_configured(caller, &url), url }, None)
 }
 
 /// Shows the form that a link in the syntax of WWWOFFLE 2.9 leads to, filled in with the valid
@@ -99,9 +99,9 @@ pub(super) fn show_for_link(caller: &Caller, arguments: Option<&str>) -> Respons
     let (form, arguments) = (former_form(arguments), former_arguments(arguments));
     let pairs = pairs(&arguments);
     let pairs = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    let asked = Asked::read(pairs).unwrap_or_else(|_| {
+    let asked = RecursiveRequest::read(pairs).unwrap_or_else(|_| {
         let url = form.value("url").unwrap_or_default().trim().to_owned();
-        Asked { aim: as_configured(caller, &url), url }
+        RecursiveRequest { aim: as_configured(caller, &url), url }
     });
     show(caller, &asked, None)
 }
@@ -116,7 +116,7 @@ pub(super) async fn refresh(caller: &Caller, arguments: Option<&str>) -> Respons
     match refresh_now(caller, &url).await {
         Ok(response) => response,
         Err(error) => {
-            let asked = Asked { aim: as_configured(caller, &url), url };
+            let asked = RecursiveRequest { aim: as_configured(caller, &url), url };
             show_again(caller, &asked, None, error).unwrap_or_else(|error| failed(caller, &error))
         }
     }
@@ -127,7 +127,7 @@ pub(super) async fn refresh(caller: &Caller, arguments: Option<&str>) -> Respons
 pub(super) async fn recurse(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let pairs = pairs(arguments.unwrap_or_default());
     let pairs: Vec<_> = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    let done = match Asked::read(pairs.iter().copied()) {
+    let done = match RecursiveRequest::read(pairs.iter().copied()) {
         Ok(asked) if caller.is_sent_by_another_site() || !caller.may(Permission::Request) => {
             return show(caller, &asked, None);
         }
@@ -249,8 +249,8 @@ fn form_fields(form: &SubmittedForm) -> Vec<(&str, &str)> {
     form.fields().filter(|(name, _)| *name != "token").collect()
 }
 
-fn parse_form(form: &SubmittedForm) -> Result<Asked, BadAim> {
-    Asked::read(form_fields(form))
+fn parse_form(form: &SubmittedForm) -> Result<RecursiveRequest, BadAim> {
+    RecursiveRequest::read(form_fields(form))
 }
 
 /// Cancels the fetch in the field `id`.
@@ -271,7 +271,7 @@ pub(super) fn end_download(caller: &Caller, form: &SubmittedForm) -> Response<Bo
     caller.see_other(LIST)
 }
 
-async fn start(caller: &Caller, asked: &Asked) -> Result<Response<Body>, RefreshError> {
+async fn start(caller: &Caller, asked: &RecursiveRequest) -> Result<Response<Body>, RefreshError> {
     target::of_url(&asked.url, &caller.context.base.local)?;
     begin(&caller.context.fetch, &caller.requester(), asked, RequestKind::Page).await?;
     Ok(caller.see_other(LIST))
@@ -293,7 +293,7 @@ async fn refresh_now(caller: &Caller, url: &str) -> Result<Response<Body>, Refre
     Ok(response)
 }
 
-fn show(caller: &Caller, asked: &Asked, plan: Option<&RunPlan>) -> Response<Body> {
+fn show(caller: &Caller, asked: &RecursiveRequest, plan: Option<&RunPlan>) -> Response<Body> {
     let token = caller.token();
     caller.page(page::options(&caller.context.pages.templates, &caller.shell, asked, &token, plan))
 }
@@ -315,17 +315,17 @@ fn show_typed_again(
     let good = pairs
         .iter()
         .filter(|(name, _)| *name != "url")
-        .filter(|pair| Asked::read([any, **pair]).is_ok());
-    let Ok(asked) = Asked::read(std::iter::once(&any).chain(good).copied()) else {
+        .filter(|pair| RecursiveRequest::read([any, **pair]).is_ok());
+    let Ok(asked) = RecursiveRequest::read(std::iter::once(&any).chain(good).copied()) else {
         return Err(error);
     };
     let url = value("url").unwrap_or_default().trim().to_owned();
-    show_again(caller, &Asked { url, ..asked }, value("depth"), error)
+    show_again(caller, &RecursiveRequest { url, ..asked }, value("depth"), error)
 }
 
 fn show_again(
     caller: &Caller,
-    asked: &Asked,
+    asked: &RecursiveRequest,
     depth: Option<&str>,
     error: RefreshError,
 ) -> Result<Response<Body>, RefreshError> {
@@ -406,7 +406,7 @@ pub(super) fn as_configured(caller: &Caller, url: &str) -> Aim {
     let config = caller.context.base.config();
     let wanted = target::of_url(url, &caller.context.base.local)
         .ok()
-        .map(|resource| Wanted::of(&config, &resource.url, &[]));
+        .map(|resource| WantedClasses::of(&config, &resource.url, &[]));
     let is_wanted = |class| match &wanted {
         Some(wanted) => wanted.has(class),
         None => is_usual(&config, class),

@@ -20,7 +20,7 @@ use crate::page::form::SubmittedForm;
 use crate::proxy::body::Body;
 use crate::site::search::call::carry_out;
 use crate::storage::lists::found;
-use crate::storage::lists::query::Wanted;
+use crate::storage::lists::query::ListQuery;
 use crate::storage::purge::room::{max_size, min_free};
 use crate::storage::store::timestamp;
 
@@ -61,7 +61,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
 
 /// Returns the size of all entries that the caller may see, and the pages that were stored last.
 async fn stored_pages(caller: &Caller) -> Result<(StoredTotal, Vec<RecentPage>), Error> {
-    let wanted = Wanted::parse(|name| match name {
+    let wanted = ListQuery::parse(|name| match name {
         "pages" => Some("1"),
         "sort" => Some("stored"),
         "status" => Some("2xx"),

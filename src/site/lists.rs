@@ -26,8 +26,8 @@ use crate::page::links;
 use crate::proxy::body::Body;
 use crate::site::search::call::carry_out;
 use crate::storage::lists;
-use crate::storage::lists::found::{self, Source};
-use crate::storage::lists::query::{Subject, Wanted};
+use crate::storage::lists::found::{self, ListSource};
+use crate::storage::lists::query::{ListQuery, Subject};
 use crate::storage::lists::sessions;
 use crate::storage::lists::whole::is_part;
 use links::ABOUT;
@@ -79,10 +79,13 @@ pub(super) async fn show(caller: &Caller, path: &str, arguments: Option<&str>) -
 
 /// Returns as much of a list as fits on one page, and the length of the whole list. The rest is on
 /// the next page.
-fn rows_that_fit(source: &Source<'_>, wanted: &Wanted) -> Result<(IndexPage, Option<u64>), Error> {
+fn rows_that_fit(
+    source: &ListSource<'_>,
+    wanted: &ListQuery,
+) -> Result<(IndexPage, Option<u64>), Error> {
     let mut found = found::list(source, wanted)?;
     if let Some(limit) = room::rows_that_fit(&found.listed) {
-        found = found::list(source, &Wanted { limit, ..wanted.clone() })?;
+        found = found::list(source, &ListQuery { limit, ..wanted.clone() })?;
     }
     let count = found::count(source, wanted, &found);
     Ok((found, count))
@@ -141,7 +144,7 @@ fn of_host(caller: &Caller, url: &str) -> String {
 fn read(
     name: &str,
     arguments: Option<&str>,
-) -> Result<(ListAddress, Wanted), (Box<ListAddress>, Text)> {
+) -> Result<(ListAddress, ListQuery), (Box<ListAddress>, Text)> {
     let path = url_decode_form_args(name.trim_end_matches('/').replace('+', "%2B").as_bytes());
     let path = String::from_utf8_lossy(&path).into_owned();
     let mut shown = ListAddress { path, ..ListAddress::default() };
@@ -159,7 +162,7 @@ fn read(
     let all = if flag("all") { "1" } else { form.value("all").unwrap_or_default() };
     // As in WWWOFFLE 2.9, an unknown order is ignored.
     let sort = form.value("sort").filter(|sort| sort.trim().parse::<Sort>().is_ok());
-    let wanted = Wanted::parse(|name| match name {
+    let wanted = ListQuery::parse(|name| match name {
         "what" => Some(what.as_str()),
         "site" => site.or(form.value("site")),
         "all" => Some(all),
@@ -188,7 +191,7 @@ fn read(
     Ok((shown, wanted))
 }
 
-/// Returns the name of a path for [`Wanted`], and the site that it names.
+/// Returns the name of a path for [`ListQuery`], and the site that it names.
 fn list_subject(path: &str) -> (String, Option<&str>) {
     match path.split_once('/') {
         Some(("site", site)) => (String::new(), Some(site)),

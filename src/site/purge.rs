@@ -12,12 +12,12 @@ use tokio::time::timeout;
 use wwwoffle_spool::Error;
 
 use super::caller::Caller;
-use crate::api::Purging;
+use crate::api::PurgeStatus;
 use crate::base::clock;
 use crate::page::form::SubmittedForm;
 use crate::proxy::body::Body;
 use crate::site::context::SiteContext;
-use crate::storage::purge::{self, NotPurged, What};
+use crate::storage::purge::{self, NotPurged, PurgeTask};
 use crate::storage::store::timestamp;
 
 /// Path of the page.
@@ -36,7 +36,7 @@ pub(super) async fn show(caller: &Caller) -> Response<Body> {
     let mut told = context.storage.purging.told();
     if !told.running && !has_plan(&told) && !caller.is_sent_by_another_site() {
         // If another plan is already running, waits for that one.
-        let _begun_or_not = begin(context, What::Plan);
+        let _begun_or_not = begin(context, PurgeTask::Plan);
         let planned = async {
             while !has_plan(&context.storage.purging.told())
                 && context.storage.purging.told().failure.is_none()
@@ -52,7 +52,7 @@ pub(super) async fn show(caller: &Caller) -> Response<Body> {
     caller.page(page::page(&context.pages.templates, &caller.shell, &told, &token))
 }
 
-fn has_plan(told: &Purging) -> bool {
+fn has_plan(told: &PurgeStatus) -> bool {
     let now = timestamp(clock::now());
     told.plan.as_ref().is_some_and(|plan| now.duration_since(plan.at) <= PLAN_HOLDS)
 }
@@ -60,7 +60,7 @@ fn has_plan(told: &Purging) -> bool {
 /// Starts a purge or a plan in the background; its result is stored. The task holds its turn before
 /// this returns, so that no other one can start in between. Returns [`NotPurged::Busy`] if another
 /// one is running.
-fn begin(context: &Arc<SiteContext>, what: What) -> Result<(), NotPurged> {
+fn begin(context: &Arc<SiteContext>, what: PurgeTask) -> Result<(), NotPurged> {
     let (own, turn) = (Arc::clone(context), context.storage.purging.turn()?);
     context.base.tasks.spawn(async move {
         // The stored result includes the failure.
@@ -76,7 +76,7 @@ fn begin(context: &Arc<SiteContext>, what: What) -> Result<(), NotPurged> {
 
 /// Starts a purge, unless another purge or plan is running.
 pub(super) fn submit(caller: &Caller) -> Result<Response<Body>, NotPurged> {
-    begin(&caller.context, What::Purge)?;
+    begin(&caller.context, PurgeTask::Purge)?;
     Ok(caller.see_other(PAGE))
 }
 

@@ -20,8 +20,8 @@ use crate::base::owner::Places;
 use crate::base::text::say;
 use crate::proxy::body::Body;
 use crate::site::lists::page::list_unavailable;
-use crate::storage::lists::found::{self, Source};
-use crate::storage::lists::query::Wanted;
+use crate::storage::lists::found::{self, ListSource};
+use crate::storage::lists::query::ListQuery;
 use crate::storage::lookup::look_up;
 
 /// Number of hits on a page.
@@ -111,8 +111,8 @@ fn is_bare_address(words: &str) -> bool {
     is_host && is_port && !words.contains(char::is_whitespace)
 }
 
-async fn look(caller: &Caller, typed: &SearchQuery, wanted: Wanted) -> SearchResult {
-    let wanted = Wanted { limit: HITS, ..wanted };
+async fn look(caller: &Caller, typed: &SearchQuery, wanted: ListQuery) -> SearchResult {
+    let wanted = ListQuery { limit: HITS, ..wanted };
     match carry_out(caller, wanted, hits_that_fit).await {
         Ok(found) => {
             let next = found.next.as_deref().map(|next| arguments(typed, next));
@@ -123,10 +123,10 @@ async fn look(caller: &Caller, typed: &SearchQuery, wanted: Wanted) -> SearchRes
 }
 
 /// Returns as many hits as fit on one page. The rest is on the next page.
-fn hits_that_fit(source: &Source<'_>, wanted: &Wanted) -> Result<SearchPage, Error> {
+fn hits_that_fit(source: &ListSource<'_>, wanted: &ListQuery) -> Result<SearchPage, Error> {
     let found = found::search(source, wanted)?;
     match page::hits_that_fit(&found.hits) {
-        Some(limit) => found::search(source, &Wanted { limit, ..wanted.clone() }),
+        Some(limit) => found::search(source, &ListQuery { limit, ..wanted.clone() }),
         None => Ok(found),
     }
 }

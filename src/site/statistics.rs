@@ -8,7 +8,7 @@ use hyper::Response;
 use wwwoffle_spool::Counts;
 
 use super::caller::Caller;
-use crate::api::{DayCounts, HostCounts, Statistics, Sums};
+use crate::api::{DayCounts, HostCounts, StatisticsReport, Sums};
 use crate::base::clock;
 use crate::base::shown;
 use crate::base::statistics::{self, FETCHED, GIVEN, Outcome, SAVED};
@@ -16,7 +16,7 @@ use crate::proxy::body::Body;
 
 /// Returns the statistics that the caller may see. Names of hosts are only for the owner of the
 /// machine, because they reveal what others have read.
-pub(super) fn statistics(caller: &Caller) -> Statistics {
+pub(super) fn statistics(caller: &Caller) -> StatisticsReport {
     let now = clock::now();
     let books = caller.context.storage.statistics.books(now);
     let day = |(day, counts): (&jiff::civil::Date, &Counts)| DayCounts {
@@ -28,7 +28,7 @@ pub(super) fn statistics(caller: &Caller) -> Statistics {
         before: counts.before,
         sums: sums(&counts.counts),
     };
-    Statistics {
+    StatisticsReport {
         today: statistics::day(now).to_string(),
         days: books.days().iter().map(day).collect(),
         hosts: caller.owns().then(|| books.hosts().into_iter().map(host).collect()),

@@ -8,12 +8,12 @@ use wwwoffle_url::Key;
 use super::caller::Caller;
 use super::queue::QueueRank;
 use crate::api::{
-    Choice, Download, DownloadWaiting, Held, ItemState, LinkStatus, QueueCounts, QueueItem,
-    Rejection, Status,
+    Choice, DownloadItem, DownloadWaiting, Held, ItemState, LinkStatus, QueueCounts, QueueItem,
+    RejectionItem, Status,
 };
 use crate::base::clock;
 use crate::fetch::held::Holder;
-use crate::net::link::Class;
+use crate::net::link::LinkClass;
 use crate::proxy::download::{self, ProgressSnapshot};
 use crate::site::context::SiteContext;
 use crate::site::link::LinkReport;
@@ -39,7 +39,7 @@ fn with_queue(caller: &Caller, queue: QueueCounts) -> Status {
         mode,
         chosen: context.base.mode.chosen(),
         link: link(context),
-        metered: context.net.link.class(&context.base.config()) == Class::Metered,
+        metered: context.net.link.class(&context.base.config()) == LinkClass::Metered,
         pid: std::process::id(),
         spool: context.storage.store.spool().root().display().to_string(),
         read_only: context.storage.store.spool().is_read_only(),
@@ -84,10 +84,10 @@ pub(super) fn link_report(context: &SiteContext) -> LinkReport {
 }
 
 /// Returns the clients that recently rejected our certificates.
-pub(super) fn rejections(context: &SiteContext) -> Vec<Rejection> {
+pub(super) fn rejections(context: &SiteContext) -> Vec<RejectionItem> {
     let list =
         context.proxy.clients.faces.rejections.list(clock::now()).into_iter().take(MAX_REJECTIONS);
-    list.map(|one| Rejection {
+    list.map(|one| RejectionItem {
         host: one.host,
         client: one.client.to_string(),
         until: timestamp(one.until),
@@ -134,7 +134,7 @@ pub(super) fn counts_for_caller(caller: &Caller) -> QueueCounts {
 }
 
 /// Returns the running downloads that the caller may see.
-pub(super) fn downloads(caller: &Caller) -> Vec<Download> {
+pub(super) fn downloads(caller: &Caller) -> Vec<DownloadItem> {
     let list = caller.context.proxy.traffic.downloads.list();
     list.iter()
         .filter(|download| may_see(caller, download))
@@ -153,7 +153,7 @@ fn may_see(caller: &Caller, download: &download::Download) -> bool {
     !download.is_personal() || caller.may_see(download.own())
 }
 
-fn shown(id: u64, url: &str, progress: ProgressSnapshot) -> Download {
+fn shown(id: u64, url: &str, progress: ProgressSnapshot) -> DownloadItem {
     let seconds_left = progress.time_left().map(|time| time.as_secs());
     let waiting = progress.waiting.map(|waiting| DownloadWaiting {
         since: timestamp(waiting.since),
@@ -161,7 +161,7 @@ fn shown(id: u64, url: &str, progress: ProgressSnapshot) -> Download {
         attempts: waiting.attempts,
         error: waiting.error,
     });
-    Download {
+    DownloadItem {
         id,
         url: url.to_owned(),
         bytes: progress.bytes,

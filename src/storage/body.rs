@@ -67,7 +67,7 @@ pub fn kept(store: &Store, kept: &Arc<Kept>, trailers: Option<HeaderMap>) -> Bod
             StreamBody::new(stream::iter(std::iter::once(data).chain(end))).boxed_unsync()
         }
         KeptBody::File(file) => {
-            let reading = Reading {
+            let reading = BodyReader {
                 store: store.clone(),
                 kept: Arc::clone(kept),
                 file: file.clone(),
@@ -170,7 +170,7 @@ impl RangeReading {
 }
 
 /// A stored body being read from the disk.
-struct Reading {
+struct BodyReader {
     store: Store,
     kept: Arc<Kept>,
     file: BodyFile,
@@ -181,7 +181,7 @@ struct Reading {
     trailers: Option<HeaderMap>,
 }
 
-impl Reading {
+impl BodyReader {
     async fn next(mut self) -> Result<Option<(Frame<Bytes>, Self)>, BodyError> {
         if self.position == self.file.len() {
             return Ok(self.trailers.take().map(|trailers| (Frame::trailers(trailers), self)));
@@ -199,15 +199,15 @@ impl Reading {
             Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
         };
         match piece {
-            Piece::Data(bytes, verifier) => {
+            BodyPiece::Data(bytes, verifier) => {
                 self.verifier = verifier;
                 Ok(Some(self.with(bytes)))
             }
-            Piece::Damaged => {
+            BodyPiece::Damaged => {
                 self.store.set_aside(self.kept).await;
                 Err(BodyError::Damaged)
             }
-            Piece::Unreadable(error) => {
+            BodyPiece::Unreadable(error) => {
                 Err(BodyError::Disk(Arc::new(std::io::Error::other(error))))
             }
         }
@@ -219,7 +219,7 @@ impl Reading {
     }
 }
 
-enum Piece {
+enum BodyPiece {
     /// The next bytes, and the verifier if more follow that are to be checked.
     Data(Bytes, Option<Verifier>),
     Damaged,
@@ -231,20 +231,20 @@ fn read_piece(
     position: u64,
     mut buffer: Buffer,
     verifier: Option<Verifier>,
-) -> Piece {
+) -> BodyPiece {
     let bytes = match file.read_at(position, buffer.space()) {
         Ok(read) => buffer.filled(read),
-        Err(error) if error.is_damaged() => return Piece::Damaged,
-        Err(error) => return Piece::Unreadable(error),
+        Err(error) if error.is_damaged() => return BodyPiece::Damaged,
+        Err(error) => return BodyPiece::Unreadable(error),
     };
-    let Some(mut verifier) = verifier else { return Piece::Data(bytes, None) };
+    let Some(mut verifier) = verifier else { return BodyPiece::Data(bytes, None) };
     verifier.update(&bytes);
     if position + length(&bytes) < file.len() {
-        Piece::Data(bytes, Some(verifier))
+        BodyPiece::Data(bytes, Some(verifier))
     } else if verifier.finish() {
-        Piece::Data(bytes, None)
+        BodyPiece::Data(bytes, None)
     } else {
-        Piece::Damaged
+        BodyPiece::Damaged
     }
 }
 

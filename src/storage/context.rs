@@ -9,7 +9,7 @@ use wwwoffle_index::Index;
 use super::lists;
 use super::lists::deletions::Deletions;
 use super::lists::sessions::Online;
-use super::purge::Purging;
+use super::purge::PurgeState;
 use super::store::Store;
 use crate::base::context::BaseContext;
 use crate::base::mode::Choice;
@@ -31,7 +31,7 @@ pub struct StorageContext {
     /// The times online, by which some lists are made.
     online: Mutex<Online>,
     /// The removal of old entries.
-    pub purging: Purging,
+    pub purging: PurgeState,
     /// Counts requests and bytes.
     pub statistics: Arc<Statistics>,
 }
@@ -52,7 +52,7 @@ impl StorageContext {
             index_readers: Semaphore::new(lists::READERS),
             deletions: Deletions::default(),
             online: Mutex::default(),
-            purging: Purging::default(),
+            purging: PurgeState::default(),
             statistics,
         }
     }

@@ -27,9 +27,9 @@ use wwwoffle_spool::{Error, Spool, Uses};
 use wwwoffle_url::LocalHost;
 
 pub use self::alone::{REST, work};
-use self::indexed::News;
+use self::indexed::NewEntries;
 use self::policy::Policy;
-use crate::api::{PurgeReport, PurgeSum, Purging as Told};
+use crate::api::{PurgeReport, PurgeStatus, PurgeSum};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::storage::context::StorageContext;
@@ -44,7 +44,7 @@ const AT_ONCE: usize = 512;
 
 /// The task of a purge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum PurgeTask {
     /// The plan alone.
     Plan,
     /// Makes a plan and carries it out.
@@ -55,7 +55,7 @@ pub enum What {
     ByAge,
 }
 
-impl What {
+impl PurgeTask {
     /// Whether it runs automatically, without a request.
     fn is_by_itself(self) -> bool {
         matches!(self, Self::ForRoom | Self::ByAge)
@@ -81,14 +81,14 @@ pub enum NotPurged {
 
 /// The purges of a daemon.
 #[derive(Debug, Default)]
-pub struct Purging {
+pub struct PurgeState {
     running: Arc<AtomicBool>,
     looked: Arc<AtomicU64>,
-    last: Arc<Mutex<Last>>,
+    last: Arc<Mutex<LastPurge>>,
 }
 
 #[derive(Debug, Default)]
-struct Last {
+struct LastPurge {
     plan: Option<PurgeReport>,
     purge: Option<PurgeReport>,
     failure: Option<String>,
@@ -96,35 +96,35 @@ struct Last {
 
 /// The exclusive right to purge, until it is dropped.
 #[derive(Debug)]
-pub struct Turn(Arc<AtomicBool>);
+pub struct PurgeTurn(Arc<AtomicBool>);
 
-impl Drop for Turn {
+impl Drop for PurgeTurn {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Release);
     }
 }
 
-impl Purging {
+impl PurgeState {
     /// Takes the right to purge.
     ///
     /// # Errors
     ///
     /// [`NotPurged::Busy`] if a purge is running.
-    pub fn turn(&self) -> Result<Turn, NotPurged> {
+    pub fn turn(&self) -> Result<PurgeTurn, NotPurged> {
         if self.running.swap(true, Ordering::AcqRel) {
             return Err(NotPurged::Busy);
         }
         self.looked.store(0, Ordering::Relaxed);
-        Ok(Turn(Arc::clone(&self.running)))
+        Ok(PurgeTurn(Arc::clone(&self.running)))
     }
 
     /// The running purge and the last one.
     #[must_use]
-    pub fn told(&self) -> Told {
+    pub fn told(&self) -> PurgeStatus {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         // Asking never takes the turn: that would turn others away.
         let running = self.running.load(Ordering::Acquire);
-        Told {
+        PurgeStatus {
             running,
             looked: if running { self.looked.load(Ordering::Relaxed) } else { 0 },
             plan: last.plan.clone(),
@@ -144,17 +144,17 @@ impl Purging {
 pub fn purge(
     (spool, index): (&Spool, Option<&Index>),
     (config, local): (Arc<Config>, LocalHost),
-    what: What,
+    what: PurgeTask,
     now: Timestamp,
     go_on: impl Fn(u64) -> bool,
 ) -> Result<PurgeReport, NotPurged> {
     let room = || space(spool.root()).ok();
-    if what == What::ForRoom {
+    if what == PurgeTask::ForRoom {
         // Deleted entries are removed before stored ones.
         spool.forget_removed(0)?;
     }
     let mut policy = Policy::new(config, spool.pins()?, Uses::default(), local);
-    let limits = policy.limits(room().filter(|_| what != What::ByAge));
+    let limits = policy.limits(room().filter(|_| what != PurgeTask::ByAge));
     let looked = AtomicU64::new(0);
     let tell = |count| {
         looked.store(count, Ordering::Relaxed);
@@ -166,7 +166,7 @@ pub fn purge(
     };
     // The index has them itself.
     policy.uses = spool.uses()?;
-    let mut packing = compress::Wanted::new(spool, &policy, what, now)?;
+    let mut packing = compress::CompressionPlan::new(spool, &policy, what, now)?;
     let mut plan = match indexed {
         Some(plan) if packing.is_none() => plan,
         indexed => {
@@ -176,10 +176,10 @@ pub fn purge(
         }
     };
     let removed = match what {
-        What::Plan => None,
-        What::Purge | What::ForRoom | What::ByAge => {
+        PurgeTask::Plan => None,
+        PurgeTask::Purge | PurgeTask::ForRoom | PurgeTask::ByAge => {
             let before = looked.load(Ordering::Relaxed);
-            let news = News::since(index, now);
+            let news = NewEntries::since(index, now);
             let go_on = |done| go_on(before + done);
             Some(carry_out(spool, &mut policy, &mut plan, news, go_on)?)
         }
@@ -192,7 +192,8 @@ pub fn purge(
         _ => None,
     };
     let compressible = packing.map(|packing| packing.told());
-    let shared = (what != What::Plan).then(|| share::carry_out(spool, &policy, &|| go_on(done)));
+    let shared =
+        (what != PurgeTask::Plan).then(|| share::carry_out(spool, &policy, &|| go_on(done)));
     Ok(PurgeReport { compressible, compressed, shared, ..report(&plan, removed, room()) })
 }
 
@@ -201,7 +202,7 @@ fn walked(
     spool: &Spool,
     policy: &Policy,
     (limits, now): (PurgeLimits, Timestamp),
-    mut packing: Option<&mut compress::Wanted>,
+    mut packing: Option<&mut compress::CompressionPlan>,
     go_on: &dyn Fn(u64) -> bool,
 ) -> Result<Plan, NotPurged> {
     let mut planner = Planner::new(limits, now);
@@ -230,7 +231,7 @@ fn carry_out(
     spool: &Spool,
     policy: &mut Policy,
     plan: &mut Plan,
-    mut news: News<'_>,
+    mut news: NewEntries<'_>,
     go_on: impl Fn(u64) -> bool,
 ) -> Result<Sum, NotPurged> {
     let (mut removed, mut looked, mut sweep) = (Sum::default(), 0, spool.sweep()?);
@@ -310,7 +311,7 @@ fn name_of_stay(because: KeepReason) -> &'static str {
 /// # Errors
 ///
 /// [`NotPurged`] if there was no purge.
-pub async fn run(context: &StorageContext, what: What) -> Result<PurgeReport, NotPurged> {
+pub async fn run(context: &StorageContext, what: PurgeTask) -> Result<PurgeReport, NotPurged> {
     run_in(context, context.purging.turn()?, what).await
 }
 
@@ -321,8 +322,8 @@ pub async fn run(context: &StorageContext, what: What) -> Result<PurgeReport, No
 /// [`NotPurged`] says why not; never that another purge is running.
 pub async fn run_in(
     context: &StorageContext,
-    turn: Turn,
-    what: What,
+    turn: PurgeTurn,
+    what: PurgeTask,
 ) -> Result<PurgeReport, NotPurged> {
     let purging = &context.purging;
     let (looked, last) = (Arc::clone(&purging.looked), Arc::clone(&purging.last));
@@ -342,7 +343,7 @@ pub async fn run_in(
         };
         let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
         match &done {
-            Ok(report) if what == What::Plan => last.plan = Some(report.clone()),
+            Ok(report) if what == PurgeTask::Plan => last.plan = Some(report.clone()),
             Ok(report) => (last.purge, last.plan) = (Some(report.clone()), None),
             Err(_) => {}
         }
@@ -383,7 +384,7 @@ mod tests {
 
     #[test]
     fn asking_what_is_under_way_takes_nobodys_turn() {
-        let purging = Purging::default();
+        let purging = PurgeState::default();
         let ask = || (0..500_000).for_each(|_| assert_eq!(purging.told().looked, 0));
         thread::scope(|scope| {
             let asking = scope.spawn(ask);
@@ -395,7 +396,7 @@ mod tests {
 
     #[test]
     fn one_turn_is_had_at_a_time() {
-        let purging = Purging::default();
+        let purging = PurgeState::default();
         assert!(!purging.told().running);
         let turn = purging.turn().unwrap();
         assert!(purging.told().running);

@@ -23,7 +23,7 @@ use wwwoffle_spool::{
 
 use self::hot::HotSet;
 pub use self::hot::{OPEN_FILE, Shelf};
-pub use self::kept::{Identity, Kept, KeptPart};
+pub use self::kept::{EntryIdentity, Kept, KeptPart};
 
 /// Bytes of a body copied at once.
 const COPIED_AT_ONCE: usize = 128 * 1024;

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use wwwoffle_spool::{Error, Place, Summary};
 
 use self::diff::Diff;
-use self::text::{Text, extract};
+use self::text::{VersionText, extract};
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
 use crate::base::owner::Places;
@@ -179,7 +179,7 @@ fn content_type(kept: &Kept) -> Option<&str> {
 }
 
 /// The text of a stored copy.
-async fn text(context: &StorageContext, kept: &Arc<Kept>) -> Result<Text, NotCompared> {
+async fn text(context: &StorageContext, kept: &Arc<Kept>) -> Result<VersionText, NotCompared> {
     let mut body = beginning(&context.store, kept, READ + 1).await.map_err(|error| {
         NotCompared::Unread(format!("its body cannot be read: {}", error_chain(&*error)))
     })?;

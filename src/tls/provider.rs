@@ -19,13 +19,13 @@ pub fn provider() -> Arc<CryptoProvider> {
 /// The clock of every TLS configuration. The default of rustls panics before 1970.
 #[must_use]
 pub fn clock() -> Arc<dyn TimeProvider> {
-    Arc::new(Clock)
+    Arc::new(TlsClock)
 }
 
 #[derive(Debug)]
-struct Clock;
+struct TlsClock;
 
-impl TimeProvider for Clock {
+impl TimeProvider for TlsClock {
     fn current_time(&self) -> Option<UnixTime> {
         let since = clock::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Some(UnixTime::since_unix_epoch(since))

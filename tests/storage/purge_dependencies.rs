@@ -8,7 +8,7 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use serde_json::Value;
 use wwwoffle::storage::lists::describe::Pages;
-use wwwoffle::storage::purge::{What, purge};
+use wwwoffle::storage::purge::{PurgeTask, purge};
 use wwwoffle_config::Config;
 use wwwoffle_index::Index;
 use wwwoffle_spool::{NewEntry, Options, Place, Spool, Timestamp};
@@ -161,7 +161,7 @@ fn purged_while(act: impl Fn(&Spool, &Index)) -> Vec<String> {
     let config = Arc::new(Config::parse(AGE, Path::new("w.conf")).unwrap());
     let is_done = Cell::new(false);
     let report =
-        purge((&spool, Some(&index)), (config, local), What::Purge, Timestamp::now(), |_| {
+        purge((&spool, Some(&index)), (config, local), PurgeTask::Purge, Timestamp::now(), |_| {
             // The first call comes right after the plan was made.
             if !is_done.replace(true) {
                 act(&spool, &index);

@@ -36,7 +36,7 @@ fn status() {
             listen: vec!["127.0.0.1:8080".into()],
             since: time(),
             queue: QueueCounts { waiting: 1, failed: 2, active: 3, asking: 0 },
-            downloads: vec![Download {
+            downloads: vec![DownloadItem {
                 id: 8,
                 url: "http://a/".into(),
                 bytes: 1,
@@ -48,7 +48,7 @@ fn status() {
             }],
             connections: 4,
             outward_refused: 5,
-            rejections: vec![Rejection {
+            rejections: vec![RejectionItem {
                 host: "h.example".into(),
                 client: "10.0.0.1".into(),
                 until: time(),

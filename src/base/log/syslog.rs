@@ -25,7 +25,7 @@ pub(super) struct Syslog {
 
 /// One event, sent when it is dropped.
 #[derive(Debug)]
-pub(super) struct Event<'a> {
+pub(super) struct SyslogEvent<'a> {
     to: &'a Syslog,
     severity: u8,
     text: Vec<u8>,
@@ -65,14 +65,14 @@ fn connect(at: &Path) -> io::Result<UnixDatagram> {
 }
 
 impl<'a> MakeWriter<'a> for Syslog {
-    type Writer = Event<'a>;
+    type Writer = SyslogEvent<'a>;
 
-    fn make_writer(&'a self) -> Event<'a> {
-        Event { to: self, severity: severity(Level::INFO), text: Vec::new() }
+    fn make_writer(&'a self) -> SyslogEvent<'a> {
+        SyslogEvent { to: self, severity: severity(Level::INFO), text: Vec::new() }
     }
 
-    fn make_writer_for(&'a self, about: &Metadata<'_>) -> Event<'a> {
-        Event { to: self, severity: severity(*about.level()), text: Vec::new() }
+    fn make_writer_for(&'a self, about: &Metadata<'_>) -> SyslogEvent<'a> {
+        SyslogEvent { to: self, severity: severity(*about.level()), text: Vec::new() }
     }
 }
 
@@ -86,7 +86,7 @@ fn severity(level: Level) -> u8 {
     }
 }
 
-impl Write for Event<'_> {
+impl Write for SyslogEvent<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let left = MAX_TEXT.saturating_sub(self.text.len());
         self.text.extend_from_slice(bytes.get(..left).unwrap_or(bytes));
@@ -98,7 +98,7 @@ impl Write for Event<'_> {
     }
 }
 
-impl Drop for Event<'_> {
+impl Drop for SyslogEvent<'_> {
     fn drop(&mut self) {
         // A failure of the log cannot be logged.
         let _nobody_reads = self.to.send(&datagram(self.severity, &self.text, &Zoned::now()));

@@ -64,12 +64,12 @@ impl Account {
 
 /// The counter of one response on its way to its client.
 #[derive(Clone, Debug)]
-pub struct Given {
+pub struct ResponseCounter {
     account: Arc<Account>,
     outcome: Outcome,
 }
 
-impl Given {
+impl ResponseCounter {
     /// Counts a request whose response begins now; its bytes are counted as they are sent.
     #[must_use]
     pub fn begin(account: Arc<Account>, outcome: Outcome) -> Self {

@@ -7,7 +7,7 @@ use intl_pluralrules::{PluralCategory, PluralRuleType, PluralRules};
 use serde::Deserialize;
 
 use super::BuiltIn;
-use super::filling::{Piece, pieces};
+use super::filling::{MarkupPiece, pieces};
 
 /// Translations of the English texts of pages into one language.
 #[derive(Debug)]
@@ -75,14 +75,14 @@ impl Phrase {
 #[serde(deny_unknown_fields)]
 struct File {
     #[serde(default)]
-    language: Head,
+    language: LanguageTable,
     #[serde(default)]
     texts: BTreeMap<String, Phrase>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Head {
+struct LanguageTable {
     name: Option<String>,
     direction: Option<Direction>,
 }
@@ -292,15 +292,15 @@ fn check(english: &str, phrase: &Phrase) -> Result<(), CatalogueFault> {
 fn names(text: &str) -> impl Iterator<Item = (bool, &str)> {
     pieces(text).flat_map(|piece| -> Vec<(bool, &str)> {
         match piece {
-            Piece::Value(name) => vec![(false, name)],
-            Piece::Link { label, to } => {
+            MarkupPiece::Value(name) => vec![(false, name)],
+            MarkupPiece::Link { label, to } => {
                 let inner = pieces(label).filter_map(|piece| match piece {
-                    Piece::Value(name) => Some((false, name)),
+                    MarkupPiece::Value(name) => Some((false, name)),
                     _ => None,
                 });
                 std::iter::once((true, to)).chain(inner).collect()
             }
-            Piece::Words(_) | Piece::Code(_) => Vec::new(),
+            MarkupPiece::Words(_) | MarkupPiece::Code(_) => Vec::new(),
         }
     })
 }

@@ -13,7 +13,7 @@ pub(super) enum Filled {
 
 /// A piece of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Piece<'a> {
+pub(super) enum MarkupPiece<'a> {
     Words(&'a str),
     /// `{name}`.
     Value(&'a str),
@@ -44,19 +44,19 @@ pub(super) fn fill<E>(
     let mut html = String::with_capacity(text.len() + 32);
     for piece in pieces(text) {
         match piece {
-            Piece::Words(words) => push_words(&mut html, words),
-            Piece::Value(name) => match (value(name)?, direction) {
+            MarkupPiece::Words(words) => push_words(&mut html, words),
+            MarkupPiece::Value(name) => match (value(name)?, direction) {
                 (Filled::Plain(plain), Direction::Rtl) if !is_number(&plain) => {
                     push(&mut html, Filled::Plain(format!("\u{2068}{plain}\u{2069}")));
                 }
                 (value, _) => push(&mut html, value),
             },
-            Piece::Code(word) => {
+            MarkupPiece::Code(word) => {
                 html.push_str("<code>");
                 push_words(&mut html, word);
                 html.push_str("</code>");
             }
-            Piece::Link { label, to } => {
+            MarkupPiece::Link { label, to } => {
                 html.push_str("<a href=\"");
                 push(&mut html, value(to)?);
                 html.push_str("\">");
@@ -89,7 +89,7 @@ fn push_words(html: &mut String, words: &str) {
 }
 
 /// Splits a text into pieces. An incomplete piece counts as words.
-pub(super) fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
+pub(super) fn pieces(text: &str) -> impl Iterator<Item = MarkupPiece<'_>> {
     let mut rest = text;
     std::iter::from_fn(move || {
         if rest.is_empty() {
@@ -106,22 +106,22 @@ pub(super) fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
         let end = rest.char_indices().find(is_next).map_or(rest.len(), |(at, _)| at);
         let (words, after) = rest.split_at(end);
         rest = after;
-        Some(Piece::Words(words))
+        Some(MarkupPiece::Words(words))
     })
 }
 
-fn special(text: &str) -> Option<(Piece<'_>, &str)> {
+fn special(text: &str) -> Option<(MarkupPiece<'_>, &str)> {
     if let Some(rest) = text.strip_prefix('{') {
         let (name, after) = rest.split_once('}')?;
-        return is_name(name).then_some((Piece::Value(name), after));
+        return is_name(name).then_some((MarkupPiece::Value(name), after));
     }
     if let Some(rest) = text.strip_prefix('`') {
         let (word, after) = rest.split_once('`')?;
-        return Some((Piece::Code(word), after));
+        return Some((MarkupPiece::Code(word), after));
     }
     let (label, rest) = text.strip_prefix('[')?.split_once("](")?;
     let (to, after) = rest.split_once(')')?;
-    (is_name(to) && !label.contains('[')).then_some((Piece::Link { label, to }, after))
+    (is_name(to) && !label.contains('[')).then_some((MarkupPiece::Link { label, to }, after))
 }
 
 fn is_number(value: &str) -> bool {
@@ -191,10 +191,10 @@ mod tests {
         fn whatever_it_is_no_byte_of_it_is_lost(text in "[a-z{}\\[\\]()` ü]{0,40}") {
             let again: String = pieces(&text)
                 .map(|piece| match piece {
-                    Piece::Words(words) => words.to_owned(),
-                    Piece::Value(name) => format!("{{{name}}}"),
-                    Piece::Code(word) => format!("`{word}`"),
-                    Piece::Link { label, to } => format!("[{label}]({to})"),
+                    MarkupPiece::Words(words) => words.to_owned(),
+                    MarkupPiece::Value(name) => format!("{{{name}}}"),
+                    MarkupPiece::Code(word) => format!("`{word}`"),
+                    MarkupPiece::Link { label, to } => format!("[{label}]({to})"),
                 })
                 .collect();
             proptest::prop_assert_eq!(again, text);

@@ -31,7 +31,7 @@ pub(crate) struct Install {
     #[arg(long)]
     pub(crate) user: bool,
     #[command(flatten)]
-    pub(crate) what: Trusted,
+    pub(crate) what: TrustArgs,
 }
 
 /// The arguments of `ca uninstall`.
@@ -41,12 +41,12 @@ pub(crate) struct Uninstall {
     #[arg(long, conflicts_with = "certificate")]
     pub(crate) all: bool,
     #[command(flatten)]
-    pub(crate) what: Trusted,
+    pub(crate) what: TrustArgs,
 }
 
 /// The arguments that `install` and `uninstall` share.
 #[derive(Debug, Args)]
-pub(crate) struct Trusted {
+pub(crate) struct TrustArgs {
     /// Only print the commands that would do it.
     #[arg(long, visible_alias = "dry-run")]
     pub(crate) print: bool,

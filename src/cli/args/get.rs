@@ -26,7 +26,7 @@ pub(crate) struct GetArgs {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) reach: Reach,
+    pub(crate) reach: RunLimitArgs,
     #[command(flatten)]
     pub(crate) with: With,
     /// Also get all URLs in this file: a page, bookmarks or any text; - is standard input.
@@ -40,7 +40,7 @@ pub(crate) struct GetArgs {
 /// The limits of a recursive fetch.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "With --recursive")]
-pub(crate) struct Reach {
+pub(crate) struct RunLimitArgs {
     /// The pages to follow links to: any, protocol, host, site, directory or a URL-SPECIFICATION.
     #[arg(long, value_name = "SCOPE", value_parser = Scope::parse, requires = "depth",
         default_value = "host")]

@@ -7,7 +7,7 @@ use crate::base::owner::Owner;
 
 /// The arguments of `history`.
 #[derive(Debug, Args)]
-pub(crate) struct History {
+pub(crate) struct HistoryArgs {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

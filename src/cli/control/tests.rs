@@ -10,7 +10,7 @@ use std::{
 use super::Control;
 use crate::api::{Choice, ModeChange, ModeRequest};
 use crate::base::exit::ExitStatus;
-use crate::cli::failure::Failure;
+use crate::cli::failure::VerbFailure;
 
 /// Reads one request, sends `answer` in pieces of `piece` bytes, closes, and returns the request.
 pub(in crate::cli) fn daemon(spool: &Path, answer: String, piece: usize) -> JoinHandle<String> {
@@ -43,7 +43,7 @@ pub(in crate::cli) fn ok(body: &str) -> String {
     format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len())
 }
 
-fn change(spool: &Path) -> Result<ModeChange, Failure> {
+fn change(spool: &Path) -> Result<ModeChange, VerbFailure> {
     Control::new(spool).post("/api/mode", &ModeRequest { mode: Choice::Online })
 }
 
@@ -84,9 +84,10 @@ fn a_reader_who_has_enough_ends_the_stream() {
     let spool = tempfile::tempdir().unwrap();
     let daemon = daemon(spool.path(), ok("one\ntwo\n"), 1000);
     let stopped =
-        Control::new(spool.path())
-            .post_stream("/api/fetch", &serde_json::json!({}), &mut |_| Err(Failure::NobodyReads));
-    assert_eq!(stopped, Err(Failure::NobodyReads));
+        Control::new(spool.path()).post_stream("/api/fetch", &serde_json::json!({}), &mut |_| {
+            Err(VerbFailure::NobodyReads)
+        });
+    assert_eq!(stopped, Err(VerbFailure::NobodyReads));
     daemon.join().unwrap();
 }
 
@@ -113,7 +114,7 @@ fn what_goes_wrong_is_told() {
     for (answer, want) in table {
         let spool = tempfile::tempdir().unwrap();
         let daemon = daemon(spool.path(), answer, 1000);
-        let Err(Failure::Said(status, message)) = change(spool.path()) else {
+        let Err(VerbFailure::Said(status, message)) = change(spool.path()) else {
             panic!("it went wrong: {want}");
         };
         assert_eq!(status, ExitStatus::Failed);
@@ -133,6 +134,6 @@ fn without_a_daemon_the_message_says_how_to_start_one() {
              or name another spool with --spool DIR",
             spool.display()
         );
-        assert_eq!(change(spool), Err(Failure::Said(ExitStatus::NoDaemon, want)));
+        assert_eq!(change(spool), Err(VerbFailure::Said(ExitStatus::NoDaemon, want)));
     }
 }

@@ -13,12 +13,12 @@ use serde::de::DeserializeOwned;
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 
-use super::{Control, Failure, broken, collect, drive, misunderstood, refused, run};
+use super::{Control, VerbFailure, broken, collect, drive, misunderstood, refused, run};
 use crate::base::control_path::ControlPath;
 use crate::base::exit::ExitStatus;
 
 /// Returns the next piece of the body, `None` at the end. It may block.
-pub(crate) type Source<'a> = &'a mut dyn FnMut() -> Result<Option<Bytes>, Failure>;
+pub(crate) type UploadSource<'a> = &'a mut dyn FnMut() -> Result<Option<Bytes>, VerbFailure>;
 
 impl Control {
     /// Whether a daemon accepts connections.
@@ -30,8 +30,8 @@ impl Control {
     pub(crate) fn upload<Answer: DeserializeOwned>(
         &self,
         path: &str,
-        next: Source<'_>,
-    ) -> Result<Answer, Failure> {
+        next: UploadSource<'_>,
+    ) -> Result<Answer, VerbFailure> {
         let (feed, hear) = mpsc::channel::<io::Result<Bytes>>(1);
         let pieces = stream::unfold(hear, |mut hear| async move {
             let piece = hear.recv().await?;
@@ -44,7 +44,7 @@ impl Control {
             .header(header::CONTENT_TYPE, "application/octet-stream")
             .body(StreamBody::new(Box::pin(pieces)))
             .map_err(|error| {
-                Failure::caused(ExitStatus::Failed, "the request to the daemon failed", &error)
+                VerbFailure::caused(ExitStatus::Failed, "the request to the daemon failed", &error)
             })?;
         let answer = run(async {
             let path = ControlPath::of(&self.spool).map_err(|error| self.unreachable(&error))?;
@@ -77,7 +77,10 @@ impl Control {
 
 /// Sends all pieces. If reading fails, the body is aborted, so that the daemon does not take it for
 /// complete.
-async fn feed_all(feed: mpsc::Sender<io::Result<Bytes>>, next: Source<'_>) -> Result<(), Failure> {
+async fn feed_all(
+    feed: mpsc::Sender<io::Result<Bytes>>,
+    next: UploadSource<'_>,
+) -> Result<(), VerbFailure> {
     loop {
         match next() {
             Ok(Some(piece)) => {

@@ -16,12 +16,12 @@ pub(super) const MARK: usize = 16;
 
 /// The certificate of an authority that wwwoffle has made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Certificate {
+pub(super) struct AuthorityCertificate {
     der: CertificateDer<'static>,
     name: String,
 }
 
-impl Certificate {
+impl AuthorityCertificate {
     /// Parses a certificate; `None` if wwwoffle has not made it.
     pub(super) fn of(der: CertificateDer<'static>) -> Option<Self> {
         let name = {
@@ -76,7 +76,7 @@ impl Ours {
     pub(super) fn has(&self, der: &CertificateDer<'_>) -> bool {
         match self {
             Self::These(fingerprints) => fingerprints.contains(&fingerprint(der)),
-            Self::All => Certificate::of(der.clone().into_owned()).is_some(),
+            Self::All => AuthorityCertificate::of(der.clone().into_owned()).is_some(),
         }
     }
 
@@ -111,7 +111,7 @@ mod tests {
     fn ours_are_known_by_fingerprint_or_all_by_name() {
         let made = || Authority::make("m", clock::now()).unwrap();
         let (one, two) = (made(), made());
-        let known = Certificate::of(one.der().clone()).unwrap();
+        let known = AuthorityCertificate::of(one.der().clone()).unwrap();
         assert_eq!(known.name(), one.name());
         assert_eq!(known.pem(), one.pem());
         assert_eq!(known.file_stem(), format!("wwwoffle-{}", known.mark()));

@@ -8,8 +8,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::certificate::{Certificate, MARK, Ours};
-use super::plan::{Call, Plan, Step};
+use super::certificate::{AuthorityCertificate, MARK, Ours};
+use super::plan::{Plan, ProgramCall, TrustStep};
 use crate::base::small_file;
 use crate::cli::programs;
 
@@ -116,14 +116,14 @@ impl Database {
     }
 
     /// Plans the steps to add `certificate`.
-    pub(super) fn install(&self, tool: &Path, certificate: &Certificate) -> Plan {
+    pub(super) fn install(&self, tool: &Path, certificate: &AuthorityCertificate) -> Plan {
         let nickname = certificate.nickname();
         if self.nicknames(tool).contains(&nickname) {
             return Plan::Nothing;
         }
         let mut steps = Vec::new();
         if !self.exists {
-            steps.push(Step::Directory(self.path.clone()));
+            steps.push(TrustStep::Directory(self.path.clone()));
             steps.push(self.call(tool, &["-N", "--empty-password"], false));
         }
         // Trusted only to identify web sites.
@@ -160,9 +160,9 @@ impl Database {
         programs::run(tool, &self.line(&["-L"]), "").map_or(Vec::new(), |ran| nicknames(&ran.out))
     }
 
-    fn call(&self, tool: &Path, words: &[&str], reads_certificate: bool) -> Step {
+    fn call(&self, tool: &Path, words: &[&str], reads_certificate: bool) -> TrustStep {
         let (program, arguments) = (tool.to_owned(), self.line(words));
-        Step::Run(Call { program, arguments, reads_certificate })
+        TrustStep::Run(ProgramCall { program, arguments, reads_certificate })
     }
 
     fn line(&self, words: &[&str]) -> Vec<OsString> {
@@ -233,7 +233,7 @@ mod tests {
     fn an_entry_is_ours_by_its_mark_or_by_all_it_holds() {
         let made = || Authority::make("m", clock::now()).unwrap();
         let (one, two) = (made(), made());
-        let of = |authority: &Authority| Certificate::of(authority.der().clone()).unwrap();
+        let of = |authority: &Authority| AuthorityCertificate::of(authority.der().clone()).unwrap();
         let these = Ours::These(vec![of(&one).fingerprint()]);
         let both = format!("{}{}", one.pem(), two.pem());
         for (nickname, pems, want) in [

@@ -7,7 +7,7 @@ use crate::cli::programs::quoted;
 
 /// One step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum TrustStep {
     /// Make a directory and its parents, accessible to this user only.
     Directory(PathBuf),
     /// Write the certificate to a file that everyone may read.
@@ -15,12 +15,12 @@ pub(super) enum Step {
     /// Remove a file.
     Remove(PathBuf),
     /// Run a program.
-    Run(Call),
+    Run(ProgramCall),
 }
 
 /// A program to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Call {
+pub(super) struct ProgramCall {
     pub(super) program: PathBuf,
     pub(super) arguments: Vec<OsString>,
     /// Whether it reads the certificate from its standard input.
@@ -33,12 +33,12 @@ pub(super) enum Plan {
     /// The store is already in the desired state.
     Nothing,
     /// These steps, in this order.
-    Do(Vec<Step>),
+    Do(Vec<TrustStep>),
     /// We have no permission: the reason, and the commands for an administrator.
     Tell { why: String, commands: Vec<String> },
 }
 
-impl Step {
+impl TrustStep {
     /// Formats the step as a shell command. `export` is the command that prints the certificate;
     /// `sudo` precedes commands that only the administrator may run.
     pub(super) fn command(&self, export: &str, sudo: &str) -> String {
@@ -70,12 +70,12 @@ mod tests {
     fn every_step_can_be_typed() {
         let call = |reads_certificate| {
             let arguments = ["-n", "a b"].map(OsString::from).to_vec();
-            Step::Run(Call { program: "/bin/x".into(), arguments, reads_certificate })
+            TrustStep::Run(ProgramCall { program: "/bin/x".into(), arguments, reads_certificate })
         };
         for (step, want) in [
-            (Step::Directory("/h/a b".into()), "mkdir -p '/h/a b'"),
-            (Step::Write("/s/x.crt".into()), "export | sudo tee /s/x.crt >/dev/null"),
-            (Step::Remove("/s/x.crt".into()), "sudo rm /s/x.crt"),
+            (TrustStep::Directory("/h/a b".into()), "mkdir -p '/h/a b'"),
+            (TrustStep::Write("/s/x.crt".into()), "export | sudo tee /s/x.crt >/dev/null"),
+            (TrustStep::Remove("/s/x.crt".into()), "sudo rm /s/x.crt"),
             (call(false), "sudo /bin/x -n 'a b'"),
             (call(true), "export | sudo /bin/x -n 'a b'"),
         ] {

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::Access;
 
-use super::certificate::{Certificate, Ours};
-use super::plan::{Call, Plan, Step};
+use super::certificate::{AuthorityCertificate, Ours};
+use super::plan::{Plan, ProgramCall, TrustStep};
 use crate::base::small_file;
 use crate::cli::programs;
 
@@ -63,13 +63,13 @@ const KEYCHAIN: &str = "/Library/Keychains/System.keychain";
 /// The store of the system, if a known one was found.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct System {
-    store: Option<Store>,
+    store: Option<SystemStore>,
     macos: bool,
 }
 
 /// The store that was found.
 #[derive(Debug, PartialEq, Eq)]
-struct Store {
+struct SystemStore {
     kind: &'static Kind,
     directory: PathBuf,
     tool: PathBuf,
@@ -91,7 +91,7 @@ impl System {
             }
             let names = small_file::names(&directory).into_iter();
             let files = names.filter(|name| name.starts_with("wwwoffle"));
-            Some(Store {
+            Some(SystemStore {
                 kind,
                 writable: rustix::fs::access(&directory, Access::WRITE_OK).is_ok(),
                 files: files.map(|name| directory.join(name)).collect(),
@@ -117,7 +117,7 @@ impl System {
     }
 
     /// Plans the steps to add `certificate`.
-    pub(super) fn install(&self, certificate: &Certificate, export: &str) -> Plan {
+    pub(super) fn install(&self, certificate: &AuthorityCertificate, export: &str) -> Plan {
         let Some(store) = &self.store else {
             let commands = vec![
                 format!("{export} > wwwoffle-ca.pem"),
@@ -132,7 +132,7 @@ impl System {
             return Plan::Nothing;
         }
         let name = format!("{}.{}", certificate.file_stem(), store.kind.ending);
-        store.change(vec![Step::Write(store.directory.join(name))], export)
+        store.change(vec![TrustStep::Write(store.directory.join(name))], export)
     }
 
     /// Plans the steps to remove all of `ours`.
@@ -149,7 +149,7 @@ impl System {
             };
         };
         let theirs = store.files.iter().filter(|path| ours.has_file(path));
-        let steps: Vec<Step> = theirs.cloned().map(Step::Remove).collect();
+        let steps: Vec<TrustStep> = theirs.cloned().map(TrustStep::Remove).collect();
         if steps.is_empty() { Plan::Nothing } else { store.change(steps, "") }
     }
 
@@ -167,9 +167,9 @@ impl System {
     }
 }
 
-impl Store {
-    fn change(&self, mut steps: Vec<Step>, export: &str) -> Plan {
-        steps.push(Step::Run(Call {
+impl SystemStore {
+    fn change(&self, mut steps: Vec<TrustStep>, export: &str) -> Plan {
+        steps.push(TrustStep::Run(ProgramCall {
             program: self.tool.clone(),
             arguments: Vec::new(),
             reads_certificate: false,
@@ -192,13 +192,13 @@ mod tests {
     use crate::tls::ca::Authority;
     use std::os::unix::fs::PermissionsExt;
 
-    fn certificate() -> Certificate {
-        Certificate::of(Authority::make("m", clock::now()).unwrap().der().clone()).unwrap()
+    fn certificate() -> AuthorityCertificate {
+        AuthorityCertificate::of(Authority::make("m", clock::now()).unwrap().der().clone()).unwrap()
     }
 
-    fn store(kind: &'static Kind, writable: bool) -> Store {
+    fn store(kind: &'static Kind, writable: bool) -> SystemStore {
         let (directory, tool) = (PathBuf::from("/store"), PathBuf::from("/sbin/update"));
-        Store { kind, directory, tool, writable, files: Vec::new() }
+        SystemStore { kind, directory, tool, writable, files: Vec::new() }
     }
 
     #[test]
@@ -208,12 +208,12 @@ mod tests {
         for kind in &KINDS {
             let path = PathBuf::from(format!("/store/{stem}.{}", kind.ending));
             let system = System { store: Some(store(kind, true)), macos: false };
-            let call = Call {
+            let call = ProgramCall {
                 program: "/sbin/update".into(),
                 arguments: Vec::new(),
                 reads_certificate: false,
             };
-            let want = Plan::Do(vec![Step::Write(path.clone()), Step::Run(call)]);
+            let want = Plan::Do(vec![TrustStep::Write(path.clone()), TrustStep::Run(call)]);
             assert_eq!(system.install(&certificate, "export"), want, "{}", kind.system);
             let system = System { store: Some(store(kind, false)), macos: false };
             let Plan::Tell { why, commands } = system.install(&certificate, "export") else {
@@ -275,7 +275,7 @@ mod tests {
             Plan::Do(steps) => steps
                 .into_iter()
                 .filter_map(|step| match step {
-                    Step::Remove(path) => Some(path),
+                    TrustStep::Remove(path) => Some(path),
                     _ => None,
                 })
                 .collect(),

@@ -10,10 +10,10 @@ use wwwoffle_url::{
     url_recode_form_args,
 };
 
-use super::{Answer, Unanswerable};
+use super::{Unanswerable, UrlAnswer};
 
 /// Answers a question for a function of 2.9; `None` if there is no such function.
-pub(super) fn answer(function: &str, given: &Value, around: &LocalScope) -> Option<Answer> {
+pub(super) fn answer(function: &str, given: &Value, around: &LocalScope) -> Option<UrlAnswer> {
     let one = |function: &dyn Fn(&[u8]) -> Value| argument(given).map(|bytes| function(&bytes));
     Some(match function {
         "URLDecodeGeneric" => one(&|given| text(url_decode_generic(given))),
@@ -36,7 +36,7 @@ pub(super) fn answer(function: &str, given: &Value, around: &LocalScope) -> Opti
     })
 }
 
-fn create(given: &Value, around: &LocalScope) -> Answer {
+fn create(given: &Value, around: &LocalScope) -> UrlAnswer {
     let [proto, hostport, path, args, user, pass] = arguments(given)?;
     let needed = |part: Option<Vec<u8>>| part.ok_or_else(|| expected(given));
     let (proto, hostport, path) = (needed(proto)?, needed(hostport)?, needed(path)?);
@@ -51,17 +51,17 @@ fn create(given: &Value, around: &LocalScope) -> Answer {
     record(OldRecord::create_url(&parts, around))
 }
 
-fn link(given: &Value, around: &LocalScope) -> Answer {
+fn link(given: &Value, around: &LocalScope) -> UrlAnswer {
     let [Some(base), Some(link)] = arguments(given)? else { return Err(expected(given)) };
     record(OldRecord::link_url(&base, &link, around))
 }
 
-fn add_password(given: &Value, around: &LocalScope) -> Answer {
+fn add_password(given: &Value, around: &LocalScope) -> UrlAnswer {
     let [Some(url), user, pass] = arguments(given)? else { return Err(expected(given)) };
     record(OldRecord::add_password_url(&url, user.as_deref(), pass.as_deref(), around))
 }
 
-fn record(record: Result<OldRecord, ParseError>) -> Answer {
+fn record(record: Result<OldRecord, ParseError>) -> UrlAnswer {
     let record = record?;
     Ok(json!({
         "name": record.name, "file": record.file, "hash": record.hash, "dir": record.dir,

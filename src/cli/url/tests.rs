@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::{LONGEST_LINE, Line, read_line};
+use super::{LONGEST_LINE, LineRead, read_line};
 use crate::base::exit::ExitStatus;
 use crate::cli::tests::wwwoffle;
 
@@ -137,9 +137,9 @@ fn lines_are_bounded() {
     let mut lengths = Vec::new();
     loop {
         match read_line(&mut input, &mut line).unwrap() {
-            Line::End => break,
-            Line::Whole => lengths.push(Some(line.len())),
-            Line::TooLong => lengths.push(None),
+            LineRead::End => break,
+            LineRead::Whole => lengths.push(Some(line.len())),
+            LineRead::TooLong => lengths.push(None),
         }
     }
     assert_eq!(lengths, [Some(3), None, Some(3), Some(LONGEST_LINE), Some(0), Some(4)]);

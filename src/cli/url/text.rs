@@ -8,10 +8,10 @@ use wwwoffle_url::{
     pdf_canonical, pdf_identifier, resolve,
 };
 
-use super::{Answer, Unanswerable};
+use super::{Unanswerable, UrlAnswer};
 
 /// Answers a question for one of our functions; `None` if there is no such function.
-pub(super) fn answer(function: &str, given: &Value, local: &LocalHost) -> Option<Answer> {
+pub(super) fn answer(function: &str, given: &Value, local: &LocalHost) -> Option<UrlAnswer> {
     Some(match function {
         "canonical" => canonical(given, local),
         "reference" => reference(given),
@@ -22,7 +22,7 @@ pub(super) fn answer(function: &str, given: &Value, local: &LocalHost) -> Option
     })
 }
 
-fn canonical(given: &Value, local: &LocalHost) -> Answer {
+fn canonical(given: &Value, local: &LocalHost) -> UrlAnswer {
     let url = CanonicalUrl::parse(&fields::<String>(given)?, local)?;
     Ok(json!({
         "canonical": url.as_str(),
@@ -51,7 +51,7 @@ enum RulesName {
     Whatwg,
 }
 
-fn reference(given: &Value) -> Answer {
+fn reference(given: &Value) -> UrlAnswer {
     let question: ReferenceQuestion = fields(given)?;
     let rules = match question.rules {
         RulesName::DraftFielding => Rules::DraftFielding,
@@ -83,7 +83,7 @@ enum UriVerb {
     Form,
 }
 
-fn uri(given: &Value) -> Answer {
+fn uri(given: &Value) -> UrlAnswer {
     let question: UriQuestion = fields(given)?;
     let grammar = if question.relaxed { Grammar::Relaxed } else { Grammar::Strict };
     let uri = if question.relative {
@@ -168,7 +168,7 @@ struct PdfFields {
     base: Option<String>,
 }
 
-fn pdf(given: &Value) -> Answer {
+fn pdf(given: &Value) -> UrlAnswer {
     let PdfFields { url, base } = match fields(given)? {
         PdfQuestion::Url(url) => PdfFields { url, base: None },
         PdfQuestion::Fields(fields) => fields,
@@ -178,7 +178,7 @@ fn pdf(given: &Value) -> Answer {
     Ok(json!({ "canonical": canonical, "id": id }))
 }
 
-fn found(given: &Value) -> Answer {
+fn found(given: &Value) -> UrlAnswer {
     let text: String = fields(given)?;
     let found = extract(&text).map(|found| {
         json!({

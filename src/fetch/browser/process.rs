@@ -21,7 +21,7 @@ use tokio::process::{ChildStderr, Command};
 use tokio::time::timeout;
 
 use super::pipe::framed;
-use crate::base::process_group::Group;
+use crate::base::process_group::ProcessGroup;
 use crate::base::small_file;
 
 /// The largest data segment of each process of a browser, in bytes. The address space is not
@@ -124,7 +124,7 @@ pub(crate) fn remove_leftovers() {
 /// A running browser. Dropping it kills it with all its children.
 #[derive(Debug)]
 pub(super) struct Process {
-    group: Group,
+    group: ProcessGroup,
     to: pipe::Sender,
     from: pipe::Receiver,
     /// Its standard error.
@@ -155,7 +155,7 @@ impl Process {
             FdMapping { parent_fd: from_browser.1.into(), child_fd: PIPES.1 },
         ];
         command.fd_mappings(mappings).map_err(io::Error::other)?;
-        let mut group = Group::start(&mut command)?;
+        let mut group = ProcessGroup::start(&mut command)?;
         limit_memory(group.child.id())?;
         let said = group.child.stderr.take();
         Ok(Self { group, to, from, said, profile })

@@ -208,7 +208,13 @@ fn the_browser_is_told_what_the_request_was() {
     let (mut request, ()) = hyper::Request::new(()).into_parts();
     request.headers = fields;
     let proxy = "127.0.0.1:8080".parse().unwrap();
-    let told = Told { program: Path::new("/b"), request: &request, proxy, key: "KEY", width: 800 };
+    let told = BrowserParameters {
+        program: Path::new("/b"),
+        request: &request,
+        proxy,
+        key: "KEY",
+        width: 800,
+    };
     let line = told.arguments(Path::new("/p"));
     for want in [
         "--user-data-dir=/p",
@@ -222,7 +228,13 @@ fn the_browser_is_told_what_the_request_was() {
     }
     let own = HeaderValue::from_static(OUR_USER_AGENT);
     request.headers.insert(USER_AGENT, own);
-    let told = Told { program: Path::new("/b"), request: &request, proxy, key: "KEY", width: 800 };
+    let told = BrowserParameters {
+        program: Path::new("/b"),
+        request: &request,
+        proxy,
+        key: "KEY",
+        width: 800,
+    };
     let line = told.arguments(Path::new("/p"));
     assert!(!line.iter().any(|word| word.to_string_lossy().starts_with("--user-agent")));
 }

@@ -6,19 +6,19 @@ use tokio::sync::Notify;
 
 /// The turns in use.
 #[derive(Debug, Default)]
-pub(in crate::fetch) struct Turns {
+pub(in crate::fetch) struct BrowserTurns {
     taken: Mutex<usize>,
     news: Notify,
 }
 
 /// The turn of one browser. Dropping it frees the turn.
 #[derive(Debug)]
-pub(super) struct Turn<'a>(&'a Turns);
+pub(super) struct BrowserTurn<'a>(&'a BrowserTurns);
 
-impl Turns {
+impl BrowserTurns {
     /// Waits until fewer than `most` turns are in use and takes one. Dropping the future takes
     /// none.
-    pub(super) async fn take(&self, most: impl Fn() -> usize) -> Turn<'_> {
+    pub(super) async fn take(&self, most: impl Fn() -> usize) -> BrowserTurn<'_> {
         loop {
             let news = self.news.notified();
             if self.change(|taken| {
@@ -26,7 +26,7 @@ impl Turns {
                 *taken += usize::from(is_free);
                 is_free
             }) {
-                return Turn(self);
+                return BrowserTurn(self);
             }
             news.await;
         }
@@ -37,7 +37,7 @@ impl Turns {
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for BrowserTurn<'_> {
     fn drop(&mut self) {
         self.0.change(|taken| *taken = taken.saturating_sub(1));
         self.0.news.notify_waiters();
@@ -51,7 +51,7 @@ mod tests {
 
     #[tokio::test]
     async fn no_more_than_may_have_a_turn() {
-        let turns = Turns::default();
+        let turns = BrowserTurns::default();
         let one = turns.take(|| 1).await;
         let mut waits = Box::pin(turns.take(|| 1));
         assert!(waits.as_mut().now_or_never().is_none());

@@ -56,7 +56,7 @@ pub async fn plan(
             RequestState::Asking { bytes } => plan.asking.add(1, bytes.unwrap_or_default()),
         }
     });
-    let mut look = Look::new(context);
+    let mut look = QueueEstimate::new(context);
     for (number, key) in waiting.into_iter().enumerate() {
         if number % AT_ONE_GO == 0 {
             tokio::task::yield_now().await;
@@ -67,13 +67,13 @@ pub async fn plan(
 }
 
 /// The estimate so far.
-struct Look<'a> {
+struct QueueEstimate<'a> {
     context: &'a Arc<FetchContext>,
     config: Arc<Config>,
     zone: TimeZone,
     now: Timestamp,
     until: Instant,
-    hosts: HashMap<Box<str>, Host>,
+    hosts: HashMap<Box<str>, HostEstimate>,
     sizes: Sizes,
     failing: u64,
     cut: bool,
@@ -81,7 +81,7 @@ struct Look<'a> {
 
 /// The estimate for one host.
 #[derive(Default)]
-struct Host {
+struct HostEstimate {
     plan: HostPlan,
     /// The time at which its first request may start.
     first: Option<Timestamp>,
@@ -90,7 +90,7 @@ struct Host {
     distance: Duration,
 }
 
-impl<'a> Look<'a> {
+impl<'a> QueueEstimate<'a> {
     fn new(context: &'a Arc<FetchContext>) -> Self {
         Self {
             context,
@@ -200,7 +200,7 @@ impl<'a> Look<'a> {
     }
 }
 
-impl Host {
+impl HostEstimate {
     fn told(
         self,
         name: &str,
@@ -218,7 +218,7 @@ impl Host {
     }
 }
 
-fn class_of(request: &OutgoingSummary) -> super::sizes::Class {
+fn class_of(request: &OutgoingSummary) -> super::sizes::SizeClass {
     class(request.kind, request.class.as_deref(), request.place.url())
 }
 

@@ -7,15 +7,15 @@ use tokio::time::Instant;
 use wwwoffle_spool::{Outgoing, RequestKind, RequestState, RunId};
 use wwwoffle_url::Key;
 
-use super::sizes::{Class, Sizes};
+use super::sizes::{SizeClass, Sizes};
 use super::{MAX_TIME, class};
-use crate::api::aim::Asked;
+use crate::api::aim::RecursiveRequest;
 use crate::api::plan::{Basis, Expected, RunPlan};
 use crate::base::owner::{Places, Requester};
 use crate::fetch::attempt::{Foreseen, base, foresee, known};
 use crate::fetch::context::FetchContext;
 use crate::fetch::follow::follow;
-use crate::fetch::recurse::run::{Outcome, Run};
+use crate::fetch::recurse::run::{Run, UrlOutcome};
 use crate::fetch::recurse::runs::Runs;
 use crate::fetch::recurse::{NotBegun, ask_robots, first};
 use crate::fetch::schedule::host;
@@ -45,20 +45,20 @@ pub enum NotPlanned {
 pub async fn plan(
     context: &Arc<FetchContext>,
     requester: &Requester,
-    asked: &[Asked],
+    asked: &[RecursiveRequest],
 ) -> Result<Vec<RunPlan>, NotPlanned> {
     let _turn = context.fetcher.plans().0.try_acquire().map_err(|_| NotPlanned::Busy)?;
     let until = Instant::now() + MAX_TIME;
     let mut plans = Vec::with_capacity(asked.len());
     for asked in asked {
         let (run, outgoing) = first(context, requester, asked, RequestKind::Page)?;
-        plans.push(Walk::new(context, run).walk(outgoing, until).await);
+        plans.push(PlanWalk::new(context, run).walk(outgoing, until).await);
     }
     Ok(plans)
 }
 
 /// A fetch without requests to origins.
-struct Walk<'a> {
+struct PlanWalk<'a> {
     context: &'a Arc<FetchContext>,
     /// Contains only the run of this plan.
     runs: Runs,
@@ -77,7 +77,7 @@ struct Walk<'a> {
     cut: bool,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> PlanWalk<'a> {
     fn new(context: &'a Arc<FetchContext>, run: Run) -> Self {
         let (runs, id) = (Runs::default(), run.id);
         let start = run.starts().first().map(|start| start.as_str().to_owned());
@@ -161,7 +161,7 @@ impl<'a> Walk<'a> {
     fn unseen(&mut self, outgoing: &Outgoing) {
         self.cut = true;
         let bytes = self.missing(outgoing);
-        self.runs.came(outgoing, Outcome::Fetched, bytes);
+        self.runs.came(outgoing, UrlOutcome::Fetched, bytes);
     }
 
     /// Examines a request. Returns whether its response is stored.
@@ -169,7 +169,7 @@ impl<'a> Walk<'a> {
         let found = match foresee(self.context, outgoing).await {
             Ok(found) => found,
             Err(Verdict::Done { led, .. }) => {
-                self.runs.came(outgoing, Outcome::Fetched, 0);
+                self.runs.came(outgoing, UrlOutcome::Fetched, 0);
                 self.push(led.next);
                 return false;
             }
@@ -194,8 +194,8 @@ impl<'a> Walk<'a> {
     async fn kept(&mut self, outgoing: &Outgoing, found: &Foreseen, kept: &Arc<Kept>) {
         let (class, length) = (class_of(outgoing), kept.entry.body_len());
         let (outcome, mut bytes) = match found.how {
-            Some(_) => (Outcome::Kept, 0),
-            None => (Outcome::Fetched, length),
+            Some(_) => (UrlOutcome::Kept, 0),
+            None => (UrlOutcome::Fetched, length),
         };
         if self.counted.insert(outgoing.place.key()) {
             if kept.status.is_success() {
@@ -227,7 +227,7 @@ impl<'a> Walk<'a> {
             }
             _ => self.missing(outgoing),
         };
-        self.runs.came(outgoing, Outcome::Fetched, bytes);
+        self.runs.came(outgoing, UrlOutcome::Fetched, bytes);
     }
 
     /// Counts a URL of unknown size. Returns the estimate.
@@ -240,7 +240,7 @@ impl<'a> Walk<'a> {
         self.sizes.missing(host(outgoing.place.url()), class)
     }
 
-    fn of(&mut self, class: Class) -> &mut Expected {
+    fn of(&mut self, class: SizeClass) -> &mut Expected {
         if class.is_none() { &mut self.pages } else { &mut self.parts }
     }
 
@@ -257,12 +257,12 @@ impl<'a> Walk<'a> {
     }
 }
 
-fn class_of(outgoing: &Outgoing) -> Class {
+fn class_of(outgoing: &Outgoing) -> SizeClass {
     class(outgoing.kind, outgoing.class.as_deref(), base(outgoing))
 }
 
 /// Whether a document of this class may have references.
-fn leads_on(class: Class) -> bool {
+fn leads_on(class: SizeClass) -> bool {
     use crate::api::aim::PartClass::{Frames, Iframes, Scripts, Stylesheets};
     matches!(class, None | Some(Frames | Iframes | Scripts | Stylesheets))
 }

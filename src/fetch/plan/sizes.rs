@@ -9,18 +9,18 @@ use crate::api::plan::{Amount, Basis};
 const MAX_KNOWN: usize = 10_000;
 
 /// The class of a sub-resource; `None` for a page.
-pub(super) type Class = Option<PartClass>;
+pub(super) type SizeClass = Option<PartClass>;
 
 /// Measured and missing responses.
 #[derive(Debug, Default)]
 pub(super) struct Sizes {
     of_host: HashMap<Of, Mean>,
-    of_class: HashMap<Class, Mean>,
+    of_class: HashMap<SizeClass, Mean>,
     missing: HashMap<Of, u64>,
 }
 
 /// A host, or all hosts beyond the bound, and a class.
-type Of = (Box<str>, Class);
+type Of = (Box<str>, SizeClass);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Mean(Amount);
@@ -29,7 +29,7 @@ struct Mean(Amount);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Estimate {
     pub(super) host: Box<str>,
-    pub(super) class: Class,
+    pub(super) class: SizeClass,
     pub(super) amount: Amount,
     pub(super) basis: Basis,
 }
@@ -42,13 +42,13 @@ impl Mean {
 
 impl Sizes {
     /// Counts the size of a stored response.
-    pub(super) fn measured(&mut self, host: &str, class: Class, bytes: u64) {
+    pub(super) fn measured(&mut self, host: &str, class: SizeClass, bytes: u64) {
         self.of_host.entry(place(&self.of_host, host, class)).or_default().0.add(1, bytes);
         self.of_class.entry(class).or_default().0.add(1, bytes);
     }
 
     /// Counts a missing response. Returns its size as estimated now.
-    pub(super) fn missing(&mut self, host: &str, class: Class) -> u64 {
+    pub(super) fn missing(&mut self, host: &str, class: SizeClass) -> u64 {
         let (bytes, _) = self.estimate(host, class);
         *self.missing.entry(place(&self.missing, host, class)).or_default() += 1;
         bytes
@@ -65,7 +65,7 @@ impl Sizes {
         })
     }
 
-    fn estimate(&self, host: &str, class: Class) -> (u64, fn(&mut Basis) -> &mut u64) {
+    fn estimate(&self, host: &str, class: SizeClass) -> (u64, fn(&mut Basis) -> &mut u64) {
         let of: Of = (host.into(), class);
         let of_host = self.of_host.get(&of).and_then(Mean::bytes);
         let of_class = || self.of_class.get(&class).and_then(Mean::bytes);
@@ -80,14 +80,14 @@ impl Sizes {
 }
 
 /// The place of a count: without the host if there are too many hosts.
-fn place<T>(counts: &HashMap<Of, T>, host: &str, class: Class) -> Of {
+fn place<T>(counts: &HashMap<Of, T>, host: &str, class: SizeClass) -> Of {
     let place: Of = (host.into(), class);
     let has_room = counts.len() < MAX_KNOWN || counts.contains_key(&place);
     if has_room { place } else { (Box::default(), class) }
 }
 
 /// The default size in bytes: a round number typical for today's pages.
-const fn default(class: Class) -> u64 {
+const fn default(class: SizeClass) -> u64 {
     match class {
         None | Some(PartClass::Frames | PartClass::Iframes | PartClass::Scripts) => 30_000,
         Some(PartClass::Stylesheets) => 15_000,

@@ -44,10 +44,10 @@ const PRODUCT: &str = "wwwoffle";
 pub(in crate::fetch) struct Known {
     told: Mutex<LruCache<String, (Arc<Robots>, SystemTime)>>,
     /// Held by the task that requests it.
-    turns: Mutex<HashMap<String, Weak<Turn>>>,
+    turns: Mutex<HashMap<String, Weak<RobotsTurn>>>,
 }
 
-type Turn = tokio::sync::Mutex<()>;
+type RobotsTurn = tokio::sync::Mutex<()>;
 
 impl Default for Known {
     fn default() -> Self {
@@ -76,7 +76,7 @@ impl Known {
         robots
     }
 
-    fn turn(&self, url: &str) -> Arc<Turn> {
+    fn turn(&self, url: &str) -> Arc<RobotsTurn> {
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
         turns.retain(|_, turn| turn.strong_count() > 0);
         if let Some(turn) = turns.get(url).and_then(Weak::upgrade) {

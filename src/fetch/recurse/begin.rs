@@ -7,7 +7,7 @@ use wwwoffle_url::CanonicalUrl;
 
 use super::run::Run;
 use super::runs::{MAX_OWNED_RUNS, MAX_RUNS};
-use crate::api::aim::{Aim, Asked};
+use crate::api::aim::{Aim, RecursiveRequest};
 use crate::base::clock;
 use crate::base::owner::Requester;
 use crate::fetch::context::FetchContext;
@@ -43,7 +43,7 @@ pub enum NotBegun {
 pub async fn begin(
     context: &Arc<FetchContext>,
     requester: &Requester,
-    asked: &Asked,
+    asked: &RecursiveRequest,
     kind: RequestKind,
 ) -> Result<RunId, NotBegun> {
     let (run, outgoing) = first(context, requester, asked, kind)?;
@@ -93,7 +93,7 @@ async fn start(
 pub(in crate::fetch) fn first(
     context: &FetchContext,
     requester: &Requester,
-    asked: &Asked,
+    asked: &RecursiveRequest,
     kind: RequestKind,
 ) -> Result<(Run, Outgoing), NotBegun> {
     let resource = of_url(&asked.url, &context.base.local).map_err(WantError::from)?;

@@ -19,7 +19,7 @@ pub const MAX_NESTING: u8 = 5;
 
 /// The classes of sub-resources that are fetched with a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct WantedClasses {
     classes: BTreeSet<PartClass>,
     one_pixel: bool,
     same_host_images: bool,
@@ -27,7 +27,7 @@ pub struct Wanted {
 
 /// The choice for a reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Chosen<'a> {
+pub struct ChosenLink<'a> {
     /// The reference.
     pub link: &'a Link,
     /// Its canonical URL.
@@ -35,12 +35,12 @@ pub struct Chosen<'a> {
     /// The key of the URL.
     pub key: Key,
     /// The action.
-    pub what: What,
+    pub what: LinkAction,
 }
 
 /// The action for a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum LinkAction {
     /// It is a sub-resource of the page, to be fetched with it.
     Part,
     /// The page redirects there, so the target is fetched in its place.
@@ -53,7 +53,7 @@ pub enum What {
     ByKind(links::Omission),
 }
 
-impl Wanted {
+impl WantedClasses {
     /// The classes to fetch with the page at `page`: those that the configuration selects, changed
     /// by the aims of the runs that want the page. A class is included if any run includes it.
     #[must_use]
@@ -78,21 +78,25 @@ impl Wanted {
     }
 
     /// Decides what to do with `link` of the document at `document`.
-    fn judge(&self, document: &CanonicalUrl, link: &Link, url: &CanonicalUrl) -> What {
+    fn judge(&self, document: &CanonicalUrl, link: &Link, url: &CanonicalUrl) -> LinkAction {
         match link.left_out {
             Some(links::Omission::OnePixel) if self.one_pixel => {}
-            Some(why) => return What::ByKind(why),
+            Some(why) => return LinkAction::ByKind(why),
             None => {}
         }
         let Some(class) = part(link.class) else {
-            return if link.class == Class::Refresh { What::Onward } else { What::Page };
+            return if link.class == Class::Refresh {
+                LinkAction::Onward
+            } else {
+                LinkAction::Page
+            };
         };
         let is_image = matches!(class, PartClass::Images | PartClass::Icons);
         let is_elsewhere = is_image && self.same_host_images && document.host() != url.host();
         if self.classes.contains(&class) && !is_elsewhere {
-            What::Part
+            LinkAction::Part
         } else {
-            What::LeftOut(LeftOut::Class)
+            LinkAction::LeftOut(LeftOut::Class)
         }
     }
 }
@@ -142,10 +146,10 @@ pub fn part(class: Class) -> Option<PartClass> {
 pub fn choose<'a>(
     found: &'a References,
     document: &CanonicalUrl,
-    wanted: &Wanted,
+    wanted: &WantedClasses,
     local: &LocalHost,
-) -> Vec<Chosen<'a>> {
-    let mut chosen: Vec<Chosen<'a>> = Vec::with_capacity(found.links.len());
+) -> Vec<ChosenLink<'a>> {
+    let mut chosen: Vec<ChosenLink<'a>> = Vec::with_capacity(found.links.len());
     let mut known = std::collections::HashMap::new();
     for link in &found.links {
         let Ok(url) = CanonicalUrl::parse(&link.url, local) else { continue };
@@ -157,20 +161,20 @@ pub fn choose<'a>(
         let index = *known.entry(key).or_insert(chosen.len());
         match chosen.get_mut(index) {
             Some(other) if rank(other.what) <= rank(what) => {}
-            Some(other) => *other = Chosen { link, url, key, what },
-            None => chosen.push(Chosen { link, url, key, what }),
+            Some(other) => *other = ChosenLink { link, url, key, what },
+            None => chosen.push(ChosenLink { link, url, key, what }),
         }
     }
     chosen
 }
 
-fn rank(what: What) -> u8 {
+fn rank(what: LinkAction) -> u8 {
     match what {
-        What::Part => 0,
-        What::Onward => 1,
-        What::Page => 2,
-        What::LeftOut(_) => 3,
-        What::ByKind(_) => 4,
+        LinkAction::Part => 0,
+        LinkAction::Onward => 1,
+        LinkAction::Page => 2,
+        LinkAction::LeftOut(_) => 3,
+        LinkAction::ByKind(_) => 4,
     }
 }
 
@@ -207,8 +211,9 @@ mod tests {
             ..Aim::default()
         };
         let (page, plain) = (url("http://h.example/"), url("http://h.example/plain/x"));
-        let has =
-            |page, aims: &[&Aim], class| Wanted::of(&config, page, aims).classes.contains(&class);
+        let has = |page, aims: &[&Aim], class| {
+            WantedClasses::of(&config, page, aims).classes.contains(&class)
+        };
         assert!(has(&page, &[], PartClass::Images));
         assert!(!has(&plain, &[], PartClass::Images));
         assert!(!has(&page, &[], PartClass::Scripts));
@@ -239,20 +244,20 @@ mod tests {
             ("http://h.example/feed", Class::Feed, None),
             ("http://localhost:8080/control/", Class::Page, None),
         ]);
-        let wanted = Wanted::of(&config, &page, &[]);
+        let wanted = WantedClasses::of(&config, &page, &[]);
         let chosen = choose(&found, &page, &wanted, &LocalHost::default());
         let chosen: Vec<_> = chosen.iter().map(|chosen| (chosen.url.path(), chosen.what)).collect();
         assert_eq!(
             chosen,
             [
-                ("/a.css", What::Part),
-                ("/a.png", What::Part),
-                ("/b.png", What::LeftOut(LeftOut::Class)),
-                ("/c.woff2", What::Part),
-                ("/o.swf", What::LeftOut(LeftOut::Class)),
-                ("/1.gif", What::ByKind(links::Omission::OnePixel)),
-                ("/next", What::Onward),
-                ("/feed", What::Page),
+                ("/a.css", LinkAction::Part),
+                ("/a.png", LinkAction::Part),
+                ("/b.png", LinkAction::LeftOut(LeftOut::Class)),
+                ("/c.woff2", LinkAction::Part),
+                ("/o.swf", LinkAction::LeftOut(LeftOut::Class)),
+                ("/1.gif", LinkAction::ByKind(links::Omission::OnePixel)),
+                ("/next", LinkAction::Onward),
+                ("/feed", LinkAction::Page),
             ]
         );
     }

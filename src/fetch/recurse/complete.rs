@@ -22,7 +22,7 @@ use wwwoffle_config::Config;
 use wwwoffle_spool::{Entry, Error, Place, Reader, RequestState, Spool};
 use wwwoffle_url::{CanonicalUrl, Key, LocalHost};
 
-use self::walk::Walk;
+use self::walk::PageWalk;
 use crate::api::Parts;
 use crate::base::owner::Owner;
 use crate::base::text::say;
@@ -50,7 +50,7 @@ const AT_ONCE: usize = 2;
 const MAX_WAIT: Duration = Duration::from_secs(15);
 
 /// Looks up entries and queued requests. Calls block.
-pub(crate) trait Source {
+pub(crate) trait EntrySource {
     /// The newest entry of a place.
     ///
     /// # Errors
@@ -62,7 +62,7 @@ pub(crate) trait Source {
     fn queued(&self, key: &Key) -> Option<RequestState>;
 }
 
-impl Source for Spool {
+impl EntrySource for Spool {
     fn newest(&self, place: &Place) -> Result<Option<Entry>, Error> {
         let entries = self.entries(place)?;
         for damage in entries.set_aside {
@@ -96,7 +96,7 @@ impl<'a> OfReader<'a> {
     }
 }
 
-impl Source for OfReader<'_> {
+impl EntrySource for OfReader<'_> {
     fn newest(&self, place: &Place) -> Result<Option<Entry>, Error> {
         Ok(self.reader.entries(place)?.found.into_iter().next())
     }
@@ -108,7 +108,7 @@ impl Source for OfReader<'_> {
 
 /// A stored page, and the rules for its sub-resources.
 #[derive(Debug)]
-pub(crate) struct Page<'a> {
+pub(crate) struct StoredPage<'a> {
     /// Its URL, with its credentials if it has any.
     pub(crate) url: &'a CanonicalUrl,
     /// Its stored copy.
@@ -146,16 +146,19 @@ impl Bounds {
 /// # Errors
 ///
 /// If the disk fails.
-pub(crate) fn look(source: &impl Source, page: &Page<'_>) -> Result<Option<Parts>, Error> {
+pub(crate) fn look(
+    source: &impl EntrySource,
+    page: &StoredPage<'_>,
+) -> Result<Option<Parts>, Error> {
     look_within(source, page, Bounds::from_now())
 }
 
 fn look_within(
-    source: &impl Source,
-    page: &Page<'_>,
+    source: &impl EntrySource,
+    page: &StoredPage<'_>,
     bounds: Bounds,
 ) -> Result<Option<Parts>, Error> {
-    let Some(parts) = Walk::new(source, page, bounds).over()? else { return Ok(None) };
+    let Some(parts) = PageWalk::new(source, page, bounds).over()? else { return Ok(None) };
     let mut told = Parts { cut: parts.cut, list: parts.list, ..Parts::default() };
     for part in &told.list {
         told.counts.add(part.state);
@@ -169,9 +172,9 @@ fn look_within(
 
 /// The pages that are looked at now.
 #[derive(Debug)]
-pub(crate) struct Turns(Arc<Semaphore>);
+pub(crate) struct CheckTurns(Arc<Semaphore>);
 
-impl Default for Turns {
+impl Default for CheckTurns {
     fn default() -> Self {
         Self(Arc::new(Semaphore::new(AT_ONCE)))
     }
@@ -198,7 +201,7 @@ pub(crate) async fn look_at(
     let look = move |spool: &Spool| {
         let _turn = turn;
         let (url, entry, owner, config, local) = (&url, &entry, &owner, &*config, &local);
-        look(spool, &Page { url, entry, owner, config, local })
+        look(spool, &StoredPage { url, entry, owner, config, local })
     };
     context.storage.store.run(look).await
 }

@@ -12,10 +12,10 @@ use wwwoffle_config::Config;
 use wwwoffle_spool::{Outgoing, Wish};
 use wwwoffle_url::{CanonicalUrl, Key};
 
-use super::choose::{Chosen, MAX_NESTING, Wanted, What, choose};
+use super::choose::{ChosenLink, LinkAction, MAX_NESTING, WantedClasses, choose};
 use super::read::{Contents, read};
 use super::robots;
-use super::run::{LeftOut, Outcome, Run, links_left};
+use super::run::{LeftOut, Run, UrlOutcome, links_left};
 use super::runs::{Runs, is_to_do};
 use super::sub::Sub;
 use crate::api::aim::Aim;
@@ -82,7 +82,7 @@ pub(in crate::fetch) async fn follow(
     // Sub-resources named by a style sheet belong to the page that uses it.
     let page = outgoing.page.as_deref().filter(|_| outgoing.class.is_some());
     let page = page.and_then(|page| CanonicalUrl::parse(page, &context.base.local).ok());
-    let wanted = Wanted::of(&document.config, page.as_ref().unwrap_or(&document.url), &aims);
+    let wanted = WantedClasses::of(&document.config, page.as_ref().unwrap_or(&document.url), &aims);
     let mut next = Vec::new();
     for chosen in choose(&found, &document.url, &wanted, &context.base.local) {
         next.extend(document.consider(&found, &chosen).await?);
@@ -168,18 +168,18 @@ impl<'a> Document<'a> {
     async fn consider(
         &self,
         found: &References,
-        chosen: &Chosen<'_>,
+        chosen: &ChosenLink<'_>,
     ) -> Result<Option<Outgoing>, String> {
         match chosen.what {
-            What::LeftOut(why) => self.leave_out(why, &chosen.url),
+            LinkAction::LeftOut(why) => self.leave_out(why, &chosen.url),
             // The page about the URL shows references that are left out by their kind.
-            What::ByKind(_) => {}
-            What::Part if self.nesting() > MAX_NESTING => {
+            LinkAction::ByKind(_) => {}
+            LinkAction::Part if self.nesting() > MAX_NESTING => {
                 self.leave_out(LeftOut::Depth, &chosen.url);
             }
-            What::Part => return self.part(chosen).await,
-            What::Onward => return self.onward(chosen).await,
-            What::Page => return Ok(self.page(found, chosen)),
+            LinkAction::Part => return self.part(chosen).await,
+            LinkAction::Onward => return self.onward(chosen).await,
+            LinkAction::Page => return Ok(self.page(found, chosen)),
         }
         Ok(None)
     }
@@ -195,7 +195,7 @@ impl<'a> Document<'a> {
         self.outgoing.class.as_ref().map_or(0, |_| self.outgoing.nesting.saturating_add(1))
     }
 
-    async fn part(&self, chosen: &Chosen<'_>) -> Result<Option<Outgoing>, String> {
+    async fn part(&self, chosen: &ChosenLink<'_>) -> Result<Option<Outgoing>, String> {
         // A frame is read as its page is: its links are as far away as those of the page.
         let is_frame = matches!(chosen.link.class, Class::Frame | Class::IFrame);
         let depth = |wanting: &Wanting| if is_frame { wanting.wish.depth } else { 0 };
@@ -217,7 +217,7 @@ impl<'a> Document<'a> {
         let is_read = next.wishes.iter().any(|wish| wish.depth > 0);
         let is_new = |kept: Kept| kept.entry.checked() >= self.since;
         if !is_read && self.kept(&sub).await?.is_some_and(is_new) {
-            self.runs.came(&next, Outcome::Kept, 0);
+            self.runs.came(&next, UrlOutcome::Kept, 0);
             return Ok(None);
         }
         next.renew |= self.is_forced(&next.wishes);
@@ -229,7 +229,7 @@ impl<'a> Document<'a> {
     }
 
     /// The target of a redirecting page: it is fetched in place of the page, as after a redirect.
-    async fn onward(&self, chosen: &Chosen<'_>) -> Result<Option<Outgoing>, String> {
+    async fn onward(&self, chosen: &ChosenLink<'_>) -> Result<Option<Outgoing>, String> {
         let hops = self.outgoing.hops.saturating_add(1);
         if hops > crate::fetch::redirect::MAX_HOPS {
             return Ok(None);
@@ -257,7 +257,7 @@ impl<'a> Document<'a> {
 
     /// The target of a link. A page may link to very many known pages, so every check that needs no
     /// request comes first.
-    fn page(&self, found: &References, chosen: &Chosen<'_>) -> Option<Outgoing> {
+    fn page(&self, found: &References, chosen: &ChosenLink<'_>) -> Option<Outgoing> {
         let url = &chosen.url;
         if self.wishes.is_empty() || chosen.link.class == Class::Refresh {
             return None;
@@ -297,7 +297,7 @@ impl<'a> Document<'a> {
     }
 
     /// The resource at `chosen`, if it can be fetched.
-    fn sub(&self, chosen: &Chosen<'_>) -> Option<Sub> {
+    fn sub(&self, chosen: &ChosenLink<'_>) -> Option<Sub> {
         let sub = Sub::of(self, chosen);
         if sub.is_none() {
             self.leave_out(LeftOut::Url, &chosen.url);
@@ -306,7 +306,7 @@ impl<'a> Document<'a> {
     }
 
     /// The key of a request for it: by its URL if no secrets are sent.
-    fn key(&self, chosen: &Chosen<'_>) -> Option<Key> {
+    fn key(&self, chosen: &ChosenLink<'_>) -> Option<Key> {
         let is_plain =
             self.is_plain && chosen.url.user().is_none() && chosen.url.password().is_none();
         if is_plain { Some(chosen.key) } else { self.sub(chosen).map(|sub| sub.key()) }
@@ -336,7 +336,7 @@ impl<'a> Document<'a> {
     }
 
     /// The request that this document leads to; `None` where the configuration has it left out.
-    fn request_for(&self, sub: &Sub, chosen: &Chosen<'_>) -> Option<Outgoing> {
+    fn request_for(&self, sub: &Sub, chosen: &ChosenLink<'_>) -> Option<Outgoing> {
         let request = sub.request(self, chosen.link.class);
         if request.is_none() {
             self.leave_out(LeftOut::Rule, &chosen.url);

@@ -4,7 +4,7 @@ use tracing::info;
 use wwwoffle_spool::{Error, Outgoing, RunId};
 use wwwoffle_url::{CanonicalUrl, Key};
 
-use super::run::{Counts, Outcome};
+use super::run::{Counts, UrlOutcome};
 use super::runs::Runs;
 use crate::base::clock;
 use crate::fetch::context::FetchContext;
@@ -14,7 +14,7 @@ use crate::storage::store::timestamp;
 pub(in crate::fetch) fn came(
     context: &FetchContext,
     outgoing: &Outgoing,
-    outcome: Outcome,
+    outcome: UrlOutcome,
     bytes: u64,
 ) {
     context.fetcher.runs().came(outgoing, outcome, bytes);

@@ -44,7 +44,7 @@ pub(crate) async fn read(
     want: &Viewport,
 ) -> Result<Option<Contents>, Unread> {
     let mut pieces = KeptPieces::of(store, kept);
-    let mut reading = Reading::new(kept.entry.url(), &kept.fields, want);
+    let mut reading = ReferenceReader::new(kept.entry.url(), &kept.fields, want);
     let mut broken_off = None;
     while !reading.is_done() {
         match pieces.next().await {
@@ -62,7 +62,7 @@ pub(crate) async fn read(
 }
 
 /// Reads the references of a body as it arrives, decoded.
-pub(super) struct Reading<'a> {
+pub(super) struct ReferenceReader<'a> {
     url: &'a str,
     fields: &'a HeaderMap,
     want: &'a Viewport,
@@ -77,7 +77,7 @@ enum Stage {
     Nothing,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> ReferenceReader<'a> {
     /// Creates a reader for the response to `url` with these fields.
     pub(super) fn new(url: &'a str, fields: &'a HeaderMap, want: &'a Viewport) -> Self {
         let stage = Stage::Beginning(Vec::new());

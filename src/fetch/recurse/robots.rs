@@ -40,13 +40,13 @@ pub enum Robots {
 /// The rules of a `robots.txt` that are meant for one program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
-    list: Vec<Rule>,
+    list: Vec<PathRule>,
     crawl_delay: Option<Duration>,
     sitemaps: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Rule {
+struct PathRule {
     allows: bool,
     /// With `*` for anything, and in the end `$` for the end, as they were written.
     pattern: Vec<u8>,
@@ -54,15 +54,15 @@ struct Rule {
 
 /// The rules of the groups that may apply to us.
 #[derive(Debug, Default)]
-struct Chosen {
+struct ApplicableRules {
     was_named: bool,
-    rules: Vec<Rule>,
+    rules: Vec<PathRule>,
     crawl_delay: Option<Duration>,
 }
 
 /// The programs to which the current group applies.
 #[derive(Clone, Copy, Debug, Default)]
-struct Group {
+struct AgentGroup {
     ours: bool,
     anyones: bool,
     /// Whether a rule was read since its last `User-agent`.
@@ -118,8 +118,8 @@ impl Rules {
     pub fn parse(text: &[u8], product: &str) -> Self {
         let text = text.get(..MAX_ROBOTS).unwrap_or(text);
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-        let (mut named, mut anyone) = (Chosen::default(), Chosen::default());
-        let (mut group, mut sitemaps) = (Group::default(), Vec::new());
+        let (mut named, mut anyone) = (ApplicableRules::default(), ApplicableRules::default());
+        let (mut group, mut sitemaps) = (AgentGroup::default(), Vec::new());
         for line in text.split(|&byte| byte == b'\n' || byte == b'\r') {
             let Some((key, value)) = key_and_value(line) else { continue };
             match key.to_ascii_lowercase().as_slice() {
@@ -156,8 +156,8 @@ impl Rules {
     }
 }
 
-impl Group {
-    fn add(&mut self, value: &[u8], product: &str, named: &mut Chosen) {
+impl AgentGroup {
+    fn add(&mut self, value: &[u8], product: &str, named: &mut ApplicableRules) {
         if self.has_rules {
             *self = Self::default();
         }
@@ -171,14 +171,20 @@ impl Group {
         named.was_named |= is_ours;
     }
 
-    fn rule(&mut self, allows: bool, value: &[u8], named: &mut Chosen, anyone: &mut Chosen) {
+    fn rule(
+        &mut self,
+        allows: bool,
+        value: &[u8],
+        named: &mut ApplicableRules,
+        anyone: &mut ApplicableRules,
+    ) {
         // Rules before the first group are ignored.
         self.has_rules = true;
         // An empty rule matches nothing (§5.1, `Disallow:`).
         if value.is_empty() {
             return;
         }
-        let rule = Rule { allows, pattern: normal(value, false) };
+        let rule = PathRule { allows, pattern: normal(value, false) };
         let groups = [(self.ours, named), (self.anyones, anyone)];
         for (_, chosen) in groups.into_iter().filter(|(is_meant, _)| *is_meant) {
             if chosen.rules.len() < MAX_RULES {
@@ -187,7 +193,7 @@ impl Group {
         }
     }
 
-    fn delay(self, value: &[u8], named: &mut Chosen, anyone: &mut Chosen) {
+    fn delay(self, value: &[u8], named: &mut ApplicableRules, anyone: &mut ApplicableRules) {
         let seconds = std::str::from_utf8(value).ok().and_then(|text| text.parse::<f64>().ok());
         let delay = seconds.and_then(|seconds| {
             let most = MAX_CRAWL_DELAY.as_secs_f64();

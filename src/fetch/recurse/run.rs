@@ -20,7 +20,7 @@ use wwwoffle_url::{CanonicalUrl, Key};
 use super::traps::{Trap, Traps};
 use crate::api::aim::Aim;
 
-pub use crate::api::report::{Counts, Failed, Left, LeftOut, Report};
+pub use crate::api::report::{Counts, FailedUrl, Left, LeftOut, Report};
 pub use text::{BadRun, MAX_RUN_TEXT};
 
 /// The most URLs that one run remembers; further pages are left out.
@@ -28,7 +28,7 @@ pub const MAX_SEEN: usize = 500_000;
 
 /// The outcome of one URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Outcome {
+pub enum UrlOutcome {
     /// It waits in the queue.
     Waits,
     /// It was fetched.
@@ -46,7 +46,7 @@ pub enum Outcome {
     TooFar,
 }
 
-impl Outcome {
+impl UrlOutcome {
     /// Whether a URL with this outcome counts as a page or sub-resource of the run.
     const fn is_taken(self) -> bool {
         !matches!(self, Self::LeftAlone | Self::TooFar)
@@ -59,7 +59,7 @@ struct Seen {
     /// The number of links that may be followed from it; `None` for a sub-resource. A frame has
     /// that of its page.
     left: Option<u16>,
-    outcome: Outcome,
+    outcome: UrlOutcome,
 }
 
 /// The number of links that may be followed from a URL wanted with this `depth`. Of sub-resources,
@@ -70,7 +70,7 @@ pub(super) fn links_left(is_part: bool, depth: u16) -> Option<u16> {
 
 /// The action for the target of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum RunDecision {
     /// Fetch it.
     Fetch,
     /// It was fetched before over a longer path, so its links must now be followed too.
@@ -159,9 +159,9 @@ impl Run {
         key: Key,
         left: u16,
         now: Timestamp,
-    ) -> Result<Step, LeftOut> {
+    ) -> Result<RunDecision, LeftOut> {
         if self.knows(&key, left) {
-            return Ok(Step::Nothing);
+            return Ok(RunDecision::Nothing);
         }
         if let Some(step) = self.extend(key, left) {
             return Ok(step);
@@ -169,22 +169,22 @@ impl Run {
         self.may_be_taken(url, now).inspect_err(|why| self.leave_out(*why, url.as_str()))?;
         self.reach(&key, url.as_str());
         self.take(key, Some(left));
-        Ok(Step::Fetch)
+        Ok(RunDecision::Fetch)
     }
 
     /// Allows `left` links to be followed from a URL that was taken before, if it was.
-    fn extend(&mut self, key: Key, left: u16) -> Option<Step> {
+    fn extend(&mut self, key: Key, left: u16) -> Option<RunDecision> {
         let seen = self.seen.get_mut(&key).filter(|seen| seen.outcome.is_taken())?;
-        let before = std::mem::replace(seen, Seen { left: Some(left), outcome: Outcome::Waits });
-        if before.outcome == Outcome::Waits {
+        let before = std::mem::replace(seen, Seen { left: Some(left), outcome: UrlOutcome::Waits });
+        if before.outcome == UrlOutcome::Waits {
             // The request learns of it where it waits.
-            return Some(Step::Fetch);
+            return Some(RunDecision::Fetch);
         }
         self.waiting = self.waiting.saturating_add(1);
         if let Some(count) = self.count(before.outcome) {
             *count = count.saturating_sub(1);
         }
-        Some(Step::Follow)
+        Some(RunDecision::Follow)
     }
 
     /// Considers a sub-resource of a page, from which `left` links may be followed if it is a
@@ -199,9 +199,9 @@ impl Run {
         key: Key,
         left: Option<u16>,
         now: Timestamp,
-    ) -> Result<Step, LeftOut> {
+    ) -> Result<RunDecision, LeftOut> {
         if self.knows_part(&key, left) {
-            return Ok(Step::Nothing);
+            return Ok(RunDecision::Nothing);
         }
         if let Some(left) = left
             && let Some(step) = self.extend(key, left)
@@ -214,7 +214,7 @@ impl Run {
         // As a page it may have been forbidden by `robots.txt`.
         self.seen.remove(&key);
         self.take(key, left);
-        Ok(Step::Fetch)
+        Ok(RunDecision::Fetch)
     }
 
     /// Counts a link that is not followed, or a sub-resource that is not fetched.
@@ -229,14 +229,14 @@ impl Run {
         }
         // The rest is for pages that are taken; beyond this, a URL may count more than once.
         if self.seen.len() < MAX_SEEN / 2 {
-            self.seen.insert(key, Seen { left: None, outcome: Outcome::TooFar });
+            self.seen.insert(key, Seen { left: None, outcome: UrlOutcome::TooFar });
         }
         self.leave_out(LeftOut::Depth, url);
     }
 
     /// Takes back that a page is too far away: a shorter way leads there.
     fn reach(&mut self, key: &Key, url: &str) {
-        if self.outcome(key) == Some(Outcome::TooFar) {
+        if self.outcome(key) == Some(UrlOutcome::TooFar) {
             self.seen.remove(key);
             self.report.take_back(LeftOut::Depth, url);
         }
@@ -249,10 +249,10 @@ impl Run {
     }
 
     /// Records the result for a URL and its bytes. It replaces an earlier result.
-    pub fn came(&mut self, key: &Key, outcome: Outcome, bytes: u64) {
+    pub fn came(&mut self, key: &Key, outcome: UrlOutcome, bytes: u64) {
         let left = self.left(key);
         match self.seen.insert(*key, Seen { left, outcome }).map(|before| before.outcome) {
-            Some(Outcome::Waits) => self.waiting = self.waiting.saturating_sub(1),
+            Some(UrlOutcome::Waits) => self.waiting = self.waiting.saturating_sub(1),
             Some(before) => {
                 if let Some(count) = self.count(before) {
                     *count = count.saturating_sub(1);
@@ -267,8 +267,8 @@ impl Run {
     }
 
     /// Records that a URL could not be fetched.
-    pub fn failed(&mut self, key: &Key, failed: Failed) {
-        self.came(key, Outcome::Failed, 0);
+    pub fn failed(&mut self, key: &Key, failed: FailedUrl) {
+        self.came(key, UrlOutcome::Failed, 0);
         self.report.tell(failed);
     }
 
@@ -295,7 +295,7 @@ impl Run {
 
     /// The recorded result for a URL.
     #[must_use]
-    pub fn outcome(&self, key: &Key) -> Option<Outcome> {
+    pub fn outcome(&self, key: &Key) -> Option<UrlOutcome> {
         self.seen.get(key).map(|seen| seen.outcome)
     }
 
@@ -328,14 +328,14 @@ impl Run {
     /// never queued. They are forgotten and considered again when they are met.
     pub fn waits_for(&mut self, queued: HashMap<Key, Option<u16>>) {
         let gone = |(key, seen): (&Key, &Seen)| {
-            (seen.outcome == Outcome::Waits && !queued.contains_key(key)).then_some(*key)
+            (seen.outcome == UrlOutcome::Waits && !queued.contains_key(key)).then_some(*key)
         };
         let gone: Vec<_> = self.seen.iter().filter_map(gone).collect();
         for key in &gone {
             self.untake(key);
         }
         for (key, left) in queued {
-            if self.outcome(&key) != Some(Outcome::Waits) {
+            if self.outcome(&key) != Some(UrlOutcome::Waits) {
                 self.untake(&key);
                 self.take(key, left);
             }
@@ -346,7 +346,7 @@ impl Run {
     pub fn untake(&mut self, key: &Key) {
         let known = self.seen.remove(key);
         let Some(seen) = known.filter(|seen| seen.outcome.is_taken()) else { return };
-        if seen.outcome == Outcome::Waits {
+        if seen.outcome == UrlOutcome::Waits {
             self.waiting = self.waiting.saturating_sub(1);
         } else if let Some(count) = self.count(seen.outcome) {
             *count = count.saturating_sub(1);
@@ -358,18 +358,18 @@ impl Run {
 
     /// Records that a page is forbidden by `robots.txt`, however many links lead to it.
     pub fn leave_alone(&mut self, key: &Key, url: &str) {
-        if self.outcome(key) == Some(Outcome::LeftAlone) {
+        if self.outcome(key) == Some(UrlOutcome::LeftAlone) {
             return;
         }
         self.untake(key);
         self.leave_out(LeftOut::Robots, url);
         // The rules apply regardless of the path of links.
-        let seen = Seen { left: Some(u16::MAX), outcome: Outcome::LeftAlone };
+        let seen = Seen { left: Some(u16::MAX), outcome: UrlOutcome::LeftAlone };
         self.seen.insert(*key, seen);
     }
 
     fn take(&mut self, key: Key, left: Option<u16>) {
-        let seen = Seen { left, outcome: Outcome::Waits };
+        let seen = Seen { left, outcome: UrlOutcome::Waits };
         if self.seen.insert(key, seen).is_none() {
             self.waiting = self.waiting.saturating_add(1);
             let counts = &mut self.report.counts;
@@ -378,14 +378,14 @@ impl Run {
         }
     }
 
-    fn count(&mut self, outcome: Outcome) -> Option<&mut u64> {
+    fn count(&mut self, outcome: UrlOutcome) -> Option<&mut u64> {
         let counts = &mut self.report.counts;
         match outcome {
-            Outcome::Waits | Outcome::LeftAlone | Outcome::TooFar => None,
-            Outcome::Fetched => Some(&mut counts.fetched),
-            Outcome::Unchanged => Some(&mut counts.unchanged),
-            Outcome::Kept => Some(&mut counts.kept),
-            Outcome::Failed => Some(&mut counts.failed),
+            UrlOutcome::Waits | UrlOutcome::LeftAlone | UrlOutcome::TooFar => None,
+            UrlOutcome::Fetched => Some(&mut counts.fetched),
+            UrlOutcome::Unchanged => Some(&mut counts.unchanged),
+            UrlOutcome::Kept => Some(&mut counts.kept),
+            UrlOutcome::Failed => Some(&mut counts.failed),
         }
     }
 

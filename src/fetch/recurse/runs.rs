@@ -12,7 +12,7 @@ use wwwoffle_spool::{Outgoing, RunId, share_name};
 use wwwoffle_url::CanonicalUrl;
 
 use super::begin::NotBegun;
-use super::run::{Failed, LeftOut, Outcome, Report, Run, Step, links_left};
+use super::run::{FailedUrl, LeftOut, Report, Run, RunDecision, UrlOutcome, links_left};
 use crate::api::aim::Aim;
 
 /// The number of ended runs whose reports are stored.
@@ -35,7 +35,7 @@ pub struct Runs {
 
 /// The public description of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct RunSummary {
     /// Its identifier.
     pub id: RunId,
     /// The owner.
@@ -54,7 +54,7 @@ pub struct Told {
     pub report: Report,
 }
 
-impl Told {
+impl RunSummary {
     fn of(run: &Run) -> Self {
         Self {
             id: run.id,
@@ -87,16 +87,16 @@ impl Runs {
 
     /// All of them, the newest first.
     #[must_use]
-    pub fn list(&self) -> Vec<Told> {
-        let mut list: Vec<_> = self.lock().values().map(Told::of).collect();
+    pub fn list(&self) -> Vec<RunSummary> {
+        let mut list: Vec<_> = self.lock().values().map(RunSummary::of).collect();
         list.sort_by_key(|told| std::cmp::Reverse(told.begun));
         list
     }
 
     /// The state of one run.
     #[must_use]
-    pub fn told(&self, id: RunId) -> Option<Told> {
-        self.look(id, Told::of)
+    pub fn told(&self, id: RunId) -> Option<RunSummary> {
+        self.look(id, RunSummary::of)
     }
 
     /// Adds a run.
@@ -179,7 +179,7 @@ impl Runs {
     }
 
     /// Records the result of a request for all its runs.
-    pub(in crate::fetch) fn came(&self, outgoing: &Outgoing, outcome: Outcome, bytes: u64) {
+    pub(in crate::fetch) fn came(&self, outgoing: &Outgoing, outcome: UrlOutcome, bytes: u64) {
         let key = outgoing.place.key();
         for wish in &outgoing.wishes {
             self.change(wish.run, |run| run.came(&key, outcome, bytes));
@@ -190,7 +190,7 @@ impl Runs {
     pub(in crate::fetch) fn failed(&self, outgoing: &Outgoing, reason: &str, dead: bool) {
         let key = outgoing.place.key();
         for wish in &outgoing.wishes {
-            let failed = Failed {
+            let failed = FailedUrl {
                 url: outgoing.place.url().to_owned(),
                 from: outgoing.page.clone(),
                 reason: reason.to_owned(),
@@ -254,8 +254,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Whether a request has to be made.
-pub(super) fn is_to_do(step: Result<Step, LeftOut>) -> bool {
-    matches!(step, Ok(Step::Fetch | Step::Follow))
+pub(super) fn is_to_do(step: Result<RunDecision, LeftOut>) -> bool {
+    matches!(step, Ok(RunDecision::Fetch | RunDecision::Follow))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use wwwoffle_config::UrlParts;
 use wwwoffle_spool::{Outgoing, RequestKind};
 use wwwoffle_url::{CanonicalUrl, Key};
 
-use super::choose::{Chosen, part};
+use super::choose::{ChosenLink, part};
 use super::follow::Document;
 use crate::base::clock;
 use crate::base::owner::Places;
@@ -32,7 +32,7 @@ pub(super) struct Sub {
 
 impl Sub {
     /// The resource at `chosen` of `document`; `None` if it cannot be fetched.
-    pub(super) fn of(document: &Document<'_>, chosen: &Chosen<'_>) -> Option<Self> {
+    pub(super) fn of(document: &Document<'_>, chosen: &ChosenLink<'_>) -> Option<Self> {
         let resource = of_url(&chosen.link.url, &document.context.base.local).ok()?;
         let secrets = secrets(document, &resource.origin);
         let places = Places::of(&mut resource.url.clone(), &secrets, &document.owner);

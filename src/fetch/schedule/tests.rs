@@ -4,7 +4,7 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 use super::*;
 use RequestKind::{Monitored, Page, Part, Post, Recursive, Refresh};
 
-const WIDE: Limits = Limits { per_host: 6, at_once: 10 };
+const WIDE: ScheduleLimits = ScheduleLimits { per_host: 6, at_once: 10 };
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
@@ -21,7 +21,7 @@ fn key(url: &str) -> Key {
 }
 
 /// All that may start now.
-fn started(schedule: &mut Schedule, limits: Limits, now: i64) -> Vec<Key> {
+fn started(schedule: &mut Schedule, limits: ScheduleLimits, now: i64) -> Vec<Key> {
     std::iter::from_fn(|| schedule.next(limits, at(now))).collect()
 }
 
@@ -95,7 +95,7 @@ fn no_host_gets_more_than_its_share_and_others_go_on() {
         schedule.is(&request(&format!("http://busy/{number}"), Page, number));
     }
     schedule.is(&request("http://calm/", Page, 50));
-    let limits = Limits { per_host: 3, at_once: 5 };
+    let limits = ScheduleLimits { per_host: 3, at_once: 5 };
     let first = keys(&["http://busy/1", "http://busy/2", "http://busy/3", "http://calm/"]);
     assert_eq!(started(&mut schedule, limits, 100), first);
     assert_eq!(schedule.active(), 4);
@@ -107,7 +107,7 @@ fn no_host_gets_more_than_its_share_and_others_go_on() {
     schedule.ends(&key("http://busy/2"));
     assert!(!schedule.is_active(&key("http://busy/2")));
     assert_eq!(started(&mut schedule, limits, 100), keys(&["http://busy/4"]));
-    let narrow = Limits { per_host: 1, at_once: 5 };
+    let narrow = ScheduleLimits { per_host: 1, at_once: 5 };
     schedule.ends(&key("http://calm/"));
     schedule.gone(&key("http://calm/"));
     assert_eq!(started(&mut schedule, narrow, 100), []);
@@ -252,7 +252,7 @@ fn nothing_is_left_of_hosts_that_are_done() {
     for number in 0..1_000 {
         schedule.is(&request(&format!("http://h{number}/"), Recursive, 1));
     }
-    let limits = Limits { per_host: 1, at_once: 7 };
+    let limits = ScheduleLimits { per_host: 1, at_once: 7 };
     let mut count = 0;
     while let Some(key) = schedule.next(limits, at(100 + count)) {
         schedule.begins(&key, Duration::from_secs(1), at(100 + count));
@@ -280,7 +280,7 @@ fn hosts_are_told_from_canonical_urls() {
 #[test]
 fn who_stands_aside_takes_nobodys_place() {
     let mut schedule = Schedule::default();
-    let limits = Limits { per_host: 1, at_once: 1 };
+    let limits = ScheduleLimits { per_host: 1, at_once: 1 };
     for number in 1..=3 {
         schedule.is(&request(&format!("http://a/{number}"), Page, number));
     }
@@ -311,7 +311,7 @@ fn who_stands_aside_takes_nobodys_place() {
 #[test]
 fn not_too_many_stand_aside() {
     let mut schedule = Schedule::default();
-    let limits = Limits { per_host: 1, at_once: 1 };
+    let limits = ScheduleLimits { per_host: 1, at_once: 1 };
     for number in 0..=100 {
         schedule.is(&request(&format!("http://a/{number}"), Page, number));
     }

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::kernel::{Gap, Standing};
+use super::kernel::{Connectivity, Gap};
 use crate::base::shown;
 use crate::base::text::{Text, count, say};
 use crate::net::upstream::Origin;
@@ -132,9 +132,9 @@ impl fmt::Display for Reason {
 
 /// An observation.
 #[derive(Clone, Debug)]
-pub enum News {
+pub enum Observation {
     /// The kernel reported a state.
-    Kernel(Standing),
+    Kernel(Connectivity),
     /// An origin was reached, or it answered.
     Reached(Origin),
     /// An origin could not be reached.
@@ -152,9 +152,9 @@ pub struct Judge {
     reason: Reason,
     /// The time of the current judgement.
     since: Instant,
-    kernel: Standing,
+    kernel: Connectivity,
     /// A newer report of the kernel that has not held for long enough yet.
-    pending: Option<(Standing, Instant)>,
+    pending: Option<(Connectivity, Instant)>,
     /// The hosts that failed since one answered, oldest first.
     failed: VecDeque<(Instant, Origin)>,
     /// The last host that answered.
@@ -175,7 +175,7 @@ impl Judge {
             online: None,
             reason: Reason::Unknown,
             since: now,
-            kernel: Standing::Unknown,
+            kernel: Connectivity::Unknown,
             pending: None,
             failed: VecDeque::new(),
             answered: None,
@@ -231,15 +231,15 @@ impl Judge {
     }
 
     /// Takes an observation.
-    pub fn take(&mut self, news: News, now: Instant) {
+    pub fn take(&mut self, news: Observation, now: Instant) {
         match news {
-            News::Kernel(standing) => self.heard(standing, now),
-            News::Reached(origin) => {
+            Observation::Kernel(standing) => self.heard(standing, now),
+            Observation::Reached(origin) => {
                 self.failed.clear();
                 self.answered = Some(origin);
             }
-            News::Failed(origin) => self.missed(origin, now),
-            News::Probed(finding) => self.probed(finding, now),
+            Observation::Failed(origin) => self.missed(origin, now),
+            Observation::Probed(finding) => self.probed(finding, now),
         }
     }
 
@@ -256,7 +256,7 @@ impl Judge {
         self.due.take_if(|due| may_probe && now >= *due).is_some()
     }
 
-    fn heard(&mut self, standing: Standing, now: Instant) {
+    fn heard(&mut self, standing: Connectivity, now: Instant) {
         if self.online.is_none() {
             // There is no earlier state to compare with.
             self.settled(standing, now);
@@ -268,32 +268,32 @@ impl Judge {
     }
 
     /// A report of the kernel has held for long enough.
-    fn settled(&mut self, standing: Standing, now: Instant) {
-        let had_way = !matches!(self.kernel, Standing::Down(_));
+    fn settled(&mut self, standing: Connectivity, now: Instant) {
+        let had_way = !matches!(self.kernel, Connectivity::Down(_));
         self.kernel = standing.clone();
         match standing {
-            Standing::Down(why) => {
+            Connectivity::Down(why) => {
                 self.failed.clear();
                 self.become_offline(Reason::NoWay(why), now);
             }
-            Standing::Up { .. } | Standing::Unknown if self.online == Some(true) => {
+            Connectivity::Up { .. } | Connectivity::Unknown if self.online == Some(true) => {
                 // A new route may lead into a captive portal, for example.
                 self.due = self.terms.has_url.then_some(now);
             }
-            Standing::Up { .. } | Standing::Unknown if self.terms.has_url => {
+            Connectivity::Up { .. } | Connectivity::Unknown if self.terms.has_url => {
                 self.wait = first_wait(&self.terms);
                 self.due = Some(now);
             }
             // Earlier failures used another route.
-            Standing::Up { interface }
+            Connectivity::Up { interface }
                 if !had_way || self.online.is_none() || self.hosts().is_empty() =>
             {
                 self.become_online(Reason::Way(interface), now);
             }
-            Standing::Unknown if self.online.is_none() || self.hosts().is_empty() => {
+            Connectivity::Unknown if self.online.is_none() || self.hosts().is_empty() => {
                 self.become_online(Reason::Assumed, now);
             }
-            Standing::Up { .. } | Standing::Unknown => self.due = Some(now),
+            Connectivity::Up { .. } | Connectivity::Unknown => self.due = Some(now),
         }
     }
 
@@ -341,7 +341,8 @@ impl Judge {
         }
         match &reason {
             // The kernel's report is closer to the cause.
-            Reason::Failed(_) | Reason::Hosts(..) if matches!(self.kernel, Standing::Down(_)) => {}
+            Reason::Failed(_) | Reason::Hosts(..)
+                if matches!(self.kernel, Connectivity::Down(_)) => {}
             reason if self.online == Some(false) => self.reason = reason.clone(),
             _ => {}
         }

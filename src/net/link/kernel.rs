@@ -10,7 +10,7 @@ use crate::base::text::{Text, say};
 
 /// How this machine is connected.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum Connectivity {
     /// The kernel cannot be queried, or should not be.
     Unknown,
     /// There is a default route.
@@ -22,7 +22,7 @@ pub enum Standing {
     Down(Gap),
 }
 
-impl Standing {
+impl Connectivity {
     /// The text for pages.
     #[must_use]
     pub fn text(&self) -> Text {
@@ -74,12 +74,12 @@ impl Changes {
 }
 
 /// Reads how the machine is connected now. Blocks until the kernel answers.
-pub(super) fn standing() -> io::Result<Standing> {
+pub(super) fn standing() -> io::Result<Connectivity> {
     inner::standing()
 }
 
 /// [`standing`], outside the threads of the runtime.
-pub(super) async fn ask() -> io::Result<Standing> {
+pub(super) async fn ask() -> io::Result<Connectivity> {
     crate::base::live::blocking(standing).await
 }
 
@@ -93,8 +93,8 @@ mod inner {
     use tokio::io::Interest;
     use tokio::io::unix::AsyncFd;
 
-    use super::Standing;
-    use crate::net::link::routes::{Rest, Table, What, request};
+    use super::Connectivity;
+    use crate::net::link::routes::{KernelObjects, Rest, Table, request};
     use crate::net::netlink::{open, send};
 
     /// Changes of interfaces, of addresses and of routes (`RTMGRP_LINK`, `RTMGRP_IPV4_IFADDR`,
@@ -140,10 +140,10 @@ mod inner {
         }
     }
 
-    pub(super) fn standing() -> io::Result<Standing> {
+    pub(super) fn standing() -> io::Result<Connectivity> {
         let socket = open(SocketFlags::empty(), 0)?;
         let mut table = Table::default();
-        for (what, sequence) in [(What::Interfaces, 1), (What::Routes, 2)] {
+        for (what, sequence) in [(KernelObjects::Interfaces, 1), (KernelObjects::Routes, 2)] {
             send(&socket, &request(what, sequence))?;
             read_all(&socket, &mut table, sequence)?;
         }
@@ -169,7 +169,7 @@ mod inner {
 mod inner {
     use std::io;
 
-    use super::Standing;
+    use super::Connectivity;
 
     #[derive(Debug)]
     pub(super) struct Changes;
@@ -184,7 +184,7 @@ mod inner {
         }
     }
 
-    pub(super) fn standing() -> io::Result<Standing> {
+    pub(super) fn standing() -> io::Result<Connectivity> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }
@@ -195,6 +195,6 @@ mod tests {
 
     #[test]
     fn the_kernel_tells_how_this_machine_is_connected() {
-        assert_ne!(standing().unwrap(), Standing::Unknown);
+        assert_ne!(standing().unwrap(), Connectivity::Unknown);
     }
 }

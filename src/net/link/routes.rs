@@ -1,9 +1,9 @@
 //! Interfaces and routes, parsed from netlink messages (rtnetlink(7)). Pure: bytes in, a
-//! [`Standing`] out.
+//! [`Connectivity`] out.
 
 use std::collections::HashMap;
 
-use super::kernel::{Gap, Standing};
+use super::kernel::{Connectivity, Gap};
 use crate::net::netlink::{
     NLM_F_DUMP, NLM_F_REQUEST, RTM_GETROUTE, RTM_NEWROUTE, aligned, attributes, framed, message,
     u16_at, u32_at,
@@ -32,16 +32,16 @@ const SHORT_PREFIX: u8 = 1;
 
 /// The requested objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum KernelObjects {
     Interfaces,
     Routes,
 }
 
 /// The message that requests all of them.
-pub(super) fn request(what: What, sequence: u32) -> Vec<u8> {
+pub(super) fn request(what: KernelObjects, sequence: u32) -> Vec<u8> {
     let (kind, body): (u16, &[u8]) = match what {
-        What::Interfaces => (RTM_GETLINK, &[0; 16]),
-        What::Routes => (RTM_GETROUTE, &[0; 12]),
+        KernelObjects::Interfaces => (RTM_GETLINK, &[0; 16]),
+        KernelObjects::Routes => (RTM_GETROUTE, &[0; 12]),
     };
     framed(kind, NLM_F_REQUEST | NLM_F_DUMP, sequence, body)
 }
@@ -61,7 +61,7 @@ pub(super) enum Rest {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Table {
     interfaces: HashMap<u32, Interface>,
-    ways: Vec<Way>,
+    ways: Vec<DefaultRoute>,
 }
 
 #[derive(Clone, Debug)]
@@ -72,7 +72,7 @@ struct Interface {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Way {
+struct DefaultRoute {
     metric: u32,
     /// `None` if the route has no interface.
     interface: Option<u32>,
@@ -124,27 +124,28 @@ impl Table {
         }
         let room = MAX_SEEN.saturating_sub(self.ways.len());
         if interfaces.is_empty() {
-            self.ways.extend(Some(Way { metric, interface: None }).filter(|_| room > 0));
+            self.ways.extend(Some(DefaultRoute { metric, interface: None }).filter(|_| room > 0));
         } else {
-            let ways = interfaces.into_iter().map(|one| Way { metric, interface: Some(one) });
+            let ways =
+                interfaces.into_iter().map(|one| DefaultRoute { metric, interface: Some(one) });
             self.ways.extend(ways.take(room));
         }
         Some(())
     }
 
     /// The resulting state.
-    pub(super) fn standing(&self) -> Standing {
+    pub(super) fn standing(&self) -> Connectivity {
         let mut ways = self.ways.clone();
         ways.sort_by_key(|way| way.metric);
         let mut without_carrier = None;
         for way in ways {
             let Some(index) = way.interface else {
-                return Standing::Up { interface: String::new() };
+                return Connectivity::Up { interface: String::new() };
             };
             match self.interfaces.get(&index) {
                 Some(interface) if interface.is_loopback => {}
                 Some(interface) if interface.is_up => {
-                    return Standing::Up { interface: interface.name.clone() };
+                    return Connectivity::Up { interface: interface.name.clone() };
                 }
                 Some(interface) => {
                     without_carrier.get_or_insert_with(|| interface.name.clone());
@@ -152,7 +153,7 @@ impl Table {
                 None => {}
             }
         }
-        Standing::Down(match without_carrier {
+        Connectivity::Down(match without_carrier {
             Some(name) => Gap::NoCarrier(name),
             None => Gap::NoRoute,
         })
@@ -254,8 +255,8 @@ mod tests {
         assert!(table.ways.is_empty());
         assert_eq!(table.take(&told(NLMSG_ERROR, &[0; 20], &[]), 7), Rest::Refused);
         assert_eq!(table.take(b"short", 7), Rest::Refused);
-        assert_eq!(request(What::Routes, 7).len(), 28);
-        assert_eq!(request(What::Interfaces, 7).len(), 32);
+        assert_eq!(request(KernelObjects::Routes, 7).len(), 28);
+        assert_eq!(request(KernelObjects::Interfaces, 7).len(), 32);
     }
 
     proptest! {

@@ -11,10 +11,10 @@ use hyper::header::{CONTENT_LENGTH, HeaderValue, TRANSFER_ENCODING};
 use hyper::{HeaderMap, Response, StatusCode};
 use tokio::time::{Instant, Sleep};
 
-use super::h1::Link;
+use super::h1::Http1Connection;
 use super::multiplexed::Slot;
 use super::pool::Permit;
-use super::streamed::Frames;
+use super::streamed::StreamedBody;
 use super::trailers::cleaned;
 use super::{Failure, Origin, Upstream};
 use crate::base::statistics::Account;
@@ -27,12 +27,17 @@ pub type Answer = Response<AnswerBody>;
 pub(super) struct Lease {
     upstream: Arc<Upstream>,
     origin: Origin,
-    link: Link,
+    link: Http1Connection,
     permit: Permit,
 }
 
 impl Lease {
-    pub(super) fn new(upstream: Arc<Upstream>, origin: Origin, link: Link, permit: Permit) -> Self {
+    pub(super) fn new(
+        upstream: Arc<Upstream>,
+        origin: Origin,
+        link: Http1Connection,
+        permit: Permit,
+    ) -> Self {
         Self { upstream, origin, link, permit }
     }
 
@@ -52,7 +57,7 @@ impl Lease {
 /// because nothing will read the rest.
 #[derive(Debug)]
 pub struct AnswerBody {
-    source: Source,
+    source: BodySource,
     stall: Pin<Box<Sleep>>,
     /// Whether the timeout runs because the origin has to send. It does not run while the next
     /// piece is not requested because the client is slow.
@@ -62,14 +67,14 @@ pub struct AnswerBody {
 }
 
 #[derive(Debug)]
-enum Source {
+enum BodySource {
     Http1(Incoming, Option<Lease>),
-    Http2(Frames, Option<Slot>),
+    Http2(StreamedBody, Option<Slot>),
     #[cfg(test)]
     Scripted(tokio::sync::mpsc::Receiver<Result<Frame<Bytes>, Failure>>),
 }
 
-impl Source {
+impl BodySource {
     fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
         match self {
             Self::Http1(incoming, _) => {
@@ -121,11 +126,11 @@ impl Source {
 
 impl AnswerBody {
     pub(super) fn over_http1(incoming: Incoming, lease: Lease, patience: Duration) -> Self {
-        Self::with(Source::Http1(incoming, Some(lease)), patience)
+        Self::with(BodySource::Http1(incoming, Some(lease)), patience)
     }
 
-    pub(super) fn over_http2(frames: Frames, slot: Slot, patience: Duration) -> Self {
-        Self::with(Source::Http2(frames, Some(slot)), patience)
+    pub(super) fn over_http2(frames: StreamedBody, slot: Slot, patience: Duration) -> Self {
+        Self::with(BodySource::Http2(frames, Some(slot)), patience)
     }
 
     /// A body sent by a test.
@@ -134,7 +139,7 @@ impl AnswerBody {
         frames: tokio::sync::mpsc::Receiver<Result<Frame<Bytes>, Failure>>,
         patience: Duration,
     ) -> Self {
-        Self::with(Source::Scripted(frames), patience)
+        Self::with(BodySource::Scripted(frames), patience)
     }
 
     /// Counts the received bytes.
@@ -142,7 +147,7 @@ impl AnswerBody {
         Self { account: Some(account), ..self }
     }
 
-    fn with(source: Source, patience: Duration) -> Self {
+    fn with(source: BodySource, patience: Duration) -> Self {
         let stall = Box::pin(tokio::time::sleep(patience));
         let mut body = Self { source, stall, waiting: false, patience, account: None };
         if body.is_end_stream() {
@@ -190,10 +195,10 @@ impl Body for AnswerBody {
 
     fn size_hint(&self) -> SizeHint {
         match &self.source {
-            Source::Http1(incoming, _) => incoming.size_hint(),
-            Source::Http2(frames, _) => frames.size_hint(),
+            BodySource::Http1(incoming, _) => incoming.size_hint(),
+            BodySource::Http2(frames, _) => frames.size_hint(),
             #[cfg(test)]
-            Source::Scripted(_) => SizeHint::default(),
+            BodySource::Scripted(_) => SizeHint::default(),
         }
     }
 }
@@ -306,7 +311,7 @@ mod tests {
         let request = sender.send_request(Request::new(Empty::new()));
         let (answer, ()) = tokio::join!(request, answer);
         let answer = answer.unwrap();
-        let mut body = AnswerBody::with(Source::Http1(answer.into_body(), None), PATIENCE);
+        let mut body = AnswerBody::with(BodySource::Http1(answer.into_body(), None), PATIENCE);
         assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "ab");
         (body, origin, sender)
     }

@@ -19,7 +19,7 @@ use wwwoffle_config::Config;
 use wwwoffle_url::canonicalise_host;
 
 use super::adjustable::Adjustable;
-use super::inward::{Guard, Reach};
+use super::inward::{InwardGuard, Reach};
 use super::{Failure, Origin, ParentFault, Scheme};
 use crate::base::mode::{Choice, ModeSwitch};
 use crate::base::statistics::{Account, Statistics};
@@ -36,7 +36,7 @@ const MAX_LOOKUPS: usize = 64;
 
 /// Whether an origin answered a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
+pub struct OriginReport {
     /// The origin.
     pub origin: Origin,
     /// Whether it answered. If not, it could not be reached.
@@ -52,12 +52,12 @@ pub struct Dialer {
     refused: AtomicU64,
     probes: AtomicU64,
     /// The channel for reports about origins, used while the mode follows from them.
-    reports: Option<mpsc::Sender<Report>>,
+    reports: Option<mpsc::Sender<OriginReport>>,
     lookups: Arc<Semaphore>,
     /// The configuration, which names the hosts that are reached in every mode.
     in_force: Arc<ArcSwap<Config>>,
     /// Protects inward addresses from clients of other machines.
-    guard: Guard,
+    guard: InwardGuard,
     /// Counts received bytes.
     statistics: Arc<Statistics>,
 }
@@ -72,7 +72,7 @@ impl Dialer {
         let (dns_timeout, connect_timeout) =
             (Adjustable::new(dns_timeout), Adjustable::new(connect_timeout));
         let in_force = Arc::new(ArcSwap::from_pointee(Config::default()));
-        let (reports, guard) = (None, Guard::default());
+        let (reports, guard) = (None, InwardGuard::default());
         Self {
             mode,
             dns_timeout,
@@ -97,7 +97,7 @@ impl Dialer {
     /// configuration, and the addresses on which the daemon is `listening`.
     #[must_use]
     pub fn guarding(self, listening: Vec<SocketAddr>) -> Self {
-        let guard = Guard { in_force: Arc::clone(&self.in_force), listening };
+        let guard = InwardGuard { in_force: Arc::clone(&self.in_force), listening };
         Self { guard, ..self }
     }
 
@@ -122,7 +122,7 @@ impl Dialer {
     /// Reports about origins while [`Choice::Auto`] is chosen. Reports beyond the capacity of the
     /// channel are dropped.
     #[must_use]
-    pub fn telling(self, reports: mpsc::Sender<Report>) -> Self {
+    pub fn telling(self, reports: mpsc::Sender<OriginReport>) -> Self {
         Self { reports: Some(reports), ..self }
     }
 
@@ -132,7 +132,7 @@ impl Dialer {
         let Some(reports) = &self.reports else { return };
         if self.mode.chosen() == Choice::Auto && !is_here(origin) && !self.is_near(origin) {
             // One lost report makes no difference.
-            let _full = reports.try_send(Report { origin: origin.clone(), answered });
+            let _full = reports.try_send(OriginReport { origin: origin.clone(), answered });
         }
     }
 

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use tracing::debug;
 
 use super::line::View;
-use super::message::Message;
+use super::message::OutgoingMessage;
 use super::tls_error::{TlsFault, alert_in};
 use super::{Failure, MAX_ANSWER_FIELDS, MAX_ANSWER_HEAD, RequestBody, Secured, answer};
 use crate::base::tasks::Tasks;
@@ -25,13 +25,13 @@ const ALERT_WITHIN: Duration = Duration::from_secs(1);
 
 /// A connection of HTTP/1.1 and its TLS details.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct Http1Connection {
     pub(super) sender: SendRequest<RequestBody>,
     pub(super) secured: Option<Arc<Secured>>,
     view: View,
 }
 
-impl Link {
+impl Http1Connection {
     /// Whether another request may use it: it is open, and it has no unread bytes, which would be
     /// taken for the response.
     pub(super) fn is_usable(&self) -> bool {
@@ -40,7 +40,7 @@ impl Link {
 }
 
 /// The reason why an exchange got no response.
-pub(super) enum Refusal {
+pub(super) enum Http1Refusal {
     /// No byte was written, and the request has its body again. Has the alert that ended the
     /// connection.
     Unsent(Option<AlertDescription>),
@@ -49,7 +49,7 @@ pub(super) enum Refusal {
 
 /// A new connection.
 pub(super) struct Greeted {
-    pub(super) link: Link,
+    pub(super) link: Http1Connection,
     /// The TLS alert that ended it, if any. An origin with TLS 1.3 may refuse a client after the
     /// client's part of the handshake, and so before it gets the request.
     alert: oneshot::Receiver<AlertDescription>,
@@ -82,19 +82,19 @@ impl Greeted {
                 let _unheard = alert_in(&error).map(|alert| tell.send(alert));
             }
         });
-        Ok(Self { link: Link { sender, secured, view }, alert })
+        Ok(Self { link: Http1Connection { sender, secured, view }, alert })
     }
 
     /// Runs the first exchange.
     pub(super) async fn exchange(
         mut self,
-        message: &mut Message,
+        message: &mut OutgoingMessage,
         patience: Duration,
-    ) -> Result<(Link, Response<Incoming>), Failure> {
+    ) -> Result<(Http1Connection, Response<Incoming>), Failure> {
         match self.link.exchange(message, patience).await {
             Ok(answer) => Ok((self.link, answer)),
-            Err(Refusal::Failed(failure)) => Err(failure),
-            Err(Refusal::Unsent(told)) => {
+            Err(Http1Refusal::Failed(failure)) => Err(failure),
+            Err(Http1Refusal::Unsent(told)) => {
                 // The alert comes with the error of the exchange, or else from the task of the
                 // connection.
                 let told = match told {
@@ -108,29 +108,29 @@ impl Greeted {
     }
 }
 
-impl Link {
+impl Http1Connection {
     /// Sends the request and waits for the response head. `patience` is the timeout without
     /// progress.
     pub(super) async fn exchange(
         &mut self,
-        message: &mut Message,
+        message: &mut OutgoingMessage,
         patience: Duration,
-    ) -> Result<Response<Incoming>, Refusal> {
+    ) -> Result<Response<Incoming>, Http1Refusal> {
         let may_switch = message.may_switch();
-        let request = message.for_http1().map_err(Refusal::Failed)?;
+        let request = message.for_http1().map_err(Http1Refusal::Failed)?;
         let answered = self.sender.try_send_request(request);
-        match message.activity().watch(patience, answered).await.map_err(Refusal::Failed)? {
+        match message.activity().watch(patience, answered).await.map_err(Http1Refusal::Failed)? {
             Ok(mut answer) => {
-                answer::check(&answer, may_switch).map_err(Refusal::Failed)?;
+                answer::check(&answer, may_switch).map_err(Http1Refusal::Failed)?;
                 answer::say_length_once(answer.headers_mut());
                 Ok(answer)
             }
             Err(mut error) => Err(match error.take_message() {
                 Some(request) => {
                     message.take_back(request.into_body());
-                    Refusal::Unsent(alert_in(error.error()))
+                    Http1Refusal::Unsent(alert_in(error.error()))
                 }
-                None => Refusal::Failed(Failure::from_exchange(error.into_error())),
+                None => Http1Refusal::Failed(Failure::from_exchange(error.into_error())),
             }),
         }
     }

@@ -59,14 +59,14 @@ impl From<Reach> for RequesterLocation {
 
 /// Keeps clients of other machines away from inward addresses.
 #[derive(Debug, Default)]
-pub(super) struct Guard {
+pub(super) struct InwardGuard {
     /// The configuration, which may open some of them.
     pub(super) in_force: Arc<ArcSwap<Config>>,
     /// The addresses on which the daemon listens.
     pub(super) listening: Vec<SocketAddr>,
 }
 
-impl Guard {
+impl InwardGuard {
     /// Whether the client may reach `origin`, judged by its host.
     pub(super) fn may_reach(&self, origin: &Origin) -> bool {
         origin.reach == Reach::All || !is_named(&origin.host) || self.is_opened(origin)

@@ -18,7 +18,7 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
 /// The connection, for its task.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct ProbedStream {
     inward: Arc<Mutex<OwnedReadHalf>>,
     outward: OwnedWriteHalf,
 }
@@ -27,7 +27,7 @@ pub(super) struct Line {
 #[derive(Clone, Debug)]
 pub(super) struct View(Weak<Mutex<OwnedReadHalf>>);
 
-impl Line {
+impl ProbedStream {
     pub(super) fn new(stream: TcpStream) -> Self {
         let (inward, outward) = stream.into_split();
         Self { inward: Arc::new(Mutex::new(inward)), outward }
@@ -53,7 +53,7 @@ fn lock(inward: &Mutex<OwnedReadHalf>) -> MutexGuard<'_, OwnedReadHalf> {
     inward.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl AsyncRead for Line {
+impl AsyncRead for ProbedStream {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -63,7 +63,7 @@ impl AsyncRead for Line {
     }
 }
 
-impl AsyncWrite for Line {
+impl AsyncWrite for ProbedStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

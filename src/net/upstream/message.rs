@@ -27,7 +27,7 @@ pub(super) const ONLY_HTTP1: [HeaderName; 7] = [
 
 /// A request that may be tried on several connections until one answers.
 #[derive(Debug)]
-pub(super) struct Message {
+pub(super) struct OutgoingMessage {
     head: Request<()>,
     body: Content,
     activity: Activity,
@@ -66,7 +66,7 @@ impl Listener {
     }
 }
 
-impl Message {
+impl OutgoingMessage {
     pub(super) fn new(
         head: Request<()>,
         body: Outbound,

@@ -16,12 +16,14 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{sleep, timeout};
 use tracing::debug;
 
-use super::message::{Listener, Message};
+use super::message::{Listener, OutgoingMessage};
 use super::overheard::{Heard, Overheard};
 use super::seats::{Seat, Seats};
-use super::streamed::{Frames, Sending, send};
+use super::streamed::{Sending, StreamedBody, send};
 use super::tls_error::TlsFault;
-use super::{Dialer, Failure, Limits, MAX_ANSWER_FIELDS, MAX_ANSWER_HEAD, Origin, Secured, answer};
+use super::{
+    Dialer, Failure, MAX_ANSWER_FIELDS, MAX_ANSWER_HEAD, Origin, Secured, UpstreamLimits, answer,
+};
 use crate::base::tasks::Tasks;
 
 /// The largest number of simultaneous exchanges on a connection, whatever the origin allows. Others
@@ -60,13 +62,13 @@ const PONG_WITHIN: Duration = Duration::from_secs(10);
 /// A connection shared by any number of requests. It closes when it has no owner and its last
 /// exchange has ended.
 #[derive(Clone, Debug)]
-pub(super) struct Shared {
+pub(super) struct SharedConnection {
     sender: SendRequest<Bytes>,
-    state: Arc<State>,
+    state: Arc<ConnectionState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct ConnectionState {
     origin: Origin,
     peer: SocketAddr,
     secured: Arc<Secured>,
@@ -80,7 +82,7 @@ struct State {
 }
 
 /// The reason why an exchange got no response.
-pub(super) enum Refusal {
+pub(super) enum StreamRefusal {
     /// The connection accepts no new exchanges. Nothing was written.
     Unsent,
     /// The origin reports that it did not process the request and will not (RFC 9113 §8.7).
@@ -93,7 +95,7 @@ pub(super) enum Refusal {
 /// The place of an exchange on its connection.
 #[derive(Debug)]
 pub(super) struct Slot {
-    state: Arc<State>,
+    state: Arc<ConnectionState>,
     sending: Option<Sending>,
     /// Shared with the task that sends the rest of the request body.
     _seat: Arc<Seat>,
@@ -119,7 +121,7 @@ impl Drop for Slot {
     }
 }
 
-impl Shared {
+impl SharedConnection {
     /// Starts HTTP/2 on a connection to `origin` at `peer` and runs it in a task.
     pub(super) async fn begin<S>(
         stream: S,
@@ -132,7 +134,7 @@ impl Shared {
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let heard = Arc::<Heard>::default();
-        let state = Arc::new(State {
+        let state = Arc::new(ConnectionState {
             origin,
             peer,
             secured,
@@ -207,19 +209,19 @@ impl Shared {
     pub(super) async fn exchange(
         &self,
         origin: &Origin,
-        message: &mut Message,
+        message: &mut OutgoingMessage,
         dialer: &Dialer,
         tasks: &Tasks,
-        limits: &Limits,
-    ) -> Result<(Response<Frames>, Slot), Refusal> {
+        limits: &UpstreamLimits,
+    ) -> Result<(Response<StreamedBody>, Slot), StreamRefusal> {
         // The wait may be long, and an existing connection is an outgoing socket too.
         let free = timeout(limits.head_timeout, self.state.seats.take(|| self.most_at_once()));
         let seat = dialer.while_allowed(origin, async {
             free.await.map_err(|_| Failure::Busy { authority: origin.to_string() })
         });
-        let seat = Arc::new(seat.await.map_err(Refusal::Failed)?);
-        let mut sender = self.sender.clone().ready().await.map_err(|_| Refusal::Unsent)?;
-        let (head, body) = message.for_http2(origin).map_err(Refusal::Failed)?;
+        let seat = Arc::new(seat.await.map_err(StreamRefusal::Failed)?);
+        let mut sender = self.sender.clone().ready().await.map_err(|_| StreamRefusal::Unsent)?;
+        let (head, body) = message.for_http2(origin).map_err(StreamRefusal::Failed)?;
         let (answer, stream) = match sender.send_request(head, body.is_end_stream()) {
             Ok(begun) => begun,
             Err(error) => {
@@ -242,15 +244,15 @@ impl Shared {
         }
         let answer = head_of(answer, message.listener());
         let answered = message.activity().watch(limits.head_timeout, answer).await;
-        let answer = match answered.map_err(Refusal::Failed)? {
+        let answer = match answered.map_err(StreamRefusal::Failed)? {
             Ok(answer) => answer,
-            Err(Broken::Rules(what)) => return Err(Refusal::Failed(Failure::Wrong(what))),
+            Err(Broken::Rules(what)) => return Err(StreamRefusal::Failed(Failure::Wrong(what))),
             Err(Broken::Stream(error)) => return Err(self.state.refusal(error)),
         };
         self.state.answered.store(true, Ordering::Relaxed);
         let (mut parts, stream) = answer.into_parts();
         answer::say_length_once(&mut parts.headers);
-        let frames = Frames::new(stream, &parts.headers);
+        let frames = StreamedBody::new(stream, &parts.headers);
         Ok((Response::from_parts(parts, frames), slot))
     }
 }
@@ -304,7 +306,7 @@ async fn head_of(
     Ok(answer)
 }
 
-impl State {
+impl ConnectionState {
     async fn run<S>(&self, mut connection: Connection<S, Bytes>)
     where
         S: AsyncRead + AsyncWrite + Unpin,
@@ -348,17 +350,17 @@ impl State {
         }
     }
 
-    fn refusal(&self, error: h2::Error) -> Refusal {
+    fn refusal(&self, error: h2::Error) -> StreamRefusal {
         let reset = error.is_reset().then(|| error.reason()).flatten();
         match reset {
-            Some(Reason::REFUSED_STREAM) if error.is_remote() => Refusal::Unprocessed,
-            Some(Reason::HTTP_1_1_REQUIRED) if error.is_remote() => Refusal::NeedsHttp1,
+            Some(Reason::REFUSED_STREAM) if error.is_remote() => StreamRefusal::Unprocessed,
+            Some(Reason::HTTP_1_1_REQUIRED) if error.is_remote() => StreamRefusal::NeedsHttp1,
             // RFC 9113 §6.8: this ends only streams above the last one that the origin processed.
             _ if error.is_go_away() && error.is_remote() => match error.reason() {
-                Some(Reason::HTTP_1_1_REQUIRED) => Refusal::NeedsHttp1,
-                _ => Refusal::Unprocessed,
+                Some(Reason::HTTP_1_1_REQUIRED) => StreamRefusal::NeedsHttp1,
+                _ => StreamRefusal::Unprocessed,
             },
-            _ => Refusal::Failed(self.failure(error)),
+            _ => StreamRefusal::Failed(self.failure(error)),
         }
     }
 

@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::adjustable::Adjustable;
-use super::h1::Link;
+use super::h1::Http1Connection;
 use super::{Failure, Origin};
 
 /// The time within which a connection must be ready again after the last byte of a response.
@@ -30,7 +30,7 @@ struct OriginPool {
 
 #[derive(Debug)]
 struct Idle {
-    link: Link,
+    link: Http1Connection,
     since: Instant,
 }
 
@@ -75,7 +75,7 @@ impl Pool {
     }
 
     /// An idle connection that is still open, the most recently used first.
-    pub(super) fn take(&self, origin: &Origin) -> Option<Link> {
+    pub(super) fn take(&self, origin: &Origin) -> Option<Http1Connection> {
         let mut origins = self.lock();
         let pool = origins.get_mut(origin)?;
         while let Some(idle) = pool.idle.pop() {
@@ -90,7 +90,7 @@ impl Pool {
     pub(super) async fn give_back(
         &self,
         origin: &Origin,
-        mut link: Link,
+        mut link: Http1Connection,
         is_wanted: impl FnOnce() -> bool,
     ) {
         if !matches!(timeout(READY_WITHIN, link.sender.ready()).await, Ok(Ok(()))) {
@@ -151,7 +151,7 @@ mod tests {
     use bytes::Bytes;
     use hyper::Request;
 
-    use super::super::{Dialer, Limits, NewConnection, Outbound, Scheme, Tls, Upstream};
+    use super::super::{Dialer, NewConnection, Outbound, Scheme, Tls, Upstream, UpstreamLimits};
     use super::*;
     use crate::base::mode::{Mode, ModeSwitch};
     use crate::base::tasks::Tasks;
@@ -159,7 +159,7 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(60);
 
     fn upstream() -> Arc<Upstream> {
-        let limits = Limits {
+        let limits = UpstreamLimits {
             head_timeout: PATIENCE,
             socket_timeout: PATIENCE,
             idle_timeout: PATIENCE,

@@ -6,8 +6,8 @@ use http_body_util::BodyExt;
 use hyper::{Request, Response};
 
 use super::h1::Greeted;
-use super::line::Line;
-use super::message::Message;
+use super::line::ProbedStream;
+use super::message::OutgoingMessage;
 use super::tls::Offer;
 use super::{Failure, Origin, Outbound, Scheme, Secured, Upstream};
 
@@ -30,7 +30,7 @@ impl Upstream {
         if let Some(parent) = origin.via.as_ref().filter(|_| origin.scheme == Scheme::Http) {
             parent.address(origin, &mut head)?;
         }
-        let stream = Line::new(self.dialer().probe(origin).await?);
+        let stream = ProbedStream::new(self.dialer().probe(origin).await?);
         let view = stream.view();
         let exchange = async {
             let greeted = if origin.scheme == Scheme::Http {
@@ -41,7 +41,7 @@ impl Upstream {
                 let secured = Secured::of(stream.get_ref().1).map(std::sync::Arc::new);
                 Greeted::begin(stream, secured, view, &self.tasks).await?
             };
-            let mut message = Message::new(head, Outbound::Empty, None);
+            let mut message = OutgoingMessage::new(head, Outbound::Empty, None);
             let patience = self.limits.get().head_timeout;
             // Dropping the link closes the connection.
             let (_link, answer) = greeted.exchange(&mut message, patience).await?;

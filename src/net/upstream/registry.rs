@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use tracing::debug;
 
 use super::adjustable::Adjustable;
-use super::multiplexed::Shared;
+use super::multiplexed::SharedConnection;
 use super::tls::{Offer, server_name};
 use super::{Failure, Origin};
 
@@ -34,9 +34,9 @@ pub(super) struct Registry {
 
 #[derive(Debug)]
 struct Entry {
-    shared: Option<Shared>,
+    shared: Option<SharedConnection>,
     /// The dial in progress, and its result.
-    turn: Option<watch::Receiver<Option<Failed>>>,
+    turn: Option<watch::Receiver<Option<FailedDial>>>,
     speaks_http1: bool,
     /// The time at which it refused HTTP/2.
     refused: Option<Instant>,
@@ -47,31 +47,31 @@ struct Entry {
 
 /// The dial that others waited for has failed.
 #[derive(Clone, Copy, Debug)]
-struct Failed;
+struct FailedDial;
 
 /// The way of a request to its origin.
 #[derive(Debug)]
-pub(super) enum Route<'a> {
+pub(super) enum OriginRoute<'a> {
     /// On an established connection.
-    Shared(Shared),
+    Shared(SharedConnection),
     /// On a new connection, with these protocols offered. With a turn, others wait for the result.
-    Dial(Offer, Option<Turn<'a>>),
+    Dial(Offer, Option<DialTurn<'a>>),
 }
 
-enum Look<'a> {
-    Go(Route<'a>),
-    Wait(watch::Receiver<Option<Failed>>),
+enum RouteLookup<'a> {
+    Go(OriginRoute<'a>),
+    Wait(watch::Receiver<Option<FailedDial>>),
 }
 
 /// The right to dial for all who wait. If it is dropped without a result, one of them gets it.
 #[derive(Debug)]
-pub(super) struct Turn<'a> {
+pub(super) struct DialTurn<'a> {
     registry: &'a Registry,
     origin: Origin,
-    tell: watch::Sender<Option<Failed>>,
+    tell: watch::Sender<Option<FailedDial>>,
 }
 
-impl Turn<'_> {
+impl DialTurn<'_> {
     /// The origin speaks HTTP/1.1, so each request dials.
     pub(super) fn found_http1(self) {
         let mut origins = self.registry.lock();
@@ -82,11 +82,11 @@ impl Turn<'_> {
 
     /// The dial failed. Each waiting request tries on its own, so that the timeouts do not add up.
     pub(super) fn failed(self) {
-        self.tell.send_replace(Some(Failed));
+        self.tell.send_replace(Some(FailedDial));
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for DialTurn<'_> {
     fn drop(&mut self) {
         // The waiting requests see the end of `tell` and look again.
         if let Some(entry) = self.registry.lock().get_mut(&self.origin) {
@@ -109,42 +109,42 @@ impl Registry {
         &self,
         origin: &Origin,
         patience: Duration,
-    ) -> Result<Route<'_>, Failure> {
+    ) -> Result<OriginRoute<'_>, Failure> {
         let found = timeout(patience, async {
             loop {
                 let mut turn = match self.look(origin) {
-                    Look::Go(route) => return route,
-                    Look::Wait(turn) => turn,
+                    RouteLookup::Go(route) => return route,
+                    RouteLookup::Wait(turn) => turn,
                 };
                 if turn.wait_for(Option::is_some).await.is_ok() {
-                    return Route::Dial(Offer::Either, None);
+                    return OriginRoute::Dial(Offer::Either, None);
                 }
             }
         });
         found.await.map_err(|_| Failure::Busy { authority: origin.to_string() })
     }
 
-    fn look(&self, origin: &Origin) -> Look<'_> {
+    fn look(&self, origin: &Origin) -> RouteLookup<'_> {
         let mut origins = self.lock();
         let entry = of(&mut origins, origin);
         entry.used = Instant::now();
         if entry.refused.is_some_and(|since| since.elapsed() < REFUSES_FOR) {
-            return Look::Go(Route::Dial(Offer::Http1, None));
+            return RouteLookup::Go(OriginRoute::Dial(Offer::Http1, None));
         }
         entry.shared.take_if(|shared| !shared.is_usable());
         if let Some(shared) = &entry.shared {
-            return Look::Go(Route::Shared(shared.clone()));
+            return RouteLookup::Go(OriginRoute::Shared(shared.clone()));
         }
         if entry.speaks_http1 {
-            return Look::Go(Route::Dial(Offer::Either, None));
+            return RouteLookup::Go(OriginRoute::Dial(Offer::Either, None));
         }
         if let Some(turn) = &entry.turn {
-            return Look::Wait(turn.clone());
+            return RouteLookup::Wait(turn.clone());
         }
         let (tell, turn) = watch::channel(None);
         entry.turn = Some(turn);
-        let turn = Turn { registry: self, origin: origin.clone(), tell };
-        Look::Go(Route::Dial(Offer::Either, Some(turn)))
+        let turn = DialTurn { registry: self, origin: origin.clone(), tell };
+        RouteLookup::Go(OriginRoute::Dial(Offer::Either, Some(turn)))
     }
 
     /// Shares a new connection with all requests for `origin`, if `is_wanted` returns true. Returns
@@ -152,9 +152,9 @@ impl Registry {
     pub(super) fn share(
         &self,
         origin: &Origin,
-        shared: Shared,
+        shared: SharedConnection,
         is_wanted: impl FnOnce() -> bool,
-    ) -> Shared {
+    ) -> SharedConnection {
         let mut origins = self.lock();
         // Checked under the lock: `close_idle` finds connections that become unwanted later.
         if !is_wanted() {
@@ -168,7 +168,11 @@ impl Registry {
 
     /// A connection to another origin that may serve this one too (RFC 9113 §9.1.1): it leads to
     /// one of the `addresses`, and its certificate is valid for this name.
-    pub(super) fn coalesce(&self, origin: &Origin, addresses: &[SocketAddr]) -> Option<Shared> {
+    pub(super) fn coalesce(
+        &self,
+        origin: &Origin,
+        addresses: &[SocketAddr],
+    ) -> Option<SharedConnection> {
         let mut origins = self.lock();
         if of(&mut origins, origin).alone || is_address(origin) {
             return None;
@@ -239,7 +243,7 @@ fn of<'origins>(
 }
 
 /// Whether the certificate of the connection allows it to serve `origin` as well.
-fn is_good_for(shared: &Shared, origin: &Origin) -> bool {
+fn is_good_for(shared: &SharedConnection, origin: &Origin) -> bool {
     let secured = shared.secured();
     let own = shared.origin();
     // Only the parent proxy knows its address.
@@ -278,16 +282,16 @@ mod tests {
         Origin::here(Scheme::Https, "h.test", port)
     }
 
-    async fn turn<'a>(registry: &'a Registry, origin: &Origin) -> Turn<'a> {
+    async fn turn<'a>(registry: &'a Registry, origin: &Origin) -> DialTurn<'a> {
         match registry.route(origin, PATIENCE).await {
-            Ok(Route::Dial(Offer::Either, Some(turn))) => turn,
+            Ok(OriginRoute::Dial(Offer::Either, Some(turn))) => turn,
             other => panic!("{other:?}"),
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn one_dials_and_the_others_wait_for_what_it_finds() {
-        type Row = (&'static str, fn(Turn<'_>), &'static str);
+        type Row = (&'static str, fn(DialTurn<'_>), &'static str);
         let rows: [Row; 3] = [
             ("it left", |turn| drop(turn), "Dial(Either, Some("),
             ("it found nothing", |turn| turn.failed(), "Dial(Either, None)"),
@@ -325,7 +329,7 @@ mod tests {
         let (registry, origin) = (Registry::new(PATIENCE), origin(1));
         registry.refuses_http2(&origin);
         let route = registry.route(&origin, PATIENCE).await.unwrap();
-        assert!(matches!(route, Route::Dial(Offer::Http1, None)));
+        assert!(matches!(route, OriginRoute::Dial(Offer::Http1, None)));
     }
 
     #[tokio::test]

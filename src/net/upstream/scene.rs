@@ -15,7 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use super::{Dialer, Failure, Limits, Origin, Outbound, Scheme, Secured, Tls, Upstream};
+use super::{Dialer, Failure, Origin, Outbound, Scheme, Secured, Tls, Upstream, UpstreamLimits};
 use crate::base::mode::{Mode, ModeSwitch};
 use crate::base::tasks::Tasks;
 use crate::tls::provider::provider;
@@ -153,8 +153,8 @@ impl There {
     }
 }
 
-pub(super) fn limits(patience: Duration) -> Limits {
-    Limits {
+pub(super) fn limits(patience: Duration) -> UpstreamLimits {
+    UpstreamLimits {
         head_timeout: patience,
         socket_timeout: patience,
         idle_timeout: patience,

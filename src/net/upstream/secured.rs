@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustls::pki_types::CertificateDer;
 use rustls::{CipherSuite, ClientConnection, ProtocolVersion};
 
-use super::verify::Pins;
+use super::verify::AllowedFingerprints;
 use crate::net::certificates;
 
 /// How a connection to an origin was secured. Each response over it has this in its extensions, as
@@ -37,7 +37,7 @@ impl Secured {
 
     /// The same with these `allowed` fingerprints. A certificate that an authority vouches for
     /// counts as an exception too if it is listed.
-    pub(super) fn where_allowed(self, allowed: &Pins) -> Self {
+    pub(super) fn where_allowed(self, allowed: &AllowedFingerprints) -> Self {
         let own = self.chain.first().map(|own| certificates::sha256(own));
         Self { by_exception: own.is_some_and(|own| allowed.contains(&own)), ..self }
     }

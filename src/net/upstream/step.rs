@@ -6,24 +6,24 @@ use hyper::body::Incoming;
 use hyper::{Response, StatusCode};
 
 use super::answer::{Answer, AnswerBody, Lease};
-use super::h1::{self, Greeted, Link};
-use super::line::Line;
-use super::message::Message;
-use super::multiplexed::{self, Shared};
+use super::h1::{self, Greeted, Http1Connection};
+use super::line::ProbedStream;
+use super::message::OutgoingMessage;
+use super::multiplexed::{self, SharedConnection};
 use super::pool::Permit;
-use super::registry::{Route, Turn};
+use super::registry::{DialTurn, OriginRoute};
 use super::tls::{HTTP_2, Offer};
 use super::{Failure, Origin, Scheme, Secured, Upstream};
 
 /// An established connection.
-pub(super) enum Connected {
+pub(super) enum OriginConnection {
     Http1(Greeted),
-    Http2(Shared),
+    Http2(SharedConnection),
 }
 
 /// The result of one attempt.
 #[expect(clippy::large_enum_variant, reason = "made and taken apart once; a box costs more")]
-pub(super) enum Step {
+pub(super) enum AttemptOutcome {
     Answered(Answer),
     /// The request was not processed. It may use another connection if its body is complete.
     Again(Failure),
@@ -46,12 +46,12 @@ impl Tries {
         &self,
         failure: Failure,
         in_use: bool,
-        message: &Message,
-    ) -> Result<Step, Failure> {
+        message: &OutgoingMessage,
+    ) -> Result<AttemptOutcome, Failure> {
         let has_ended =
             matches!(failure, Failure::CutShort(_) | Failure::Alert(_) | Failure::Silent);
         if has_ended && in_use && !self.is_repeated && message.is_harmless() {
-            Ok(Step::Harmless(failure))
+            Ok(AttemptOutcome::Harmless(failure))
         } else {
             Err(failure)
         }
@@ -63,9 +63,9 @@ impl Upstream {
         &self,
         origin: &Origin,
         may_switch: bool,
-    ) -> Result<Route<'_>, Failure> {
+    ) -> Result<OriginRoute<'_>, Failure> {
         if origin.scheme == Scheme::Http || may_switch {
-            return Ok(Route::Dial(Offer::Http1, None));
+            return Ok(OriginRoute::Dial(Offer::Http1, None));
         }
         self.registry.route(origin, self.limits.get().head_timeout).await
     }
@@ -74,10 +74,10 @@ impl Upstream {
     pub(super) async fn share(
         &self,
         origin: &Origin,
-        shared: &Shared,
-        message: &mut Message,
+        shared: &SharedConnection,
+        message: &mut OutgoingMessage,
         tries: &Tries,
-    ) -> Result<Step, Failure> {
+    ) -> Result<AttemptOutcome, Failure> {
         let Self { dialer, tasks, limits, .. } = self;
         let failure = match shared.exchange(origin, message, dialer, tasks, &limits.get()).await {
             Ok((answer, _))
@@ -86,23 +86,25 @@ impl Upstream {
                     && message.is_whole() =>
             {
                 self.registry.keep_alone(origin);
-                return Ok(Step::Again(Failure::Unprocessed));
+                return Ok(AttemptOutcome::Again(Failure::Unprocessed));
             }
             Ok((mut answer, slot)) => {
                 answer.extensions_mut().insert(Arc::clone(shared.secured()));
                 let patience = self.limits.get().socket_timeout;
                 let answer = answer.map(|frames| AnswerBody::over_http2(frames, slot, patience));
-                return Ok(Step::Answered(answer));
+                return Ok(AttemptOutcome::Answered(answer));
             }
-            Err(multiplexed::Refusal::Unsent) => return Ok(Step::Again(shared.why_unsent())),
-            Err(multiplexed::Refusal::Unprocessed) => {
-                return Ok(Step::Again(Failure::Unprocessed));
+            Err(multiplexed::StreamRefusal::Unsent) => {
+                return Ok(AttemptOutcome::Again(shared.why_unsent()));
             }
-            Err(multiplexed::Refusal::NeedsHttp1) => {
+            Err(multiplexed::StreamRefusal::Unprocessed) => {
+                return Ok(AttemptOutcome::Again(Failure::Unprocessed));
+            }
+            Err(multiplexed::StreamRefusal::NeedsHttp1) => {
                 self.registry.refuses_http2(origin);
-                return Ok(Step::Again(Failure::Unprocessed));
+                return Ok(AttemptOutcome::Again(Failure::Unprocessed));
             }
-            Err(multiplexed::Refusal::Failed(failure)) => failure,
+            Err(multiplexed::StreamRefusal::Failed(failure)) => failure,
         };
         tries.after_use(failure, shared.has_answered(), message)
     }
@@ -112,10 +114,10 @@ impl Upstream {
         self: &Arc<Self>,
         origin: &Origin,
         offer: Offer,
-        turn: Option<Turn<'_>>,
-        message: &mut Message,
+        turn: Option<DialTurn<'_>>,
+        message: &mut OutgoingMessage,
         tries: &Tries,
-    ) -> Result<Step, Failure> {
+    ) -> Result<AttemptOutcome, Failure> {
         let patience = self.limits.get().head_timeout;
         let permit = self.pool.permit(origin, patience).await?;
         // The wait may have been long, and an existing connection is an outgoing socket too.
@@ -130,22 +132,24 @@ impl Upstream {
         {
             return match link.exchange(message, patience).await {
                 Ok(answer) => Ok(self.answered(origin, link, permit, answer)),
-                Err(h1::Refusal::Unsent(_)) => Ok(Step::Harmless(Failure::ClosedAtOnce)),
-                Err(h1::Refusal::Failed(failure)) => tries.after_use(failure, true, message),
+                Err(h1::Http1Refusal::Unsent(_)) => {
+                    Ok(AttemptOutcome::Harmless(Failure::ClosedAtOnce))
+                }
+                Err(h1::Http1Refusal::Failed(failure)) => tries.after_use(failure, true, message),
             };
         }
         match self.connect(origin, offer, turn).await? {
-            Connected::Http1(greeted) => {
+            OriginConnection::Http1(greeted) => {
                 let (link, answer) = greeted.exchange(message, patience).await?;
                 Ok(self.answered(origin, link, permit, answer))
             }
-            Connected::Http2(shared) => {
+            OriginConnection::Http2(shared) => {
                 drop(permit);
                 match self.share(origin, &shared, message, tries).await? {
                     // The connection is new.
-                    Step::Again(failure @ (Failure::ClosedAtOnce | Failure::Alert(_))) => {
-                        Err(failure)
-                    }
+                    AttemptOutcome::Again(
+                        failure @ (Failure::ClosedAtOnce | Failure::Alert(_)),
+                    ) => Err(failure),
                     step => Ok(step),
                 }
             }
@@ -156,13 +160,13 @@ impl Upstream {
         &self,
         origin: &Origin,
         offer: Offer,
-        turn: Option<Turn<'_>>,
-    ) -> Result<Connected, Failure> {
+        turn: Option<DialTurn<'_>>,
+    ) -> Result<OriginConnection, Failure> {
         let connected = self.connect_now(origin, offer, turn.is_some()).await;
         match (&connected, turn) {
-            (Ok(Connected::Http1(_)), Some(turn)) => turn.found_http1(),
+            (Ok(OriginConnection::Http1(_)), Some(turn)) => turn.found_http1(),
             (Err(_), Some(turn)) => turn.failed(),
-            (Ok(Connected::Http2(_)), _) | (_, None) => {}
+            (Ok(OriginConnection::Http2(_)), _) | (_, None) => {}
         }
         connected
     }
@@ -172,21 +176,23 @@ impl Upstream {
         origin: &Origin,
         offer: Offer,
         may_coalesce: bool,
-    ) -> Result<Connected, Failure> {
+    ) -> Result<OriginConnection, Failure> {
         let is_wanted = || self.keeps_connections();
         let addresses = self.dialer.addresses(origin).await?;
         if may_coalesce
             && origin.via.is_none()
             && let Some(shared) = self.registry.coalesce(origin, &addresses)
         {
-            return Ok(Connected::Http2(self.registry.share(origin, shared, is_wanted)));
+            return Ok(OriginConnection::Http2(self.registry.share(origin, shared, is_wanted)));
         }
         let stream = self.dialer.connect(origin, addresses).await?;
         let peer = stream.peer_addr();
-        let stream = Line::new(stream);
+        let stream = ProbedStream::new(stream);
         let view = stream.view();
         if origin.scheme == Scheme::Http {
-            return Greeted::begin(stream, None, view, &self.tasks).await.map(Connected::Http1);
+            return Greeted::begin(stream, None, view, &self.tasks)
+                .await
+                .map(OriginConnection::Http1);
         }
         let allowed = self.tls.allowed(origin);
         let wrap = self.tls.wrap(stream, origin, offer, &allowed);
@@ -195,24 +201,27 @@ impl Upstream {
         let secured = Secured::of(session).map(|secured| Arc::new(secured.where_allowed(&allowed)));
         let speaks_http2 = session.alpn_protocol() == Some(HTTP_2);
         let (true, Ok(peer), Some(secured)) = (speaks_http2, peer, secured.clone()) else {
-            return Greeted::begin(stream, secured, view, &self.tasks).await.map(Connected::Http1);
+            return Greeted::begin(stream, secured, view, &self.tasks)
+                .await
+                .map(OriginConnection::Http1);
         };
-        let shared = Shared::begin(stream, origin.clone(), peer, secured, &self.tasks).await?;
-        Ok(Connected::Http2(self.registry.share(origin, shared, is_wanted)))
+        let shared =
+            SharedConnection::begin(stream, origin.clone(), peer, secured, &self.tasks).await?;
+        Ok(OriginConnection::Http2(self.registry.share(origin, shared, is_wanted)))
     }
 
     fn answered(
         self: &Arc<Self>,
         origin: &Origin,
-        link: Link,
+        link: Http1Connection,
         permit: Permit,
         mut answer: Response<Incoming>,
-    ) -> Step {
+    ) -> AttemptOutcome {
         if let Some(secured) = &link.secured {
             answer.extensions_mut().insert(Arc::clone(secured));
         }
         let lease = Lease::new(Arc::clone(self), origin.clone(), link, permit);
         let patience = self.limits.get().socket_timeout;
-        Step::Answered(answer.map(|body| AnswerBody::over_http1(body, lease, patience)))
+        AttemptOutcome::Answered(answer.map(|body| AnswerBody::over_http1(body, lease, patience)))
     }
 }

@@ -21,21 +21,21 @@ use super::activity::Activity;
 /// The body of a response. Reading it opens the window again, so an unread response holds at most
 /// one window of memory.
 #[derive(Debug)]
-pub(super) struct Frames {
+pub(super) struct StreamedBody {
     stream: RecvStream,
     /// The remaining length, if the origin announced it.
     left: Option<u64>,
     at_trailers: bool,
 }
 
-impl Frames {
+impl StreamedBody {
     pub(super) fn new(stream: RecvStream, fields: &HeaderMap) -> Self {
         let said = fields.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
         Self { stream, left: said, at_trailers: false }
     }
 }
 
-impl Body for Frames {
+impl Body for StreamedBody {
     type Data = Bytes;
     type Error = h2::Error;
 

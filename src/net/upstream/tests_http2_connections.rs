@@ -6,9 +6,9 @@ use std::time::Duration;
 use hyper::{Method, Request};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::message::Message;
-use super::multiplexed::{Refusal, Shared};
-use super::registry::{Registry, Route};
+use super::message::OutgoingMessage;
+use super::multiplexed::{SharedConnection, StreamRefusal};
+use super::registry::{OriginRoute, Registry};
 use super::scene::{
     Asked, CLOSE, DATA, END_HEADERS, END_STREAM, HEADERS, OK, SETTINGS, Scene, frame, go_away,
     limits, only, reset, whole,
@@ -231,7 +231,7 @@ async fn an_origin_that_opens_no_window_is_given_up() {
 }
 
 /// A connection whose other end sends nothing.
-async fn silent() -> (Shared, tokio::io::DuplexStream, Tasks) {
+async fn silent() -> (SharedConnection, tokio::io::DuplexStream, Tasks) {
     let (ours, theirs) = tokio::io::duplex(4096);
     let (tasks, origin) = (Tasks::new(), of_test());
     let secured = Secured {
@@ -241,7 +241,8 @@ async fn silent() -> (Shared, tokio::io::DuplexStream, Tasks) {
         by_exception: false,
     };
     let peer = ([127, 0, 0, 1], 1).into();
-    let shared = Shared::begin(ours, origin, peer, Arc::new(secured), &tasks).await.unwrap();
+    let shared =
+        SharedConnection::begin(ours, origin, peer, Arc::new(secured), &tasks).await.unwrap();
     (shared, theirs, tasks)
 }
 
@@ -255,13 +256,13 @@ async fn a_connection_that_nobody_uses_is_closed() {
     let registry = Registry::new(Duration::ZERO);
     drop(registry.share(&of_test(), shared, || true));
     let route = registry.route(&of_test(), Duration::from_secs(1)).await;
-    assert!(matches!(route, Ok(Route::Shared(_))));
+    assert!(matches!(route, Ok(OriginRoute::Shared(_))));
     drop(route);
     registry.sweep();
     // Reads to the end, which comes because the connection is closed.
     theirs.read_to_end(&mut Vec::new()).await.unwrap();
     let route = registry.route(&of_test(), Duration::from_secs(1)).await;
-    assert!(matches!(route, Ok(Route::Dial(_, Some(_)))));
+    assert!(matches!(route, Ok(OriginRoute::Dial(_, Some(_)))));
 }
 
 #[tokio::test]
@@ -278,7 +279,7 @@ async fn a_slow_line_is_not_a_dead_one() {
     let (patience, origin) = (Duration::from_secs(300), of_test());
     let dialer = Dialer::new(ModeSwitch::new(Mode::Online), patience, patience);
     let head = Request::builder().uri("/").body(()).unwrap();
-    let mut message = Message::new(head, Outbound::Empty, None);
+    let mut message = OutgoingMessage::new(head, Outbound::Empty, None);
     let limits = limits(patience);
     let exchange = shared.exchange(&origin, &mut message, &dialer, &tasks, &limits);
     let origin = async {
@@ -303,10 +304,10 @@ async fn a_dead_line_is_noticed_by_what_waits_for_it() {
     let (patience, origin) = (Duration::from_secs(300), of_test());
     let dialer = Dialer::new(ModeSwitch::new(Mode::Online), patience, patience);
     let head = Request::builder().uri("/").body(()).unwrap();
-    let mut message = Message::new(head, Outbound::Empty, None);
+    let mut message = OutgoingMessage::new(head, Outbound::Empty, None);
     let limits = limits(patience);
     let exchange = shared.exchange(&origin, &mut message, &dialer, &tasks, &limits);
-    assert!(matches!(exchange.await, Err(Refusal::Failed(Failure::Silent))));
+    assert!(matches!(exchange.await, Err(StreamRefusal::Failed(Failure::Silent))));
     assert!(!shared.is_usable());
     drop(theirs);
 }

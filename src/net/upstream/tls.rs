@@ -22,10 +22,10 @@ use tracing::{debug, info, warn};
 use wwwoffle_config::Config;
 
 use super::adjustable::Adjustable;
-use super::line::Line;
+use super::line::ProbedStream;
 use super::refused::RefusedCertificates;
 use super::tls_error::{Handshake, TlsFault};
-use super::verify::{Pins, Trusted, Verifier};
+use super::verify::{AllowedFingerprints, TrustedCertificates, Verifier};
 use super::{Failure, Origin};
 use crate::net::certificates::sha256;
 use crate::tls::provider::{self, provider};
@@ -49,7 +49,7 @@ pub(super) enum Offer {
 pub struct Tls {
     either: Arc<ClientConfig>,
     http1: Arc<ClientConfig>,
-    trusted: Trusted,
+    trusted: TrustedCertificates,
     /// The configuration, with the certificates allowed one by one.
     in_force: Arc<ArcSwap<Config>>,
     refused: RefusedCertificates,
@@ -86,8 +86,8 @@ impl Tls {
             .build()
             .map_err(|error| rustls::Error::General(error.to_string()))?;
         let own = extra.iter().map(|certificate| sha256(certificate)).collect();
-        let trusted = Trusted { authorities, own: Arc::new(own) };
-        let verifier = Verifier { trusted: trusted.clone(), allowed: Pins::new() };
+        let trusted = TrustedCertificates { authorities, own: Arc::new(own) };
+        let verifier = Verifier { trusted: trusted.clone(), allowed: AllowedFingerprints::new() };
         let mut config = ClientConfig::builder_with_details(provider(), provider::clock())
             .with_protocol_versions(&[&TLS13, &TLS12])?
             .dangerous()
@@ -120,7 +120,7 @@ impl Tls {
     }
 
     /// The fingerprints allowed at `origin` now.
-    pub(super) fn allowed(&self, origin: &Origin) -> Pins {
+    pub(super) fn allowed(&self, origin: &Origin) -> AllowedFingerprints {
         let config = self.in_force.load();
         config.https.allowed_certificates.at(&origin.host, origin.port).copied().collect()
     }
@@ -133,11 +133,11 @@ impl Tls {
     /// [`Failure::Certificate`], [`Failure::Tls`] or [`Failure::HandshakeTimeout`].
     pub(super) async fn wrap(
         &self,
-        stream: Line,
+        stream: ProbedStream,
         origin: &Origin,
         offer: Offer,
-        allowed: &Pins,
-    ) -> Result<TlsStream<Line>, Failure> {
+        allowed: &AllowedFingerprints,
+    ) -> Result<TlsStream<ProbedStream>, Failure> {
         let authority = || origin.to_string();
         let Some(name) = server_name(&origin.host) else {
             return Err(Failure::Tls { authority: authority(), fault: TlsFault::NoName });
@@ -161,7 +161,7 @@ impl Tls {
         })
     }
 
-    fn config_for(&self, offer: Offer, allowed: &Pins) -> Arc<ClientConfig> {
+    fn config_for(&self, offer: Offer, allowed: &AllowedFingerprints) -> Arc<ClientConfig> {
         let shared = match offer {
             Offer::Http1 => &self.http1,
             Offer::Either => &self.either,

@@ -14,18 +14,18 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, Signatu
 use crate::net::certificates;
 
 /// The fingerprints allowed at one origin; nearly always empty.
-pub(super) type Pins = Vec<[u8; 32]>;
+pub(super) type AllowedFingerprints = Vec<[u8; 32]>;
 
 /// The certificates trusted for every origin.
 #[derive(Debug, Clone)]
-pub(super) struct Trusted {
+pub(super) struct TrustedCertificates {
     pub(super) authorities: Arc<WebPkiServerVerifier>,
     /// The SHA-256 digests of the certificates added by the configuration. A site may use such a
     /// certificate even if it is marked as that of an authority.
     pub(super) own: Arc<HashSet<[u8; 32]>>,
 }
 
-impl Trusted {
+impl TrustedCertificates {
     fn verify(
         &self,
         own: &CertificateDer<'_>,
@@ -59,8 +59,8 @@ pub(super) fn is_of_authority(error: &CertificateError) -> bool {
 /// In both cases the origin must prove by a signature that it has the key.
 #[derive(Debug)]
 pub(super) struct Verifier {
-    pub(super) trusted: Trusted,
-    pub(super) allowed: Pins,
+    pub(super) trusted: TrustedCertificates,
+    pub(super) allowed: AllowedFingerprints,
 }
 
 /// A refused certificate with the rest of the chain, because rustls only reports the reason.

@@ -15,7 +15,7 @@ use super::transfer::Transfer;
 use super::{AnswerHead, BodyEnd, Download, DownloadEnd, DownloadJob, HeadOutcome, Watch, unread};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
-use crate::base::owner::{Asked as WhoAsks, Places, Whose};
+use crate::base::owner::{Identification, Places, Whose};
 use crate::net::connection;
 use crate::net::upstream::{Answer, Failure, Outbound, Secured};
 use crate::proxy::choose::{self, Revalidation};
@@ -93,7 +93,8 @@ async fn fetch<A: OriginClient>(
     // Segments are stored for the canonical spelling only.
     if job.may_resume() && job.places.spelling.is_canonical() {
         part =
-            SavedSegment::look(ground.store, &job.places, asker_of(job) != WhoAsks::Plainly).await;
+            SavedSegment::look(ground.store, &job.places, asker_of(job) != Identification::Plainly)
+                .await;
     }
     loop {
         let (answer, asked) = match ask(ground, job, download, part.as_ref()).await {
@@ -344,9 +345,9 @@ fn end_too_long<A>(
 }
 
 /// The identity of the client, as far as the request shows it.
-fn asker_of(job: &DownloadJob) -> WhoAsks {
-    match WhoAsks::of(job.head.headers(), job.body.is_some()) {
-        WhoAsks::Plainly if job.places.credentials => WhoAsks::WithCredentials,
+fn asker_of(job: &DownloadJob) -> Identification {
+    match Identification::of(job.head.headers(), job.body.is_some()) {
+        Identification::Plainly if job.places.credentials => Identification::WithCredentials,
         told => told,
     }
 }

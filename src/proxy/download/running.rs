@@ -9,7 +9,7 @@ use hyper::HeaderMap;
 
 use super::{Download, JoinKey};
 use crate::base::owner::Places;
-use crate::storage::store::Identity;
+use crate::storage::store::EntryIdentity;
 
 /// How long a download may stall before new clients no longer join it.
 pub(super) const JOIN_WITHIN: Duration = Duration::from_secs(5);
@@ -71,7 +71,7 @@ impl Downloads {
         &self,
         places: &Places,
         request: &HeaderMap,
-        about: Vec<Identity>,
+        about: Vec<EntryIdentity>,
         now: SystemTime,
         is_reload: bool,
     ) -> Joined {

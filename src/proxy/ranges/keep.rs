@@ -21,7 +21,7 @@ use wwwoffle_spool::{Error, NewSegment, Place, SegmentWriter, Spool};
 use super::part::{NO_VALIDATOR, fields, is_validated};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
-use crate::base::owner::{Asked as WhoAsks, Whose};
+use crate::base::owner::{Identification, Whose};
 use crate::net::connection;
 use crate::net::upstream::{Answer, AnswerBody, Failure, Secured};
 use crate::proxy::amend::Foreign;
@@ -77,7 +77,7 @@ pub(in crate::proxy) async fn pass(
         }
     };
     let sent = ask.wire(&context.base.pseudonym).into_parts().0;
-    let told = WhoAsks::of(&sent.headers, false);
+    let told = Identification::of(&sent.headers, false);
     let whose = Whose::of_answer(told, answer.headers(), ask.config.caching.shared);
     let place = ask.places.of_answer(whose).clone();
     let (writer, tail) = match context.storage.store.begin_segment(&place, new).await {

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
 
-use crate::base::statistics::Given;
+use crate::base::statistics::ResponseCounter;
 use crate::net::upstream::BoxError;
 use crate::proxy::body::Body;
 use crate::server::waiting::Waiting;
@@ -45,13 +45,13 @@ pub struct Counted {
     body: Body,
     waiting: Waiting,
     exchange: Arc<Exchange>,
-    given: Option<Given>,
+    given: Option<ResponseCounter>,
 }
 
 impl Counted {
     /// Counts the response of `body`, and its bytes if there is a `given`.
     #[must_use]
-    pub fn new(body: Body, exchange: Arc<Exchange>, given: Option<Given>) -> Self {
+    pub fn new(body: Body, exchange: Arc<Exchange>, given: Option<ResponseCounter>) -> Self {
         Self { body, waiting: Waiting::default(), exchange, given }
     }
 }

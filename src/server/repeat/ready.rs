@@ -14,7 +14,7 @@ use hyper::header::{
 use hyper::{HeaderMap, Response, StatusCode};
 
 use crate::base::owner::Owner;
-use crate::base::statistics::Given;
+use crate::base::statistics::ResponseCounter;
 use crate::proxy::body::WholeBody;
 use crate::proxy::repeat::ReplayConditions;
 use crate::proxy::site::Door;
@@ -55,7 +55,7 @@ pub struct Ready {
     grounds: ReplayConditions,
     pub(super) head: Bytes,
     pub(super) body: Bytes,
-    given: Option<Given>,
+    given: Option<ResponseCounter>,
 }
 
 impl Ready {
@@ -63,7 +63,7 @@ impl Ready {
     fn of<B>(
         whence: Whence,
         request: Bytes,
-        given: Option<&Given>,
+        given: Option<&ResponseCounter>,
         answer: &mut Response<B>,
     ) -> Option<Self> {
         let grounds = answer.extensions_mut().remove::<ReplayConditions>()?;
@@ -146,14 +146,14 @@ fn put_name(to: &mut BytesMut, name: &HeaderName) {
 /// the oldest are removed at once.
 #[derive(Debug)]
 pub struct Repeats {
-    parts: [Mutex<Part>; PARTS],
+    parts: [Mutex<RepeatShard>; PARTS],
     hasher: RandomState,
     /// The largest number of bytes of a part.
     most: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
-struct Part {
+struct RepeatShard {
     ready: HashMap<u64, Arc<Ready>>,
     held: usize,
 }
@@ -186,7 +186,7 @@ impl Repeats {
         &self,
         whence: &Whence,
         request: Bytes,
-        given: Option<&Given>,
+        given: Option<&ResponseCounter>,
         answer: &mut Response<B>,
     ) {
         let Some(ready) = Ready::of(whence.clone(), request, given, answer) else { return };
@@ -205,7 +205,7 @@ impl Repeats {
         drop((was, gone));
     }
 
-    fn part(&self, hash: u64) -> MutexGuard<'_, Part> {
+    fn part(&self, hash: u64) -> MutexGuard<'_, RepeatShard> {
         let [byte, ..] = hash.to_le_bytes();
         let [first, rest @ ..] = &self.parts;
         let part =

@@ -18,7 +18,7 @@ use crate::api::{Event, Held};
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
 use crate::base::owner::{Owner, Places, Requester};
-use crate::fetch::{self, Wanted, held, why_it_rests};
+use crate::fetch::{self, WantOutcome, held, why_it_rests};
 use crate::proxy::body::Body;
 use crate::site::context::SiteContext;
 use crate::storage::lookup::look_up;
@@ -131,10 +131,10 @@ impl RequestFollower {
             return;
         }
         match fetch::want(&self.inbox.context.fetch, requester, text, refresh).await {
-            Ok(Wanted::Kept { url: shown, place, .. }) => {
+            Ok(WantOutcome::Kept { url: shown, place, .. }) => {
                 self.settle_without_event(shown, &place, None).await;
             }
-            Ok(Wanted::Queued { url: shown, place }) => self.follow(shown, place),
+            Ok(WantOutcome::Queued { url: shown, place }) => self.follow(shown, place),
             Err(error) => self.fail(url.as_str().to_owned(), None, error_chain(&error)),
         }
     }

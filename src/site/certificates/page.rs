@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::code::QrImage;
-use crate::api::Rejection;
+use crate::api::RejectionItem;
 use crate::base::shown::{self, ShownTime};
 use crate::page::{LocalOrigin, Page, Shell, Templates};
 
@@ -40,7 +40,7 @@ pub struct AuthorityStatus<'a> {
     /// Address at which a phone reaches us; `None` if it cannot.
     pub phone: Option<&'a str>,
     /// Clients that recently rejected our certificate.
-    pub rejected: &'a [Rejection],
+    pub rejected: &'a [RejectionItem],
 }
 
 #[derive(Serialize)]
@@ -67,7 +67,7 @@ struct RejectionView {
 /// Renders the page.
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, trust: &AuthorityStatus<'_>) -> Page {
-    let rejection = |one: &Rejection| RejectionView {
+    let rejection = |one: &RejectionItem| RejectionView {
         host: shown::text(&one.host),
         client: shown::text(&one.client),
         until: ShownTime::new(one.until, &shell.zone),
@@ -138,7 +138,7 @@ mod tests {
     fn trust<'a>(
         text: &'a str,
         secure: &'a LocalOrigin,
-        rejected: &'a [Rejection],
+        rejected: &'a [RejectionItem],
     ) -> AuthorityStatus<'a> {
         let (from, until) = (time(), time());
         let (ends_soon, intercept, phone) = (false, true, None);
@@ -156,8 +156,8 @@ mod tests {
         }
     }
 
-    fn rejection(text: &str) -> Rejection {
-        Rejection { host: text.to_owned(), client: text.to_owned(), until: time() }
+    fn rejection(text: &str) -> RejectionItem {
+        RejectionItem { host: text.to_owned(), client: text.to_owned(), until: time() }
     }
 
     #[test]
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn rejections_and_hostile_values_are_bounded_text() {
         let (templates, secure) = (templates(), secure());
-        let many: Vec<Rejection> =
+        let many: Vec<RejectionItem> =
             (0..SHOWN_REJECTIONS + 5).map(|n| rejection(&format!("h{n}.example"))).collect();
         let page_of_many = page(&templates, &shell(), &trust("x", &secure, &many));
         assert_harmless(&page_of_many);

@@ -18,7 +18,7 @@ use crate::site::api::fault::CallFault;
 use crate::site::api::{not_too_many, push_line};
 use crate::site::caller::Caller;
 use crate::site::entries;
-use crate::storage::edit::compress::{Form, Which, carry_out};
+use crate::storage::edit::compress::{StoredForm, Which, carry_out};
 use crate::storage::purge::room::min_free_at;
 
 /// Starts the task. The response is one line, sent when the task ends, which may take long.
@@ -26,7 +26,7 @@ pub(in crate::site) fn start(
     caller: &Caller,
     wanted: &EntriesToCompress,
 ) -> Result<Body, CallFault> {
-    let form = if wanted.expand { Form::Plain } else { Form::Compressed };
+    let form = if wanted.expand { StoredForm::Plain } else { StoredForm::Compressed };
     let which = which(caller, wanted)?;
     let context = Arc::clone(&caller.context);
     let line = async move {

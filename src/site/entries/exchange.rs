@@ -10,7 +10,7 @@ use wwwoffle_spool::{Entry, Place};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use crate::api::ImportRequest;
-use crate::api::aim::Asked;
+use crate::api::aim::RecursiveRequest;
 use crate::base::owner::{BadOwner, Owner};
 use crate::base::spelling::Spelling;
 use crate::proxy::freshen;
@@ -46,7 +46,7 @@ impl Placement for Placer {
 
     fn recursion(&self, arguments: &[(String, String)]) -> Result<String, Reason> {
         let pairs = arguments.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let asked = Asked::read(pairs).map_err(|error| error.to_string())?;
+        let asked = RecursiveRequest::read(pairs).map_err(|error| error.to_string())?;
         serde_json::to_string(&asked.aim).map_err(|error| error.to_string().into())
     }
 }

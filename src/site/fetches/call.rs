@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hyper::{Response, StatusCode};
 use wwwoffle_spool::{OutgoingSummary, Place, RequestKind, RequestState, RunId};
 
-use crate::api::aim::Asked;
+use crate::api::aim::RecursiveRequest;
 use crate::api::runs::{RunItem, RunList, RunRequest, RunStopped, RunToStop};
 use crate::api::{DownloadEnded, DownloadToEnd, Event, FetchRequest, GetRequest, Started, Whole};
 use crate::base::error_chain::error_chain;
@@ -23,8 +23,8 @@ use crate::site::caller::Caller;
 use crate::site::context::SiteContext;
 use crate::site::status;
 
-impl From<runs::Told> for RunItem {
-    fn from(told: runs::Told) -> Self {
+impl From<runs::RunSummary> for RunItem {
+    fn from(told: runs::RunSummary) -> Self {
         Self {
             id: told.id.to_string(),
             owner: told.owner,
@@ -86,7 +86,7 @@ pub(in crate::site) fn end_download(
 /// Returns all runs that the caller may see.
 pub(in crate::site) fn all(caller: &Caller) -> RunList {
     let list = caller.context.fetch.fetcher.runs().list();
-    let may_see = |told: &runs::Told| caller.may_see_owned(told.owner.as_deref());
+    let may_see = |told: &runs::RunSummary| caller.may_see_owned(told.owner.as_deref());
     RunList { runs: list.into_iter().filter(may_see).map(RunItem::from).collect() }
 }
 
@@ -103,7 +103,7 @@ pub(in crate::site) async fn start(
     }
     let mut follow = RunFollower::new(&caller.context);
     for url in wanted.urls {
-        let asked = Asked { url, aim: wanted.aim.clone() };
+        let asked = RecursiveRequest { url, aim: wanted.aim.clone() };
         follow.begin(&caller.requester(), &asked).await;
     }
     if wanted.wait {
@@ -180,7 +180,7 @@ impl RunFollower {
         }
     }
 
-    async fn begin(&mut self, requester: &Requester, asked: &Asked) {
+    async fn begin(&mut self, requester: &Requester, asked: &RecursiveRequest) {
         match begin(&self.inbox.context.fetch, requester, asked, RequestKind::Page).await {
             Ok(id) => self.ids.push(id),
             Err(error) => {
@@ -266,7 +266,7 @@ impl RunFollower {
         places
     }
 
-    async fn end(&mut self, told: Vec<runs::Told>) {
+    async fn end(&mut self, told: Vec<runs::RunSummary>) {
         self.failed += u64::from(!self.inbox.flush().await);
         let held = held::all_rest(&self.inbox.context.fetch, self.waiting().iter());
         self.inbox.ready.extend(held_back(held));

@@ -4,10 +4,10 @@
 use serde::Serialize;
 
 use super::{plan, progress};
-use crate::api::Download;
-use crate::api::aim::{Asked, MAX_DEPTH, PartClass};
+use crate::api::DownloadItem;
+use crate::api::aim::{MAX_DEPTH, PartClass, RecursiveRequest};
 use crate::api::plan::RunPlan;
-use crate::api::runs::{Failed, RunItem};
+use crate::api::runs::{FailedUrl, RunItem};
 use crate::api::scope::Scope;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, say};
@@ -98,7 +98,7 @@ impl ClassCheckBox {
 pub fn options(
     templates: &Templates,
     shell: &Shell,
-    asked: &Asked,
+    asked: &RecursiveRequest,
     token: &str,
     plan: Option<&RunPlan>,
 ) -> Page {
@@ -110,7 +110,7 @@ pub fn options(
 pub fn options_again(
     templates: &Templates,
     shell: &Shell,
-    asked: &Asked,
+    asked: &RecursiveRequest,
     depth: &str,
     faults: &[FormFault],
     token: &str,
@@ -121,7 +121,7 @@ pub fn options_again(
 fn form(
     templates: &Templates,
     shell: &Shell,
-    (asked, depth): (&Asked, String),
+    (asked, depth): (&RecursiveRequest, String),
     faults: &[FormFault],
     (token, plan): (&str, Option<&RunPlan>),
 ) -> Page {
@@ -216,7 +216,7 @@ pub fn list(
     templates: &Templates,
     shell: &Shell,
     runs: &[RunItem],
-    downloads: &[Download],
+    downloads: &[DownloadItem],
     token: &str,
 ) -> Page {
     let fetches = runs.iter().map(|run| fetch(shell, run)).collect();
@@ -230,8 +230,8 @@ pub fn list(
     templates.page("fetches.html", 200, shell, &FetchListView { token, downloads, more, fetches })
 }
 
-fn failures(failed: &[Failed]) -> Vec<FailureView> {
-    let view = |failed: &Failed| FailureView {
+fn failures(failed: &[FailedUrl]) -> Vec<FailureView> {
+    let view = |failed: &FailedUrl| FailureView {
         url: ShownUrl::new(&failed.url),
         from: failed.from.as_deref().map(ShownUrl::new),
         reason: shown::text(&failed.reason),
@@ -281,7 +281,7 @@ mod tests {
             parts: [(PartClass::Images, true)].into(),
             ..Aim::default()
         };
-        let asked = Asked { url: "http://h.example/\"><script>".to_owned(), aim };
+        let asked = RecursiveRequest { url: "http://h.example/\"><script>".to_owned(), aim };
         let page = options(&templates(), &shell(), &asked, "token-1", None);
         let text = String::from_utf8(page.body.clone().into()).unwrap();
         assert!(!text.contains("<script>") && !text.contains("<a>\""), "{text}");
@@ -300,7 +300,7 @@ mod tests {
     fn what_is_wrong_is_said_beside_its_field() {
         let faults = ["url", "depth", "method"].map(|field| FormFault::new(field, say("none")));
         for text in &hostile() {
-            let asked = Asked { url: as_key(text).to_owned(), aim: Aim::default() };
+            let asked = RecursiveRequest { url: as_key(text).to_owned(), aim: Aim::default() };
             let page = options_again(&templates(), &shell(), &asked, text, &faults, "token-1");
             assert_eq!(page.status, 422);
             assert_harmless(&page);
@@ -319,7 +319,7 @@ mod tests {
         report.left_out.entry(LeftOut::Robots).or_default().count = 7;
         let url = "http://h.example/<b>".to_owned();
         let reason = "404 <i>".to_owned();
-        report.failed.push(Failed { url, from: None, reason, dead: true });
+        report.failed.push(FailedUrl { url, from: None, reason, dead: true });
         let run = RunItem {
             id: "0123456789abcdef".to_owned(),
             owner: None,
@@ -330,7 +330,7 @@ mod tests {
             waiting: 5,
             report,
         };
-        let download = Download {
+        let download = DownloadItem {
             id: 77,
             url: "http://h.example/<film>".to_owned(),
             bytes: 1_500,

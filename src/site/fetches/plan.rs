@@ -4,7 +4,7 @@
 use crate::api::ItemKind;
 use crate::api::plan::{Amount, Basis, Expected, HostPlan, QueuePlan, RunPlan};
 use crate::base::shown;
-use crate::base::text::{Given, Text, count, row, say};
+use crate::base::text::{Text, TextValue, count, row, say};
 
 /// Describes the expected results of a recursive fetch.
 #[must_use]
@@ -96,8 +96,9 @@ fn budget(plan: &QueuePlan) -> Vec<Text> {
 
 fn of_host(host: &HostPlan) -> Text {
     let kinds = host.kinds.iter().map(|(kind, count)| of_kind(*kind, *count).into());
-    let from =
-        host.from.map_or_else(|| Given::from(say("now")), |time| Given::from(format!("{time:.0}")));
+    let from = host
+        .from
+        .map_or_else(|| TextValue::from(say("now")), |time| TextValue::from(format!("{time:.0}")));
     let text = match host.seconds {
         0 => say("{host}: {kinds}: {amounts}; from {from}"),
         seconds => say("{host}: {kinds}: {amounts}; from {from}, for at least {seconds} s")
@@ -131,7 +132,7 @@ fn expected(expected: &Expected) -> Text {
         "{n} kept and asked about again (at most {size} measured)",
         "{n} kept and asked about again (at most {size} measured)",
     );
-    let mut facts: Vec<Given> = vec![
+    let mut facts: Vec<TextValue> = vec![
         of(new_text, new),
         of(again_text, again),
         count(fresh.count, "{n} kept and fresh", "{n} kept and fresh").into(),
@@ -174,7 +175,7 @@ fn basis(basis: &Basis) -> Option<Text> {
     );
     let default = count(basis.default, "{n} by what is usual", "{n} by what is usual");
     let of = [(basis.host, host), (basis.class, class), (basis.default, default)];
-    let of: Vec<Given> =
+    let of: Vec<TextValue> =
         of.into_iter().filter(|(number, _)| *number > 0).map(|(_, text)| text.into()).collect();
     (!of.is_empty()).then(|| say("estimated: {amounts}").with("amounts", row(of)))
 }

@@ -2,7 +2,7 @@
 
 use hyper::StatusCode;
 
-use crate::api::aim::Asked;
+use crate::api::aim::RecursiveRequest;
 use crate::api::plan::{QueuePlan, RunPlanRequest, RunPlans};
 use crate::base::error_chain::error_chain;
 use crate::fetch::plan::{NotPlanned, plan_queue, plan_runs};
@@ -31,7 +31,7 @@ pub(in crate::site) async fn runs(
         target::of_url(text, &caller.context.base.local)
             .map_err(|error| CallFault::url(text, &error))?;
     }
-    let asked = |url| Asked { url, aim: wanted.aim.clone() };
+    let asked = |url| RecursiveRequest { url, aim: wanted.aim.clone() };
     let asked: Vec<_> = wanted.urls.into_iter().map(asked).collect();
     Ok(RunPlans { plans: plan_runs(&caller.context.fetch, &caller.requester(), &asked).await? })
 }

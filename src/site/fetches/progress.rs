@@ -2,13 +2,13 @@
 
 use jiff::Timestamp;
 
-use crate::api::{Download, Whole};
+use crate::api::{DownloadItem, Whole};
 use crate::base::shown;
-use crate::base::text::{Given, Text, count, row, say};
+use crate::base::text::{Text, TextValue, count, row, say};
 
 /// Received size, speed, and number of resumptions of one download.
 #[must_use]
-pub fn describe_download(download: &Download) -> Text {
+pub fn describe_download(download: &DownloadItem) -> Text {
     let received = shown::bytes(download.bytes);
     let mut facts = vec![match download.total {
         Some(total) => {
@@ -30,7 +30,7 @@ pub fn describe_download(download: &Download) -> Text {
 /// estimated.
 #[must_use]
 pub fn describe_total(whole: &Whole) -> Text {
-    let mut facts: Vec<Given> = vec![
+    let mut facts: Vec<TextValue> = vec![
         count(whole.done, "{n} done", "{n} done").into(),
         count(whole.failed, "{n} failed", "{n} failed").into(),
     ];
@@ -43,19 +43,19 @@ pub fn describe_total(whole: &Whole) -> Text {
     row(facts)
 }
 
-fn rate(bytes: u64) -> Given {
+fn rate(bytes: u64) -> TextValue {
     say("{size}/s").with("size", shown::bytes(bytes)).into()
 }
 
-fn left(seconds: u64) -> Given {
+fn left(seconds: u64) -> TextValue {
     say("{time} left").with("time", shown::span(seconds)).into()
 }
 
 /// States what an interrupted download waits for; `None` if it does not wait. `time` formats a
 /// time.
 #[must_use]
-pub fn describe_wait<T: Into<Given>>(
-    download: &Download,
+pub fn describe_wait<T: Into<TextValue>>(
+    download: &DownloadItem,
     time: impl Fn(Timestamp) -> T,
 ) -> Option<Text> {
     let waiting = download.waiting.as_ref()?;
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn each_number_that_is_known_is_told() {
-        let plain = Download {
+        let plain = DownloadItem {
             id: 1,
             url: "http://a.example/".to_owned(),
             bytes: 1_500,
@@ -103,19 +103,20 @@ mod tests {
         };
         assert_eq!(describe_download(&plain).to_string(), "1.5 kB");
         assert_eq!(describe_wait(&plain, |time| time.to_string()), None);
-        let running = Download { total: Some(3_000), rate: Some(200), resumed: 1, ..plain.clone() };
+        let running =
+            DownloadItem { total: Some(3_000), rate: Some(200), resumed: 1, ..plain.clone() };
         assert_eq!(
             describe_download(&running).to_string(),
             "1.5 kB of 3.0 kB, 200 B/s, taken up again once"
         );
-        let foretold = Download { seconds_left: Some(8), resumed: 0, ..running.clone() };
+        let foretold = DownloadItem { seconds_left: Some(8), resumed: 0, ..running.clone() };
         assert_eq!(
             describe_download(&foretold).to_string(),
             "1.5 kB of 3.0 kB, 200 B/s, 0:08 left"
         );
         let error = "reset\u{1b}[2J".to_owned();
         let broken = DownloadWaiting { since: time(), next: time(), attempts: 3, error };
-        let broken = Download { resumed: 2, waiting: Some(broken), ..running };
+        let broken = DownloadItem { resumed: 2, waiting: Some(broken), ..running };
         assert_eq!(
             describe_download(&broken).to_string(),
             "1.5 kB of 3.0 kB, taken up again 2 times"

@@ -19,7 +19,7 @@ use crate::site::history::page as history;
 use crate::site::monitor::page as pages;
 use crate::storage::store::timestamp;
 use crate::storage::versions::diff::Diff;
-use crate::storage::versions::feed::{self, Change, MAX_ENTRIES};
+use crate::storage::versions::feed::{self, MAX_ENTRIES, VersionChange};
 use crate::storage::versions::{self, NotCompared};
 
 /// Content type of the feed (RFC 4287 §7).
@@ -162,7 +162,7 @@ pub(in crate::site) async fn feed(caller: &Caller) -> Response<Body> {
     }
 }
 
-async fn changes(caller: &Caller) -> Result<Vec<Change>, Error> {
+async fn changes(caller: &Caller) -> Result<Vec<VersionChange>, Error> {
     let context = &caller.context;
     let mut found = Vec::new();
     // Only the caller's own pages, even for administrators: feed readers may show them to others.
@@ -200,7 +200,7 @@ fn change(
     versions: &versions::Versions,
     stored: Timestamp,
     before: Timestamp,
-) -> Change {
+) -> VersionChange {
     let place = versions.current.entry.place();
     let url = place.url().to_owned();
     let link = format!(
@@ -209,5 +209,5 @@ fn change(
         url_encode_form_args(url.as_bytes())
     );
     let name = format!("{} {}", place.key(), place.variant_text());
-    Change { url, name, stored, before, title: None, link }
+    VersionChange { url, name, stored, before, title: None, link }
 }

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 pub use self::space::DiskUse;
 use self::space::DiskUseView;
-use crate::api::{Choice, Download, Mode, QueueCounts, Status};
+use crate::api::{Choice, DownloadItem, Mode, QueueCounts, Status};
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, say};
@@ -244,7 +244,7 @@ const fn mode(mode: Mode) -> (Text, Text) {
     }
 }
 
-fn download(shell: &Shell, download: &Download) -> DownloadProgress {
+fn download(shell: &Shell, download: &DownloadItem) -> DownloadProgress {
     let percent = download
         .total
         .and_then(|total| download.bytes.saturating_mul(100).checked_div(total))

@@ -21,9 +21,9 @@ use crate::site::lists::page::whole::{LIST, ListContents, UNTIL, is_for_good};
 use crate::site::lists::page::{CompletedAction, DONE, ListAddress, REMOVED, ROOT, with};
 use crate::site::lists::removed;
 use crate::site::search::call::carry_out_for;
-use crate::storage::lists::deletions::Turn;
-use crate::storage::lists::query::Wanted;
-use crate::storage::lists::whole::{Gathered, MOST_EXPORTED, is_of_entries, is_part};
+use crate::storage::lists::deletions::DeletionTurn;
+use crate::storage::lists::query::ListQuery;
+use crate::storage::lists::whole::{GatheredEntries, MOST_EXPORTED, is_of_entries, is_part};
 use crate::storage::lists::{self, viewer};
 use crate::storage::store::timestamp;
 
@@ -60,7 +60,7 @@ pub(in crate::site) async fn ask(caller: &Caller, arguments: Option<&str>) -> Re
     };
     let now = timestamp(clock::now());
     limit_to_before(&mut wanted, now);
-    match gather(caller, &wanted, Gathered::default(), Some(COUNTS_FOR)).await {
+    match gather(caller, &wanted, GatheredEntries::default(), Some(COUNTS_FOR)).await {
         Ok((gathered, is_all)) if !gathered.places.is_empty() => {
             let found = ListContents {
                 gathered: &gathered,
@@ -88,7 +88,7 @@ pub(in crate::site) async fn delete(
     limit_to_before(&mut wanted, asked);
     let removal = removed::new_removal(caller);
     let turn = caller.context.storage.deletions.begin(removal).ok_or(EntryActionError::Deleting)?;
-    let (gathered, _) = match gather(caller, &wanted, Gathered::default(), None).await {
+    let (gathered, _) = match gather(caller, &wanted, GatheredEntries::default(), None).await {
         Ok(gathered) => gathered,
         Err(error) => return Err(EntryActionError::Index(error_chain(&error))),
     };
@@ -119,7 +119,7 @@ pub(in crate::site) async fn send(
     form: &SubmittedForm,
 ) -> Result<Response<Body>, EntryActionError> {
     let (_, wanted) = parse_entry_list(back(form.value(LIST))).ok_or(EntryActionError::Nothing)?;
-    let (gathered, is_all) = gather(caller, &wanted, Gathered::up_to(MOST_EXPORTED), None)
+    let (gathered, is_all) = gather(caller, &wanted, GatheredEntries::up_to(MOST_EXPORTED), None)
         .await
         .map_err(|error| EntryActionError::Index(error_chain(&error)))?;
     if !is_all {
@@ -129,12 +129,12 @@ pub(in crate::site) async fn send(
 }
 
 /// Parses the address of a list of ours; `None` unless it is a proper subset of all entries.
-fn parse_subset(list: &str) -> Option<(ListAddress, Wanted)> {
+fn parse_subset(list: &str) -> Option<(ListAddress, ListQuery)> {
     parse_entry_list(list).filter(|(_, wanted)| is_part(wanted))
 }
 
 /// Parses the address of a list of ours; `None` unless it is a list of entries.
-fn parse_entry_list(list: &str) -> Option<(ListAddress, Wanted)> {
+fn parse_entry_list(list: &str) -> Option<(ListAddress, ListQuery)> {
     let (path, arguments) = list.split_once('?').unwrap_or((list, ""));
     let (shown, mut wanted) = read(path.strip_prefix(ROOT)?, Some(arguments)).ok()?;
     // The whole list, from its beginning.
@@ -143,7 +143,7 @@ fn parse_entry_list(list: &str) -> Option<(ListAddress, Wanted)> {
 }
 
 /// Excludes entries stored at or after `now`.
-fn limit_to_before(wanted: &mut Wanted, now: Timestamp) {
+fn limit_to_before(wanted: &mut ListQuery, now: Timestamp) {
     let until = wanted.filter.until.map_or(now, |until| until.min(now));
     wanted.filter.until = Some(until);
 }
@@ -151,10 +151,10 @@ fn limit_to_before(wanted: &mut Wanted, now: Timestamp) {
 /// Collects the entries of a list that the caller may delete or export, and whether these are all.
 async fn gather(
     caller: &Caller,
-    wanted: &Wanted,
-    mut gathered: Gathered,
+    wanted: &ListQuery,
+    mut gathered: GatheredEntries,
     within: Option<Duration>,
-) -> Result<(Gathered, bool), Error> {
+) -> Result<(GatheredEntries, bool), Error> {
     let (owner, began) = (caller.owner.to_string(), Instant::now());
     while within.is_none_or(|within| began.elapsed() < within) {
         let (own, mut so_far) = (owner.clone(), gathered);
@@ -178,7 +178,7 @@ async fn gather(
 fn delete_in_background(
     caller: &Caller,
     places: Vec<Place>,
-    (turn, removal, for_good): (Turn, Removal, bool),
+    (turn, removal, for_good): (DeletionTurn, Removal, bool),
     gone: Arc<AtomicU64>,
 ) {
     let context = Arc::clone(&caller.context);

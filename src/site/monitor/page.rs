@@ -84,7 +84,7 @@ struct OlderChange {
 /// Renders the difference between two versions.
 #[must_use]
 pub fn diff(templates: &Templates, shell: &Shell, versions: &VersionDiff, diff: &Diff) -> Page {
-    let line = |line: &crate::storage::versions::diff::Line| {
+    let line = |line: &crate::storage::versions::diff::ComparedLine| {
         let kind = match line.sort {
             Sort::Same => "same",
             Sort::Old => "old",

@@ -15,7 +15,7 @@ use crate::base::error_chain::error_chain;
 use crate::proxy::body::Body;
 use crate::site::api::fault::CallFault;
 use crate::site::api::{not_too_many, push_line};
-use crate::storage::purge::{self, NotPurged, What};
+use crate::storage::purge::{self, NotPurged, PurgeTask};
 
 impl From<NotPurged> for CallFault {
     fn from(error: NotPurged) -> Self {
@@ -31,7 +31,7 @@ pub(in crate::site) fn start(caller: &Caller, wanted: PurgeRequest) -> Result<Bo
     if caller.context.storage.purging.told().running {
         return Err(NotPurged::Busy.into());
     }
-    let what = if wanted.dry_run { What::Plan } else { What::Purge };
+    let what = if wanted.dry_run { PurgeTask::Plan } else { PurgeTask::Purge };
     let context = Arc::clone(&caller.context);
     let line = async move {
         let event = match purge::run(&context.storage, what).await {

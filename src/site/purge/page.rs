@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::api::{PurgeCompressed, PurgeReport, PurgeShared, PurgeSum, Purging};
+use crate::api::{PurgeCompressed, PurgeReport, PurgeShared, PurgeStatus, PurgeSum};
 use crate::base::shown::{self, ShownTime};
 use crate::base::text::{Text, count, say};
 use crate::page::{Page, Shell, Templates};
@@ -43,7 +43,7 @@ struct SumView {
 
 /// Renders the page; `token` is the general token.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, purging: &Purging, token: &str) -> Page {
+pub fn page(templates: &Templates, shell: &Shell, purging: &PurgeStatus, token: &str) -> Page {
     let view = |report: &PurgeReport| ReportView::new(report, shell);
     let view = PurgeView {
         token,
@@ -197,7 +197,7 @@ mod tests {
         }
     }
 
-    fn body(purging: &Purging) -> String {
+    fn body(purging: &PurgeStatus) -> String {
         let page = page(&templates(), &shell(), purging, "f00");
         assert_harmless(&page);
         page.body
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn it_says_what_would_go_and_what_went() {
-        let purging = Purging { plan: Some(report("old", 0)), ..Purging::default() };
+        let purging = PurgeStatus { plan: Some(report("old", 0)), ..PurgeStatus::default() };
         let shown = body(&purging);
         for want in [
             "past their age: 7 entries, 81 kB",
@@ -217,7 +217,7 @@ mod tests {
         ] {
             assert!(shown.contains(want), "{want} in {shown}");
         }
-        let short = Purging { last: Some(report("old", 5_000)), ..Purging::default() };
+        let short = PurgeStatus { last: Some(report("old", 5_000)), ..PurgeStatus::default() };
         let shown = body(&short);
         assert!(shown.contains("5.0 kB more"), "{shown}");
         assert!(shown.contains("3 entries were compressed, from 40 kB to 12 kB"), "{shown}");
@@ -225,11 +225,11 @@ mod tests {
         for want in ["5.0 kB more", "9 entries share 4 bodies, 90 kB, which saves 400 kB"] {
             assert!(body(&short).contains(want), "{want} in {}", body(&short));
         }
-        let running = Purging { running: true, looked: 512, ..Purging::default() };
+        let running = PurgeStatus { running: true, looked: 512, ..PurgeStatus::default() };
         let shown = body(&running);
         assert!(shown.contains("512 entries") && !shown.contains("<button"), "{shown}");
         let nothing = PurgeReport { goes: Vec::new(), scale: 1_000, ..report("old", 0) };
-        let shown = body(&Purging { plan: Some(nothing), ..Purging::default() });
+        let shown = body(&PurgeStatus { plan: Some(nothing), ..PurgeStatus::default() });
         assert!(shown.contains("Nothing would go") && !shown.contains("<button"), "{shown}");
     }
 
@@ -237,7 +237,7 @@ mod tests {
     fn hostile_values_are_text() {
         for text in hostile() {
             let (plan, failure) = (Some(report(&text, 1)), Some(text));
-            body(&Purging { last: plan.clone(), plan, failure, ..Purging::default() });
+            body(&PurgeStatus { last: plan.clone(), plan, failure, ..PurgeStatus::default() });
         }
     }
 }

@@ -7,7 +7,7 @@ use wwwoffle_url::Key;
 use super::super::caller::Caller;
 use super::super::status;
 use super::{back, prioritize};
-use crate::api::aim::{Aim, Asked, PartClass};
+use crate::api::aim::{Aim, PartClass, RecursiveRequest};
 use crate::fetch::recurse::begin_at;
 use crate::page::form::SubmittedForm;
 use crate::page::undone;
@@ -62,7 +62,7 @@ pub(in crate::site) async fn save(
         && form.value("depth").is_some()
     {
         let fields = form.fields().filter(|(name, _)| !OTHERS.contains(name));
-        let asked = Asked::read(fields.chain([("url", request.place.url())]))?;
+        let asked = RecursiveRequest::read(fields.chain([("url", request.place.url())]))?;
         let aim = Aim { limits: now.aim.limits, robots: now.aim.robots, ..asked.aim };
         if is_other(&aim, &now.aim) {
             replace(caller, key, &now, &aim).await?;

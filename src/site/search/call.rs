@@ -20,8 +20,8 @@ use crate::proxy::body::Body;
 use crate::site::api::fault::CallFault;
 use crate::site::api::push_line;
 use crate::site::lists::page::list_unavailable;
-use crate::storage::lists::found::{self, Source};
-use crate::storage::lists::query::Wanted;
+use crate::storage::lists::found::{self, ListSource};
+use crate::storage::lists::query::ListQuery;
 use crate::storage::lists::{self, sessions};
 use crate::storage::store::timestamp;
 
@@ -32,11 +32,11 @@ const TELL: Duration = Duration::from_millis(500);
 const CURRENT_WITHIN: Duration = Duration::from_secs(2);
 
 /// Parses a list or search request from the arguments of a URL.
-pub(in crate::site) fn wanted(arguments: Option<&str>) -> Result<Wanted, Text> {
+pub(in crate::site) fn wanted(arguments: Option<&str>) -> Result<ListQuery, Text> {
     let arguments = arguments.unwrap_or_default().as_bytes();
     let form = SubmittedForm::parse(Some("application/x-www-form-urlencoded"), arguments)
         .map_err(|error| list_unavailable(&error.to_string()))?;
-    Wanted::parse(|name| form.value(name))
+    ListQuery::parse(|name| form.value(name))
 }
 
 /// Returns a page of a list.
@@ -63,8 +63,8 @@ pub(in crate::site) async fn search(
 /// Runs a list or search request for a caller, off the runtime's threads.
 pub(in crate::site) async fn carry_out<T: Send + 'static>(
     caller: &Caller,
-    wanted: Wanted,
-    act: impl FnOnce(&Source<'_>, &Wanted) -> Result<T, Error> + Send + 'static,
+    wanted: ListQuery,
+    act: impl FnOnce(&ListSource<'_>, &ListQuery) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     let viewer = lists::viewer((!caller.administers()).then_some(&caller.owner));
     carry_out_for(caller, viewer, wanted, act).await
@@ -74,12 +74,12 @@ pub(in crate::site) async fn carry_out<T: Send + 'static>(
 pub(in crate::site) async fn carry_out_for<T: Send + 'static>(
     caller: &Caller,
     viewer: Viewer,
-    wanted: Wanted,
-    act: impl FnOnce(&Source<'_>, &Wanted) -> Result<T, Error> + Send + 'static,
+    wanted: ListQuery,
+    act: impl FnOnce(&ListSource<'_>, &ListQuery) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     let context = &caller.context;
     // Only administrators can list entries that the configuration excludes from lists.
-    let wanted = Wanted { all: wanted.all && caller.administers(), ..wanted };
+    let wanted = ListQuery { all: wanted.all && caller.administers(), ..wanted };
     let sessions: Sessions = sessions::sessions(&context.storage).await;
     let (spool, config) = (context.storage.store.spool().clone(), context.base.config());
     let now = timestamp(crate::base::clock::now());
@@ -87,7 +87,7 @@ pub(in crate::site) async fn carry_out_for<T: Send + 'static>(
         let (spool, config, sessions, viewer) = (&spool, &*config, &sessions, &viewer);
         // If it takes too long, a list that is not current is better than none.
         let _late = index.settle_within(false, CURRENT_WITHIN);
-        act(&Source { index, spool, config, sessions, viewer, now }, &wanted)
+        act(&ListSource { index, spool, config, sessions, viewer, now }, &wanted)
     })
     .await
 }

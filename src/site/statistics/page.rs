@@ -6,7 +6,7 @@ use jiff::civil::Date;
 use serde::Serialize;
 
 use self::chart::Chart;
-use crate::api::{HostCounts, Statistics, Sums};
+use crate::api::{HostCounts, StatisticsReport, Sums};
 use crate::base::shown;
 use crate::base::statistics::Outcome;
 use crate::base::text::{Text, count, say};
@@ -63,7 +63,7 @@ struct HostStatistics {
 
 /// Renders the page.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, statistics: &Statistics) -> Page {
+pub fn page(templates: &Templates, shell: &Shell, statistics: &StatisticsReport) -> Page {
     let month = last_days(statistics, MONTH);
     let view = StatisticsView {
         is_empty: statistics.days.is_empty(),
@@ -76,7 +76,7 @@ pub fn page(templates: &Templates, shell: &Shell, statistics: &Statistics) -> Pa
 }
 
 /// Returns the last days up to today, oldest first, including days without requests.
-fn last_days(statistics: &Statistics, many: usize) -> Vec<(Date, Sums)> {
+fn last_days(statistics: &StatisticsReport, many: usize) -> Vec<(Date, Sums)> {
     let Ok(mut day) = statistics.today.parse::<Date>() else { return Vec::new() };
     let mut days = Vec::with_capacity(many);
     for _ in 0..many {
@@ -96,7 +96,7 @@ fn kept(sums: &Sums) -> u64 {
     saving.fold(0, |sum, outcome| sum.saturating_add(sums.of(outcome.as_str())))
 }
 
-fn lines(statistics: &Statistics, month: &[(Date, Sums)]) -> Vec<StatisticsLine> {
+fn lines(statistics: &StatisticsReport, month: &[(Date, Sums)]) -> Vec<StatisticsLine> {
     let of_last = |many: usize| {
         let mut sums = Sums::default();
         month.iter().rev().take(many).for_each(|(_, day)| sums.add(day));
@@ -206,13 +206,13 @@ mod tests {
         Sums { requests, given: saved + 10, fetched: 10, saved }
     }
 
-    fn statistics(host: &str) -> Statistics {
+    fn statistics(host: &str) -> StatisticsReport {
         let day = |day: &str, hits| {
             let sums = sums(hits, hits * 1_500);
             DayCounts { day: day.to_owned(), sums }
         };
         let one = HostCounts { host: host.to_owned(), before: 3, sums: sums(2, 10) };
-        Statistics {
+        StatisticsReport {
             today: "2026-11-22".to_owned(),
             days: vec![day("2026-01-01", 7), day("2026-11-16", 5), day("2026-11-22", 2)],
             hosts: Some(vec![one; SHOWN_HOSTS + 2]),
@@ -220,7 +220,7 @@ mod tests {
         }
     }
 
-    fn body(statistics: &Statistics) -> String {
+    fn body(statistics: &StatisticsReport) -> String {
         let page = page(&templates(), &shell(), statistics);
         assert_harmless(&page);
         page.body
@@ -250,14 +250,18 @@ mod tests {
 
     #[test]
     fn who_does_not_own_the_machine_sees_no_hosts() {
-        let told = body(&Statistics { hosts: None, rest: None, ..statistics("a.example") });
+        let told = body(&StatisticsReport { hosts: None, rest: None, ..statistics("a.example") });
         assert!(!told.contains("a.example") && told.contains("/statistics/hosts"), "{told}");
     }
 
     #[test]
     fn nothing_counted_is_said() {
         let today = "2026-11-22".to_owned();
-        let told = body(&Statistics { today, hosts: Some(Vec::new()), ..Statistics::default() });
+        let told = body(&StatisticsReport {
+            today,
+            hosts: Some(Vec::new()),
+            ..StatisticsReport::default()
+        });
         assert!(told.contains("Nothing was counted yet") && !told.contains("<svg"), "{told}");
     }
 
@@ -267,7 +271,7 @@ mod tests {
             let mut told = statistics(&text);
             told.days.push(DayCounts { day: text.clone(), sums: sums(u64::MAX, 1 << 60) });
             body(&told);
-            body(&Statistics { today: text, ..told });
+            body(&StatisticsReport { today: text, ..told });
         }
     }
 }

@@ -23,7 +23,7 @@ pub enum Which {
 
 /// The form in which entries are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum StoredForm {
     /// Compressed, where that saves enough.
     Compressed,
     /// As it was before it was compressed.
@@ -40,12 +40,12 @@ pub enum Form {
 pub fn carry_out(
     spool: &Spool,
     which: &Which,
-    form: Form,
+    form: StoredForm,
     (spare, go_on): (u64, &dyn Fn() -> bool),
 ) -> Result<Option<CompressedUrls>, Error> {
     let free = || space(spool.root()).ok().map(|space| space.free);
     let bounds = RewriteBounds::new(spare, &free, go_on);
-    let mut work = Work { spool, form, bounds, done: CompressedUrls::default() };
+    let mut work = CompressWork { spool, form, bounds, done: CompressedUrls::default() };
     let is_all = match which {
         Which::Urls(all) => work.urls(all)?,
         Which::Hosts(host) => {
@@ -62,14 +62,14 @@ pub fn carry_out(
     Ok(is_all.then_some(work.done))
 }
 
-struct Work<'a> {
+struct CompressWork<'a> {
     spool: &'a Spool,
-    form: Form,
+    form: StoredForm,
     bounds: RewriteBounds<'a>,
     done: CompressedUrls,
 }
 
-impl Work<'_> {
+impl CompressWork<'_> {
     /// False: it is not to go on.
     fn urls(&mut self, all: &[Places]) -> Result<bool, Error> {
         for places in all {
@@ -100,8 +100,8 @@ impl Work<'_> {
         };
         for version in std::iter::once(None).chain(versions.iter().map(|it| Some(it.stored))) {
             let rewritten = match self.form {
-                Form::Compressed => self.spool.compress_within(place, version, &self.bounds),
-                Form::Plain => self.spool.expand_within(place, version, &self.bounds),
+                StoredForm::Compressed => self.spool.compress_within(place, version, &self.bounds),
+                StoredForm::Plain => self.spool.expand_within(place, version, &self.bounds),
             };
             match rewritten {
                 Ok(RewriteOutcome::Stopped) => return Ok(false),

@@ -16,12 +16,12 @@ const AT_ONCE: usize = 1_000;
 /// A parsed request to move entries.
 #[derive(Clone, Debug)]
 pub struct Rename {
-    what: What,
+    what: RenameScope,
     is_forced: bool,
 }
 
 #[derive(Clone, Debug)]
-enum What {
+enum RenameScope {
     /// The old and new places of the person's own entry and everyone's.
     One(Box<[(Place, Place); 2]>),
     /// All below a URL that ends with a slash, and what takes its place.
@@ -62,7 +62,7 @@ impl Rename {
             let from = Places::of(&mut from, &HeaderMap::new(), owner);
             let to = Places::of(&mut to, &HeaderMap::new(), owner);
             let both = [(from.own, to.own), (from.public, to.public)];
-            return Ok(Self { what: What::One(Box::new(both)), is_forced });
+            return Ok(Self { what: RenameScope::One(Box::new(both)), is_forced });
         }
         for url in [&from, &to] {
             if url.user().is_some() || url.password().is_some() {
@@ -77,7 +77,7 @@ impl Rename {
         if to.starts_with(from.as_str()) {
             return Err(BadRename::IntoItself(to, from.as_str().to_owned()));
         }
-        Ok(Self { what: What::Below { from, to, owner: owner.clone() }, is_forced })
+        Ok(Self { what: RenameScope::Below { from, to, owner: owner.clone() }, is_forced })
     }
 
     /// Moves the entries, or a bounded number of them.
@@ -88,7 +88,7 @@ impl Rename {
     pub fn carry_out(&self, spool: &Spool, local: &LocalHost) -> Result<MovedUrls, Error> {
         let mut done = MovedUrls::default();
         match &self.what {
-            What::One(both) => {
+            RenameScope::One(both) => {
                 for (from, to) in &**both {
                     self.one(spool, from, to, &mut done)?;
                 }
@@ -96,7 +96,7 @@ impl Rename {
                 done.moved.dedup();
                 done.taken.dedup();
             }
-            What::Below { from, to, owner } => {
+            RenameScope::Below { from, to, owner } => {
                 self.below(spool, local, (from, to, owner), &mut done)?;
             }
         }

@@ -13,32 +13,32 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// The running deletion, if any.
 #[derive(Debug, Default)]
-pub struct Deletions(Arc<Mutex<Option<Running>>>);
+pub struct Deletions(Arc<Mutex<Option<RunningDeletion>>>);
 
 #[derive(Debug)]
-struct Running {
+struct RunningDeletion {
     removal: Removal,
     is_stopped: bool,
 }
 
 /// Held while something is deleted; another may begin when it is dropped.
 #[derive(Debug)]
-pub struct Turn(Arc<Mutex<Option<Running>>>);
+pub struct DeletionTurn(Arc<Mutex<Option<RunningDeletion>>>);
 
-fn lock(running: &Mutex<Option<Running>>) -> MutexGuard<'_, Option<Running>> {
+fn lock(running: &Mutex<Option<RunningDeletion>>) -> MutexGuard<'_, Option<RunningDeletion>> {
     running.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Deletions {
     /// Begins one, unless another is under way.
     #[must_use]
-    pub fn begin(&self, removal: Removal) -> Option<Turn> {
+    pub fn begin(&self, removal: Removal) -> Option<DeletionTurn> {
         let mut running = lock(&self.0);
         if running.is_some() {
             return None;
         }
-        *running = Some(Running { removal, is_stopped: false });
-        Some(Turn(Arc::clone(&self.0)))
+        *running = Some(RunningDeletion { removal, is_stopped: false });
+        Some(DeletionTurn(Arc::clone(&self.0)))
     }
 
     /// Whether one is under way that this person began.
@@ -70,7 +70,7 @@ impl Deletions {
     }
 }
 
-impl Turn {
+impl DeletionTurn {
     /// Whether it must stop.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
@@ -78,7 +78,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for DeletionTurn {
     fn drop(&mut self) {
         *lock(&self.0) = None;
     }

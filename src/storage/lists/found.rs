@@ -12,7 +12,7 @@ use wwwoffle_spool::{OutgoingSummary, Place, RequestState, Spool};
 use wwwoffle_url::{CanonicalUrl, Key, LocalHost};
 
 use super::describe::text_of;
-use super::query::{Subject, Wanted};
+use super::query::{ListQuery, Subject};
 use super::recorded::as_recorded;
 use crate::api::{EntryItem, IndexItem, IndexPage, Listed, SearchHit, SearchPage};
 
@@ -24,7 +24,7 @@ const MAX_HITS: usize = 50;
 
 /// The data from which lists are made.
 #[derive(Clone, Copy, Debug)]
-pub struct Source<'a> {
+pub struct ListSource<'a> {
     /// The index.
     pub index: &'a Index,
     /// The spool.
@@ -91,7 +91,7 @@ impl Kind {
 /// # Errors
 ///
 /// Those of the index.
-pub fn list(source: &Source<'_>, wanted: &Wanted) -> Result<IndexPage, Error> {
+pub fn list(source: &ListSource<'_>, wanted: &ListQuery) -> Result<IndexPage, Error> {
     source.list(wanted)
 }
 
@@ -100,13 +100,13 @@ pub fn list(source: &Source<'_>, wanted: &Wanted) -> Result<IndexPage, Error> {
 /// # Errors
 ///
 /// Those of the index.
-pub fn search(source: &Source<'_>, wanted: &Wanted) -> Result<SearchPage, Error> {
+pub fn search(source: &ListSource<'_>, wanted: &ListQuery) -> Result<SearchPage, Error> {
     source.search(wanted)
 }
 
 /// The number of entries of the whole list that `page` belongs to, if known.
 #[must_use]
-pub fn count(source: &Source<'_>, wanted: &Wanted, page: &IndexPage) -> Option<u64> {
+pub fn count(source: &ListSource<'_>, wanted: &ListQuery, page: &IndexPage) -> Option<u64> {
     let Listed::Entries(items) = &page.listed else { return None };
     let (filter, kind) = source.filtered(wanted)?;
     // If it cannot be counted, the list is shown without the number.
@@ -119,8 +119,8 @@ pub fn count(source: &Source<'_>, wanted: &Wanted, page: &IndexPage) -> Option<u
     is_whole.then(|| u64::try_from(items.len()).unwrap_or(u64::MAX))
 }
 
-impl Source<'_> {
-    fn list(&self, wanted: &Wanted) -> Result<IndexPage, Error> {
+impl ListSource<'_> {
+    fn list(&self, wanted: &ListQuery) -> Result<IndexPage, Error> {
         let limit = wanted.limit.min(MAX_PAGE);
         let (after, viewer) = (wanted.after.as_ref(), self.viewer);
         Ok(match &wanted.subject {
@@ -151,7 +151,7 @@ impl Source<'_> {
     }
 
     /// Some requests that were queued when a session began, in their order of that time.
-    fn asked(&self, back: usize, wanted: &Wanted, limit: usize) -> Result<IndexPage, Error> {
+    fn asked(&self, back: usize, wanted: &ListQuery, limit: usize) -> Result<IndexPage, Error> {
         let Some((began, _)) = self.sessions.back(back) else {
             return Ok(IndexPage { listed: Listed::Asked(Vec::new()), next: None });
         };
@@ -168,7 +168,7 @@ impl Source<'_> {
     }
 
     /// The filter for a list of entries, and its kind; `None` if there is no such session.
-    pub(super) fn filtered(&self, wanted: &Wanted) -> Option<(Filter, Kind)> {
+    pub(super) fn filtered(&self, wanted: &ListQuery) -> Option<(Filter, Kind)> {
         let mut filter = self.filter(wanted);
         let Subject::Session(back) = &wanted.subject else {
             let kind = if wanted.filter.host.is_some() { Kind::Host } else { Kind::Any };
@@ -181,16 +181,16 @@ impl Source<'_> {
     }
 
     /// Returns a test whether the configuration allows an entry in the list.
-    pub(super) fn keeps(&self, wanted: &Wanted, kind: Kind) -> impl Fn(&Item) -> bool {
+    pub(super) fn keeps(&self, wanted: &ListQuery, kind: Kind) -> impl Fn(&Item) -> bool {
         let all = wanted.all;
         move |item| all || self.shows(kind, item.place.url())
     }
 
-    fn filter(&self, wanted: &Wanted) -> Filter {
+    fn filter(&self, wanted: &ListQuery) -> Filter {
         Filter { viewer: self.viewer.clone(), ..wanted.filter.clone() }
     }
 
-    fn entries(&self, wanted: &Wanted, filter: &Filter, kind: Kind) -> Result<IndexPage, Error> {
+    fn entries(&self, wanted: &ListQuery, filter: &Filter, kind: Kind) -> Result<IndexPage, Error> {
         let keep = self.keeps(wanted, kind);
         let after = wanted.after.as_ref();
         let page = self.index.list(filter, wanted.sort, after, wanted.limit, &keep)?;
@@ -240,7 +240,7 @@ impl Source<'_> {
     /// Some of the queue, the oldest first.
     fn outgoing(
         &self,
-        wanted: &Wanted,
+        wanted: &ListQuery,
         limit: usize,
         is_meant: impl Fn(&OutgoingSummary) -> bool,
     ) -> Result<IndexPage, Error> {
@@ -261,7 +261,7 @@ impl Source<'_> {
     }
 
     /// Some monitored pages, in the order in which they were added.
-    fn monitored(&self, wanted: &Wanted, limit: usize) -> Result<IndexPage, Error> {
+    fn monitored(&self, wanted: &ListQuery, limit: usize) -> Result<IndexPage, Error> {
         let mut page = First::new(wanted.after.as_ref(), limit)?;
         self.spool.monitors().visit(|monitor| {
             let place = &monitor.place;
@@ -284,7 +284,7 @@ impl Source<'_> {
         Ok(page.finish())
     }
 
-    fn search(&self, wanted: &Wanted) -> Result<SearchPage, Error> {
+    fn search(&self, wanted: &ListQuery) -> Result<SearchPage, Error> {
         let (query, limit) = (wanted.query(), wanted.limit.min(MAX_HITS));
         let keep = |item: &Item| wanted.all || self.shows(Kind::Any, item.place.url());
         let after = wanted.after.as_ref();
@@ -316,7 +316,7 @@ impl Source<'_> {
         }
     }
 
-    fn queued(&self, query: &Query, wanted: &Wanted) -> Vec<EntryItem> {
+    fn queued(&self, query: &Query, wanted: &ListQuery) -> Vec<EntryItem> {
         let mut found = Vec::new();
         if query.is_empty() {
             return found;

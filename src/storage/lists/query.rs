@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use wwwoffle_index::{Class, Cursor, Filter, Query, Sort};
 
-use crate::api::What;
+use crate::api::ListKind;
 use crate::base::shown;
 use crate::base::text::{Text, say};
 
@@ -35,7 +35,7 @@ pub enum Subject {
 
 /// A requested list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct ListQuery {
     /// The listed items.
     pub subject: Subject,
     /// The filter, without the viewer.
@@ -52,7 +52,7 @@ pub struct Wanted {
     pub words: String,
 }
 
-impl Wanted {
+impl ListQuery {
     /// Parses the arguments of a list; `value` returns them by name.
     ///
     /// # Errors
@@ -197,9 +197,9 @@ fn subject(text: &str, filter: &mut Filter) -> Result<Subject, Text> {
             if let Some(back) = of_2_9("prevout") {
                 return Ok(Subject::Asked(back));
             }
-            match What::parse(text) {
-                Ok(What::Outgoing) => Subject::Outgoing,
-                Ok(What::Entries { scheme, host }) => {
+            match ListKind::parse(text) {
+                Ok(ListKind::Outgoing) => Subject::Outgoing,
+                Ok(ListKind::Entries { scheme, host }) => {
                     filter.scheme = scheme.map(str::to_owned).or(filter.scheme.take());
                     filter.host = host.map(str::to_owned).or(filter.host.take());
                     Subject::Entries
@@ -217,9 +217,9 @@ fn subject(text: &str, filter: &mut Filter) -> Result<Subject, Text> {
 mod tests {
     use super::*;
 
-    fn parse(arguments: &str) -> Result<Wanted, Text> {
+    fn parse(arguments: &str) -> Result<ListQuery, Text> {
         let pairs: Vec<_> = arguments.split('&').filter_map(|pair| pair.split_once('=')).collect();
-        Wanted::parse(|name| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| *value))
+        ListQuery::parse(|name| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| *value))
     }
 
     #[test]

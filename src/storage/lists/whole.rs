@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use wwwoffle_index::{Cursor, Error, Filter, MAX_PAGE, Sort};
 use wwwoffle_spool::{Key, Place};
 
-use super::found::Source;
-use super::query::{Subject, Wanted};
+use super::found::ListSource;
+use super::query::{ListQuery, Subject};
 
 /// The largest number of entries deleted with a list.
 pub const MOST: usize = 10_000;
@@ -19,7 +19,7 @@ pub const NAMED: usize = 10;
 
 /// The gathered entries of a list.
 #[derive(Debug, Default)]
-pub struct Gathered {
+pub struct GatheredEntries {
     /// The places of entries that are everyone's or the viewer's, each key once.
     pub places: Vec<Place>,
     /// The lengths of the files of the newest of each, together, in bytes.
@@ -36,7 +36,7 @@ pub struct Gathered {
     next: Option<Cursor>,
 }
 
-impl Gathered {
+impl GatheredEntries {
     /// Nothing yet. At most `most` places will be gathered.
     #[must_use]
     pub fn up_to(most: usize) -> Self {
@@ -50,8 +50,8 @@ impl Gathered {
     /// Those of the index.
     pub fn step(
         &mut self,
-        source: &Source<'_>,
-        wanted: &Wanted,
+        source: &ListSource<'_>,
+        wanted: &ListQuery,
         owner: &str,
     ) -> Result<bool, Error> {
         let Some((filter, kind)) = source.filtered(wanted) else { return Ok(true) };
@@ -83,13 +83,13 @@ impl Gathered {
 
 /// Whether it is a list of entries, which can be exported.
 #[must_use]
-pub fn is_of_entries(wanted: &Wanted) -> bool {
+pub fn is_of_entries(wanted: &ListQuery) -> bool {
     matches!(wanted.subject, Subject::Entries | Subject::Session(_))
 }
 
 /// Whether it is a list of entries that something keeps others out of: of no less all is deleted at once.
 #[must_use]
-pub fn is_part(wanted: &Wanted) -> bool {
+pub fn is_part(wanted: &ListQuery) -> bool {
     let Filter { scheme, host, site, class, status, text, since, until, owner, .. } =
         &wanted.filter;
     let names = [scheme, host, site, text, owner].into_iter().any(Option::is_some);

@@ -13,7 +13,7 @@ use wwwoffle_config::AgeLimit;
 use wwwoffle_spool::purge::space;
 
 use super::room::min_free;
-use super::{NotPurged, What, run};
+use super::{NotPurged, PurgeTask, run};
 use crate::api::PurgeReport;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
@@ -43,8 +43,8 @@ const LAST: &str = "purged";
 /// task of each daemon.
 pub async fn work(context: Arc<StorageContext>, rest: Duration) {
     let now = Instant::now();
-    let mut clock = Clock::new(now, timestamp(clock::now()), rest);
-    let (mut room, mut rests_until) = (Room::default(), now);
+    let mut clock = PurgeClock::new(now, timestamp(clock::now()), rest);
+    let (mut room, mut rests_until) = (SpaceWatch::default(), now);
     let mut pause = rest.min(LOOK);
     loop {
         tokio::select! {
@@ -62,7 +62,7 @@ pub async fn work(context: Arc<StorageContext>, rest: Duration) {
             continue;
         }
         debug!(is_short, "a purge is due");
-        let what = if is_short { What::ForRoom } else { What::ByAge };
+        let what = if is_short { PurgeTask::ForRoom } else { PurgeTask::ByAge };
         match run(&context, what).await {
             Ok(report) => {
                 if is_short {
@@ -91,7 +91,7 @@ pub async fn work(context: Arc<StorageContext>, rest: Duration) {
     }
 }
 
-fn tell_of_room(room: &mut Room, before: Option<u64>, report: &PurgeReport) {
+fn tell_of_room(room: &mut SpaceWatch, before: Option<u64>, report: &PurgeReport) {
     let removed = report.removed.as_ref().map_or(0, |removed| removed.bytes);
     if !room.was_made(before, report.free, removed) {
         error!(
@@ -105,12 +105,12 @@ fn tell_of_room(room: &mut Room, before: Option<u64>, report: &PurgeReport) {
 
 /// Whether removing makes room.
 #[derive(Debug, Default)]
-struct Room {
+struct SpaceWatch {
     /// Whether the last purge freed too little and not enough space was freed since.
     is_held: bool,
 }
 
-impl Room {
+impl SpaceWatch {
     /// Whether entries must be removed for space; `free` and `least` are bytes.
     fn is_to_be_made(&mut self, free: Option<u64>, least: Option<u64>) -> bool {
         let is_short = free.zip(least).is_some_and(|(free, least)| free < least);
@@ -129,16 +129,16 @@ impl Room {
 
 /// The clock, held against the time that has passed.
 #[derive(Debug)]
-struct Clock {
+struct PurgeClock {
     began: Instant,
     said: Timestamp,
     trusted_from: Instant,
 }
 
-impl Clock {
+impl PurgeClock {
     /// Creates a clock that is trusted after `rest`.
-    fn new(began: Instant, said: Timestamp, rest: Duration) -> Clock {
-        Clock { began, said, trusted_from: began + rest }
+    fn new(began: Instant, said: Timestamp, rest: Duration) -> PurgeClock {
+        PurgeClock { began, said, trusted_from: began + rest }
     }
 
     /// Whether the clock may be trusted. After a jump it is not, until it has had time to be set. A
@@ -235,7 +235,7 @@ mod tests {
     fn a_clock_is_trusted_when_it_goes_as_time_does() {
         let (began, said) = (Instant::now(), "2026-11-20T12:00:00Z".parse::<Timestamp>().unwrap());
         let minutes = |count: u64| Duration::from_secs(60 * count);
-        let mut clock = Clock::new(began, said, REST);
+        let mut clock = PurgeClock::new(began, said, REST);
         let mut wrong = Vec::new();
         // Minutes after the start, minutes on the clock, and whether it is trusted.
         for (passed, says, want) in [
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn where_removing_makes_no_room_nothing_more_is_removed_for_it() {
-        let mut room = Room::default();
+        let mut room = SpaceWatch::default();
         assert!(!room.is_to_be_made(Some(10), None) && !room.is_to_be_made(None, Some(10)));
         assert!(room.is_to_be_made(Some(10), Some(100)));
         assert!(room.was_made(Some(10), Some(60), 100), "half of it");

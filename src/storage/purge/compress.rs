@@ -19,7 +19,7 @@ use wwwoffle_spool::purge::{CompressFailure, CompressStep, SizedEntry, space};
 use wwwoffle_spool::{Error, RewriteBounds, Spool};
 
 use super::policy::Policy;
-use super::{NotPurged, What};
+use super::{NotPurged, PurgeTask};
 use crate::api::{PurgeCompressed, PurgeReport, PurgeSum};
 use crate::base::error_chain::error_chain;
 use crate::storage::context::StorageContext;
@@ -36,7 +36,7 @@ const LONGEST: Duration = Duration::from_secs(60 * 60);
 
 /// The entries to compress in one purge.
 #[derive(Clone, Debug)]
-pub(super) struct Wanted {
+pub(super) struct CompressionPlan {
     now: Timestamp,
     by_stored: bool,
     /// A digest of the rules.
@@ -47,15 +47,15 @@ pub(super) struct Wanted {
     sum: Sum,
 }
 
-impl Wanted {
+impl CompressionPlan {
     /// `None` where nothing is to be compressed.
     pub(super) fn new(
         spool: &Spool,
         policy: &Policy,
-        what: What,
+        what: PurgeTask,
         now: Timestamp,
     ) -> Result<Option<Self>, Error> {
-        let Some(rules) = policy.compress_rules().filter(|_| what != What::ForRoom) else {
+        let Some(rules) = policy.compress_rules().filter(|_| what != PurgeTask::ForRoom) else {
             return Ok(None);
         };
         let rules = Sha256::digest(rules).iter().take(8).fold(String::new(), |mut text, byte| {

@@ -54,7 +54,7 @@ pub(super) fn plan(
         return Ok(None);
     }
     let mut gathered =
-        Gathered { bodies, had: HashSet::new(), numbers: Vec::new(), stops: false, go_on };
+        WeighedEntries { bodies, had: HashSet::new(), numbers: Vec::new(), stops: false, go_on };
     let made = index.with_snapshot(LOOK, |moment| gathered.plan(moment, policy, limits, now));
     if gathered.stops {
         return Err(NotPurged::Stopping);
@@ -70,7 +70,7 @@ pub(super) fn plan(
 }
 
 /// The entries that were weighed.
-struct Gathered<'a> {
+struct WeighedEntries<'a> {
     /// The bodies that several of them share.
     bodies: SharedBodies,
     /// The digests for which an entry was found.
@@ -81,7 +81,7 @@ struct Gathered<'a> {
     go_on: &'a dyn Fn(u64) -> bool,
 }
 
-impl Gathered<'_> {
+impl WeighedEntries<'_> {
     fn plan(
         &mut self,
         moment: &Snapshot<'_>,
@@ -151,7 +151,7 @@ impl Gathered<'_> {
 }
 
 /// The entries stored while a plan is carried out.
-pub(super) struct News<'a> {
+pub(super) struct NewEntries<'a> {
     index: Option<&'a Index>,
     since: Timestamp,
     looked: Option<Instant>,
@@ -159,10 +159,10 @@ pub(super) struct News<'a> {
     is_blind: bool,
 }
 
-impl<'a> News<'a> {
+impl<'a> NewEntries<'a> {
     /// Since a plan was begun.
-    pub(super) fn since(index: Option<&'a Index>, begun: Timestamp) -> News<'a> {
-        News { index, since: begun - SLACK, looked: None, is_blind: false }
+    pub(super) fn since(index: Option<&'a Index>, begun: Timestamp) -> NewEntries<'a> {
+        NewEntries { index, since: begun - SLACK, looked: None, is_blind: false }
     }
 
     /// Protects the sub-resources of new entries.

@@ -87,14 +87,14 @@ fn held(kept: &Kept) -> usize {
 /// The shelves that are held.
 #[derive(Debug)]
 pub(super) struct HotSet {
-    parts: [Mutex<Part>; PARTS],
+    parts: [Mutex<HotShard>; PARTS],
     hasher: RandomState,
     /// The maximum number of bytes in each half of a shard.
     half: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
-struct Part {
+struct HotShard {
     young: Half,
     old: Half,
     /// The number of changes of entries under its keys.
@@ -231,7 +231,7 @@ impl HotSet {
 
     /// Puts a shelf into the younger half. Returns the half that it displaces, to be dropped
     /// without a lock.
-    fn add(&self, part: &mut Part, key: Key, found: &Arc<Shelf>) -> Option<Half> {
+    fn add(&self, part: &mut HotShard, key: Key, found: &Arc<Shelf>) -> Option<Half> {
         let most = self.half.load(Ordering::Acquire);
         if found.held() > most {
             found.gone.store(true, Ordering::Release);
@@ -247,7 +247,7 @@ impl HotSet {
         gone
     }
 
-    fn part(&self, key: Key) -> &Mutex<Part> {
+    fn part(&self, key: Key) -> &Mutex<HotShard> {
         let [byte, ..] = self.hasher.hash_one(key).to_le_bytes();
         let [first, rest @ ..] = &self.parts;
         (usize::from(byte) % PARTS).checked_sub(1).and_then(|at| rest.get(at)).unwrap_or(first)
@@ -274,7 +274,7 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn lock(part: &Mutex<Part>) -> MutexGuard<'_, Part> {
+fn lock(part: &Mutex<HotShard>) -> MutexGuard<'_, HotShard> {
     // Whatever panicked, a shelf is a shelf.
     part.lock().unwrap_or_else(PoisonError::into_inner)
 }

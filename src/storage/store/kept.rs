@@ -38,7 +38,7 @@ pub struct KeptPart {
 
 /// The identity of an entry: its key and its unique time of storing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Identity(Key, Timestamp);
+pub struct EntryIdentity(Key, Timestamp);
 
 impl Kept {
     /// Reads the head of an entry. An unreadable one is logged and counts as missing.
@@ -66,7 +66,7 @@ impl Kept {
 
     /// Identifies the entry.
     #[must_use]
-    pub fn identity(&self) -> Identity {
-        Identity(self.entry.place().key(), self.entry.stored())
+    pub fn identity(&self) -> EntryIdentity {
+        EntryIdentity(self.entry.place().key(), self.entry.stored())
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use similar::{Algorithm, ChangeTag, TextDiff};
 
-use super::text::Text;
+use super::text::VersionText;
 
 /// The number of equal lines shown before and after differing ones.
 const AROUND: usize = 2;
@@ -29,7 +29,7 @@ pub enum Sort {
 
 /// A line of a difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct ComparedLine {
     /// Its kind.
     pub sort: Sort,
     /// Its number, counted from 1: in the newer text, except for what only the older one has.
@@ -42,7 +42,7 @@ pub struct Line {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diff {
     /// Groups of differing lines, each with some context.
-    pub stretches: Vec<Vec<Line>>,
+    pub stretches: Vec<Vec<ComparedLine>>,
     /// Lines that only the newer one has.
     pub added: usize,
     /// Lines that only the older one has.
@@ -54,7 +54,7 @@ pub struct Diff {
 impl Diff {
     /// The difference of two texts.
     #[must_use]
-    pub fn of(old: &Text, new: &Text) -> Self {
+    pub fn of(old: &VersionText, new: &VersionText) -> Self {
         let mut told = Self { is_cut: old.is_cut || new.is_cut, ..Self::default() };
         let (old, new): (Vec<&str>, Vec<&str>) = (
             old.lines.iter().map(String::as_str).collect(),
@@ -81,7 +81,7 @@ impl Diff {
                 }
                 room -= 1;
                 let (number, text) = (index.unwrap_or_default() + 1, change.value().to_owned());
-                stretch.push(Line { sort, number, text });
+                stretch.push(ComparedLine { sort, number, text });
             }
             if !stretch.is_empty() {
                 told.stretches.push(stretch);
@@ -117,8 +117,11 @@ impl Diff {
 mod tests {
     use super::*;
 
-    fn text(lines: &[&str]) -> Text {
-        Text { lines: lines.iter().map(|line| (*line).to_owned()).collect(), ..Text::default() }
+    fn text(lines: &[&str]) -> VersionText {
+        VersionText {
+            lines: lines.iter().map(|line| (*line).to_owned()).collect(),
+            ..VersionText::default()
+        }
     }
 
     #[test]
@@ -128,16 +131,19 @@ mod tests {
         let diff = Diff::of(&old, &new);
         assert_eq!(diff.plain(), "  b\n  c\n- d\n+ X\n  e\n  f\n\n  i\n  j\n+ k\n");
         assert_eq!((diff.added, diff.removed, diff.is_cut), (2, 1, false));
-        assert_eq!(diff.stretches[1][2], Line { sort: Sort::New, number: 11, text: "k".into() });
+        assert_eq!(
+            diff.stretches[1][2],
+            ComparedLine { sort: Sort::New, number: 11, text: "k".into() }
+        );
         assert_eq!(Diff::of(&old, &old), Diff::default());
         assert_eq!(Diff::of(&text(&[]), &new).added, 11);
     }
 
     #[test]
     fn it_is_bounded() {
-        let long = |from: usize| Text {
+        let long = |from: usize| VersionText {
             lines: (from..from + 20_000).map(|number| (number * 7).to_string()).collect(),
-            ..Text::default()
+            ..VersionText::default()
         };
         let diff = Diff::of(&long(0), &long(100_000));
         assert!(diff.is_cut);

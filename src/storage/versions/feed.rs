@@ -13,7 +13,7 @@ pub const MAX_ENTRIES: usize = 50;
 
 /// A change of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct VersionChange {
     /// The page, without credentials.
     pub url: String,
     /// Its key and variant, which distinguish its versions from those of others.
@@ -31,7 +31,7 @@ pub struct Change {
 /// Writes the feed, newest changes first. `name` distinguishes it from other feeds, `link` is its
 /// address, and `now` its date if nothing has changed.
 #[must_use]
-pub fn write(mut changes: Vec<Change>, name: &str, link: &str, now: Timestamp) -> String {
+pub fn write(mut changes: Vec<VersionChange>, name: &str, link: &str, now: Timestamp) -> String {
     changes.sort_by(|one, other| (other.stored, &other.url).cmp(&(one.stored, &one.url)));
     changes.truncate(MAX_ENTRIES);
     let updated = changes.first().map_or(now, |change| change.stored);
@@ -96,8 +96,8 @@ mod tests {
     use quick_xml::Reader;
     use quick_xml::events::Event;
 
-    fn change(title: &str, second: i64) -> Change {
-        Change {
+    fn change(title: &str, second: i64) -> VersionChange {
+        VersionChange {
             url: format!("http://h.example/?a&b={title}"),
             name: title.to_owned(),
             stored: Timestamp::from_second(second).unwrap(),

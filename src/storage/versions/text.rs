@@ -34,7 +34,7 @@ const INLINE: [&str; 36] = [
 
 /// The text of a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Text {
+pub struct VersionText {
     /// Its title, if it has one.
     pub title: Option<String>,
     /// Its lines.
@@ -45,7 +45,7 @@ pub struct Text {
 
 /// The text of a decoded body. `None` if it is not readable text, such as an image.
 #[must_use]
-pub fn extract(content_type: Option<&str>, url: &str, body: &[u8]) -> Option<Text> {
+pub fn extract(content_type: Option<&str>, url: &str, body: &[u8]) -> Option<VersionText> {
     let head = body.get(..HEAD).unwrap_or(body);
     let kind = Kind::of(content_type, url, head);
     let is_html = matches!(kind, Kind::Html | Kind::Xhtml);
@@ -79,7 +79,7 @@ fn is_text(kind: Kind, content_type: Option<&str>) -> bool {
         || essence.ends_with("+xml")
 }
 
-fn of_lines(text: &str) -> Text {
+fn of_lines(text: &str) -> VersionText {
     let mut gather = Gather::default();
     for line in text.lines() {
         gather.push(line);
@@ -88,7 +88,7 @@ fn of_lines(text: &str) -> Text {
     gather.finish()
 }
 
-fn of_html(html: &str) -> Text {
+fn of_html(html: &str) -> VersionText {
     let gather = Rc::new(RefCell::new(Gather::default()));
     let (starts, titles, texts) = (Rc::clone(&gather), Rc::clone(&gather), Rc::clone(&gather));
     let memory = MemorySettings::new().with_max_allowed_memory_usage(MAX_PARSER);
@@ -201,14 +201,14 @@ impl Gather {
         self.line.clear();
     }
 
-    fn finish(mut self) -> Text {
+    fn finish(mut self) -> VersionText {
         let raw = std::mem::take(&mut self.raw);
         self.push(&entity::decode(&raw, entity::TextPosition::Text));
         self.end_line();
         let title = entity::decode(&self.title, entity::TextPosition::Text);
         let title = title.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
         let title = Some(title).filter(|title| !title.is_empty());
-        Text { title, lines: self.lines, is_cut: self.is_cut }
+        VersionText { title, lines: self.lines, is_cut: self.is_cut }
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 use hyper::{HeaderMap, StatusCode};
 use wwwoffle_spool::{Body, Entry, Error};
 
-use super::super::read::Reading;
+use super::super::read::ReferenceReader;
 use crate::base::text::{Text, say};
 use wwwoffle_html::references::{References, Viewport};
 use wwwoffle_http::caching::coding::{CodingTerms, Delivery};
@@ -33,7 +33,7 @@ enum Stop {
 
 /// How much may still be read.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Room {
+pub(super) struct ReadBudget {
     pub(super) bytes: u64,
     pub(super) until: Instant,
 }
@@ -48,13 +48,13 @@ pub(super) fn read(
     status: StatusCode,
     fields: &HeaderMap,
     want: &Viewport,
-    room: &mut Room,
+    room: &mut ReadBudget,
 ) -> Result<Read, Error> {
     let undone = match CodingTerms::of_a_reader().deliver(status, fields) {
         Delivery::Decoded { undone, .. } => undone,
         _ => Vec::new(),
     };
-    let reading = Reading::new(entry.url(), fields, want);
+    let reading = ReferenceReader::new(entry.url(), fields, want);
     let mut sink = Sink { reading, decoder: Decoder::new(&undone), made: vec![0; PIECE], room };
     match sink.all(entry.body()) {
         Ok(()) => {}
@@ -75,10 +75,10 @@ const LATE: Text = say("reading it took too long");
 
 /// Decodes a body and collects its references.
 struct Sink<'a, 'b> {
-    reading: Reading<'a>,
+    reading: ReferenceReader<'a>,
     decoder: Decoder,
     made: Vec<u8>,
-    room: &'b mut Room,
+    room: &'b mut ReadBudget,
 }
 
 impl Sink<'_, '_> {

@@ -4,7 +4,7 @@ use hyper::HeaderMap;
 use wwwoffle_config::{Config, UrlParts};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-use super::super::choose::Wanted;
+use super::super::choose::WantedClasses;
 use super::super::sub::referrer;
 use crate::api::aim::PartClass;
 use crate::base::text::{Text, say};
@@ -13,7 +13,7 @@ use wwwoffle_html::{references as links, references::Truncation};
 
 /// The effect of the configuration on a sub-resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Rule {
+pub(super) enum SubResourceRule {
     /// It is fetched with its page.
     Fetched,
     /// It has another URL because of an `[alias]`.
@@ -28,27 +28,29 @@ pub(super) fn rule(
     local: &LocalHost,
     document: &CanonicalUrl,
     url: &CanonicalUrl,
-) -> Rule {
+) -> SubResourceRule {
     let fields: HeaderMap = referrer(document, url).into_iter().collect();
     match ruled(config, url, &Asker::of(&fields, local)) {
         _ if !*config.dont_get.get_recursive.of(&UrlParts::of(url)) => {
-            Rule::LeftOut(say("it is left to browsers ([dont-get] get-recursive)"))
+            SubResourceRule::LeftOut(say("it is left to browsers ([dont-get] get-recursive)"))
         }
-        Ruling::Usual(StoragePolicy::Usual) => Rule::Fetched,
+        Ruling::Usual(StoragePolicy::Usual) => SubResourceRule::Fetched,
         Ruling::Usual(StoragePolicy::NeverKept) => {
-            Rule::LeftOut(say("it is never kept ([dont-cache])"))
+            SubResourceRule::LeftOut(say("it is never kept ([dont-cache])"))
         }
         Ruling::Usual(StoragePolicy::Nearby) => {
-            Rule::LeftOut(say("it is asked for in every mode ([local-net])"))
+            SubResourceRule::LeftOut(say("it is asked for in every mode ([local-net])"))
         }
-        Ruling::Moved { to, .. } => Rule::Moved(to),
-        Ruling::Blocked { .. } => Rule::LeftOut(say("it is never got ([dont-get])")),
-        Ruling::OtherProtocol => Rule::LeftOut(say("its port belongs to another protocol")),
+        Ruling::Moved { to, .. } => SubResourceRule::Moved(to),
+        Ruling::Blocked { .. } => SubResourceRule::LeftOut(say("it is never got ([dont-get])")),
+        Ruling::OtherProtocol => {
+            SubResourceRule::LeftOut(say("its port belongs to another protocol"))
+        }
     }
 }
 
 /// Why a sub-resource of this class is left out.
-pub(super) fn of_class(wanted: &Wanted, class: Option<PartClass>) -> Text {
+pub(super) fn of_class(wanted: &WantedClasses, class: Option<PartClass>) -> Text {
     match class {
         Some(class) if !wanted.has(class) => match class {
             PartClass::Stylesheets => {

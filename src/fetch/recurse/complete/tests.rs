@@ -71,7 +71,7 @@ impl Site {
         let own = self.spool.newest(&places.own).unwrap();
         let entry = own.or_else(|| self.spool.newest(&places.public).unwrap()).unwrap();
         let (owner, config) = (&self.owner, &self.config);
-        let page = Page { url: &url, entry: &entry, owner, config, local: &local };
+        let page = StoredPage { url: &url, entry: &entry, owner, config, local: &local };
         look_within(&self.spool, &page, bounds).unwrap()
     }
 

@@ -8,11 +8,11 @@ use hyper::{HeaderMap, StatusCode};
 use wwwoffle_spool::{Entry, Error, Place, RequestState};
 use wwwoffle_url::{CanonicalUrl, Key};
 
-use super::super::choose::{Chosen, MAX_NESTING, Wanted, What, choose, part};
+use super::super::choose::{ChosenLink, LinkAction, MAX_NESTING, WantedClasses, choose, part};
 use super::super::follow::browser;
-use super::document::{Read, Room, read};
-use super::rule::{Rule, of_class, of_cut, of_kind, rule};
-use super::{Bounds, Page, Source};
+use super::document::{Read, ReadBudget, read};
+use super::rule::{SubResourceRule, of_class, of_cut, of_kind, rule};
+use super::{Bounds, EntrySource, StoredPage};
 use crate::api::{PartItem, PartState};
 use crate::base::owner::Places;
 use crate::base::shown;
@@ -25,7 +25,7 @@ use wwwoffle_http::redirect::location;
 
 /// The result of the walk.
 #[derive(Debug, Default)]
-pub(super) struct Way {
+pub(super) struct WalkResult {
     /// The sub-resources without duplicates, in the order in which they were found.
     pub(super) list: Vec<PartItem>,
     /// Why there may be more.
@@ -33,22 +33,22 @@ pub(super) struct Way {
 }
 
 /// A walk in progress.
-pub(super) struct Walk<'a, S> {
+pub(super) struct PageWalk<'a, S> {
     source: &'a S,
-    page: &'a Page<'a>,
+    page: &'a StoredPage<'a>,
     bounds: Bounds,
-    room: Room,
+    room: ReadBudget,
     want: Viewport,
-    way: Way,
+    way: WalkResult,
     /// The positions of URLs in the list.
     known: HashMap<Key, usize>,
-    todo: VecDeque<Document>,
+    todo: VecDeque<VisitedDocument>,
     documents: usize,
     is_full: bool,
 }
 
 /// A stored document to read.
-struct Document {
+struct VisitedDocument {
     place: Place,
     url: CanonicalUrl,
     /// As what its page refers to it; `None` for the page.
@@ -62,13 +62,13 @@ struct Document {
 }
 
 /// A stored response with its parsed head.
-struct Answer {
+struct ParsedCopy {
     entry: Entry,
     status: StatusCode,
     fields: HeaderMap,
 }
 
-impl Answer {
+impl ParsedCopy {
     fn read(entry: Entry) -> Option<Self> {
         let (status, fields) = read_response(entry.head()).ok()?;
         Some(Self { entry, status, fields })
@@ -84,15 +84,15 @@ impl Answer {
     }
 }
 
-impl<'a, S: Source> Walk<'a, S> {
-    pub(super) fn new(source: &'a S, page: &'a Page<'a>, bounds: Bounds) -> Self {
+impl<'a, S: EntrySource> PageWalk<'a, S> {
+    pub(super) fn new(source: &'a S, page: &'a StoredPage<'a>, bounds: Bounds) -> Self {
         Self {
             source,
             page,
             bounds,
-            room: Room { bytes: bounds.bytes, until: bounds.until },
+            room: ReadBudget { bytes: bounds.bytes, until: bounds.until },
             want: browser(page.config),
-            way: Way::default(),
+            way: WalkResult::default(),
             known: HashMap::new(),
             todo: VecDeque::new(),
             documents: 0,
@@ -105,9 +105,9 @@ impl<'a, S: Source> Walk<'a, S> {
     /// # Errors
     ///
     /// If the disk fails.
-    pub(super) fn over(mut self) -> Result<Option<Way>, Error> {
+    pub(super) fn over(mut self) -> Result<Option<WalkResult>, Error> {
         let url = self.page.url.without_credentials();
-        let first = Document {
+        let first = VisitedDocument {
             place: self.page.entry.place().clone(),
             page: url.clone(),
             url,
@@ -115,7 +115,7 @@ impl<'a, S: Source> Walk<'a, S> {
             nesting: 0,
             hops: 0,
         };
-        let Some(answer) = Answer::read(self.page.entry.clone()) else { return Ok(None) };
+        let Some(answer) = ParsedCopy::read(self.page.entry.clone()) else { return Ok(None) };
         if !self.document(&first, &answer)? {
             return Ok(None);
         }
@@ -125,7 +125,7 @@ impl<'a, S: Source> Walk<'a, S> {
             }
             // Only what may be read again is looked up again, so that not all of it is in memory.
             let entry = self.source.newest(&next.place)?;
-            if let Some(answer) = entry.and_then(Answer::read) {
+            if let Some(answer) = entry.and_then(ParsedCopy::read) {
                 self.document(&next, &answer)?;
             }
         }
@@ -133,7 +133,7 @@ impl<'a, S: Source> Walk<'a, S> {
     }
 
     /// Reads a document; `false` if its type has no references.
-    fn document(&mut self, document: &Document, answer: &Answer) -> Result<bool, Error> {
+    fn document(&mut self, document: &VisitedDocument, answer: &ParsedCopy) -> Result<bool, Error> {
         if let Some(target) = location(answer.entry.url(), answer.status, &answer.fields) {
             let class = document.class.unwrap_or(Class::Page);
             return self.moved(document, &target, class).map(|()| true);
@@ -142,7 +142,7 @@ impl<'a, S: Source> Walk<'a, S> {
             return Ok(false);
         }
         self.documents += 1;
-        let Answer { entry, status, fields } = answer;
+        let ParsedCopy { entry, status, fields } = answer;
         match read(entry, *status, fields, &self.want, &mut self.room)? {
             Read::References(found) => self.found(document, &found).map(|()| true),
             Read::Nothing => Ok(false),
@@ -153,12 +153,12 @@ impl<'a, S: Source> Walk<'a, S> {
         }
     }
 
-    fn found(&mut self, document: &Document, found: &References) -> Result<(), Error> {
+    fn found(&mut self, document: &VisitedDocument, found: &References) -> Result<(), Error> {
         // Browsers stop at malformed input too.
         if let Some(cut) = found.cut.filter(|cut| *cut != Truncation::Malformed) {
             self.cut(not_read(document, of_cut(cut)));
         }
-        let wanted = Wanted::of(self.page.config, &document.page, &[]);
+        let wanted = WantedClasses::of(self.page.config, &document.page, &[]);
         for chosen in choose(found, &document.url, &wanted, self.page.local) {
             if !self.may_go_on() {
                 return Ok(());
@@ -170,36 +170,44 @@ impl<'a, S: Source> Walk<'a, S> {
 
     fn consider(
         &mut self,
-        document: &Document,
-        wanted: &Wanted,
-        chosen: &Chosen<'_>,
+        document: &VisitedDocument,
+        wanted: &WantedClasses,
+        chosen: &ChosenLink<'_>,
     ) -> Result<(), Error> {
         let class = chosen.link.class;
         let nesting = document.class.map_or(0, |_| document.nesting.saturating_add(1));
         match chosen.what {
-            What::Page => Ok(()),
-            What::ByKind(_) if part(class).is_none() => Ok(()),
+            LinkAction::Page => Ok(()),
+            LinkAction::ByKind(_) if part(class).is_none() => Ok(()),
             // Browsers show the icon of the page, and none of its frames.
-            What::ByKind(Omission::Implied) if document.class.is_some() => Ok(()),
-            What::Onward => self.moved(document, &chosen.link.url, class),
-            What::Part if nesting > MAX_NESTING => {
+            LinkAction::ByKind(Omission::Implied) if document.class.is_some() => Ok(()),
+            LinkAction::Onward => self.moved(document, &chosen.link.url, class),
+            LinkAction::Part if nesting > MAX_NESTING => {
                 let why = say("more than {most} parts lie between it and the page");
                 self.leave_out(document, chosen, why.with("most", MAX_NESTING.to_string()))
             }
-            What::Part => {
+            LinkAction::Part => {
                 let url = chosen.url.clone();
                 let page = document.page.clone();
                 let place = document.place.clone();
-                let next = Document { place, url, class: Some(class), nesting, hops: 0, page };
+                let next =
+                    VisitedDocument { place, url, class: Some(class), nesting, hops: 0, page };
                 self.take(document, next, class)
             }
-            What::LeftOut(_) => self.leave_out(document, chosen, of_class(wanted, part(class))),
-            What::ByKind(why) => self.leave_out(document, chosen, of_kind(why)),
+            LinkAction::LeftOut(_) => {
+                self.leave_out(document, chosen, of_class(wanted, part(class)))
+            }
+            LinkAction::ByKind(why) => self.leave_out(document, chosen, of_kind(why)),
         }
     }
 
     /// Follows a redirect of a document: its sub-resources are those of the target.
-    fn moved(&mut self, document: &Document, target: &str, class: Class) -> Result<(), Error> {
+    fn moved(
+        &mut self,
+        document: &VisitedDocument,
+        target: &str,
+        class: Class,
+    ) -> Result<(), Error> {
         let Ok(url) = CanonicalUrl::parse(target, self.page.local) else { return Ok(()) };
         let url = url.without_credentials();
         if url.is_local() || document.hops >= MAX_HOPS {
@@ -207,7 +215,7 @@ impl<'a, S: Source> Walk<'a, S> {
         }
         // Sub-resources named by a style sheet belong to the page that uses it.
         let page = document.class.map_or_else(|| url.clone(), |_| document.page.clone());
-        let next = Document {
+        let next = VisitedDocument {
             place: document.place.clone(),
             url,
             class: document.class,
@@ -219,7 +227,12 @@ impl<'a, S: Source> Walk<'a, S> {
     }
 
     /// Looks up a sub-resource. If it is stored, it is read later.
-    fn take(&mut self, from: &Document, mut next: Document, class: Class) -> Result<(), Error> {
+    fn take(
+        &mut self,
+        from: &VisitedDocument,
+        mut next: VisitedDocument,
+        class: Class,
+    ) -> Result<(), Error> {
         let (url, why) = self.ruled(from, next.url);
         next.url = url;
         let Some(index) = self.place_in_list(from, &next.url, class) else { return Ok(()) };
@@ -239,13 +252,13 @@ impl<'a, S: Source> Walk<'a, S> {
     }
 
     /// Follows the aliases of a URL. Also returns why the result is left out, if it is.
-    fn ruled(&self, from: &Document, mut url: CanonicalUrl) -> (CanonicalUrl, Option<Text>) {
-        let Page { config, local, .. } = self.page;
+    fn ruled(&self, from: &VisitedDocument, mut url: CanonicalUrl) -> (CanonicalUrl, Option<Text>) {
+        let StoredPage { config, local, .. } = self.page;
         for _ in 0..MAX_HOPS {
             match rule(config, local, &from.url, &url) {
-                Rule::Fetched => return (url, None),
-                Rule::LeftOut(why) => return (url, Some(why)),
-                Rule::Moved(to) => match CanonicalUrl::parse(&to, local) {
+                SubResourceRule::Fetched => return (url, None),
+                SubResourceRule::LeftOut(why) => return (url, Some(why)),
+                SubResourceRule::Moved(to) => match CanonicalUrl::parse(&to, local) {
                     Ok(to) => url = to.without_credentials(),
                     Err(_) => break,
                 },
@@ -256,7 +269,12 @@ impl<'a, S: Source> Walk<'a, S> {
 
     /// Lists a sub-resource that is not fetched with the page; if it is stored nevertheless, it
     /// counts as stored.
-    fn leave_out(&mut self, from: &Document, chosen: &Chosen<'_>, why: Text) -> Result<(), Error> {
+    fn leave_out(
+        &mut self,
+        from: &VisitedDocument,
+        chosen: &ChosenLink<'_>,
+        why: Text,
+    ) -> Result<(), Error> {
         if self.known.contains_key(&chosen.url.key()) {
             return Ok(());
         }
@@ -273,7 +291,7 @@ impl<'a, S: Source> Walk<'a, S> {
         Ok(())
     }
 
-    fn judge(&self, places: &Places, answer: Option<&Answer>) -> (PartState, Option<Text>) {
+    fn judge(&self, places: &Places, answer: Option<&ParsedCopy>) -> (PartState, Option<Text>) {
         let is_error = |status: StatusCode| status.is_client_error() || status.is_server_error();
         if answer.is_some_and(|answer| !is_error(answer.status)) {
             return (PartState::Kept, None);
@@ -292,12 +310,12 @@ impl<'a, S: Source> Walk<'a, S> {
     }
 
     /// The personal entry, else everyone's, as served offline.
-    fn newest(&self, places: &Places) -> Result<Option<Answer>, Error> {
-        let own = self.source.newest(&places.own)?.and_then(Answer::read);
+    fn newest(&self, places: &Places) -> Result<Option<ParsedCopy>, Error> {
+        let own = self.source.newest(&places.own)?.and_then(ParsedCopy::read);
         if own.is_some() {
             return Ok(own);
         }
-        let public = self.source.newest(&places.public)?.and_then(Answer::read);
+        let public = self.source.newest(&places.public)?.and_then(ParsedCopy::read);
         Ok(public.filter(|answer| places.takes_public(&answer.fields, false)))
     }
 
@@ -315,7 +333,7 @@ impl<'a, S: Source> Walk<'a, S> {
     /// The position in the list for a sub-resource that is new, or was left out until now.
     fn place_in_list(
         &mut self,
-        from: &Document,
+        from: &VisitedDocument,
         url: &CanonicalUrl,
         class: Class,
     ) -> Option<usize> {
@@ -350,7 +368,7 @@ impl<'a, S: Source> Walk<'a, S> {
         }
     }
 
-    fn read_later(&mut self, document: Document) {
+    fn read_later(&mut self, document: VisitedDocument) {
         if self.documents + self.todo.len() >= self.bounds.documents {
             let most = self.bounds.documents;
             let why = say("more than {most} documents would have to be read");
@@ -374,7 +392,7 @@ impl<'a, S: Source> Walk<'a, S> {
 }
 
 /// Says that a document was not read to its end.
-fn not_read(document: &Document, why: Text) -> Text {
+fn not_read(document: &VisitedDocument, why: Text) -> Text {
     let text = say("{url} was not read to its end: {why}");
     text.with("url", shown::text(document.url.as_str())).with("why", why)
 }

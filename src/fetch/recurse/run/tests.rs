@@ -19,7 +19,7 @@ fn run(aim: Aim) -> Run {
     run
 }
 
-fn page(run: &mut Run, text: &str, left: u16) -> Result<Step, LeftOut> {
+fn page(run: &mut Run, text: &str, left: u16) -> Result<RunDecision, LeftOut> {
     let url = url(text);
     run.page(&url, url.key(), left, at(1001))
 }
@@ -27,20 +27,20 @@ fn page(run: &mut Run, text: &str, left: u16) -> Result<Step, LeftOut> {
 #[test]
 fn each_page_is_taken_once_unless_a_shorter_way_leads_to_it() {
     let mut run = run(Aim { depth: 3, ..Aim::default() });
-    assert_eq!(page(&mut run, "http://h.example/", 2), Ok(Step::Nothing));
-    assert_eq!(page(&mut run, "http://h.example/a", 0), Ok(Step::Fetch));
-    assert_eq!(page(&mut run, "http://h.example/a", 0), Ok(Step::Nothing));
-    assert_eq!(page(&mut run, "http://h.example/a", 1), Ok(Step::Fetch), "it waits still");
-    run.came(&url("http://h.example/a").key(), Outcome::Fetched, 10);
-    assert_eq!(page(&mut run, "http://h.example/a", 1), Ok(Step::Nothing));
-    assert_eq!(page(&mut run, "http://h.example/a", 2), Ok(Step::Follow));
+    assert_eq!(page(&mut run, "http://h.example/", 2), Ok(RunDecision::Nothing));
+    assert_eq!(page(&mut run, "http://h.example/a", 0), Ok(RunDecision::Fetch));
+    assert_eq!(page(&mut run, "http://h.example/a", 0), Ok(RunDecision::Nothing));
+    assert_eq!(page(&mut run, "http://h.example/a", 1), Ok(RunDecision::Fetch), "it waits still");
+    run.came(&url("http://h.example/a").key(), UrlOutcome::Fetched, 10);
+    assert_eq!(page(&mut run, "http://h.example/a", 1), Ok(RunDecision::Nothing));
+    assert_eq!(page(&mut run, "http://h.example/a", 2), Ok(RunDecision::Follow));
     assert_eq!((run.report.counts.pages, run.waiting()), (2, 2));
-    run.came(&url("http://h.example/a").key(), Outcome::Fetched, 0);
+    run.came(&url("http://h.example/a").key(), UrlOutcome::Fetched, 0);
     assert_eq!((run.report.counts.fetched, run.report.counts.bytes), (1, 10));
     assert_eq!(run.waiting(), 1);
     run.waits_for([(url("http://h.example/b").key(), Some(1))].into());
     assert_eq!((run.report.counts.pages, run.waiting()), (2, 1));
-    assert_eq!(page(&mut run, "http://h.example/b", 1), Ok(Step::Nothing));
+    assert_eq!(page(&mut run, "http://h.example/b", 1), Ok(RunDecision::Nothing));
 }
 
 #[test]
@@ -48,16 +48,16 @@ fn a_frame_has_the_links_of_its_page() {
     let mut run = run(Aim { depth: 3, ..Aim::default() });
     let frame = url("http://h.example/frame");
     let part = |run: &mut Run, left| run.part(frame.as_str(), frame.key(), left, at(1001));
-    assert_eq!(part(&mut run, None), Ok(Step::Fetch));
-    assert_eq!(part(&mut run, Some(1)), Ok(Step::Fetch), "it waits still");
-    assert_eq!(part(&mut run, Some(1)), Ok(Step::Nothing));
-    run.came(&frame.key(), Outcome::Fetched, 10);
-    assert_eq!(part(&mut run, None), Ok(Step::Nothing));
-    assert_eq!(part(&mut run, Some(2)), Ok(Step::Follow));
+    assert_eq!(part(&mut run, None), Ok(RunDecision::Fetch));
+    assert_eq!(part(&mut run, Some(1)), Ok(RunDecision::Fetch), "it waits still");
+    assert_eq!(part(&mut run, Some(1)), Ok(RunDecision::Nothing));
+    run.came(&frame.key(), UrlOutcome::Fetched, 10);
+    assert_eq!(part(&mut run, None), Ok(RunDecision::Nothing));
+    assert_eq!(part(&mut run, Some(2)), Ok(RunDecision::Follow));
     assert_eq!((run.waiting(), run.report.counts.parts, run.report.counts.fetched), (2, 1, 0));
-    assert_eq!(page(&mut run, frame.as_str(), 2), Ok(Step::Nothing));
+    assert_eq!(page(&mut run, frame.as_str(), 2), Ok(RunDecision::Nothing));
     run.leave_alone(&frame.key(), frame.as_str());
-    assert_eq!(part(&mut run, Some(1)), Ok(Step::Fetch), "robots.txt is for pages");
+    assert_eq!(part(&mut run, Some(1)), Ok(RunDecision::Fetch), "robots.txt is for pages");
 }
 
 #[test]
@@ -67,14 +67,14 @@ fn limits_end_it() {
     let mut run = run(aim);
     assert_eq!(page(&mut run, "http://other.example/", 0), Err(LeftOut::Scope));
     assert_eq!(page(&mut run, "http://h.example/2099/01", 0), Err(LeftOut::Endless));
-    assert_eq!(page(&mut run, "http://h.example/a", 0), Ok(Step::Fetch));
+    assert_eq!(page(&mut run, "http://h.example/a", 0), Ok(RunDecision::Fetch));
     assert_eq!(page(&mut run, "http://h.example/b", 0), Err(LeftOut::Pages));
     let part = url("http://cdn.example/x.png");
-    assert_eq!(run.part(part.as_str(), part.key(), None, at(1059)), Ok(Step::Fetch));
-    assert_eq!(run.part(part.as_str(), part.key(), None, at(1059)), Ok(Step::Nothing));
+    assert_eq!(run.part(part.as_str(), part.key(), None, at(1059)), Ok(RunDecision::Fetch));
+    assert_eq!(run.part(part.as_str(), part.key(), None, at(1059)), Ok(RunDecision::Nothing));
     let late = url("http://cdn.example/y.png");
     assert_eq!(run.part(late.as_str(), late.key(), None, at(1060)), Err(LeftOut::Time));
-    run.came(&part.key(), Outcome::Fetched, 100);
+    run.came(&part.key(), UrlOutcome::Fetched, 100);
     assert_eq!(run.part(late.as_str(), late.key(), None, at(1001)), Err(LeftOut::Bytes));
     let left: Vec<_> = run.report.left_out.iter().map(|(why, left)| (*why, left.count)).collect();
     let want = [LeftOut::Scope, LeftOut::Endless, LeftOut::Pages, LeftOut::Bytes, LeftOut::Time];
@@ -88,8 +88,8 @@ fn where_the_first_page_has_moved_belongs_to_it() {
     run.moved(&url("http://elsewhere.example/"), &url("https://www.h.example/"));
     assert_eq!(page(&mut run, "https://www.h.example/a", 0), Err(LeftOut::Scope));
     run.moved(&url("http://h.example/"), &url("https://www.h.example/"));
-    assert_eq!(page(&mut run, "https://www.h.example/a", 0), Ok(Step::Fetch));
-    assert_eq!(page(&mut run, "http://h.example/a", 0), Ok(Step::Fetch));
+    assert_eq!(page(&mut run, "https://www.h.example/a", 0), Ok(RunDecision::Fetch));
+    assert_eq!(page(&mut run, "http://h.example/a", 0), Ok(RunDecision::Fetch));
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn what_is_told_is_bounded() {
     let mut run = run(Aim::default());
     for number in 0..2_000 {
         let url = url(&format!("http://h.example/{number}"));
-        let failed = Failed {
+        let failed = FailedUrl {
             url: url.as_str().to_owned(),
             from: None,
             reason: "ä".repeat(1_000),
@@ -119,14 +119,21 @@ fn what_a_site_wants_left_alone_is_counted_once_and_is_no_page() {
     let mut run = run(Aim { depth: 9, ..Aim::default() });
     let private = url("http://h.example/private/");
     for _ in 0..2 {
-        assert_eq!(page(&mut run, private.as_str(), 1), Ok(Step::Fetch));
+        assert_eq!(page(&mut run, private.as_str(), 1), Ok(RunDecision::Fetch));
         run.leave_alone(&private.key(), private.as_str());
         run.leave_alone(&private.key(), private.as_str());
-        assert_eq!(page(&mut run, private.as_str(), 8), Ok(Step::Nothing), "by a shorter way");
+        assert_eq!(
+            page(&mut run, private.as_str(), 8),
+            Ok(RunDecision::Nothing),
+            "by a shorter way"
+        );
         let counts = (run.report.counts.pages, run.waiting());
         assert_eq!((counts, run.report.left_out[&LeftOut::Robots].count), ((1, 1), 1));
         // The rules for pages do not apply to a sub-resource of an allowed page.
-        assert_eq!(run.part(private.as_str(), private.key(), None, at(1001)), Ok(Step::Fetch));
+        assert_eq!(
+            run.part(private.as_str(), private.key(), None, at(1001)),
+            Ok(RunDecision::Fetch)
+        );
         assert_eq!((run.report.counts.parts, run.waiting()), (1, 2));
         run.untake(&private.key());
         run.report.left_out.clear();

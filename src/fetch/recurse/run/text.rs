@@ -16,7 +16,7 @@ use wwwoffle_spool::RunId;
 use wwwoffle_url::{CanonicalUrl, Key, LocalHost};
 
 use super::super::traps::Traps;
-use super::{MAX_SEEN, Outcome, Report, Run, Seen};
+use super::{MAX_SEEN, Report, Run, Seen, UrlOutcome};
 use crate::api::aim::Aim;
 
 /// The longest text of a run that is read, in bytes.
@@ -59,7 +59,7 @@ pub enum BadRun {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-struct Head {
+struct RunHead {
     wwwoffle_run: u32,
     id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -82,7 +82,7 @@ impl Run {
     /// Never: a run has nothing that JSON cannot say.
     #[must_use]
     pub fn to_text(&self) -> String {
-        let head = Head {
+        let head = RunHead {
             wwwoffle_run: VERSION,
             id: self.id.to_string(),
             owner: self.owner.clone(),
@@ -115,7 +115,7 @@ impl Run {
     /// [`BadRun`] if the text is invalid.
     pub fn parse(text: &str, local: &LocalHost) -> Result<Self, BadRun> {
         let (first, rest) = text.split_once('\n').ok_or(BadRun::Cut)?;
-        let head: Head = serde_json::from_str(first).map_err(BadRun::Head)?;
+        let head: RunHead = serde_json::from_str(first).map_err(BadRun::Head)?;
         if head.wwwoffle_run != VERSION {
             return Err(BadRun::Version(head.wwwoffle_run));
         }
@@ -133,7 +133,7 @@ impl Run {
             begun: head.begun,
             ended: head.ended,
             report: head.report,
-            waiting: seen.values().filter(|seen| seen.outcome == Outcome::Waits).count(),
+            waiting: seen.values().filter(|seen| seen.outcome == UrlOutcome::Waits).count(),
             seen,
             traps: head.traps,
         })
@@ -161,27 +161,27 @@ fn one(line: &str) -> Option<(Key, Seen)> {
     words.next().is_none().then_some((key.parse().ok()?, seen))
 }
 
-const LETTERS: [(Outcome, &str); 7] = [
-    (Outcome::Waits, "w"),
-    (Outcome::Fetched, "f"),
-    (Outcome::Unchanged, "u"),
-    (Outcome::Kept, "k"),
-    (Outcome::Failed, "x"),
-    (Outcome::LeftAlone, "r"),
-    (Outcome::TooFar, "t"),
+const LETTERS: [(UrlOutcome, &str); 7] = [
+    (UrlOutcome::Waits, "w"),
+    (UrlOutcome::Fetched, "f"),
+    (UrlOutcome::Unchanged, "u"),
+    (UrlOutcome::Kept, "k"),
+    (UrlOutcome::Failed, "x"),
+    (UrlOutcome::LeftAlone, "r"),
+    (UrlOutcome::TooFar, "t"),
 ];
 
-fn letter(outcome: Outcome) -> &'static str {
+fn letter(outcome: UrlOutcome) -> &'static str {
     LETTERS.iter().find(|(known, _)| *known == outcome).map_or("w", |(_, letter)| letter)
 }
 
-fn outcome_of(letter: &str) -> Option<Outcome> {
+fn outcome_of(letter: &str) -> Option<UrlOutcome> {
     LETTERS.iter().find(|(_, known)| *known == letter).map(|(outcome, _)| *outcome)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Failed, LeftOut};
+    use super::super::{FailedUrl, LeftOut};
     use super::*;
     use crate::api::aim::PartClass;
 
@@ -203,12 +203,12 @@ mod tests {
         for number in 0..20 {
             let page = url(&format!("http://h.example/{number}?q={number}"));
             run.page(&page, page.key(), number, now).unwrap();
-            run.came(&page.key(), Outcome::Fetched, 10);
+            run.came(&page.key(), UrlOutcome::Fetched, 10);
         }
         let part = url("http://h.example/x.png");
         run.part(part.as_str(), part.key(), None, now).unwrap();
         let (url, reason) = ("http://h.example/x.png".to_owned(), "404 \"gone\"\n".to_owned());
-        run.failed(&part.key(), Failed { url, from: None, reason, dead: true });
+        run.failed(&part.key(), FailedUrl { url, from: None, reason, dead: true });
         run.leave_out(LeftOut::Robots, "http://h.example/private");
         run
     }

@@ -19,20 +19,20 @@ fn origin(host: &str) -> Origin {
 }
 
 /// The observation that a word of a table stands for; `tick` only lets time pass.
-fn news(word: &str) -> Option<News> {
+fn news(word: &str) -> Option<Observation> {
     let (what, host) = word.split_once(':').unwrap_or((word, ""));
     Some(match what {
         "tick" => return None,
-        "up" => News::Kernel(Standing::Up { interface: host.to_owned() }),
-        "down" => News::Kernel(Standing::Down(Gap::NoRoute)),
-        "deaf" => News::Kernel(Standing::Unknown),
-        "reached" => News::Reached(origin(host)),
-        "failed" => News::Failed(origin(host)),
-        "good" => News::Probed(Finding::Good(say("{fact}").with("fact", "fine"))),
-        "bad" => News::Probed(Finding::Failed(say("{fact}").with("fact", "dead"))),
+        "up" => Observation::Kernel(Connectivity::Up { interface: host.to_owned() }),
+        "down" => Observation::Kernel(Connectivity::Down(Gap::NoRoute)),
+        "deaf" => Observation::Kernel(Connectivity::Unknown),
+        "reached" => Observation::Reached(origin(host)),
+        "failed" => Observation::Failed(origin(host)),
+        "good" => Observation::Probed(Finding::Good(say("{fact}").with("fact", "fine"))),
+        "bad" => Observation::Probed(Finding::Failed(say("{fact}").with("fact", "dead"))),
         "portal" => {
             let hosts = vec!["p".to_owned()];
-            News::Probed(Finding::Portal(Portal { url: "http://p/".to_owned(), hosts }))
+            Observation::Probed(Finding::Portal(Portal { url: "http://p/".to_owned(), hosts }))
         }
         _ => panic!("no such word: {word}"),
     })
@@ -49,7 +49,7 @@ fn run(has_url: bool, rows: &str) {
         let (second, word) = given.trim().split_once(' ').unwrap();
         let now = begin + Duration::from_secs_f64(second.parse().unwrap());
         if let Some(news) = news(word) {
-            under_way &= !matches!(news, News::Probed(_));
+            under_way &= !matches!(news, Observation::Probed(_));
             judge.take(news, now);
         }
         let begins = judge.pass(!under_way, now);

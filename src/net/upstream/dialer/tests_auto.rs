@@ -64,7 +64,7 @@ async fn it_is_told_how_origins_do_only_while_that_decides() {
         for _ in 0..2 {
             assert!(dialer.dial(&at(host)).await.is_err());
         }
-        let report = Report { origin: at(host), answered: false };
+        let report = OriginReport { origin: at(host), answered: false };
         assert_eq!(reports.try_recv().ok(), want.then_some(report), "{choice} {host}");
         assert!(reports.try_recv().is_err(), "what finds no room is left out");
     }

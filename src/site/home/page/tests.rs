@@ -1,5 +1,5 @@
 use super::{DiskUse, HomePage, RecentPage, RefusedClients, page};
-use crate::api::{Choice, Download, DownloadWaiting, Mode, QueueCounts, Rejection, Status};
+use crate::api::{Choice, DownloadItem, DownloadWaiting, Mode, QueueCounts, RejectionItem, Status};
 use crate::base::text::say;
 use crate::fetch::LastFetch;
 use crate::page::Page;
@@ -111,7 +111,7 @@ fn what_needs_somebody_is_told_with_where_to_mend_it() {
     home.status.queue = QueueCounts { failed: 1, asking: 2, ..QueueCounts::default() };
     for host in ["a.example", "a.example", "b.example"] {
         let (host, client) = (host.to_owned(), "10.0.0.1".to_owned());
-        home.status.rejections.push(Rejection { host, client, until: time() });
+        home.status.rejections.push(RejectionItem { host, client, until: time() });
     }
     home.refused = Some(RefusedClients { count: 3, client: [10, 0, 0, 9].into(), at: time() });
     (home.config_faults, home.template_faults) = (true, 1);
@@ -202,10 +202,10 @@ fn hostile_titles_and_addresses_are_text() {
     page_of(&home);
 }
 
-fn download(url: &str, bytes: u64, total: Option<u64>) -> Download {
+fn download(url: &str, bytes: u64, total: Option<u64>) -> DownloadItem {
     let (rate, seconds_left, resumed, waiting) = (None, None, 0, None);
     let url = url.to_owned();
-    Download { id: 1, url, bytes, total, rate, seconds_left, resumed, waiting }
+    DownloadItem { id: 1, url, bytes, total, rate, seconds_left, resumed, waiting }
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn many_and_hostile_downloads_stay_bounded_text() {
         let waiting = DownloadWaiting { since: time(), next: time(), attempts: 1, error };
         let (rate, waiting) = (Some(0), Some(waiting));
         let new = download(url, 1, Some(2));
-        home.status.downloads.push(Download { rate, resumed: 3, waiting, ..new });
+        home.status.downloads.push(DownloadItem { rate, resumed: 3, waiting, ..new });
     }
     let body = body(&home);
     assert!(body.contains("and 980 more"));

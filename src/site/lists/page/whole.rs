@@ -10,7 +10,7 @@ use super::{ListAddress, words};
 use crate::base::shown;
 use crate::base::text::Text;
 use crate::page::{Page, Shell, Templates};
-use crate::storage::lists::whole::{Gathered, MOST};
+use crate::storage::lists::whole::{GatheredEntries, MOST};
 
 /// Path of the page and of its form.
 pub const PATH: &str = "/control/delete/url-all";
@@ -31,7 +31,7 @@ pub(super) fn address(shown: &ListAddress) -> String {
 #[derive(Debug)]
 pub struct ListContents<'a> {
     /// The entries found before the search limit.
-    pub gathered: &'a Gathered,
+    pub gathered: &'a GatheredEntries,
     /// Whether the search found all entries.
     pub is_all: bool,
     /// Whether the list may contain entries of other owners, which are not deleted.
@@ -72,7 +72,7 @@ pub fn page(
     found: &ListContents<'_>,
     token: &str,
 ) -> Page {
-    let Gathered { places, bytes, pinned, named, .. } = found.gathered;
+    let GatheredEntries { places, bytes, pinned, named, .. } = found.gathered;
     let text = (!list.text.is_empty()).then(|| ("text", shown::text(&list.text)));
     let others = list.others.iter().map(|(name, value)| (*name, shown::text(value)));
     let view = ListDeletionView {
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
     use crate::page::testing::{as_key, assert_harmless, hostile, shell, templates};
 
-    fn made(list: &ListAddress, gathered: &Gathered, is_all: bool) -> String {
+    fn made(list: &ListAddress, gathered: &GatheredEntries, is_all: bool) -> String {
         let until = "2026-11-20T12:00:00Z".to_owned();
         let found = ListContents { gathered, is_all, has_others: true, until };
         let page = page(&templates(), &shell(), list, &found, "f00");
@@ -128,7 +128,7 @@ mod tests {
             after: Some("x".into()),
             ..ListAddress::default()
         };
-        let mut gathered = Gathered::default();
+        let mut gathered = GatheredEntries::default();
         (gathered.bytes, gathered.pinned) = (3_000, 1);
         gathered.named = vec!["A title".into()];
         let body = made(&list, &gathered, true);
@@ -160,7 +160,7 @@ mod tests {
             let typed = as_key(&text).to_owned();
             let others = vec![("status", typed.clone())];
             let list = ListAddress { text: typed, others, ..ListAddress::default() };
-            let mut gathered = Gathered::default();
+            let mut gathered = GatheredEntries::default();
             gathered.named.push(text);
             made(&list, &gathered, true);
         }

@@ -161,7 +161,7 @@ fn a_form_that_cannot_be_done_shows_what_was_typed() {
 
 #[test]
 fn a_change_is_shown_line_by_line() {
-    let text = |line: &str| crate::storage::versions::text::Text {
+    let text = |line: &str| crate::storage::versions::text::VersionText {
         lines: vec![line.to_owned()],
         ..Default::default()
     };

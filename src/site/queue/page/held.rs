@@ -5,10 +5,10 @@ use jiff::Timestamp;
 
 use crate::api::{BudgetOf, Held};
 use crate::base::shown;
-use crate::base::text::{Given, Text, say};
+use crate::base::text::{Text, TextValue, say};
 
 /// States why a request waits; `time` formats a time.
-pub(super) fn sentence<T: Into<Given>>(held: Held, time: impl Fn(Timestamp) -> T) -> Text {
+pub(super) fn sentence<T: Into<TextValue>>(held: Held, time: impl Fn(Timestamp) -> T) -> Text {
     match held {
         Held::Mode => say("It waits until the proxy is online."),
         Held::Window { until } => {
@@ -38,7 +38,7 @@ pub(super) fn sentence<T: Into<Given>>(held: Held, time: impl Fn(Timestamp) -> T
     }
 }
 
-fn budget(of: BudgetOf, metered: bool, until: Option<Given>) -> Text {
+fn budget(of: BudgetOf, metered: bool, until: Option<TextValue>) -> Text {
     let why = match (of, metered) {
         (BudgetOf::Fetch, false) => say("the budget of this fetch is spent"),
         (BudgetOf::Fetch, true) => say("the budget of this fetch over a metered link is spent"),
