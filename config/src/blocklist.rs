@@ -31,19 +31,21 @@ const EXPECTED: &str = "URL-SPECIFICATIONs, such as \"*://*.example.org/*\", and
 
 /// The syntax, for `docs/options.md`.
 const MEANING: &str = "\
-An array of [URL-SPECIFICATIONs](#type-url-specifications), of which the first that matches decides, with all
-that may stand in one. An entry `{ easylist = \"easylist.txt\" }` stands for the rules in a file of the form of
-EasyList, the one that blockers in browsers read. Such a list decides where one of its rules blocks the
-request, or an exception of its own (`@@`) takes that back; what stands before it in the array comes first, so that
-a specification with `!` excepts from it. Lists that follow one another are read as one, as browsers do.
+An array of [URL-SPECIFICATIONs](#type-url-specifications) with the same kinds of entries. The
+first match decides. An entry `{ easylist = \"easylist.txt\" }` stands for the rules in a file
+in the format of EasyList, which blockers in browsers use. Such a list decides if one of its
+rules blocks the request, or if an exception in it (`@@`) cancels that. Entries before it in the
+array take precedence, so a specification with `!` makes an exception from it. Consecutive lists
+count as one list, as in browsers.
 
-A rule is compared with the URL, with the page that asks for it (`Referer`, `Sec-Fetch-Site`) and with what it
-is asked for (`Sec-Fetch-Dest`): `||ads.example^$script,third-party` blocks scripts that pages of other sites
-load. Browsers send the last two over HTTPS only; where they are missing, the request counts as `other`,
-and as one of the site itself if there is no `Referer` either. Rules that hide parts of pages (`##`) are passed
-over, and those that change requests or answers (`$csp`, `$removeparam`, `$redirect-rule`) have no effect. Rules
-that cannot be read are passed over too, and `wwwoffle config check` tells how many; a file in which most
-lines are no rules is a fault.";
+A rule is compared with the URL, with the page that causes the request (`Referer`,
+`Sec-Fetch-Site`) and with its purpose (`Sec-Fetch-Dest`): `||ads.example^$script,third-party`
+blocks scripts that are loaded by pages of other sites. Browsers send the last two fields only
+over HTTPS. Without them the request counts as `other`, and without `Referer` too as a request
+of the site itself. Rules that hide parts of pages (`##`) are ignored, and rules that change
+requests or responses (`$csp`, `$removeparam`, `$redirect-rule`) have no effect. Rules that
+cannot be parsed are ignored too, and `wwwoffle config check` shows their number. A file in
+which most lines are not rules is a fault.";
 
 /// Blocked URLs: URL-SPECIFICATIONs and lists of rules, in the order of the file.
 ///
@@ -268,7 +270,7 @@ impl BlockListReader {
         source: &mut Source<'_>,
     ) -> Option<()> {
         list_file(name, given, source, EXPECTED)?;
-        source.refuse(given, EXPECTED, "this wwwoffle was built without EasyList")
+        source.refuse(given, EXPECTED, "this wwwoffle was built without support for EasyList")
     }
 
     /// Joins the lists of rules read last into one part.

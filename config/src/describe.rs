@@ -15,15 +15,20 @@ const OPTIONS_INTRODUCTION: &str = r#"# All options
 
 <!-- Written from config/src/schema.rs by `UPDATE=1 cargo test -p wwwoffle-config`. -->
 
-The configuration is one [TOML](https://toml.io) file. It is the one that `--config FILE` names, else
-the one that `$WWWOFFLE_CONFIG` names, else `wwwoffle/wwwoffle.conf` in the XDG configuration
-directory (`$XDG_CONFIG_HOME`, or `~/.config`), else `/etc/wwwoffle/wwwoffle.conf`. Without any file
-every option has its default. `wwwoffle.conf.example` holds every option, to copy and change.
+The configuration is one [TOML](https://toml.io) file, the first of these that applies:
 
-An option that rules may set can differ from URL to URL. A rule stands after its section and says for which
-URLs it holds, as a URL-SPECIFICATION or an array of them, in which the first that matches decides. For
-each option the first rule that holds for a URL and sets it decides; where none does, it is what the section
-itself says:
+1. the file that `--config FILE` names;
+2. the file that `$WWWOFFLE_CONFIG` names;
+3. `wwwoffle/wwwoffle.conf` in the XDG configuration directory (`$XDG_CONFIG_HOME`, or `~/.config`);
+4. `/etc/wwwoffle/wwwoffle.conf`.
+
+Without a file every option has its default. `wwwoffle.conf.example` contains every option, to copy and
+change.
+
+An option that rules may set can depend on the URL. A rule stands after its section. Its `url` is a
+URL-SPECIFICATION or an array of them, in which the first match decides whether the rule applies. For each
+option, the first rule that applies to a URL and sets the option decides. Without such a rule, the value in
+the section applies:
 
 ```toml
 [offline-options]
@@ -53,14 +58,14 @@ password. The same holds for every option that would name another file.
 |---|---|
 | program | name a program that the daemon runs |
 | path | name a file or directory that the daemon reads or writes |
-| access | decide who may use or control the proxy, and what they reach through it |
+| access | decide who may use or control the proxy, and which hosts and ports they can reach |
 | trust | decide what browsers receive in the name of other sites |
 "#;
 
-const EXAMPLE_INTRODUCTION: &str = r#"# The configuration of wwwoffle: every option, its default commented out. Copy this to
-# ~/.config/wwwoffle/wwwoffle.conf and change what you need. docs/options.md says more on each type.
+const EXAMPLE_INTRODUCTION: &str = r#"# The configuration of wwwoffle: every option with its default, commented out. Copy this file to
+# ~/.config/wwwoffle/wwwoffle.conf and change the options you need. docs/options.md explains each type.
 #
-# An option with "rules" can differ from URL to URL. A rule stands after its section:
+# An option with "rules" can depend on the URL. A rule stands after its section:
 #
 #     [[proxy.for]]
 #     url = ["*://*.example.org/*", "!*://news.example.org/*"]
@@ -73,19 +78,25 @@ const FORMER_INTRODUCTION: &str = r#"# From WWWOFFLE 2.9
 
 <!-- Written from config/src/former.rs by `UPDATE=1 cargo test -p wwwoffle-config`. -->
 
-`wwwoffle config import OLD.conf --output wwwoffle.conf` writes an old file anew, with its comments and with the
-files of sections that it names. It tells each line that has no counterpart, with the reason, and leaves it in the
-new file as a comment. Passwords do not come along: `wwwoffle passwd` makes new ones. HTTPS is stored by default:
-`enable-caching = no` and an `allow-tunnel` for all hosts are left out. A file of 2.9 that is found in the place of a
-new one is refused, and the message names the command that converts it.
+Convert the configuration of 2.9 with this command:
 
-The configuration is TOML now. Sections have the names they had, in small letters with dashes, and so have most
-options. What differs in general:
+```sh
+wwwoffle config import OLD.conf --output wwwoffle.conf
+```
+
+- Comments are preserved, and the files of sections are included.
+- Each line without a counterpart is listed with the reason, and stays in the new file as a comment.
+- Passwords are not converted: `wwwoffle passwd` makes new ones.
+- HTTPS is stored by default: `enable-caching = no` and an `allow-tunnel` for all hosts are left out.
+- The daemon refuses a file of 2.9, and names the command that converts it.
+
+The new format is TOML. Most sections and options keep their names, in lower case with dashes. General
+differences:
 
 - A value has quotes and a unit: `socket-timeout = "2m"`. In ages, months are `mo` and minutes `min`; sizes say
   `kB`, `MB` or `GiB`.
-- `none` is `""`, `yes` is `true`, and an age of -1 is `"never"`.
-- `<URL-SPECIFICATION> option = value` is a rule, which stands after its section:
+- `none` is now `""`, `yes` is `true`, and an age of -1 is `"never"`.
+- `<URL-SPECIFICATION> option = value` is now a rule after its section:
 
   ```toml
   [[online-options.for]]
@@ -93,14 +104,15 @@ options. What differs in general:
   request-changed = "1h"
   ```
 
-  As before, the first that matches decides. A rule can have several URL-SPECIFICATIONs and set several options.
-- A list is an array: `urls = ["*://ads.example/*", { file = "more.txt" }]`. `!` and `~` are what they were.
-- `http://www.example.org:8000` without a slash means every page there; 2.9 took it for the name of a host.
-- `[file]` in place of a section is `include = "file.toml"` in it.
-- The options for requests online differ from HTTP's own rules only where they are set: by default a page is asked for
-  again when it is stale by those rules.
-- `wwwoffle -purge` is [`wwwoffle purge`](purge.md). It tells beforehand what would go, can be done by the daemon itself (`every`,
-  `min-free`), leaves what is pinned, and removes no part of a page before the pages of its site.
+  As before, the first match decides. A rule can have several URL-SPECIFICATIONs and set several options.
+- A list is an array: `urls = ["*://ads.example/*", { file = "more.txt" }]`. `!` and `~` are unchanged.
+- `http://www.example.org:8000` without a slash means every page of that host; 2.9 read it as a host name.
+- `[file]` instead of the lines of a section is now `include = "file.toml"` in the section.
+- By default a page is revalidated when it is stale by HTTP's own rules. The options for online requests
+  override these rules only where they are set.
+- `wwwoffle -purge` is now [`wwwoffle purge`](purge.md). It can list the pages to remove beforehand, and the
+  daemon can run it on its own (`every`, `min-free`). Pinned pages stay, and sub-resources are removed after the
+  pages of their site.
 
 | section | option | now |
 |---|---|---|
@@ -109,19 +121,19 @@ options. What differs in general:
 const FORMER_TOOLS: &str = r"
 ## Programs
 
-The programs of 2.9 are verbs of one, `wwwoffle`. They take a URL in any spelling, find the spool by the configuration or
-`--spool`, and work [beside a daemon and without one](command-line.md).
+The programs of 2.9 are now verbs of one program, `wwwoffle`. They accept a URL in any spelling, find the spool by
+the configuration or `--spool`, and work [with or without a running daemon](command-line.md).
 
 | program | now |
 |---|---|
-| wwwoffle-ls | `wwwoffle ls` — `http/www.example.org` and `outgoing` are understood as before; the URLs of a host are listed, not names of files. |
+| wwwoffle-ls | `wwwoffle ls` — `http/www.example.org` and `outgoing` work as before; it lists the URLs of a host, not file names. |
 | wwwoffle-rm | `wwwoffle rm` |
-| wwwoffle-mv | `wwwoffle mv`; `-r` for all below a URL. Both are whole URLs, not `http/host`. |
-| wwwoffle-read | `wwwoffle cat --headers`; without `--headers` as with `--removeheader`. |
-| wwwoffle-write | `wwwoffle write --headers`; without `--headers` as with `--addheader`. |
+| wwwoffle-mv | `wwwoffle mv`; `-r` for all pages below a URL. Both arguments are whole URLs, not `http/host`. |
+| wwwoffle-read | `wwwoffle cat --headers`; without `--headers` it works like `--removeheader`. |
+| wwwoffle-write | `wwwoffle write --headers`; without `--headers` it works like `--addheader`. |
 | wwwoffle-hash | `wwwoffle hash` — The key is a SHA-256 of the canonical URL. |
-| wwwoffle-gzip, wwwoffle-gunzip | `wwwoffle gzip` and `wwwoffle gunzip`, of URLs or `--host www.example.org`. [Compressed](purge.md#compressing) is the whole file then, so what comes from origins stays as it came. |
-| wwwoffle-fsck | `wwwoffle fsck --repair` — Without `--repair` it changes nothing; it looks at more than names. |
+| wwwoffle-gzip, wwwoffle-gunzip | `wwwoffle gzip` and `wwwoffle gunzip`, of URLs or `--host www.example.org`. The whole file is [compressed](purge.md#compressing), so the received data stays unchanged. |
+| wwwoffle-fsck | `wwwoffle fsck --repair` — Without `--repair` it changes nothing. It checks more than names. |
 | wwwoffle-checkcert | `wwwoffle ca show` |
 ";
 

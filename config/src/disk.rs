@@ -84,10 +84,12 @@ impl fmt::Display for FileError {
             _ if self.is_absent() => write!(f, "there is no such file"),
             Self::Io(error) => write!(f, "cannot be read: {error}"),
             Self::NotRegular => write!(f, "not a regular file"),
-            Self::TooLarge { limit } => write!(f, "larger than {limit} bytes, the most allowed"),
-            Self::Exists => write!(f, "is there already: name another file, or remove it first"),
+            Self::TooLarge { limit } => write!(f, "larger than the limit of {limit} bytes"),
+            Self::Exists => write!(f, "already exists: name another file, or remove it first"),
             Self::Unwritable(error) => write!(f, "cannot be written: {error}"),
-            Self::NotText { line } => write!(f, "not UTF-8, first in line {line}"),
+            Self::NotText { line } => {
+                write!(f, "not UTF-8: the first invalid byte is in line {line}")
+            }
         }
     }
 }

@@ -169,10 +169,10 @@ pub enum EditError {
     #[error("expected a name of letters, digits, \"-\" and \"_\", not {0:?}")]
     BadName(String),
     /// The option is not an array, so it has no elements.
-    #[error("{0:?} is not an array: set it as a whole")]
+    #[error("{0:?} is not an array: set its whole value")]
     NotAnArray(String),
     /// The array has no such element.
-    #[error("{option:?} has no element {item}; it is {found}")]
+    #[error("{option:?} has no element {item}; its value is {found}")]
     NoItem {
         /// The option.
         option: String,
@@ -182,7 +182,7 @@ pub enum EditError {
         found: String,
     },
     /// The section has no rule with this number.
-    #[error("[{section}] has {count} rules, and none of the number {index} (the first is 0)")]
+    #[error("[{section}] has no rule {index} (number of rules: {count}, counted from 0)")]
     NoRule {
         /// The section.
         section: String,
@@ -193,7 +193,7 @@ pub enum EditError {
     },
     /// The rule with this number is for other URLs than expected.
     #[error(
-        "rule {index} of [{section}] is for {found:?}, not for {expected:?}: the file has changed"
+        "rule {index} of [{section}] is for {found:?}, not for {expected:?}: the file has changed, so read it again"
     )]
     OtherRule {
         /// The section.
@@ -206,7 +206,7 @@ pub enum EditError {
         found: Vec<String>,
     },
     /// The text has a notation that edits do not support.
-    #[error("{0} is written in a way that only a person can edit: change it in the file")]
+    #[error("{0} has a notation that cannot be edited automatically: change it in the file")]
     ByHand(String),
 }
 

@@ -123,8 +123,7 @@ pub enum OpenListener {
     /// There is no control password, and no setting allows that.
     #[error(
         "other machines can reach {0}, but there is no control password: make one with `wwwoffle \
-         passwd` and put its line under [startup]; or set \"share-without-password\" there if \
-         none is wanted; or listen on 127.0.0.1"
+         passwd` and put its line under [startup]; or set \"share-without-password\" there to do without one; or listen on 127.0.0.1"
     )]
     NoPassword(SocketAddr),
 }
@@ -224,15 +223,15 @@ impl fmt::Display for Kind {
                 nearest.map_or(Ok(()), |name| write!(f, "; the nearest is {name:?}"))
             }
             Self::NoSection { found, nearest } => {
-                write!(f, "{found:?} is in no section and is no option")?;
+                write!(f, "{found:?} is outside every section and is not an option")?;
                 nearest.map_or(Ok(()), |name| write!(f, "; the nearest is {name:?}"))
             }
             Self::Misplaced { option, belongs } => write!(f, "{option:?} belongs in [{belongs}]"),
             Self::NotASection { found } => {
-                write!(f, "{found:?} is a section: write [{found}] on a line of its own, once")
+                write!(f, "{found:?} is a section: write [{found}] once, on its own line")
             }
             Self::NotAValue { option, kind } => {
-                write!(f, "{option:?} takes a value ({kind}), not a section of its own")
+                write!(f, "{option:?} takes a value ({kind}), not a section")
             }
             Self::BadValue { option, expected, found, because } => {
                 write!(f, "{option:?} takes {expected}, not {found}")?;
@@ -240,41 +239,46 @@ impl fmt::Display for Kind {
             }
             Self::Open(open_listener) => write!(f, "{open_listener}"),
             Self::BadLine { found, because } => {
-                write!(f, "takes one URL-SPECIFICATION to a line, not {found:?}: {because}")
+                write!(f, "expected one URL-SPECIFICATION on each line, not {found:?}: {because}")
             }
             Self::BadHostsLine { found } => {
-                write!(f, "takes an address and names to a line, not {found:?}")
+                write!(f, "expected an address and names on each line, not {found:?}")
             }
             Self::NotEasyList { unread, all, found } => {
                 write!(
                     f,
-                    "takes a list of the form of EasyList, in which {unread} of {all} lines are no rules, \
-                     first {found:?}; a list of the form of /etc/hosts is {{ hosts = \"…\" }}"
+                    "this is not a list in the format of EasyList: {unread} of {all} lines are not rules, the first is {found:?}; for a list in the format of /etc/hosts write {{ hosts = \"…\" }}"
                 )
             }
             Self::BadEasyList => {
-                write!(f, "takes a list of the form of EasyList, not what is there")
+                write!(f, "this list in the format of EasyList cannot be parsed")
             }
             Self::BadHost { found, because } => {
-                write!(f, "takes one host to a line, not {found:?}: {because}")
+                write!(f, "expected one host on each line, not {found:?}: {because}")
             }
             Self::BadInclude { found, because } => {
                 write!(f, "{found:?} cannot be included: {because}")
             }
             Self::NotRules { section } => {
-                write!(f, "\"for\" is a list of rules: write [[{section}.for]] before each")
+                write!(f, "\"for\" is a list of rules: write [[{section}.for]] before each rule")
             }
             Self::NotInRule { section, option } => {
-                write!(f, "{option:?} is the same for all URLs: set it in [{section}]")
+                write!(
+                    f,
+                    "{option:?} cannot depend on the URL: set it in [{section}], outside of rules"
+                )
             }
             Self::EmptyRule { section } => {
-                write!(f, "a rule sets at least one option of [{section}]")
+                write!(f, "the rule sets no option: add an option of [{section}] to it")
             }
             Self::RuleWithoutUrl => {
-                write!(f, "a rule says for which URLs it holds: url = \"*://*.example.org/*\"")
+                write!(f, "the rule has no URLs: add a line such as url = \"*://*.example.org/*\"")
             }
             Self::RuleForNothing => {
-                write!(f, "a rule of \"!\" alone holds for no URL; add what it excepts from")
+                write!(
+                    f,
+                    "the rule has only patterns with \"!\", so it applies to no URL: add a pattern without \"!\" after them"
+                )
             }
         }
     }

@@ -119,7 +119,9 @@ pub struct AppliedChange {
 #[derive(Debug, thiserror::Error)]
 pub enum ChangeError {
     /// The file is not the expected text, because another program has changed it.
-    #[error("the configuration has changed meanwhile: look at it as it is now, and try again")]
+    #[error(
+        "the configuration was changed by another program: check its present text, and try again"
+    )]
     Conflict {
         /// The present text.
         current: String,
@@ -130,7 +132,7 @@ pub enum ChangeError {
     #[error(transparent)]
     Edit(#[from] EditError),
     /// The new text is faulty.
-    #[error("the configuration would be faulty, so it stays as it was:\n{0}")]
+    #[error("the change would make the configuration faulty, so it was not saved:\n{0}")]
     Faults(Faults),
     /// The option is protected: see [`Protection`](crate::schema::Protection).
     #[error(
@@ -371,7 +373,7 @@ impl ConfigFile {
         if let Ok(target) = fs::read_link(&self.path) {
             let error = io::Error::new(
                 io::ErrorKind::NotFound,
-                format!("it is a link to {}, which is not there", target.display()),
+                format!("it is a link to {}, which does not exist", target.display()),
             );
             return Err(disk("found", &self.path)(error));
         }

@@ -47,7 +47,8 @@ pub struct ImportedConfig {
 
 /// A line that has no counterpart.
 ///
-/// Shown as `old.conf:12: "lock-files = yes" is left out: a page on its way is never fetched twice`.
+/// Displayed as `old.conf:12: "lock-files = yes" is left out: one download is shared by all clients
+/// that request it`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SkippedLine {
     file: PathBuf,
@@ -157,7 +158,7 @@ impl Importer {
             OldLine::Blank => self.above.push(String::new()),
             OldLine::Comment(text) => self.above.push(text),
             OldLine::OldItem(OldItem { text, .. }) => {
-                self.left(file, line, text, "it is in no section".to_owned());
+                self.left(file, line, text, "it is outside every section".to_owned());
             }
             OldLine::Wrong { text, because } => self.left(file, line, text, because.to_owned()),
         }
@@ -233,7 +234,7 @@ impl Importer {
         if settles {
             self.settled.insert((section, key));
         }
-        dead.then(|| "a line above it is for any URL, and the first decides".to_owned())
+        dead.then(|| "a line above it applies to every URL, and the first match decides".to_owned())
     }
 
     /// Leaves a line out. It stays as a comment in its place, unless it contains a secret.
@@ -247,8 +248,8 @@ impl Importer {
         let ending = std::mem::take(&mut self.above);
         self.listening();
         let heading = [
-            format!("# Written from {} of WWWOFFLE 2.9 by `wwwoffle config import`.", name_of(file)),
-            "# What is not set here has the default of wwwoffle, which may differ from that of 2.9."
+            format!("# Converted from {} of WWWOFFLE 2.9 by `wwwoffle config import`.", name_of(file)),
+            "# Options that are not set here have their defaults, which may differ from those of 2.9."
                 .to_owned(),
         ];
         let ending: Vec<_> = ending.into_iter().skip_while(String::is_empty).collect();
@@ -265,7 +266,7 @@ impl Importer {
             None => DEFAULT_PORT,
             Some(Ok(port)) => port,
             Some(Err(_)) => {
-                let because = "a port was expected".to_owned();
+                let because = "expected a port".to_owned();
                 self.left(&file, line, "http-port".to_owned(), because);
                 DEFAULT_PORT
             }
@@ -282,11 +283,11 @@ impl Importer {
                     addresses.push(quoted(&SocketAddr::new(address, port).to_string()));
                 }
                 Ok(_) => {
-                    let because = "without [allowed-connect-hosts] only this machine is let in";
+                    let because = "without [allowed-connect-hosts] only this machine may connect";
                     self.left(&told.file, told.line, told.item.text.clone(), because.to_owned());
                 }
                 Err(_) => {
-                    let because = "an address was expected";
+                    let because = "expected an address";
                     self.left(&told.file, told.line, told.item.text.clone(), because.to_owned());
                 }
             }
@@ -340,7 +341,7 @@ fn placed(
     match target(section, &item.key) {
         None => free(section, item).ok_or_else(|| refuse("2.9 has no such option")),
         // `listening` combines the addresses later.
-        Some(Counterpart::Listen(_)) => Err(refuse("it is no line of its own")),
+        Some(Counterpart::Listen(_)) => Err(refuse("it is combined with other lines")),
         Some(Counterpart::Gone(because)) => Err(refuse(&as_reason(because))),
         Some(Counterpart::Secret(because)) => {
             let shown = given.map_or_else(|| "…".to_owned(), |_| format!("{} = …", item.key));

@@ -180,7 +180,7 @@ impl<'a> Source<'a> {
         expected: &'static str,
         because: &str,
     ) -> Option<T> {
-        let (option, found) = (given.option, "what is there".to_owned());
+        let (option, found) = (given.option, "the given value".to_owned());
         let kind = Kind::BadValue { option, expected, found, because: because.to_owned() };
         self.add(given.value.span(), kind);
         None

@@ -174,7 +174,7 @@ fn what_cannot_be_read_is_noted_and_a_file_of_it_is_a_fault() {
         config.dont_get.urls.notes().map(ToString::to_string).collect()
     };
     let want = format!(
-        "{}:12: 1 of 10 rules cannot be read and are passed over; the first is \
+        "{}:12: 1 of 10 rules cannot be parsed and are ignored; the first is \
          \"||odd.test^$no-such-option\"",
         file.display()
     );
@@ -186,15 +186,15 @@ fn what_cannot_be_read_is_noted_and_a_file_of_it_is_a_fault() {
     fs::write(&file, "<!doctype html>\n<html lang=\"en\">\n<body>\nfound nothing\n").unwrap();
     let told = load(&dir).unwrap_err().to_string();
     let want = format!(
-        "{}:1: takes a list of the form of EasyList, in which 4 of 4 lines are no rules, first \
-         \"<!doctype html>\"; a list of the form of /etc/hosts is {{ hosts = \"…\" }}",
+        "{}:1: this is not a list in the format of EasyList: 4 of 4 lines are not rules, the first is \
+         \"<!doctype html>\"; for a list in the format of /etc/hosts write {{ hosts = \"…\" }}",
         file.display()
     );
     assert_eq!(told, want);
 
     fs::write(&file, b"||a.test^\n\xff\xfe").unwrap();
     let told = load(&dir).unwrap_err().to_string();
-    assert!(told.contains("not UTF-8, first in line 2"), "{told}");
+    assert!(told.contains("not UTF-8: the first invalid byte is in line 2"), "{told}");
     fs::remove_file(&file).unwrap();
     let told = load(&dir).unwrap_err().to_string();
     assert!(told.contains("there is no such file") && told.contains("easylist"), "{told}");

@@ -159,8 +159,7 @@ fn lists_are_found_beside_the_configuration_and_name_their_lines() {
         format!(
             "{file}:2: \"noise\" takes URL-SPECIFICATIONs, such as \"*://*.example.org/*\", and lists \
              of them, {{ file = \"list.txt\" }}, not {{ file = \"none.txt\" }}: {}: there is no \
-             such file\n{list}:2: takes one URL-SPECIFICATION to a line, not \"a.test\": it has no \
-             \"://\"; for all of a host write \"*://HOST/*\"",
+             such file\n{list}:2: expected one URL-SPECIFICATION on each line, not \"a.test\": it has no \"://\"; for all pages of a host write \"*://HOST/*\"",
             missing.display()
         )
     );
@@ -177,8 +176,8 @@ fn a_file_that_gives_no_text_is_told_with_the_reason() {
         (dir.path().join("none"), "there is no such file"),
         (dir.path().join("binary/none"), "there is no such file"),
         (dir.path().to_owned(), "not a regular file"),
-        (large, "larger than 1048576 bytes, the most allowed"),
-        (binary, "not UTF-8, first in line 2"),
+        (large, "larger than the limit of 1048576 bytes"),
+        (binary, "not UTF-8: the first invalid byte is in line 2"),
     ] {
         let faults = Config::load(&file).unwrap_err();
         assert_eq!(faults.to_string(), format!("{}: {want}", file.display()));
@@ -262,13 +261,13 @@ fn faults_of_included_files_are_told_with_all_others() {
         "w.conf:2: \"include\" takes the name of a file or an array of names, such as \"more.toml\", not 3",
         "w.conf:2: \"none\" cannot be included: DIR/none: there is no such file",
         "w.conf:3: [dont-get] has no option \"url\"; the nearest is \"urls\"",
-        "w.conf:6: \"include\" takes a value (file names), not a section of its own",
+        "w.conf:6: \"include\" takes a value (file names), not a section",
         "a:1: [dont-get] has no option \"get-recursiv\"; the nearest is \"get-recursive\"",
         "a:3: \"url\" takes a URL-SPECIFICATION or an array of them, such as \"*://*.example.org/*\", not 1",
         "a:4: \"location-error\" takes true or false, not 2",
         "a:5: [dont-get] has no option \"dont-get\"",
         "bad:2: \"urls = [\" is not TOML: unclosed array, expected `]`",
-        "deep7:1: \"deep8\" cannot be included: files are included more than 8 deep",
+        "deep7:1: \"deep8\" cannot be included: includes are nested more than 8 deep",
         "loop2:1: \"loop\" cannot be included: it would include itself",
     ];
     let want: Vec<String> = want
@@ -361,9 +360,7 @@ fn hosts_files_are_lists_too() {
     fs::write(&hosts, "0.0.0.0 a.test\nads.test\n0.0.0.0 b%.test\n").unwrap();
     let told = Config::load(&file).unwrap_err().to_string();
     let want = format!(
-        "{0}:2: takes an address and names to a line, not \"ads.test\"\n{0}:3: takes one \
-         URL-SPECIFICATION to a line, not \"b%.test\": its host is not one; beyond ASCII it may have \
-         a \"*.\" in front and no other \"*\"",
+        "{0}:2: expected an address and names on each line, not \"ads.test\"\n{0}:3: expected one URL-SPECIFICATION on each line, not \"b%.test\": its host is invalid; with characters beyond ASCII it may have \"*.\" in front and no other \"*\"",
         hosts.display()
     );
     assert_eq!(told, want);

@@ -394,7 +394,7 @@ fn a_file_of_2_9_is_written_anew_and_can_be_used() {
     assert!(
         shown.ends_with(
             "[options]\n# as ever\nlog-level = \"info\"\n# 2.9: lock-files = yes\n\
-        # left out: one download is shared by all who ask for it\n"
+        # left out: one download is shared by all clients that request it\n"
         ),
         "{shown}"
     );
@@ -408,5 +408,5 @@ fn a_file_of_2_9_is_written_anew_and_can_be_used() {
 
     let again = daemon.run(&["config", "import", old, "--output", new]);
     assert_eq!(again.status, 64);
-    assert!(again.err.contains("new.conf: is there already: name another file"), "{}", again.err);
+    assert!(again.err.contains("new.conf: already exists: name another file"), "{}", again.err);
 }

@@ -74,20 +74,20 @@ pub enum BrowserError {
     #[error("the URL is {0} bytes long, above the limit of {MAX_REFERENCE}")]
     TooLong(usize),
     /// No scheme, and no base to take it from (*no scheme state*).
-    #[error("a relative URL without a base")]
+    #[error("the URL is relative, and there is no base")]
     RelativeWithoutBase,
     /// No scheme, and a base like `mailto:` that cannot have relative references (*no scheme
     /// state*).
-    #[error("a relative URL against a base that has no path to be relative to")]
+    #[error("the URL is relative, but its base has no path")]
     OpaqueBase,
     /// Credentials or a port without a host (*authority state*, *host state*).
     #[error("the host is missing")]
     HostMissing,
     /// The host is invalid (*host parser*).
-    #[error("the host cannot be read")]
+    #[error("the host is invalid")]
     Host(#[from] HostError),
     /// A character other than a digit after the host's colon (*port state*).
-    #[error("the port is no number")]
+    #[error("the port is not a number")]
     PortInvalid,
     /// *Port state*.
     #[error("the port is above 65535")]

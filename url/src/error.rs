@@ -51,7 +51,7 @@ impl ParseError {
         matches!(self.0, Kind::BadPort)
     }
 
-    /// Whether the URL names nothing on a host: `mailto:`, `data:`, `javascript:` …
+    /// Whether the URL does not name a host: `mailto:`, `data:`, `javascript:` …
     #[must_use]
     pub fn is_not_hierarchical(&self) -> bool {
         matches!(self.0, Kind::NotHierarchical { .. })
@@ -68,12 +68,12 @@ impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Kind::TooLong { length, limit } => {
-                write!(f, "a URL has at most {limit} bytes, this one has {length}")
+                write!(f, "the URL is {length} bytes long, above the limit of {limit}")
             }
             Kind::HostTooLong { length, limit } => {
-                write!(f, "a host has at most {limit} bytes, this one has {length}")
+                write!(f, "the host is {length} bytes long, above the limit of {limit}")
             }
-            Kind::NoHost => write!(f, "the URL names no host"),
+            Kind::NoHost => write!(f, "the URL has no host"),
             Kind::BadHost { host } => write!(f, "{host:?} is not a host name"),
             Kind::BadIpv4 { host } => {
                 write!(f, "{host:?} ends in a number but is not an IPv4 address")
@@ -81,15 +81,18 @@ impl fmt::Display for ParseError {
             Kind::BadIpv6 { host } => {
                 write!(f, "{host:?} is not an IPv6 address in brackets")
             }
-            Kind::BadPort => write!(f, "a port is a decimal number from 0 to 65535"),
+            Kind::BadPort => write!(f, "the port is not a decimal number from 0 to 65535"),
             Kind::BadProtocol => {
-                write!(f, "a protocol is a letter, then letters, digits, \"+\", \"-\" and \".\"")
+                write!(
+                    f,
+                    "the protocol is not a letter followed by letters, digits, \"+\", \"-\" and \".\""
+                )
             }
             Kind::NotHierarchical { protocol } => {
-                write!(f, "a {protocol:?} URL names nothing on a host")
+                write!(f, "a {protocol:?} URL does not name a host")
             }
             Kind::NoLocalName => write!(f, "the local host needs at least one name"),
-            Kind::BadKey => write!(f, "a key is 64 lower-case hexadecimal digits"),
+            Kind::BadKey => write!(f, "a key must be 64 lower-case hexadecimal digits"),
         }
     }
 }

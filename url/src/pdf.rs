@@ -18,7 +18,7 @@ pub enum PdfError {
     #[error("the URL is {0} bytes long, above the limit of {MAX_REFERENCE}")]
     TooLong(usize),
     /// A relative URL whose base is missing or also relative.
-    #[error("a relative URL without an absolute base")]
+    #[error("the URL is relative, and its base is missing or relative")]
     Relative,
 }
 
@@ -51,7 +51,7 @@ struct PdfParts<'a> {
 ///
 /// # Errors
 ///
-/// [`PdfError`] for a relative URL without an absolute base, and for a text above
+/// [`PdfError`] for the URL is relative, and its base is missing or relative, and for a text above
 /// [`MAX_REFERENCE`].
 ///
 /// # Examples

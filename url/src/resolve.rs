@@ -84,13 +84,13 @@ pub enum ResolveError {
     #[error("the text is {0} bytes long, above the limit of {MAX_REFERENCE}")]
     TooLong(usize),
     /// The reference is relative, and the base has no scheme.
-    #[error("the base has no scheme, and the reference needs it")]
+    #[error("the reference is relative, and the base has no scheme")]
     RelativeBase,
     /// A browser would refuse this base.
-    #[error("the base is no URL to a browser")]
+    #[error("a browser would refuse the base")]
     Base(#[source] BrowserError),
     /// A browser would refuse this reference against this base.
-    #[error("the reference is no URL to a browser")]
+    #[error("a browser would refuse the reference")]
     Browser(#[source] BrowserError),
 }
 

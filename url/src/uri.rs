@@ -89,10 +89,10 @@ pub enum UriError {
     NoScheme,
     /// The scheme is invalid: it must be a letter followed by letters, digits, `+`, `-` or `.`
     /// (§3.1).
-    #[error("{0:?} is no scheme")]
+    #[error("{0:?} is not a scheme")]
     Scheme(String),
     /// A character that this part may not contain.
-    #[error("the {part} has {found:?} at byte {at}")]
+    #[error("the {part} has the forbidden character {found:?} at byte {at}")]
     Character {
         /// The part of the URI.
         part: Part,
@@ -102,15 +102,15 @@ pub enum UriError {
         at: usize,
     },
     /// The text in brackets is neither `IPv6address` nor `IPvFuture`.
-    #[error("{0:?} is no address")]
+    #[error("{0:?} is not an address")]
     Literal(String),
     /// The segments and the leading slash would be parsed differently, for example an empty first
     /// segment as a slash.
-    #[error("the path would not be read back as it is: {0}")]
+    #[error("the path would be parsed differently: {0}")]
     Path(&'static str),
     /// A list that would form the same text as another list: no segments of user information, or a
     /// single pair without name and value.
-    #[error("the {0} would not be read back as it is")]
+    #[error("the {0} would be parsed differently")]
     Ambiguous(Part),
 }
 

@@ -101,16 +101,16 @@ fn the_copy_of_the_rows_is_current() {
 fn what_cannot_be_resolved_says_why() {
     let long = "a".repeat(wwwoffle_url::MAX_REFERENCE + 1);
     let rows = [
-        ("a/b", "c", Rules::Rfc3986, "the base has no scheme, and the reference needs it"),
-        ("", "c", Rules::DraftFielding, "the base has no scheme, and the reference needs it"),
+        ("a/b", "c", Rules::Rfc3986, "the reference is relative, and the base has no scheme"),
+        ("", "c", Rules::DraftFielding, "the reference is relative, and the base has no scheme"),
         (
             "http://h/",
             &long,
             Rules::Rfc3986,
             "the text is 1048577 bytes long, above the limit of 1048576",
         ),
-        ("a/b", "c", Rules::Browser, "the base is no URL to a browser"),
-        ("http://h/", "//x:y/", Rules::Browser, "the reference is no URL to a browser"),
+        ("a/b", "c", Rules::Browser, "a browser would refuse the base"),
+        ("http://h/", "//x:y/", Rules::Browser, "a browser would refuse the reference"),
     ];
     for (base, reference, rules, want) in rows {
         let got = resolve(base, reference, rules).map_err(|error: ResolveError| error.to_string());

@@ -73,12 +73,12 @@ fn rows_are_accepted_or_refused() {
 fn a_refusal_names_the_part_and_the_place() {
     let rows = [
         ("a/b", "the URI has no scheme"),
-        ("1a:b", "\"1a\" is no scheme"),
-        ("http://h/a b", "the path has ' ' at byte 2"),
-        ("http://u u@h/", "the user information has ' ' at byte 1"),
-        ("http://h:x/", "the port has 'x' at byte 0"),
-        ("http://h/?%zz", "the query has '%' at byte 0"),
-        ("http://[1::2::3]/", "\"[1::2::3]\" is no address"),
+        ("1a:b", "\"1a\" is not a scheme"),
+        ("http://h/a b", "the path has the forbidden character ' ' at byte 2"),
+        ("http://u u@h/", "the user information has the forbidden character ' ' at byte 1"),
+        ("http://h:x/", "the port has the forbidden character 'x' at byte 0"),
+        ("http://h/?%zz", "the query has the forbidden character '%' at byte 0"),
+        ("http://[1::2::3]/", "\"[1::2::3]\" is not an address"),
     ];
     for (text, want) in rows {
         assert_eq!(Uri::parse(text, Grammar::Strict).map_err(|e| e.to_string()), Err(want.into()));
@@ -169,17 +169,17 @@ fn fields_that_would_be_read_back_otherwise_are_refused() {
             UriFields { authority: name(), path: path(false, &["a"]), ..<_>::default() },
             "no slash is between it and the authority",
         ),
-        (UriFields { scheme: Some("1".to_owned()), ..<_>::default() }, "is no scheme"),
+        (UriFields { scheme: Some("1".to_owned()), ..<_>::default() }, "is not a scheme"),
         (
             UriFields {
                 authority: Some(host(HostField::Literal("h".to_owned()))),
                 ..<_>::default()
             },
-            "is no address",
+            "is not an address",
         ),
         (
             UriFields { query: Some(vec![Pair::new("", None)]), ..<_>::default() },
-            "the query would not be read back as it is",
+            "the query would be parsed differently",
         ),
     ];
     for (fields, want) in rows {

@@ -121,7 +121,7 @@ impl EasyList {
             if unread > rules + passed {
                 return Err((line, Kind::NotEasyList { unread, all, found: found.into_owned() }));
             }
-            let mut message = format!("{unread} of {all} rules cannot be read and are passed over");
+            let mut message = format!("{unread} of {all} rules cannot be parsed and are ignored");
             // Writing to text cannot fail.
             let _ = write!(message, "; the first is {found:?}");
             Ok(ListNote { location: Location { file: Arc::clone(file), line }, message })
@@ -153,8 +153,7 @@ impl EasyLists {
         let bytes: usize = lists.iter().map(|list| list.text.len()).sum();
         if rules > MAX_RULES || bytes > MAX_TEXT {
             return Err(format!(
-                "lists of rules that follow one another have at most {MAX_RULES} rules in \
-                 {MAX_TEXT} bytes, and these have {rules} in {bytes}"
+                "consecutive rule lists may have {MAX_RULES} rules and {MAX_TEXT} bytes together, but these have {rules} rules and {bytes} bytes"
             ));
         }
         let (mut digest, mut files, mut notes) = (Sha256::new(), Vec::new(), Vec::new());
@@ -169,7 +168,7 @@ impl EasyLists {
         // Without joining rules: of a joined rule, the deciding line would be unknown.
         let make = || Engine::new_with_filter_set_no_optimize(set);
         let Ok(engine) = catch_unwind(AssertUnwindSafe(make)) else {
-            return Err("its rules cannot be taken together".to_owned());
+            return Err("its rules cannot be compiled".to_owned());
         };
         let (digest, broken) = (digest.finalize().into(), AtomicBool::new(false));
         Ok(Self(Arc::new(RuleEngine { engine, files, rules, notes, digest, broken })))

@@ -113,7 +113,7 @@ pub(super) fn lock(real: &Path, directory: &Path) -> Result<fs::File, ChangeErro
 fn owned(real: &Path, directory: &Path, opened: &fs::File, is_new: bool) -> io::Result<()> {
     let (seen, about) = (fs::symlink_metadata(directory)?, opened.metadata()?);
     if !seen.is_dir() || (seen.dev(), seen.ino()) != (about.dev(), about.ino()) {
-        return Err(io::Error::other("it is no directory, but perhaps a link to one"));
+        return Err(io::Error::other("it is not a directory; it may be a link"));
     }
     let above = fs::metadata(real.parent().unwrap_or(Path::new("/")))?;
     if is_new {
@@ -126,7 +126,7 @@ fn owned(real: &Path, directory: &Path, opened: &fs::File, is_new: bool) -> io::
     let file = fs::metadata(real).ok().map(|file| file.uid());
     if about.uid() != above.uid() && file != Some(about.uid()) {
         return Err(io::Error::other(
-            "it belongs neither to the owner of the directory that it is in nor to that of the file",
+            "its owner is neither that of its parent directory nor that of the configuration file",
         ));
     }
     if about.mode() & 0o077 != 0 {

@@ -64,7 +64,7 @@ pub(super) fn parts(text: &str) -> Vec<OldPart> {
         match read(text, outside) {
             OldLine::OldItem(OldItem { key, .. }) => match section(&key) {
                 Some(name) => parts.push(body(name, line, &mut lines)),
-                None => parts.push(wrong(line, text, "no section has a name like this")),
+                None => parts.push(wrong(line, text, "no section has this name")),
             },
             told => parts.push(OldPart::Outside((line, told))),
         }
@@ -120,7 +120,7 @@ fn body<'a>(
             }
             _ => match read(text, outside) {
                 OldLine::OldItem(OldItem { text, .. }) => {
-                    let because = "the name of a section is followed by { or [";
+                    let because = "expected { or [ after the name of a section";
                     held.push((number, OldLine::Wrong { text, because }));
                     return OldPart::Section { name, line, lines: held };
                 }
@@ -149,7 +149,7 @@ fn item(text: &str) -> OldLine {
         None => (None, text),
         Some(Some((spec, rest))) => (Some(spec.trim().to_owned()), rest.trim()),
         Some(None) => {
-            let because = "the pattern that begins with < has no > at its end";
+            let because = "the pattern after < has no closing >";
             return OldLine::Wrong { text: text.to_owned(), because };
         }
     };

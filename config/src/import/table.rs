@@ -91,20 +91,18 @@ fn otherwise(section: &str, key: &str) -> Option<Counterpart> {
         ("StartUp", "bind-ipv6") => Counterpart::Listen(ListenKey::V6),
         ("StartUp", "http-port") => Counterpart::Listen(ListenKey::Port),
         ("StartUp", "spool-dir") => Counterpart::Gone(
-            "the spool has another form here, and must not lie where the old one does; set \
-             \"spool-dir\" if the default does not suit",
+            "the spool has a new format and must not be in the old directory; set \"spool-dir\" unless the default suits you",
         ),
         ("StartUp", "use-syslog") => Counterpart::Option("startup", "log-to", syslog),
         ("StartUp", "max-fetch-servers") => Counterpart::Option("fetch-options", "at-once", count),
         ("StartUp", "password") => Counterpart::Secret(
-            "the password is not kept in clear here: `wwwoffle passwd` makes the line for it",
+            "a password is no longer stored in clear text: `wwwoffle passwd` makes its line",
         ),
         ("AllowedConnectUsers", _) => Counterpart::Secret(
-            "passwords are not kept in clear here: `wwwoffle passwd USER` makes the line of a user",
+            "passwords are no longer stored in clear text: `wwwoffle passwd USER` makes the line of a user",
         ),
         ("Options", "dir-perm" | "file-perm") => Counterpart::Gone(
-            "the spool has keys and private pages in it, and is for its owner alone unless \
-             \"dir-perm\" and \"file-perm\" in [startup] say otherwise",
+            "the spool contains keys and private pages, so only its owner can read it; to change that, set \"dir-perm\" and \"file-perm\" in [startup]",
         ),
         ("SSLOptions", "enable-caching") => Counterpart::Option("https", "intercept", intercept),
         ("SSLOptions", "allow-tunnel") => Counterpart::Tunnel { negated: false },

@@ -14,7 +14,7 @@ pub(super) fn truth(text: &str) -> Result<String, &'static str> {
     match text.to_ascii_lowercase().as_str() {
         "yes" | "true" => Ok("true".to_owned()),
         "no" | "false" => Ok("false".to_owned()),
-        _ => Err("yes or no was expected"),
+        _ => Err("expected yes or no"),
     }
 }
 
@@ -36,12 +36,12 @@ pub(super) fn intercept(text: &str) -> Result<String, &'static str> {
 pub(super) fn time(text: &str) -> Result<String, &'static str> {
     let (number, unit) = number(text)?;
     match (number, unit) {
-        (..=0, _) => Err("a time has to be above zero here"),
+        (..=0, _) => Err("a time must be above zero here"),
         (_, "" | "s" | "S") => Ok(quoted(&format!("{number}s"))),
         (_, "m" | "h" | "d" | "w" | "M" | "H" | "D" | "W") => {
             Ok(quoted(&format!("{number}{}", unit.to_ascii_lowercase())))
         }
-        _ => Err("a time with s, m, h, d or w was expected"),
+        _ => Err("expected a time with s, m, h, d or w"),
     }
 }
 
@@ -57,7 +57,7 @@ pub(super) fn ask_again(text: &str) -> Result<String, &'static str> {
         (number, unit @ ("h" | "H" | "d" | "D" | "w" | "W")) => {
             Ok(quoted(&format!("{number}{}", unit.to_ascii_lowercase())))
         }
-        _ => Err("a time with s, m, h, d or w was expected"),
+        _ => Err("expected a time with s, m, h, d or w"),
     }
 }
 
@@ -69,14 +69,14 @@ pub(super) fn age(text: &str) -> Result<String, &'static str> {
         (number, "w" | "W") => Ok(quoted(&format!("{number}w"))),
         (number, "m" | "M") => Ok(quoted(&format!("{number}mo"))),
         (number, "y" | "Y") => Ok(quoted(&format!("{number}y"))),
-        _ => Err("an age with d, w, m or y was expected"),
+        _ => Err("expected an age with d, w, m or y"),
     }
 }
 
 pub(super) fn kilobytes(text: &str) -> Result<String, &'static str> {
     match number(text)? {
         (number @ 0.., "") => Ok(quoted(&format!("{number} KiB"))),
-        _ => Err("a number of kilobytes was expected"),
+        _ => Err("expected a number of kilobytes"),
     }
 }
 
@@ -85,21 +85,21 @@ pub(super) fn megabytes(text: &str) -> Result<String, &'static str> {
     match number(text)? {
         (..=0, "") => Ok(quoted("none")),
         (number, "") => Ok(quoted(&format!("{number} MiB"))),
-        _ => Err("a number of megabytes was expected"),
+        _ => Err("expected a number of megabytes"),
     }
 }
 
 pub(super) fn percent(text: &str) -> Result<String, &'static str> {
     match number(text.trim_end_matches('%').trim_end())? {
         (number @ 0..=100, "") => Ok(quoted(&format!("{number}%"))),
-        _ => Err("a number from 0 to 100 was expected"),
+        _ => Err("expected a number from 0 to 100"),
     }
 }
 
 pub(super) fn count(text: &str) -> Result<String, &'static str> {
     match number(text)? {
         (number @ 1.., "") => Ok(number.to_string()),
-        _ => Err("a number above zero was expected"),
+        _ => Err("expected a number above zero"),
     }
 }
 
@@ -121,7 +121,7 @@ pub(super) fn level(text: &str) -> Result<String, &'static str> {
         "important" => Ok(quoted("info")),
         "warning" => Ok(quoted("warn")),
         "fatal" => Ok(quoted("error")),
-        _ => Err("debug, info, important, warning or fatal was expected"),
+        _ => Err("expected debug, info, important, warning or fatal"),
     }
 }
 
@@ -136,7 +136,7 @@ fn number(text: &str) -> Result<(i64, &str), &'static str> {
     let digits = digits.bytes().take_while(u8::is_ascii_digit).count();
     let signs = text.len() - text.strip_prefix('-').unwrap_or(text).len();
     let (number, unit) = text.split_at(signs + digits);
-    let number = number.parse().map_err(|_| "a whole number was expected")?;
+    let number = number.parse().map_err(|_| "expected a whole number")?;
     Ok((number, unit.trim()))
 }
 

@@ -31,13 +31,13 @@ struct Network {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseHostSpecError {
     /// Neither a name nor an address.
-    #[error("it is no host; a name may have \"*\" in it, and there is no port")]
+    #[error("it is not a host; a name may contain \"*\", and a port is not allowed")]
     Host,
     /// A text with a `/` that is not a network.
-    #[error("it is no network, such as \"192.168.0.0/16\" or \"fd00::/8\"")]
+    #[error("it is not a network, such as \"192.168.0.0/16\" or \"fd00::/8\"")]
     Network,
     /// A network whose address has bits set beyond its length.
-    #[error("its address has bits beyond the length of the network")]
+    #[error("its address has bits set beyond the length of the network")]
     HostBits,
 }
 

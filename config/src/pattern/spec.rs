@@ -85,28 +85,32 @@ struct Pattern {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseSpecError {
     /// There is no `://` between protocol and host.
-    #[error("it has no \"://\"; for all of a host write \"*://HOST/*\"")]
+    #[error("it has no \"://\"; for all pages of a host write \"*://HOST/*\"")]
     NoProtocol,
     /// The protocol contains a forbidden byte.
-    #[error("its protocol is neither \"*\" nor a letter followed by letters, digits, \"+-.\"")]
+    #[error(
+        "its protocol is neither \"*\" nor a letter followed by letters, digits, \"+\", \"-\" and \".\""
+    )]
     Protocol,
     /// The text between `://` and the path is empty.
-    #[error("it has no host; any host is \"*\"")]
+    #[error("it has no host; for any host write \"*\"")]
     NoHost,
     /// The host contains a forbidden byte.
-    #[error("its host is not one; beyond ASCII it may have a \"*.\" in front and no other \"*\"")]
+    #[error(
+        "its host is invalid; with characters beyond ASCII it may have \"*.\" in front and no other \"*\""
+    )]
     Host,
     /// The port is not a number from 1 to 65535.
     #[error("its port is not a number from 1 to 65535")]
     Port,
     /// User and password cannot be matched.
-    #[error("it has an \"@\" before the host, and no user can be matched")]
+    #[error("it has an \"@\" before the host, but users cannot be matched")]
     User,
     /// URLs contain no spaces and control characters.
-    #[error("it has a space or a control character; in a URL a space is \"%20\"")]
+    #[error("it has a space or a control character; write a space as \"%20\"")]
     Space,
     /// A fragment is never sent to a server.
-    #[error("it has a \"#\", and what follows that is not part of a request")]
+    #[error("it has a \"#\", but a fragment is not part of a request")]
     Fragment,
     /// Longer than any URL that a person would write.
     #[error("it is longer than {MAX_LENGTH} bytes")]

@@ -16,37 +16,38 @@ use toml_edit::Value as Toml;
 
 /// The syntax of a list and its specifications, for `docs/options.md`.
 const MEANING: &str = "\
-An array of patterns for URLs, of which the first that matches decides. An entry `{ file = \"list.txt\" }`
-stands for the patterns in that file, one to a line; a `#` that begins a line or follows a space begins
-a comment. An entry `{ hosts = \"hosts.txt\" }` stands for every page of the hosts in a file of the form of
-`/etc/hosts`. A file is found from the directory of the one that names it. A pattern has these parts:
+An array of patterns for URLs. The first match decides. An entry `{ file = \"list.txt\" }` stands for
+the patterns in that file, one on each line; a `#` at the start of a line or after a space begins a
+comment. An entry `{ hosts = \"hosts.txt\" }` stands for every page of the hosts in a file in the format
+of `/etc/hosts`. The path of a file is relative to the directory of the file that names it. A pattern
+has these parts:
 
 ```text
 [!][~]PROTOCOL://HOST[:PORT][/PATH][?ARGUMENTS]
 ```
 
-| part | what it matches |
+| part | matches |
 |---|---|
-| `!` | in front: what this pattern matches is not meant |
-| `~` | in front: path and arguments in upper and lower case alike |
+| `!` | in front: excludes the URLs that the pattern matches |
+| `~` | in front: ignores the case of path and arguments |
 | `PROTOCOL` | this protocol; `*` is any |
-| `HOST` | this host; a `*` in it stands for anything |
-| `:PORT` | this port; `:` alone is the protocol's own port; without it, any port |
-| `/PATH` | this path; a `*` in it stands for anything, `/` included; without it, or as `/*`, any path |
-| `?ARGUMENTS` | arguments like these, with `*` for anything; `?` alone is no arguments; without it, any or none |
+| `HOST` | this host; a `*` in it stands for any text |
+| `:PORT` | this port; `:` alone is the protocol's default port; without it, any port |
+| `/PATH` | this path; a `*` in it stands for any text, `/` included; without it, or as `/*`, any path |
+| `?ARGUMENTS` | these arguments, with `*` for any text; `?` alone means no arguments; without it, any or none |
 
-A path that begins with `/*/` matches without what its star stands for as well: `*://*/*/ads/*` is
-`/ads/x` and `/a/b/ads/x`. Some patterns:
+A path that begins with `/*/` also matches without the text of its star: `*://*/*/ads/*` matches
+`/ads/x` and `/a/b/ads/x`. Examples:
 
-| pattern | what it means |
+| pattern | matches |
 |---|---|
 | `*://*.example.org/*` | every page of every host below `example.org`, but not of `example.org` |
-| `http://www.example.org:/*` | every page there, on port 80 |
+| `http://www.example.org:/*` | every page of this host on port 80 |
 | `*://*/*.gif?` | paths that end in `.gif`, without arguments |
-| `~*://*/*/banner*` | paths with a part that begins with `banner`, `Banner` … |
-| `!*://www.example.org/` | not the first page there |
+| `~*://*/*/banner*` | paths with a segment that begins with `banner`, `Banner` … |
+| `!*://www.example.org/` | excludes the first page of this host |
 
-What a pattern is compared with is the canonical URL: host in lower case, escapes in upper case.";
+A pattern is compared with the canonical URL: its host is in lower case, its escapes in upper case.";
 
 /// The expected elements of a list, for faults.
 pub(crate) const ENTRIES: &str = "URL-SPECIFICATIONs, such as \"*://*.example.org/*\", and lists of them, \

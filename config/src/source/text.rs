@@ -180,7 +180,7 @@ impl Texts {
         }
         if chain.len() > MAX_DEPTH {
             return Err(IncludeError::Here(format!(
-                "files are included more than {MAX_DEPTH} deep"
+                "includes are nested more than {MAX_DEPTH} deep"
             )));
         }
         if self.all.len() > MAX_INCLUDED {

@@ -100,11 +100,11 @@ fn beginning(text: &str) -> Option<UrlPrefix> {
 
 fn alias(from: &str, to: &str, location: Location) -> Result<UrlAlias, &'static str> {
     const PLAIN: &str =
-        "each is a URL without user and arguments, and only its protocol can be \"*\"";
+        "both must be URLs without user and arguments, and only the protocol may be \"*\"";
     let begins = beginning(from).ok_or(PLAIN)?;
     let becomes = beginning(to).ok_or(PLAIN)?;
     if becomes.protocol.is_none() && begins.protocol.is_some() {
-        return Err("\"to\" has any protocol only if \"from\" has");
+        return Err("\"to\" may have the protocol \"*\" only if \"from\" has it");
     }
     let becoming = match &becomes.protocol {
         Some(_) => becomes.url.as_str().to_owned(),
@@ -120,7 +120,7 @@ fn alias(from: &str, to: &str, location: Location) -> Result<UrlAlias, &'static 
         location,
     };
     if alias.apply(&UrlParts::of(&becomes.url)).is_some() {
-        return Err("what it becomes would be changed again, without end");
+        return Err("its result matches it again, so it would be applied forever");
     }
     Ok(alias)
 }
@@ -128,9 +128,9 @@ fn alias(from: &str, to: &str, location: Location) -> Result<UrlAlias, &'static 
 impl Value for Aliases {
     const KIND: &'static str = "aliases";
     const MEANING: &'static str = "\
-An array of pairs: `{ from = \"http://old.example/docs/\", to = \"https://new.example/\" }`. A URL that begins
-with `from` is one that begins with `to`, the rest as it was; the first that fits is used. The protocol
-of `from` can be `*` for any; then that of `to` can be `*` for the same.";
+An array of pairs: `{ from = \"http://old.example/docs/\", to = \"https://new.example/\" }`. In
+a URL that begins with `from`, that beginning is replaced by `to`. The first match is used. The
+protocol of `from` may be `*` for any protocol; if that of `to` is `*` too, the protocol stays.";
     const EXPECTED: &'static str = "an array of aliases, such as [{ from = \"http://old.example/\", to = \"http://new.example/\" }]";
 
     fn json() -> String {

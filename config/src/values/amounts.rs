@@ -158,7 +158,7 @@ fn number_and_unit(text: &str) -> Result<(u64, &str), &'static str> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
     if number.is_empty() {
-        return Err("it has to begin with a whole number");
+        return Err("it must begin with a whole number");
     }
     // A number that overflows is above every limit anyway.
     Ok((number.parse().unwrap_or(u64::MAX), unit.trim_start()))
@@ -174,12 +174,12 @@ fn age(text: &str) -> Result<Age, &'static str> {
         "mo" => 30 * DAY,
         "y" => 365 * DAY,
         "" => return Err("the unit is missing"),
-        "m" => return Err("\"m\" could be minutes or months; they are min and mo"),
+        "m" => return Err("\"m\" is ambiguous: write min for minutes or mo for months"),
         _ => return Err("units are min, h, d, w, mo and y"),
     };
     match number.checked_mul(unit) {
         Some(seconds) if seconds <= MAX_AGE_DAYS * DAY => Ok(Age(Duration::from_secs(seconds))),
-        _ => Err("it has to be at most 100y"),
+        _ => Err("it must be at most 100y"),
     }
 }
 
@@ -199,7 +199,7 @@ fn size(text: &str) -> Result<Size, &'static str> {
         _ => return Err("units are B, kB, MB, GB, TB, KiB, MiB, GiB and TiB"),
     };
     let bytes = number.checked_mul(unit).filter(|bytes| i64::try_from(*bytes).is_ok());
-    bytes.map(Size).ok_or("it has to be at most 8388607 TiB")
+    bytes.map(Size).ok_or("it must be at most 8388607 TiB")
 }
 
 fn percent(text: &str) -> Result<Percent, &'static str> {
@@ -207,7 +207,7 @@ fn percent(text: &str) -> Result<Percent, &'static str> {
     match (u8::try_from(number).ok().filter(|number| *number <= 100), unit) {
         (_, "") => Err("the % is missing"),
         (Some(number), "%") => Ok(Percent(number)),
-        (None, "%") => Err("it has to be at most 100%"),
+        (None, "%") => Err("it must be at most 100%"),
         _ => Err("its unit is %"),
     }
 }
@@ -216,10 +216,10 @@ fn permissions(text: &str) -> Result<Permissions, &'static str> {
     let octal = !text.is_empty() && text.bytes().all(|byte| (b'0'..=b'7').contains(&byte));
     let bits = octal.then(|| u32::from_str_radix(text, 8).ok()).flatten();
     match bits {
-        Some(bits) if bits > 0o777 => Err("it has to be at most \"0777\""),
-        Some(bits) if bits & 0o600 != 0o600 => Err("the owner has to be able to read and write"),
+        Some(bits) if bits > 0o777 => Err("it must be at most \"0777\""),
+        Some(bits) if bits & 0o600 != 0o600 => Err("the owner must be able to read and write"),
         Some(bits) => Ok(Permissions(bits)),
-        None => Err("it has to be of octal digits"),
+        None => Err("it must be octal digits"),
     }
 }
 
@@ -232,7 +232,7 @@ pub(super) fn from_text<T>(
 ) -> Option<T> {
     let Some(text) = given.value.as_str() else {
         let is_number = matches!(given.value, Toml::Integer(_) | Toml::Float(_));
-        let because = if is_number { "it has to be in quotes, with its unit" } else { "" };
+        let because = if is_number { "it must be in quotes, with its unit" } else { "" };
         return source.refuse(given, expected, because);
     };
     match read(text) {
@@ -260,9 +260,9 @@ from_text!(
     |text| if text == "never" { Ok(Self::Never) } else { age(text).map(Self::At) },
     "age",
     "\
-A whole number and its unit, in quotes: `min` (minutes), `h` (hours), `d` (days), `w` (weeks), `mo`
-(months, of 30 days) or `y` (years, of 365 days), as in `\"4w\"`, at most 100 years; or `\"never\"`. `m` is
-no unit of ages: elsewhere it could be minutes or months.",
+A whole number and its unit, in quotes: `min` (minutes), `h` (hours), `d` (days), `w` (weeks),
+`mo` (months of 30 days) or `y` (years of 365 days), as in `\"4w\"`, at most 100 years; or
+`\"never\"`. `m` is not allowed for ages, because it could mean minutes or months.",
     "an age, such as \"2w\" or \"6mo\", or \"never\""
 );
 
@@ -275,8 +275,8 @@ from_text!(
     },
     "age that matters",
     "\
-`\"standard\"`: as HTTP's own rules (RFC 9111) have it. An age, as in `\"10min\"`, `\"2h\"` or `\"1mo\"`: at that
-age. `\"never\"`: at no age.",
+`\"standard\"`: by HTTP's own rules (RFC 9111). An age, as in `\"10min\"`, `\"2h\"` or
+`\"1mo\"`: at that age. `\"never\"`: at no age.",
     "an age, such as \"10min\" or \"2h\", \"standard\" or \"never\""
 );
 
@@ -306,7 +306,7 @@ from_text!(
         text => size(text).map(Self::At),
     },
     "size limit by the disk",
-    "`\"auto\"`: by the size of the disk. Or a size, as in `\"20 GB\"`, or `\"none\"`.",
+    "`\"auto\"`: depends on the size of the disk. Or a size, as in `\"20 GB\"`, or `\"none\"`.",
     "\"auto\", a size, such as \"20 GB\", or \"none\""
 );
 
@@ -315,7 +315,7 @@ from_text!(
     percent,
     "share",
     "A whole number from 0 to 100 and `%`, in quotes, as in `\"80%\"`.",
-    "a share, such as \"80%\""
+    "a percentage, such as \"80%\""
 );
 
 from_text!(
@@ -323,7 +323,7 @@ from_text!(
     permissions,
     "permissions",
     "\
-Octal digits in quotes, as `chmod` takes them, at most `\"0777\"`. The owner can always read and write.",
+Octal digits in quotes, as for `chmod`, at most `\"0777\"`. The owner can always read and write.",
     "permissions, such as \"0600\""
 );
 
@@ -340,12 +340,12 @@ mod tests {
             ("2w", Ok(14 * 86_400)),
             ("1mo", Ok(30 * 86_400)),
             ("100y", Ok(36_500 * 86_400)),
-            ("101y", Err("it has to be at most 100y")),
-            ("99999999999999999999y", Err("it has to be at most 100y")),
-            ("2m", Err("\"m\" could be minutes or months; they are min and mo")),
+            ("101y", Err("it must be at most 100y")),
+            ("99999999999999999999y", Err("it must be at most 100y")),
+            ("2m", Err("\"m\" is ambiguous: write min for minutes or mo for months")),
             ("2", Err("the unit is missing")),
             ("2M", Err("units are min, h, d, w, mo and y")),
-            ("-1d", Err("it has to begin with a whole number")),
+            ("-1d", Err("it must begin with a whole number")),
         ] {
             assert_eq!(age(text).map(|age| age.as_duration().as_secs()), want, "{text}");
         }
@@ -359,8 +359,8 @@ mod tests {
             ("64 KiB", Ok(65_536)),
             ("2GiB", Ok(2_147_483_648)),
             ("8388607 TiB", Ok(9_223_370_937_343_148_032)),
-            ("8388608 TiB", Err("it has to be at most 8388607 TiB")),
-            ("99999999999999999999 B", Err("it has to be at most 8388607 TiB")),
+            ("8388608 TiB", Err("it must be at most 8388607 TiB")),
+            ("99999999999999999999 B", Err("it must be at most 8388607 TiB")),
             ("10", Err("the unit is missing")),
             ("10 mb", Err("units are B, kB, MB, GB, TB, KiB, MiB, GiB and TiB")),
             ("1.5 GB", Err("units are B, kB, MB, GB, TB, KiB, MiB, GiB and TiB")),
@@ -375,7 +375,7 @@ mod tests {
             ("80%", Ok(80)),
             ("0 %", Ok(0)),
             ("100%", Ok(100)),
-            ("101%", Err("it has to be at most 100%")),
+            ("101%", Err("it must be at most 100%")),
             ("80", Err("the % is missing")),
             ("80p", Err("its unit is %")),
         ] {
@@ -384,10 +384,10 @@ mod tests {
         for (text, want) in [
             ("0600", Ok(0o600)),
             ("755", Ok(0o755)),
-            ("1777", Err("it has to be at most \"0777\"")),
-            ("0444", Err("the owner has to be able to read and write")),
-            ("0x1ff", Err("it has to be of octal digits")),
-            ("", Err("it has to be of octal digits")),
+            ("1777", Err("it must be at most \"0777\"")),
+            ("0444", Err("the owner must be able to read and write")),
+            ("0x1ff", Err("it must be octal digits")),
+            ("", Err("it must be octal digits")),
         ] {
             assert_eq!(permissions(text).map(super::Permissions::bits), want, "{text}");
         }

@@ -26,7 +26,8 @@ impl ArgumentNames {
 impl Value for ArgumentNames {
     const KIND: &'static str = "argument names";
     const MEANING: &'static str = "\
-An array of names of arguments as they stand in URLs, a `*` at the end for any rest: `[\"ref\", \"track_*\"]`.";
+An array of names of URL arguments. A `*` at the end stands for any rest: `[\"ref\",
+\"track_*\"]`.";
     const EXPECTED: &'static str = "an array of names of arguments, such as [\"ref\", \"track_*\"]";
 
     fn json() -> String {

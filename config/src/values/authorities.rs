@@ -85,8 +85,9 @@ fn told(number: usize, error: &pem::Error) -> String {
 impl Value for ExtraAuthorities {
     const KIND: &'static str = "certificate files";
     const MEANING: &'static str = "\
-An array of files in PEM form (`-----BEGIN CERTIFICATE-----`), each with one certificate of an authority
-or several. The certificate that a site has signed itself can stand there too. A file is found from the directory of the configuration. What else is in it is passed over.";
+An array of files in PEM form (`-----BEGIN CERTIFICATE-----`), each with one or more
+certificates of authorities. A self-signed certificate of a site is allowed too. Paths are
+relative to the directory of the configuration. Other content of the files is ignored.";
     const EXPECTED: &'static str = "an array of PEM files, such as [\"my-ca.pem\"]";
 
     fn json() -> String {

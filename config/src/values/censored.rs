@@ -84,9 +84,10 @@ impl fmt::Debug for CensoredFields {
 impl Value for Fields {
     const KIND: &'static str = "fields";
     const MEANING: &'static str = "\
-A table of names of fields, each with `true` to remove it, `false` to leave it, or the value it gets
-where it is there: `{ Cookie = true, User-Agent = \"Mozilla/5.0\" }`. For each field alone the first rule
-that names it decides. Fields without which a message cannot be sent, such as `Host`, stay.";
+A table of field names, each with `true` to remove the field, `false` to leave it, or a new
+value for it if it is present: `{ Cookie = true, User-Agent = \"Mozilla/5.0\" }`. For each
+field, the first rule that names it decides. Fields that messages depend on, such as `Host`,
+cannot be changed.";
     const EXPECTED: &'static str = "a table of fields, such as { Cookie = true, From = \"me\" }";
 
     fn json() -> String {
@@ -118,10 +119,10 @@ fn censor(name: &str, value: &toml_edit::Value) -> Result<FieldAction, &'static 
     // RFC 9110 §5.6.2.
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(is_token) {
-        return Err("not the name of a field");
+        return Err("it is not the name of a field");
     }
     if KEPT.contains(&name.to_ascii_lowercase().as_str()) {
-        return Err("no message can be sent without it, or it would be another one");
+        return Err("it must stay, because messages depend on it");
     }
     match (value.as_bool(), value.as_str()) {
         (Some(true), _) => Ok(FieldAction::Remove),

@@ -34,7 +34,7 @@ impl AllowedCertificate {
     pub fn parse(host: &str, sha256: &str) -> Result<Self, &'static str> {
         let sha256 = fingerprint(sha256).ok_or("sha256 takes 64 hex digits")?;
         let (host, port) =
-            site(host).ok_or("host takes a name or an address, and perhaps a port")?;
+            site(host).ok_or("host takes a name or an address, with an optional port")?;
         Ok(Self { host, port, sha256 })
     }
 
@@ -119,10 +119,10 @@ fn read_one(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<AllowedCert
     };
     let text = |table: &InlineTable, key| table.get(key)?.as_str().map(str::to_owned);
     if table.iter().any(|(key, _)| !["host", "sha256"].contains(&key)) {
-        return source.refuse(given, EXPECTED, "it has host and sha256, and nothing else");
+        return source.refuse(given, EXPECTED, "only host and sha256 are allowed");
     }
     let (Some(host), Some(sha256)) = (text(table, "host"), text(table, "sha256")) else {
-        return source.refuse(given, EXPECTED, "it needs both, in quotes");
+        return source.refuse(given, EXPECTED, "host and sha256 are both required, in quotes");
     };
     AllowedCertificate::parse(&host, &sha256)
         .map_or_else(|because| source.refuse(given, EXPECTED, because), Some)
@@ -131,9 +131,9 @@ fn read_one(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<AllowedCert
 impl Value for AllowedCertificates {
     const KIND: &'static str = "allowed certificates";
     const MEANING: &'static str = "\
-An array of tables `{ host = \"old.example:8443\", sha256 = \"64 hex digits\" }`: a host, with its port if
-that is not 443, and the SHA-256 fingerprint of the one certificate that is accepted there, with colons or
-without.";
+An array of tables `{ host = \"old.example:8443\", sha256 = \"64 hex digits\" }`: a host, with
+its port unless it is 443, and the SHA-256 fingerprint of the one certificate that is accepted
+there, with or without colons.";
     const EXPECTED: &'static str = "an array of hosts with fingerprints, such as [{ host = \"old.example\", sha256 = \"64 hex digits\" }]";
 
     fn json() -> String {
@@ -219,9 +219,9 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told_with_its_line() {
         for (given, because) in [
-            ("{ host = \"a.example\" }", "it needs both"),
+            ("{ host = \"a.example\" }", "both required"),
             ("\"a.example\"", "a host and the SHA-256"),
-            (&*format!("{{ host = \"a\", sha256 = \"{HEX}\", more = 1 }}"), "nothing else"),
+            (&*format!("{{ host = \"a\", sha256 = \"{HEX}\", more = 1 }}"), "only host and sha256"),
             ("{ host = \"a b\", sha256 = \"00\" }", "64 hex digits"),
             (&*format!("{{ host = \"a b\", sha256 = \"{HEX}\" }}"), "host takes"),
         ] {

@@ -78,7 +78,7 @@ impl ClientEntry {
         };
         let clients = ClientPattern::parse(host)?;
         if !allows && matches!(clients, ClientPattern::Named(_)) {
-            return Err("a look-up that fails would let it in; write its address or network");
+            return Err("a failed look-up would allow it; write its address or network");
         }
         Ok(Self { allows, clients })
     }
@@ -86,13 +86,13 @@ impl ClientEntry {
 
 impl ClientPattern {
     fn parse(host: &str) -> Result<Self, &'static str> {
-        const NO_CLIENT: &str = "it is no address, network or name";
+        const NO_CLIENT: &str = "it is not an address, network or name";
         let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
         if let Ok(address) = bare.parse::<IpAddr>() {
             return Ok(Self::Network(address.to_canonical().into()));
         }
         if host.contains('/') {
-            let network: IpNet = host.parse().map_err(|_| "it is no network")?;
+            let network: IpNet = host.parse().map_err(|_| "it is not a network")?;
             return Ok(Self::Network(network.trunc()));
         }
         if host.contains('*') {
@@ -100,7 +100,7 @@ impl ClientPattern {
             if host == "*" || (host.contains('.') && host.bytes().all(is_address)) {
                 return Ok(Self::Like(Wildcard::new(host)));
             }
-            return Err("what a client is called cannot be known; write its network");
+            return Err("the name of a client cannot be verified; write its network");
         }
         let url = CanonicalUrl::parse(&format!("http://{host}/"), &LocalHost::default());
         let url = url.map_err(|_| NO_CLIENT)?;
@@ -117,10 +117,10 @@ impl ClientPattern {
 impl Value for ClientHosts {
     const KIND: &'static str = "clients";
     const MEANING: &'static str = "\
-An array of addresses, networks and names: `\"192.168.1.5\"`, `\"192.168.0.0/16\"`, `\"192.168.*\"`,
-`\"fd00::/8\"`, `\"laptop.lan\"`, or `\"*\"` for all. `!` before one excludes it; the first match
-decides. A name stands for the addresses that it was last looked up to have, which is done every
-minute and not while offline; so it cannot have a `*` or `!`. Addresses are safer.";
+An array of addresses, networks and names: `\"192.168.1.5\"`, `\"192.168.0.0/16\"`,
+`\"192.168.*\"`, `\"fd00::/8\"`, `\"laptop.lan\"`, or `\"*\"` for all. A `!` in front excludes
+an entry; the first match decides. A name stands for its addresses, which are looked up every
+minute, but not while offline. So a name cannot have a `*` or `!`. Addresses are safer.";
     const EXPECTED: &'static str =
         "an array of addresses, networks and names, such as [\"192.168.0.0/16\", \"fd00::/8\"]";
 

@@ -31,8 +31,7 @@ fn domain(text: &str) -> Option<String> {
 
 impl Value for Domains {
     const KIND: &'static str = "domains";
-    const MEANING: &'static str =
-        "An array of domains; each stands for itself and all names below it.";
+    const MEANING: &'static str = "An array of domains, each with all of its subdomains.";
     const EXPECTED: &'static str = "an array of domains, such as [\"example.org\"]";
 
     fn json() -> String {

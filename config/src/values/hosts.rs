@@ -82,7 +82,11 @@ impl HostList {
                 }
             },
             Element::Hosts(..) => {
-                return source.refuse(given, expected, "a hosts file is for lists of URLs");
+                return source.refuse(
+                    given,
+                    expected,
+                    "a hosts file is allowed only in lists of URLs",
+                );
             }
             Element::List(file, text) => {
                 for (line, entry) in entries(&text) {
@@ -110,11 +114,11 @@ impl fmt::Debug for HostList {
 impl Value for HostList {
     const KIND: &'static str = "host patterns";
     const MEANING: &'static str = "\
-An array of patterns for hosts, of which the first that matches decides: names, in which a `*` stands
-for anything (`\"*.lan\"`), addresses (`\"192.168.1.1\"`, `\"fe80::1\"`) and networks (`\"192.168.0.0/16\"`,
-`\"fd00::/8\"`). With a `!` before it, what the pattern matches is not meant. An entry `{ file =
-\"list.txt\" }` stands for the patterns in that file, one to a line, with `#` before comments. A network
-means addresses alone: no name is looked up for it.";
+An array of patterns for hosts. The first match decides. A pattern is a name, in which `*`
+stands for any text (`\"*.lan\"`), an address (`\"192.168.1.1\"`, `\"fe80::1\"`) or a network
+(`\"192.168.0.0/16\"`, `\"fd00::/8\"`). A `!` in front excludes the hosts that the pattern
+matches. An entry `{ file = \"list.txt\" }` stands for the patterns in that file, one on each
+line, with comments after `#`. A network matches only addresses: names are not looked up for it.";
     const EXPECTED: &'static str = "an array of hosts, such as [\"*.lan\", \"192.168.0.0/16\"]";
 
     fn json() -> String {

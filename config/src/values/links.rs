@@ -30,7 +30,8 @@ impl ProbeUrl {
 impl Value for ProbeUrl {
     const KIND: &'static str = "probe URL";
     const MEANING: &'static str = "\
-A URL of http or https, without user and password, or `\"\"` for none: `\"http://www.example.org/up\"`.";
+An `http` or `https` URL without user and password, or `\"\"` for none:
+`\"http://www.example.org/up\"`.";
     const EXPECTED: &'static str =
         "a URL of http or https without user and password, or \"\" for none";
 
@@ -105,7 +106,7 @@ impl Phrase {
 
 impl Value for Phrase {
     const KIND: &'static str = "phrase";
-    const MEANING: &'static str = "Text that is looked for, or `\"\"` for none.";
+    const MEANING: &'static str = "A text, or `\"\"` for none.";
     const EXPECTED: &'static str = "text, or \"\" for none";
 
     fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
@@ -135,7 +136,8 @@ impl Interfaces {
 impl Value for Interfaces {
     const KIND: &'static str = "interfaces";
     const MEANING: &'static str = "\
-An array of names of network interfaces, in which `*` stands for anything: `[\"wwan*\", \"ppp0\"]`.";
+An array of names of network interfaces, in which `*` stands for any text: `[\"wwan*\",
+\"ppp0\"]`.";
     const EXPECTED: &'static str =
         "an array of names of network interfaces, such as [\"wwan*\", \"ppp0\"]";
 

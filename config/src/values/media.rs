@@ -71,8 +71,8 @@ impl MediaTypes {
 impl Value for MediaTypes {
     const KIND: &'static str = "media types";
     const MEANING: &'static str = "\
-An array of media types without parameters; `*` after the slash is any of that kind: `[\"image/*\",
-\"application/zip\"]`.";
+An array of media types without parameters. A `*` after the slash stands for any subtype:
+`[\"image/*\", \"application/zip\"]`.";
     const EXPECTED: &'static str = "an array of media types, such as [\"image/*\", \"text/css\"]";
 
     fn json() -> String {
@@ -108,8 +108,8 @@ fn ends_with(path: &str, end: &str) -> bool {
 impl Value for Extensions {
     const KIND: &'static str = "file name ends";
     const MEANING: &'static str = "\
-An array of ends of file names, each with its dot: `[\".gz\", \".tar.xz\"]`. Upper and lower case are alike.";
-    const EXPECTED: &'static str = "an array of ends of file names, such as [\".gz\", \".png\"]";
+An array of file extensions, each with its dot: `[\".gz\", \".tar.xz\"]`. Case is ignored.";
+    const EXPECTED: &'static str = "an array of file extensions, such as [\".gz\", \".png\"]";
 
     fn json() -> String {
         STRINGS.to_owned()
@@ -118,7 +118,7 @@ An array of ends of file names, each with its dot: `[\".gz\", \".tar.xz\"]`. Upp
     fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
         let read = elements(given, source, Self::EXPECTED, |one, source| {
             let read = one.value.as_str().and_then(extension);
-            read.or_else(|| source.refuse(one, "ends of file names, such as \".gz\"", ""))
+            read.or_else(|| source.refuse(one, "file extensions, such as \".gz\"", ""))
         })?;
         Some(Self(read))
     }
@@ -140,10 +140,10 @@ impl TypesByExtension {
 impl Value for TypesByExtension {
     const KIND: &'static str = "types by file name";
     const MEANING: &'static str = "\
-A table of ends of file names, each with its dot, and their media types: `{ \".html\" = \"text/html\", \".svg\" =
-\"image/svg+xml\" }`. The longest end that fits decides.";
+A table of file extensions, each with its dot, and their media types: `{ \".html\" =
+\"text/html\", \".svg\" = \"image/svg+xml\" }`. The longest matching extension decides.";
     const EXPECTED: &'static str =
-        "a table of ends and media types, such as { \".html\" = \"text/html\" }";
+        "a table of file extensions and media types, such as { \".html\" = \"text/html\" }";
 
     fn json() -> String {
         r#"{"type": "object", "additionalProperties": {"type": "string"}}"#.to_owned()
@@ -162,7 +162,7 @@ A table of ends of file names, each with its dot, and their media types: `{ \".h
                     types.insert(end, media_type);
                 }
                 (None, _) => {
-                    let because = format!("{end:?} is no end of a file name, such as \".html\"");
+                    let because = format!("{end:?} is not a file extension, such as \".html\"");
                     source.refuse::<()>(given, Self::EXPECTED, &because);
                     sound = false;
                 }

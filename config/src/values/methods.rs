@@ -23,7 +23,7 @@ impl Methods {
 impl Value for Methods {
     const KIND: &'static str = "methods";
     const MEANING: &'static str = "\
-An array of methods of requests, in capitals as they are sent: `[\"PURGE\", \"SUBSCRIBE\"]`.";
+An array of request methods, in capitals as they are sent: `[\"PURGE\", \"SUBSCRIBE\"]`.";
     const EXPECTED: &'static str = "an array of methods of requests, such as [\"PURGE\"]";
 
     fn json() -> String {

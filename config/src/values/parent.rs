@@ -24,7 +24,8 @@ impl ParentProxy {
 impl Value for ParentProxy {
     const KIND: &'static str = "proxy";
     const MEANING: &'static str = "\
-Host and port of a proxy, as in `\"proxy.example.org:3128\"`, an IPv6 address in brackets, or `\"\"` for none.";
+Host and port of a proxy, as in `\"proxy.example.org:3128\"`, with an IPv6 address in brackets;
+or `\"\"` for none.";
     const EXPECTED: &'static str =
         "host and port of a proxy, such as \"proxy.example.org:3128\", or \"\" for none";
 

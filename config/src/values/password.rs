@@ -43,7 +43,7 @@ pub struct PasswordHash(Box<str>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PasswordError {
     /// The password is empty.
-    #[error("an empty password is none")]
+    #[error("the password is empty")]
     Empty,
     /// The password is too long.
     #[error("the password is longer than {MAX_PASSWORD} bytes")]
@@ -57,7 +57,7 @@ pub enum PasswordError {
     )]
     User,
     /// The system cannot provide random numbers.
-    #[error("the system has no random numbers to give")]
+    #[error("the system cannot provide random numbers")]
     NoRandomness,
 }
 
@@ -91,10 +91,11 @@ impl PasswordHash {
     ///
     /// The reason why the text is not an acceptable hash.
     fn parse(text: &str) -> Result<Self, &'static str> {
-        const NO_HASH: &str = "it is no argon2id hash; `wwwoffle passwd` makes one";
+        const NO_HASH: &str = "it is not an argon2id hash; `wwwoffle passwd` makes one";
         if !text.starts_with("$argon2id$") {
-            return Err("a password itself is not kept in the file, only its hash: `wwwoffle \
-                        passwd` asks for it and makes the line");
+            return Err(
+                "the file contains the hash of a password, never the password: `wwwoffle passwd` asks for it and makes the line",
+            );
         }
         let hash = phc::PasswordHash::new(text).map_err(|_| NO_HASH)?;
         let params = Params::try_from(&hash).map_err(|_| NO_HASH)?;
@@ -104,14 +105,15 @@ impl PasswordHash {
             return Err("it is a weak hash; `wwwoffle passwd` makes a better one");
         }
         if salt.as_ref().len() < MIN_SALT || output.as_bytes().len() < MIN_OUTPUT {
-            return Err("its salt or hash is short; `wwwoffle passwd` makes a better one");
+            return Err("its salt or hash is too short; `wwwoffle passwd` makes a better one");
         }
         if params.m_cost() > MAX_MEMORY
             || params.t_cost() > MAX_PASSES
             || params.p_cost() > MAX_LANES
         {
-            return Err("to check it takes too much memory or time; `wwwoffle passwd` makes one \
-                        that does not");
+            return Err(
+                "checking it takes too much memory or time; `wwwoffle passwd` makes a cheaper one",
+            );
         }
         Ok(Self(text.into()))
     }
@@ -166,8 +168,8 @@ impl ControlPassword {
 impl Value for ControlPassword {
     const KIND: &'static str = "password";
     const MEANING: &'static str = "\
-The argon2id hash of a password, `\"$argon2id$…\"`, as `wwwoffle passwd` prints it, or `\"\"` for none.
-It is not shown: neither in faults nor by any page or command.";
+The argon2id hash of a password, `\"$argon2id$…\"`, as `wwwoffle passwd` prints it, or `\"\"`
+for none. It is never displayed, neither in faults nor by a page or command.";
     const EXPECTED: &'static str = "the argon2id hash of a password, or \"\" for none";
     const IS_SECRET: bool = true;
 
@@ -207,9 +209,9 @@ impl User {
 
     fn parse(text: &str) -> Result<Self, &'static str> {
         let (name, hash) =
-            text.split_once(':').ok_or("it is no user and hash with \":\" between")?;
+            text.split_once(':').ok_or("it is not a user and a hash with \":\" between them")?;
         if !is_user_name(name) {
-            return Err("it begins with no user name");
+            return Err("it does not begin with a user name");
         }
         Ok(Self { name: name.into(), hash: PasswordHash::parse(hash)? })
     }
@@ -256,9 +258,9 @@ impl Users {
 impl Value for Users {
     const KIND: &'static str = "users";
     const MEANING: &'static str = "\
-An array of users, each with the argon2id hash of a password: `\"ada:$argon2id$…\"`, as `wwwoffle passwd
-ada` prints it. A name has no `:` and is there once. It is not shown: neither in faults nor by any
-page or command.";
+An array of users, each with the argon2id hash of a password: `\"ada:$argon2id$…\"`, as
+`wwwoffle passwd ada` prints it. A name has no `:` and occurs once. The hashes are never
+displayed, neither in faults nor by a page or command.";
     const EXPECTED: &'static str = "an array of users, each \"NAME:$argon2id$…\"";
     const IS_SECRET: bool = true;
 
@@ -277,7 +279,7 @@ page or command.";
             match one.value.as_str().map_or(Err(""), User::parse) {
                 Ok(user) if users.iter().any(|known| known.name == user.name) => {
                     fine = false;
-                    source.refuse_secret::<()>(one, expected, "the name is there twice")
+                    source.refuse_secret::<()>(one, expected, "the name occurs twice")
                 }
                 Ok(user) => {
                     users.push(user);

@@ -84,7 +84,7 @@ pub(crate) fn time(text: &str) -> Result<Duration, &'static str> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
     if number.is_empty() {
-        return Err("it has to begin with a whole number");
+        return Err("it must begin with a whole number");
     }
     let unit: u64 = match unit.trim_start() {
         "ms" => 1,
@@ -98,9 +98,9 @@ pub(crate) fn time(text: &str) -> Result<Duration, &'static str> {
     };
     // A number that overflows is too long anyway.
     match number.parse::<u64>().ok().and_then(|number| number.checked_mul(unit)) {
-        Some(0) => Err("it has to be above zero"),
+        Some(0) => Err("it must be above zero"),
         Some(time) if time <= MAX_TIME_MS => Ok(Duration::from_millis(time)),
-        _ => Err("it has to be at most 52w"),
+        _ => Err("it must be at most 52w"),
     }
 }
 
@@ -125,8 +125,8 @@ impl Listen {
 impl Value for Listen {
     const KIND: &'static str = "addresses";
     const MEANING: &'static str = "\
-An array of addresses with a port, at least one; an IPv6 address is in brackets: `\"127.0.0.1:8080\"`,
-`\"[::1]:8080\"`. Port 0 is a free port that the system chooses.";
+An array of addresses with a port, at least one. An IPv6 address is in brackets:
+`\"127.0.0.1:8080\"`, `\"[::1]:8080\"`. With port 0 the system chooses a free port.";
     const EXPECTED: &'static str =
         "an array of addresses with ports, such as [\"127.0.0.1:8080\", \"[::1]:8080\"]";
 
@@ -238,13 +238,13 @@ mod tests {
             ("1h", Ok(3_600_000)),
             ("2d", Ok(172_800_000)),
             ("52w", Ok(31_449_600_000)),
-            ("53w", Err("it has to be at most 52w")),
-            ("99999999999999999999s", Err("it has to be at most 52w")),
-            ("18446744073709551615w", Err("it has to be at most 52w")),
-            ("0s", Err("it has to be above zero")),
+            ("53w", Err("it must be at most 52w")),
+            ("99999999999999999999s", Err("it must be at most 52w")),
+            ("18446744073709551615w", Err("it must be at most 52w")),
+            ("0s", Err("it must be above zero")),
             ("30", Err("the unit is missing")),
-            ("", Err("it has to begin with a whole number")),
-            ("-1s", Err("it has to begin with a whole number")),
+            ("", Err("it must begin with a whole number")),
+            ("-1s", Err("it must begin with a whole number")),
             ("1.5h", Err("units are ms, s, m, h, d and w")),
             ("1y", Err("units are ms, s, m, h, d and w")),
             ("1M", Err("units are ms, s, m, h, d and w")),

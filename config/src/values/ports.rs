@@ -81,8 +81,8 @@ impl PortRanges {
 impl Value for PortRanges {
     const KIND: &'static str = "ports";
     const MEANING: &'static str = "\
-An array of ports from 1 to 65535 and of ranges with both their ends: `[\"443\", \"1024-65535\"]`. `[]` is
-no port at all.";
+An array of ports from 1 to 65535 and of ranges, which include both ends: `[\"443\",
+\"1024-65535\"]`. `[]` means no port at all.";
     const EXPECTED: &'static str =
         "an array of ports from 1 to 65535 and ranges of them, such as [\"443\", \"1024-65535\"]";
 

@@ -77,8 +77,8 @@ impl LanguageTag {
 impl Value for LanguageTag {
     const KIND: &'static str = "language";
     const MEANING: &'static str =
-        "The tag of a language, such as `\"de\"` or `\"pt-br\"`, or `\"\"` for none.";
-    const EXPECTED: &'static str = "the tag of a language, such as \"de\" or \"pt-br\", or \"\"";
+        "A language tag, such as `\"de\"` or `\"pt-br\"`, or `\"\"` for none.";
+    const EXPECTED: &'static str = "a language tag, such as \"de\" or \"pt-br\", or \"\" for none";
 
     fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
         let is_part = |part: &str| {
@@ -109,7 +109,7 @@ impl Account {
 impl Value for Account {
     const KIND: &'static str = "account";
     const MEANING: &'static str = "\
-The name or the number of a user or group of the system, in quotes, or `\"\"` for none.";
+The name or number of a system user or group, in quotes, or `\"\"` for none.";
     const EXPECTED: &'static str = "a user or group, such as \"proxy\" or \"13\", or \"\" for none";
 
     fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
@@ -176,7 +176,8 @@ impl fmt::Debug for Secret {
 
 impl Value for Secret {
     const KIND: &'static str = "secret";
-    const MEANING: &'static str = "A password, which is never shown or logged, or `\"\"` for none.";
+    const MEANING: &'static str =
+        "A password, which is never displayed or logged, or `\"\"` for none.";
     const EXPECTED: &'static str = "a password, or \"\" for none";
     const IS_SECRET: bool = true;
 

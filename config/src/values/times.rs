@@ -69,23 +69,26 @@ fn windows(text: &str) -> Result<Windows, &'static str> {
     }
     let windows: Vec<_> = text.split(',').map(window).collect::<Result<_, _>>()?;
     if windows.len() > MAX_WINDOWS {
-        return Err("there may be 16 at most");
+        return Err("at most 16 windows are allowed");
     }
     Ok(Windows(windows))
 }
 
 fn window(text: &str) -> Result<Window, &'static str> {
-    let (from, until) = text.split_once('-').ok_or("a window is two times with - between")?;
+    let (from, until) =
+        text.split_once('-').ok_or("a window is two times with \"-\" between them")?;
     let (from, until) = (minute(from.trim())?, minute(until.trim())?);
     match from {
-        MINUTES_OF_A_DAY => Err("a window may end at 24:00, and begins at 00:00"),
-        _ if from == until => Err("a window ends at another time than it begins"),
+        MINUTES_OF_A_DAY => {
+            Err("a window may end at 24:00, but midnight at its beginning is 00:00")
+        }
+        _ if from == until => Err("a window must not end at the time at which it begins"),
         from => Ok(Window { from, until: until % MINUTES_OF_A_DAY }),
     }
 }
 
 fn minute(text: &str) -> Result<u16, &'static str> {
-    let wrong = "a time of the day is four digits, as in 02:10";
+    let wrong = "a time of day has four digits, such as 02:10";
     let (hour, minute) = text.split_once(':').ok_or(wrong)?;
     let number = |text: &str| {
         let is_number = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -103,8 +106,8 @@ fn minute(text: &str) -> Result<u16, &'static str> {
 impl Value for Windows {
     const KIND: &'static str = "times of the day";
     const MEANING: &'static str = "\
-One or more windows as in `\"02:10-05:40\"` or `\"12:00-13:00, 22:30-06:00\"`, in the time zone of the system, or
-`\"always\"`. One that ends before it begins ends on the next day.";
+One or more windows, as in `\"02:10-05:40\"` or `\"12:00-13:00, 22:30-06:00\"`, in the time zone
+of the system; or `\"always\"`. A window that ends before it begins ends on the next day.";
     const EXPECTED: &'static str = "times of the day, such as \"02:10-05:40\", or \"always\"";
 
     fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
@@ -140,18 +143,21 @@ mod tests {
             ("22:30-06:00, 12:00 - 13:00", all(&[(1350, 360), (720, 780)])),
             ("00:00-24:00", all(&[(0, 0)])),
             ("23:00-24:00", all(&[(1380, 0)])),
-            ("24:00-01:00", Err("a window may end at 24:00, and begins at 00:00")),
-            ("02:10-02:10", Err("a window ends at another time than it begins")),
-            ("02:10", Err("a window is two times with - between")),
-            ("", Err("a window is two times with - between")),
-            ("2:10-05:40", Err("a time of the day is four digits, as in 02:10")),
+            (
+                "24:00-01:00",
+                Err("a window may end at 24:00, but midnight at its beginning is 00:00"),
+            ),
+            ("02:10-02:10", Err("a window must not end at the time at which it begins")),
+            ("02:10", Err("a window is two times with \"-\" between them")),
+            ("", Err("a window is two times with \"-\" between them")),
+            ("2:10-05:40", Err("a time of day has four digits, such as 02:10")),
             ("02:60-05:40", Err("the last time of the day is 24:00")),
             ("02:10-25:00", Err("the last time of the day is 24:00")),
-            ("+2:10-05:40", Err("a time of the day is four digits, as in 02:10")),
+            ("+2:10-05:40", Err("a time of day has four digits, such as 02:10")),
         ] {
             assert_eq!(windows(text), want, "{text}");
         }
-        assert_eq!(windows(&["00:00-01:00"; 17].join(",")), Err("there may be 16 at most"));
+        assert_eq!(windows(&["00:00-01:00"; 17].join(",")), Err("at most 16 windows are allowed"));
     }
 
     #[test]

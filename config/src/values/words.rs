@@ -42,8 +42,8 @@ macro_rules! words {
 words! {
     /// The time at which stored data is synced, so that it survives a power cut.
     Durability, "durability",
-    "`\"each\"`: each page before it counts as kept. `\"batch\"`: many together, within a second, which
-a power cut can cost. `\"none\"`: when the system gets to it.",
+    "`\"each\"`: each page, before it counts as stored. `\"batch\"`: many pages together, within a
+second; a power cut can lose them. `\"none\"`: when the operating system does it.",
     "\"each\", \"batch\" or \"none\"":
     /// Each entry, before it counts as stored.
     Each = "each",
@@ -56,9 +56,9 @@ a power cut can cost. `\"none\"`: when the system gets to it.",
 words! {
     /// The amount of logging.
     LogLevel, "level",
-    "`\"error\"` (someone must act), `\"warn\"` (something failed and was served around), `\"info\"`
-(changes of state), `\"debug\"` (each decision and its reason) or `\"trace\"` (the phases of each
-request).",
+    "`\"error\"` (an administrator must act), `\"warn\"` (a fault was worked around), `\"info\"`
+(changes of state), `\"debug\"` (each decision and its reason) or `\"trace\"` (the phases of
+each request).",
     "\"error\", \"warn\", \"info\", \"debug\" or \"trace\"":
     /// An administrator must act.
     Error = "error",
@@ -75,8 +75,8 @@ request).",
 words! {
     /// The destination of the log.
     LogTo, "log",
-    "`\"stderr\"`: standard error. `\"syslog\"`: the log of the system. `\"journal\"`: the journal of systemd,
-with each field of an event apart.",
+    "`\"stderr\"`: standard error. `\"syslog\"`: the log of the system. `\"journal\"`: the journal of
+systemd, with separate fields for each event.",
     "\"stderr\", \"syslog\" or \"journal\"":
     /// Standard error.
     Stderr = "stderr",
@@ -89,7 +89,7 @@ with each field of an event apart.",
 words! {
     /// The treatment of a response that must not be stored.
     NoStore, "no-store",
-    "`\"keep\"`: it is kept to be read offline, and never used again online. `\"respect\"`: it is not kept.",
+    "`\"keep\"`: it is stored, but only for offline use. `\"respect\"`: it is not stored.",
     "\"keep\" or \"respect\"":
     /// It is stored, but only for offline use.
     Keep = "keep",

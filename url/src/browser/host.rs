@@ -39,16 +39,16 @@ pub enum HostError {
     #[error("the host has an unmatched bracket")]
     Bracket,
     /// The text in brackets is not an IPv6 address.
-    #[error("the host is no valid IPv6 address")]
+    #[error("the host is not a valid IPv6 address")]
     Ipv6,
     /// The last label is a number, but the host is not an IPv4 address.
-    #[error("the host ends in a number and is no valid IPv4 address")]
+    #[error("the host ends in a number but is not a valid IPv4 address")]
     Ipv4,
     /// A character that no host may contain.
     #[error("the host has the forbidden character {0:?}")]
     Forbidden(char),
     /// Not convertible to ASCII by IDNA (UTS #46), or a forbidden character in the result.
-    #[error("the host is no valid domain name")]
+    #[error("the host is not a valid domain name")]
     Domain,
 }
 
