@@ -306,10 +306,10 @@ impl Caller {
     /// The control password grants permission but does not identify a person, because everyone who
     /// knows it shares it. So the token decides the owner.
     pub(super) fn for_page(&self, token: Option<&str>) -> Self {
-        let has_told = self.administers() && !self.is_on_socket();
-        let told =
-            token.filter(|_| has_told).and_then(|token| self.context.pages.tokens.owner(token));
-        let owner = told.and_then(|owner| owner.parse().ok());
+        let has_password = self.administers() && !self.is_on_socket();
+        let named =
+            token.filter(|_| has_password).and_then(|token| self.context.pages.tokens.owner(token));
+        let owner = named.and_then(|owner| owner.parse().ok());
         Self { owner: owner.unwrap_or_else(|| self.owner.clone()), ..self.clone() }
     }
 
@@ -346,11 +346,11 @@ impl Caller {
 
     /// Responds with a message page, or with an empty body if it would become a sub-resource of a
     /// page.
-    pub(super) fn message(&self, told: &Message<'_>) -> Response<Body> {
+    pub(super) fn message(&self, message: &Message<'_>) -> Response<Body> {
         if let Some(audience) = self.audience.filter(|audience| audience.is_part()) {
-            return audience.nothing(told.status());
+            return audience.nothing(message.status());
         }
-        self.page(message::page(&self.context.pages.templates, &self.shell, told))
+        self.page(message::page(&self.context.pages.templates, &self.shell, message))
     }
 
     /// Responds with the form for an address, in place of the page about it; `typed` is the invalid

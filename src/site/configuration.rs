@@ -129,7 +129,7 @@ fn carried(arguments: &str) -> Option<String> {
 /// The current file, and the configuration in force.
 struct CurrentConfiguration {
     standing: ConfigFileState,
-    told: Overview,
+    overview: Overview,
     config: std::sync::Arc<Config>,
     file: String,
 }
@@ -138,14 +138,14 @@ impl CurrentConfiguration {
     async fn of(caller: &Caller) -> Result<Self, ChangeError> {
         let context = &caller.context;
         let standing = context.base.config_standing().await?;
-        let (standing, told) = blocking(move || {
+        let (standing, parsed) = blocking(move || {
             // A text that is not TOML sets no option; the page of the file shows the fault.
-            let told = overview(&standing.text.text).or_else(|_| overview(""));
-            (standing, told)
+            let parsed = overview(&standing.text.text).or_else(|_| overview(""));
+            (standing, parsed)
         })
         .await;
         let file = context.base.live.file().path().display().to_string();
-        Ok(Self { standing, told: told?, config: context.base.config(), file })
+        Ok(Self { standing, overview: parsed?, config: context.base.config(), file })
     }
 
     fn in_force(&self) -> bool {
@@ -158,7 +158,7 @@ impl CurrentConfiguration {
     }
 
     fn setting(&self, section: &str, key: &str) -> OptionSetting {
-        let mut options = self.told.options.iter();
+        let mut options = self.overview.options.iter();
         let state = options.find(|one| one.section == section && one.option.key == key);
         if let Some(state) = state.filter(|state| state.value.is_some()) {
             let place = state.line.map(|line| (line, None));
@@ -175,7 +175,7 @@ impl CurrentConfiguration {
     }
 
     fn rules(&self, section: &Section) -> Vec<RuleSetting> {
-        let rules = self.told.rules.iter().filter(|rule| rule.section == section.name);
+        let rules = self.overview.rules.iter().filter(|rule| rule.section == section.name);
         let rules = rules.map(|state| RuleSetting {
             index: state.index,
             line: state.line,
@@ -259,7 +259,7 @@ async fn index(
             }
         }
     }
-    set.extend(seen.told.rules.iter().map(|rule| (rule.section, "for")));
+    set.extend(seen.overview.rules.iter().map(|rule| (rule.section, "for")));
     let later: Vec<_> =
         seen.config.without_effect().iter().map(|(section, key, _)| (*section, *key)).collect();
     let stamp = seen.standing.text.stamp.to_string();
@@ -318,16 +318,16 @@ fn url_page(caller: &Caller, text: &str) -> Page {
     let (context, shell) = (&caller.context, &caller.shell);
     let parsed = CanonicalUrl::parse(text, &context.base.local);
     let is_pattern = text.contains('*') || text.starts_with(['!', '~']);
-    let (url, told, fault) = match (parsed, UrlSpec::parse(text)) {
+    let (url, values, fault) = match (parsed, UrlSpec::parse(text)) {
         _ if text.is_empty() => (String::new(), None, None),
         (_, Ok(_)) if is_pattern => (text.to_owned(), None, None),
         (Ok(url), _) => {
-            let told = context.base.config().explain(&url);
-            (url.without_credentials().as_str().to_owned(), Some(told), None)
+            let values = context.base.config().explain(&url);
+            (url.without_credentials().as_str().to_owned(), Some(values), None)
         }
         (Err(error), _) => (text.to_owned(), None, Some(error_chain(&error))),
     };
-    let page = UrlPage { url: &url, values: told.as_deref(), fault: fault.as_deref() };
+    let page = UrlPage { url: &url, values: values.as_deref(), fault: fault.as_deref() };
     url::page(&context.pages.templates, shell, &page)
 }
 

@@ -40,13 +40,13 @@ pub(super) const BUTTONS: &[&str] = &[
 pub(super) fn show(caller: &Caller) -> Response<Body> {
     let context = &caller.context;
     let counts = status::counts_for_caller(caller);
-    let told = page::ControlPage {
+    let state = page::ControlPage {
         chosen: context.base.mode.chosen(),
         link: status::link_report(context),
         counts,
     };
     let token = caller.token();
-    caller.page(page::page(&context.pages.templates, &caller.shell, &told, &token))
+    caller.page(page::page(&context.pages.templates, &caller.shell, &state, &token))
 }
 
 /// Asks for confirmation of the button at `path`. A link cannot press it, because any page could

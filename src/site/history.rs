@@ -143,7 +143,7 @@ async fn lines(
     history: &History,
     found: &Versions,
 ) -> Vec<Option<LineCounts>> {
-    let mut told = Vec::new();
+    let mut counts_of_lines = Vec::new();
     let pairs = history.versions.iter().zip(history.versions.iter().skip(1));
     for (new, old) in pairs.take(COMPARED) {
         let is_short = new.bytes.max(old.bytes) <= COMPARED_BODY;
@@ -154,12 +154,12 @@ async fn lines(
         } else {
             None
         };
-        told.push(compared.map(|compared| LineCounts {
+        counts_of_lines.push(compared.map(|compared| LineCounts {
             added: compared.diff.added,
             removed: compared.diff.removed,
         }));
     }
-    told
+    counts_of_lines
 }
 
 /// Responds with the time map, the list for programs that support Memento (RFC 7089).

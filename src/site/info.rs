@@ -55,12 +55,12 @@ pub(super) async fn of(context: &SiteContext, owner: &Owner, url: &str) -> Resul
         Some(entry) => complete::look_at(&context.fetch, url, entry.clone(), owner.clone()).await?,
         None => None,
     };
-    let mut told = self::entry_info::of(&places.public, entry.as_ref(), parts);
-    if let (Some(kept), Some(entry)) = (&mut told.kept, entry.filter(Entry::shares_body)) {
+    let mut details = self::entry_info::of(&places.public, entry.as_ref(), parts);
+    if let (Some(kept), Some(entry)) = (&mut details.kept, entry.filter(Entry::shares_body)) {
         kept.sharing = sharing(context, entry).await;
     }
     let pins = context.storage.store.run(wwwoffle_spool::Spool::pins).await?;
-    Ok(Info { pinned: pins.contains(&told.url), ..told })
+    Ok(Info { pinned: pins.contains(&details.url), ..details })
 }
 
 /// Returns the number of entries that share the body of this one; `None` if the index does not know
@@ -89,11 +89,17 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
         return caller.ask_for_address(AddressPage::Info, "");
     }
     match of(context, &caller.owner, &url).await {
-        Ok(told) => {
+        Ok(details) => {
             let token = caller.token();
             let done = own_lists::action_result(caller, done).await;
-            let more = InfoExtras { action: done, ..more(caller, &url, &told).await };
-            caller.page(page::page(&context.pages.templates, &caller.shell, &told, &more, &token))
+            let more = InfoExtras { action: done, ..more(caller, &url, &details).await };
+            caller.page(page::page(
+                &context.pages.templates,
+                &caller.shell,
+                &details,
+                &more,
+                &token,
+            ))
         }
         Err(InfoError::Url(_)) => caller.ask_for_address(AddressPage::Info, &url),
         Err(InfoError::Spool(error)) => caller.spool_failed(&error),
@@ -101,13 +107,13 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
 }
 
 /// Returns the content of the page that is not part of the details.
-async fn more(caller: &Caller, url: &str, told: &Info) -> InfoExtras {
+async fn more(caller: &Caller, url: &str, details: &Info) -> InfoExtras {
     let context = &caller.context;
     let viewer = lists::viewer((!caller.administers()).then_some(&caller.owner));
-    let target = told.url.clone();
+    let target = details.url.clone();
     let ask = move |index: &Index| index.referrers(&viewer, &target, false);
     let referrers = lists::ask(&context.storage, ask).await.ok().map(|found| {
-        let own = |item: &wwwoffle_index::Item| item.place.url() != told.url;
+        let own = |item: &wwwoffle_index::Item| item.place.url() != details.url;
         let mut urls: Vec<_> =
             found.iter().filter(|item| own(item)).map(|item| item.place.url().to_owned()).collect();
         urls.sort();
@@ -160,7 +166,7 @@ pub(super) fn request(caller: &Caller, arguments: Option<&str>) -> Response<Body
     if sent.has_proxy_login {
         came.push(Field { name: PROXY_AUTHORIZATION.as_str().to_owned(), value: None });
     }
-    let told = RequestComparison {
+    let comparison = RequestComparison {
         url: url.without_credentials().as_str().to_owned(),
         came: (sent.line.clone(), came),
         goes: (
@@ -168,5 +174,5 @@ pub(super) fn request(caller: &Caller, arguments: Option<&str>) -> Response<Body
             self::entry_info::redacted_fields(wire.headers()),
         ),
     };
-    caller.page(page::request_page(&context.pages.templates, &caller.shell, &told))
+    caller.page(page::request_page(&context.pages.templates, &caller.shell, &comparison))
 }

@@ -59,8 +59,8 @@ pub(super) async fn show(caller: &Caller, path: &str, arguments: Option<&str>) -
     if name.is_empty() {
         let sessions = sessions::sessions(&context.storage).await;
         let resting = removed::undoable_deletions(caller).await;
-        let (told, token) = ((sessions.began(), &*resting), caller.token());
-        return caller.page(page::root(&context.pages.templates, shell, told, &token));
+        let (rows, token) = ((sessions.began(), &*resting), caller.token());
+        return caller.page(page::root(&context.pages.templates, shell, rows, &token));
     }
     if name == "url" || name == "url/" {
         return caller.see_other(&of_url(caller, arguments));
@@ -73,8 +73,8 @@ pub(super) async fn show(caller: &Caller, path: &str, arguments: Option<&str>) -
         Ok((found, count)) => (ListResult::Found(found), count),
         Err(error) => (ListResult::Refused(page::list_unavailable(&error_chain(&error))), None),
     };
-    let told = action_result(caller, arguments).await;
-    answer(caller, &shown, (outcome, told, count))
+    let result = action_result(caller, arguments).await;
+    answer(caller, &shown, (outcome, result, count))
 }
 
 /// Returns as much of a list as fits on one page, and the length of the whole list. The rest is on
@@ -400,8 +400,8 @@ mod tests {
             ("all", Some("sort=atime&pages=1"), Subject::Entries, None, Sort::Used),
         ] {
             let (shown, wanted) = read(name, arguments).unwrap();
-            let told = (wanted.subject, wanted.filter.host.as_deref(), wanted.sort);
-            assert_eq!(told, (subject, host, sort), "{name}");
+            let result = (wanted.subject, wanted.filter.host.as_deref(), wanted.sort);
+            assert_eq!(result, (subject, host, sort), "{name}");
             assert_eq!(wanted.limit, ROWS, "{name}");
             assert_eq!(shown.sort, Some(sort), "{name}");
         }

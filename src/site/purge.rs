@@ -33,8 +33,8 @@ const WAITS: Duration = Duration::from_secs(5);
 /// made, because that walks the whole spool.
 pub(super) async fn show(caller: &Caller) -> Response<Body> {
     let context = &caller.context;
-    let mut told = context.storage.purging.told();
-    if !told.running && !has_plan(&told) && !caller.is_sent_by_another_site() {
+    let mut purging = context.storage.purging.told();
+    if !purging.running && !has_plan(&purging) && !caller.is_sent_by_another_site() {
         // If another plan is already running, waits for that one.
         let _begun_or_not = begin(context, PurgeTask::Plan);
         let planned = async {
@@ -46,15 +46,15 @@ pub(super) async fn show(caller: &Caller) -> Response<Body> {
         };
         // The page says whether the plan is ready.
         let _in_time = timeout(WAITS, planned).await;
-        told = context.storage.purging.told();
+        purging = context.storage.purging.told();
     }
     let token = context.pages.tokens.general();
-    caller.page(page::page(&context.pages.templates, &caller.shell, &told, &token))
+    caller.page(page::page(&context.pages.templates, &caller.shell, &purging, &token))
 }
 
-fn has_plan(told: &PurgeStatus) -> bool {
+fn has_plan(purging: &PurgeStatus) -> bool {
     let now = timestamp(clock::now());
-    told.plan.as_ref().is_some_and(|plan| now.duration_since(plan.at) <= PLAN_HOLDS)
+    purging.plan.as_ref().is_some_and(|plan| now.duration_since(plan.at) <= PLAN_HOLDS)
 }
 
 /// Starts a purge or a plan in the background; its result is stored. The task holds its turn before

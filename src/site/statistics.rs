@@ -38,8 +38,8 @@ pub(super) fn statistics(caller: &Caller) -> StatisticsReport {
 
 /// Shows the page.
 pub(super) fn show(caller: &Caller) -> Response<Body> {
-    let told = statistics(caller);
-    caller.page(page::page(&caller.context.pages.templates, &caller.shell, &told))
+    let figures = statistics(caller);
+    caller.page(page::page(&caller.context.pages.templates, &caller.shell, &figures))
 }
 
 /// Shows the page with the names of hosts, if the caller owns the machine.

@@ -55,12 +55,12 @@ fn with_queue(caller: &Caller, queue: QueueCounts) -> Status {
 
 /// Returns the state of the link, if the mode follows it.
 fn link(context: &SiteContext) -> Option<LinkStatus> {
-    let told = context.net.link.told();
+    let link = context.net.link.told();
     (context.base.mode.chosen() == Choice::Auto).then(|| LinkStatus {
-        reason: told.reason.to_string(),
-        since: timestamp(told.since),
-        portal: told.portal().map(|portal| portal.url.clone()),
-        probed: told.probed.map(timestamp),
+        reason: link.reason.to_string(),
+        since: timestamp(link.since),
+        portal: link.portal().map(|portal| portal.url.clone()),
+        probed: link.probed.map(timestamp),
         probes: context.net.upstream.dialer().probes(),
     })
 }
@@ -68,7 +68,7 @@ fn link(context: &SiteContext) -> Option<LinkStatus> {
 /// Returns the state of the link for pages, in every mode: our own verdict, or else that of the
 /// system.
 pub(super) fn link_report(context: &SiteContext) -> LinkReport {
-    let told = context.net.link.told();
+    let link = context.net.link.told();
     if context.base.mode.chosen() != Choice::Auto {
         return LinkReport {
             reason: context.net.link.standing().text(),
@@ -77,9 +77,9 @@ pub(super) fn link_report(context: &SiteContext) -> LinkReport {
         };
     }
     LinkReport {
-        reason: told.reason.text(),
-        decides: Some(timestamp(told.since)),
-        portal: told.portal().map(|portal| portal.url.clone()),
+        reason: link.reason.text(),
+        decides: Some(timestamp(link.since)),
+        portal: link.portal().map(|portal| portal.url.clone()),
     }
 }
 
@@ -108,11 +108,11 @@ pub(super) fn queue(caller: &Caller) -> Vec<QueueItem> {
     line.sort_unstable();
     let turns: HashMap<Key, u64> = line.iter().map(|stand| stand.turn.key).zip(1..).collect();
     let holder = Holder::new(&context.fetch);
-    let told = list.into_iter().zip(states).map(|(request, state)| {
+    let items = list.into_iter().zip(states).map(|(request, state)| {
         let (held, turn) = (holder.held(&request), turns.get(&request.place.key()).copied());
         QueueItem { turn, ..item(request, state, held) }
     });
-    told.collect()
+    items.collect()
 }
 
 /// Returns the numbers of queued requests by state.

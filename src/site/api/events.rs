@@ -46,8 +46,8 @@ const ALIVE: &[u8] = b":\n\n";
 
 /// Starts a stream for `caller`. The response to HEAD has no body.
 pub(in crate::site) fn answer(caller: &Caller, method: &Method) -> Response<Body> {
-    let told = if method == Method::HEAD { body::empty() } else { body_for(caller.clone()) };
-    caller.other(StatusCode::OK, Some(EVENTS), told)
+    let stream = if method == Method::HEAD { body::empty() } else { body_for(caller.clone()) };
+    caller.other(StatusCode::OK, Some(EVENTS), stream)
 }
 
 /// Returns the body of the stream. Dropping it only ends the stream.
@@ -66,8 +66,8 @@ struct EventStream {
     begun: Instant,
     has_begun: bool,
     /// The last message sent, and the time when anything was sent.
-    told: Option<ProgressStep>,
-    said: Instant,
+    last: Option<ProgressStep>,
+    last_sent: Instant,
     /// Speed of each recursive fetch.
     runs: HashMap<String, Gauge>,
 }
@@ -78,7 +78,7 @@ impl EventStream {
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let now = Instant::now();
         let runs = HashMap::new();
-        Self { caller, look, begun: now, has_begun: false, told: None, said: now, runs }
+        Self { caller, look, begun: now, has_begun: false, last: None, last_sent: now, runs }
     }
 
     /// Returns the next message; `None` at the end of the stream.
@@ -96,13 +96,13 @@ impl EventStream {
                 return None;
             }
             let step = self.step();
-            if self.told.as_ref() != Some(&step) {
+            if self.last.as_ref() != Some(&step) {
                 let message = message(&step)?;
-                (self.told, self.said) = (Some(step), Instant::now());
+                (self.last, self.last_sent) = (Some(step), Instant::now());
                 return Some(message);
             }
-            if self.said.elapsed() >= ALIVE_EVERY {
-                self.said = Instant::now();
+            if self.last_sent.elapsed() >= ALIVE_EVERY {
+                self.last_sent = Instant::now();
                 return Some(Bytes::from_static(ALIVE));
             }
         }

@@ -384,12 +384,12 @@ impl RequestFollower {
         let Some(location) = location.filter(|_| !self.is_full()) else { return };
         if let FollowScope::Get { wanted, .. } = &mut self.task {
             let (url, status) = (url.to_owned(), kept.status.as_u16());
-            let told = Event::Redirect {
+            let redirect = Event::Redirect {
                 url,
                 status,
                 location: shown_location(&location, &self.inbox.context.base.local),
             };
-            self.inbox.ready.push_back(told);
+            self.inbox.ready.push_back(redirect);
             wanted.push_back(location);
         }
     }

@@ -15,7 +15,7 @@ pub(in crate::site) struct OverallProgress {
     /// Size of the settled responses, in bytes.
     settled: u64,
     gauge: Gauge,
-    told: Whole,
+    reported: Whole,
 }
 
 impl OverallProgress {
@@ -41,8 +41,8 @@ impl OverallProgress {
     /// Returns the overall progress from numbers counted elsewhere; `None` if it did not change.
     pub(in crate::site) fn update_from(&mut self, counted: Whole, moves: bool) -> Option<Whole> {
         let whole = self.gauge.measure(counted, moves, Instant::now());
-        let is_new = whole != self.told;
-        self.told = whole;
+        let is_new = whole != self.reported;
+        self.reported = whole;
         is_new.then_some(whole)
     }
 }

@@ -110,8 +110,9 @@ fn expected(parts: &Parts) -> Result<Option<Stamp>, CallFault> {
 
 fn faulty(caller: &Caller, faults: &Faults) -> Response<Body> {
     let error = "the configuration is faulty, so the one before stays in force".to_owned();
-    let told = ConfigError { error, faults: ConfigFault::all(faults), ..ConfigError::default() };
-    answered(caller, StatusCode::UNPROCESSABLE_ENTITY, &told)
+    let error_body =
+        ConfigError { error, faults: ConfigFault::all(faults), ..ConfigError::default() };
+    answered(caller, StatusCode::UNPROCESSABLE_ENTITY, &error_body)
 }
 
 /// Returns the response for a refused change.
@@ -130,8 +131,8 @@ fn refused(caller: &Caller, error: &ChangeError) -> Response<Body> {
     answered(caller, status, &ConfigError::of(error))
 }
 
-fn answered(caller: &Caller, status: StatusCode, told: &ConfigError) -> Response<Body> {
-    let mut response = json(caller, told);
+fn answered(caller: &Caller, status: StatusCode, error_body: &ConfigError) -> Response<Body> {
+    let mut response = json(caller, error_body);
     *response.status_mut() = status;
     response
 }

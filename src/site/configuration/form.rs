@@ -92,8 +92,8 @@ async fn edit(
             // The rule of that number may be another one by now, and no page contains a secret.
             let may_repeat = !matches!(act, OptionAction::SetRule | OptionAction::UnsetRule)
                 && !item.option.is_secret;
-            let told = StaleChange { expected, current, wanted, path: &path };
-            conflict(caller, told, form, may_repeat && fits_again(form)).await
+            let change = StaleChange { expected, current, wanted, path: &path };
+            conflict(caller, change, form, may_repeat && fits_again(form)).await
         }
         Err(ChangeError::Edit(error)) => {
             let faults = vec![shown::text(&error.to_string())];
@@ -108,12 +108,12 @@ async fn edit(
 
 fn fault_texts(faults: &Faults) -> Vec<String> {
     let all = faults.as_slice();
-    let mut told: Vec<_> =
+    let mut texts: Vec<_> =
         all.iter().take(MOST_FAULTS).map(|fault| shown::text(&fault.to_string())).collect();
     if all.len() > MOST_FAULTS {
-        told.push(format!("and {} more", all.len() - MOST_FAULTS));
+        texts.push(format!("and {} more", all.len() - MOST_FAULTS));
     }
-    told
+    texts
 }
 
 /// Whether the fields of a form can be repeated in a page without changing their values.
@@ -235,8 +235,8 @@ async fn undo(caller: &Caller, form: &SubmittedForm) -> Result<Response<Body>, C
     {
         Ok(done) => Ok(changed_page(caller, &done, expected)),
         Err(ChangeError::Conflict { current, wanted }) => {
-            let told = StaleChange { expected, current, wanted, path: "/configuration/undo" };
-            conflict(caller, told, form, true).await
+            let change = StaleChange { expected, current, wanted, path: "/configuration/undo" };
+            conflict(caller, change, form, true).await
         }
         Err(error) => Err(error),
     }
@@ -252,12 +252,12 @@ struct StaleChange<'a> {
 
 async fn conflict(
     caller: &Caller,
-    told: StaleChange<'_>,
+    change: StaleChange<'_>,
     form: &SubmittedForm,
     may_repeat: bool,
 ) -> Result<Response<Body>, ChangeError> {
     let context = &caller.context;
-    let StaleChange { expected, current, wanted, path } = told;
+    let StaleChange { expected, current, wanted, path } = change;
     let standing = context.base.config_standing().await?;
     let known = blocking(move || {
         let versions = standing.versions.into_iter().rev();

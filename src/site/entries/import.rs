@@ -42,13 +42,13 @@ pub(in crate::site) fn start(caller: &Caller, wanted: ImportRequest) -> Result<B
     let context = Arc::clone(&caller.context);
     let options = options(&wanted, context.base.local.clone(), timestamp(clock::now()))
         .map_err(|error| CallFault::bad(error.to_string()))?;
-    let (tell, told) = mpsc::channel(LINES_AHEAD);
+    let (tell, received) = mpsc::channel(LINES_AHEAD);
     let path = PathBuf::from(wanted.path);
     // It ends soon after a stop, because it checks for it at each step.
     let _detached = spawn_blocking(move || run(&context, &path, &options, &tell));
-    let frames = stream::unfold(told, |mut told: mpsc::Receiver<Bytes>| async move {
-        let line = told.recv().await?;
-        Some((Ok::<_, BoxError>(Frame::data(line)), told))
+    let frames = stream::unfold(received, |mut received: mpsc::Receiver<Bytes>| async move {
+        let line = received.recv().await?;
+        Some((Ok::<_, BoxError>(Frame::data(line)), received))
     });
     Ok(StreamBody::new(frames).boxed_unsync())
 }

@@ -24,16 +24,16 @@ use crate::site::context::SiteContext;
 use crate::site::status;
 
 impl From<runs::RunSummary> for RunItem {
-    fn from(told: runs::RunSummary) -> Self {
+    fn from(run: runs::RunSummary) -> Self {
         Self {
-            id: told.id.to_string(),
-            owner: told.owner,
-            start: told.start,
-            aim: told.aim,
-            begun: told.begun,
-            ended: told.ended,
-            waiting: u64::try_from(told.waiting).unwrap_or(u64::MAX),
-            report: told.report,
+            id: run.id.to_string(),
+            owner: run.owner,
+            start: run.start,
+            aim: run.aim,
+            begun: run.begun,
+            ended: run.ended,
+            waiting: u64::try_from(run.waiting).unwrap_or(u64::MAX),
+            report: run.report,
         }
     }
 }
@@ -86,7 +86,7 @@ pub(in crate::site) fn end_download(
 /// Returns all runs that the caller may see.
 pub(in crate::site) fn all(caller: &Caller) -> RunList {
     let list = caller.context.fetch.fetcher.runs().list();
-    let may_see = |told: &runs::RunSummary| caller.may_see_owned(told.owner.as_deref());
+    let may_see = |run: &runs::RunSummary| caller.may_see_owned(run.owner.as_deref());
     RunList { runs: list.into_iter().filter(may_see).map(RunItem::from).collect() }
 }
 
@@ -138,8 +138,8 @@ pub(in crate::site) async fn stop_for(
     caller: &Caller,
     id: RunId,
 ) -> Result<Option<u64>, wwwoffle_spool::Error> {
-    let told = caller.context.fetch.fetcher.runs().told(id);
-    if !told.is_some_and(|told| caller.may_see_owned(told.owner.as_deref())) {
+    let run = caller.context.fetch.fetcher.runs().told(id);
+    if !run.is_some_and(|run| caller.may_see_owned(run.owner.as_deref())) {
         return Ok(None);
     }
     outcome::stop(&caller.context.fetch, id).await
@@ -150,7 +150,7 @@ struct RunFollower {
     inbox: EventInbox,
     ids: Vec<RunId>,
     /// Last reported size of each running download, in bytes.
-    told: HashMap<String, u64>,
+    reported: HashMap<String, u64>,
     sum: OverallProgress,
     failed: u64,
 }
@@ -174,7 +174,7 @@ impl RunFollower {
         Self {
             inbox: EventInbox::new(context),
             ids: Vec::new(),
-            told: HashMap::new(),
+            reported: HashMap::new(),
             sum: OverallProgress::default(),
             failed: 0,
         }
@@ -197,12 +197,12 @@ impl RunFollower {
             self.inbox.ready.push_back(event);
         }
         let runs = self.inbox.context.fetch.fetcher.runs();
-        let told: Vec<_> = self.ids.iter().filter_map(|id| runs.told(*id)).collect();
-        let is_over = told.iter().all(|told| told.ended.is_some()) || self.nothing_moves();
+        let runs: Vec<_> = self.ids.iter().filter_map(|id| runs.told(*id)).collect();
+        let is_over = runs.iter().all(|run| run.ended.is_some()) || self.nothing_moves();
         if is_over {
-            self.end(told).await;
+            self.end(runs).await;
         } else {
-            let items: Vec<RunItem> = told.into_iter().map(RunItem::from).collect();
+            let items: Vec<RunItem> = runs.into_iter().map(RunItem::from).collect();
             self.tell_progress(&items);
             self.inbox.ready.extend(items.into_iter().map(|run| Event::Run { run: Box::new(run) }));
         }
@@ -218,11 +218,11 @@ impl RunFollower {
                 continue;
             }
             under_way = under_way.saturating_add(shown.bytes);
-            if self.told.insert(url.to_owned(), shown.bytes) != Some(shown.bytes) {
+            if self.reported.insert(url.to_owned(), shown.bytes) != Some(shown.bytes) {
                 self.inbox.ready.push_back(progress(url, &shown));
             }
         }
-        self.told.retain(|url, _| wanted.contains(url));
+        self.reported.retain(|url, _| wanted.contains(url));
         let mut whole = items.iter().map(Whole::of_run).fold(Whole::default(), Whole::and);
         whole.bytes = whole.bytes.saturating_add(under_way);
         let whole = self.sum.update_from(whole, self.inbox.may_dial());
@@ -266,18 +266,18 @@ impl RunFollower {
         places
     }
 
-    async fn end(&mut self, told: Vec<runs::RunSummary>) {
+    async fn end(&mut self, runs: Vec<runs::RunSummary>) {
         self.failed += u64::from(!self.inbox.flush().await);
         let held = held::all_rest(&self.inbox.context.fetch, self.waiting().iter());
         self.inbox.ready.extend(held_back(held));
         let (mut fetched, mut waiting) = (0_u64, 0_u64);
-        for told in told {
-            let counts = told.report.counts;
+        for run in runs {
+            let counts = run.report.counts;
             fetched += counts.fetched + counts.unchanged + counts.kept;
             // A dead link is a fault of the site, not a failure of the fetch.
-            self.failed += counts.failed.saturating_sub(told.report.dead_links());
-            waiting += u64::try_from(told.waiting).unwrap_or(u64::MAX);
-            self.inbox.ready.push_back(Event::Run { run: Box::new(told.into()) });
+            self.failed += counts.failed.saturating_sub(run.report.dead_links());
+            waiting += u64::try_from(run.waiting).unwrap_or(u64::MAX);
+            self.inbox.ready.push_back(Event::Run { run: Box::new(run.into()) });
         }
         self.inbox.end(Event::End { fetched, failed: self.failed, waiting });
     }

@@ -97,7 +97,7 @@ async fn compared(
     let versions = versions::of(&context.storage, &places).await?.ok_or(NotCompared::NotKept)?;
     let done = versions::compare(&context.storage, &versions, asked.from, asked.to).await?;
     let older = versions.older.iter().map(|one| one.stored);
-    let told = VersionDiff {
+    let difference = VersionDiff {
         url: places.public.url().to_owned(),
         versions: std::iter::once(versions.current.entry.stored()).chain(older).collect(),
         from: done.from,
@@ -108,7 +108,7 @@ async fn compared(
         diff: done.diff.plain(),
         is_cut: done.diff.is_cut,
     };
-    Ok((told, done.diff))
+    Ok((difference, done.diff))
 }
 
 /// Returns the difference for programs.
@@ -116,15 +116,18 @@ pub(in crate::site) async fn difference(
     caller: &Caller,
     arguments: Option<&str>,
 ) -> Result<VersionDiff, DiffError> {
-    compared(caller, arguments).await.map(|(told, _)| told)
+    compared(caller, arguments).await.map(|(difference, _)| difference)
 }
 
 /// Shows the difference as a page.
 pub(in crate::site) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     match compared(caller, arguments).await {
-        Ok((told, diff)) => {
-            caller.page(pages::diff(&caller.context.pages.templates, &caller.shell, &told, &diff))
-        }
+        Ok((difference, diff)) => caller.page(pages::diff(
+            &caller.context.pages.templates,
+            &caller.shell,
+            &difference,
+            &diff,
+        )),
         Err(error) => no_difference_page(caller, arguments, &error),
     }
 }

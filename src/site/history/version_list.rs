@@ -38,26 +38,26 @@ pub fn of(url: &str, entry: Option<&Entry>, older: &[Summary]) -> History {
 /// Describes the differences between the heads of two versions.
 #[must_use]
 pub fn changes(before: &Version, version: &Version) -> Vec<Text> {
-    let mut told = Vec::new();
+    let mut changes = Vec::new();
     if before.status != version.status {
-        told.push(say("status {status} before").with("status", before.status.to_string()));
+        changes.push(say("status {status} before").with("status", before.status.to_string()));
     }
     if before.content_type != version.content_type {
-        told.push(match before.content_type.as_deref() {
+        changes.push(match before.content_type.as_deref() {
             Some(was) => say("type {type} before").with("type", shown::text(was)),
             None => say("type none before"),
         });
     }
     match (before.bytes, version.bytes) {
         (was, is) if was < is => {
-            told.push(say("{size} longer").with("size", shown::bytes(is - was)));
+            changes.push(say("{size} longer").with("size", shown::bytes(is - was)));
         }
         (was, is) if was > is => {
-            told.push(say("{size} shorter").with("size", shown::bytes(was - is)));
+            changes.push(say("{size} shorter").with("size", shown::bytes(was - is)));
         }
-        _ => told.push(say("as long as before")),
+        _ => changes.push(say("as long as before")),
     }
-    told
+    changes
 }
 
 #[cfg(test)]
@@ -83,8 +83,8 @@ mod tests {
                 "type a⟨U+202E⟩b before, as long as before",
             ),
         ] {
-            let told: Vec<_> = changes(&before, &now).iter().map(ToString::to_string).collect();
-            assert_eq!(told.join(", "), want);
+            let changes: Vec<_> = changes(&before, &now).iter().map(ToString::to_string).collect();
+            assert_eq!(changes.join(", "), want);
         }
     }
 }

@@ -64,7 +64,7 @@ pub(in crate::site) async fn undo(
 ) -> Result<Response<Body>, Error> {
     let named = form.value("removal").and_then(|text| text.parse::<Removal>().ok());
     let named = named.filter(|removal| removal.is_by(&caller.owner.to_string()));
-    let mut told = RestoredCounts::default();
+    let mut result = RestoredCounts::default();
     if let Some(removal) = named {
         // A running deletion must not interfere with the restore.
         caller.context.storage.deletions.stop(removal).await;
@@ -76,8 +76,8 @@ pub(in crate::site) async fn undo(
         };
         let brought = caller.context.storage.store.run(brought).await?.unwrap_or_default();
         let BringBackReport { entries, overtaken, there, left } = brought;
-        told = RestoredCounts { entries, overtaken, there, left };
+        result = RestoredCounts { entries, overtaken, there, left };
         lists::level(&caller.context.storage).await;
     }
-    Ok(caller.see_other(&with(back(form.value("back")), BACK, &told.to_string())))
+    Ok(caller.see_other(&with(back(form.value("back")), BACK, &result.to_string())))
 }
