@@ -310,7 +310,7 @@ impl Upstream {
                     return Err(failure);
                 }
                 AttemptOutcome::Again(failure) => {
-                    debug!(%origin, error = failure.chain(), "sent again")
+                    debug!(%origin, error = failure.chain(), "sent again");
                 }
                 AttemptOutcome::Harmless(failure) => {
                     debug!(%origin, error = failure.chain(), "a connection in use had ended; trying a new one");
