@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use wwwoffle::base::mode::Mode;
 use wwwoffle::proxy::decide::{CopyState, DecisionInput, MethodKind, OnlineUse, Queueing, decide};
 use wwwoffle::proxy::intent::Intent;
-use wwwoffle::proxy::rules::Standing;
+use wwwoffle::proxy::rules::StoragePolicy;
 use wwwoffle::proxy::site::Door;
 use wwwoffle::proxy::status::{CacheStatus, HitReason};
 use wwwoffle::proxy::target;
