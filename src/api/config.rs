@@ -329,7 +329,8 @@ impl ConfigError {
     pub fn of(error: &ChangeError) -> Self {
         match error {
             ChangeError::Faults(faults) => Self {
-                error: "the change would make the configuration faulty, so it was not saved".to_owned(),
+                error: "the change would make the configuration faulty, so it was not saved"
+                    .to_owned(),
                 faults: ConfigFault::all(faults),
                 ..Self::default()
             },

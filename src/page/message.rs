@@ -106,6 +106,11 @@ pub enum Message<'a> {
         /// The requested URL.
         url: &'a str,
     },
+    /// A reload of the stored response to a form whose contents are not stored.
+    FormUnknown {
+        /// The requested URL.
+        url: &'a str,
+    },
     /// A page of ours was requested about a stored copy that does not exist.
     NothingKept {
         /// The URL of the copy.
@@ -271,6 +276,7 @@ impl Message<'_> {
             Self::MustAsk { .. } => ours::must_ask(),
             Self::NotKept { .. } => ours::not_kept(),
             Self::FormAnswer { .. } => ours::form_answer(),
+            Self::FormUnknown { .. } => ours::form_unknown(),
             Self::NothingKept { .. } => ours::nothing_kept(),
             Self::OfflineRefused { .. } => ours::offline_refused(),
             Self::PortBlocked { .. } => ours::port_blocked(),
@@ -323,6 +329,7 @@ impl Message<'_> {
             | Self::Undecodable { url, .. }
             | Self::NotKept { url }
             | Self::FormAnswer { url }
+            | Self::FormUnknown { url }
             | Self::NothingKept { url }
             | Self::RefreshQueued { url }
             | Self::OfflineRefused { url, .. }

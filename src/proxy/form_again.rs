@@ -14,10 +14,12 @@ use wwwoffle_spool::{Outgoing, RequestKind, Spool};
 
 use super::ask::ProxyRequest;
 use super::body::Body;
-use super::status::{CacheStatus, HitReason};
-use super::{kept, missing};
+use super::decide::DecisionRefusal;
+use super::status::CacheStatus;
+use super::{missing, reply};
 use crate::base::error_chain::error_chain;
 use crate::base::owner::Places;
+use crate::page::message::Message;
 use crate::proxy::context::ProxyContext;
 use crate::storage::store::Kept;
 use wwwoffle_http::head;
@@ -39,20 +41,20 @@ pub(super) fn seal(spool: &Spool, places: &Places, body: &[u8], request: Vec<u8>
     }
 }
 
-/// Asks the person whether to send the form again. The stored answer is served if its form is not known:
-/// it was imported, too long, or sent by another owner.
+/// Asks the person whether to send the form again. If its contents are not known, says so: they were
+/// imported, too long, or sent by another owner.
 pub(super) fn confirm(
     context: &ProxyContext,
     ask: &ProxyRequest,
     kept: &Arc<Kept>,
 ) -> Response<Body> {
-    match outgoing(context, ask, kept) {
-        Some((outgoing, content_type)) => {
-            let content_type = content_type.as_ref().and_then(|value| value.to_str().ok());
-            missing::question(context, ask, outgoing, (&Method::POST, content_type), true)
-        }
-        None => kept::serve(context, ask, kept, CacheStatus::Hit(HitReason::FormAnswer)),
-    }
+    let Some((outgoing, content_type)) = outgoing(context, ask, kept) else {
+        let told = Message::FormUnknown { url: ask.resource.url.as_str() };
+        let status = CacheStatus::Refused(DecisionRefusal::FormAnswer);
+        return reply::instead(context, ask, status, &told);
+    };
+    let content_type = content_type.as_ref().and_then(|value| value.to_str().ok());
+    missing::question(context, ask, outgoing, (&Method::POST, content_type), true)
 }
 
 /// The form for sending again, with the browser's current cookies and login.

@@ -231,6 +231,34 @@ fn a_reload_of_the_answer_to_a_form_offers_to_send_the_form_again() {
 }
 
 #[test]
+fn a_reload_says_that_a_form_with_unknown_contents_cannot_be_sent_again() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let url = origin.url("/form");
+    origin.on("/form", |exchange| {
+        exchange.body()?;
+        exchange.answer(&Answer::html("answer"))
+    });
+    // Longer than what is stored of a form.
+    let body = "x".repeat((32 << 10) + 1);
+    let mut client = daemon.client();
+    let length = body.len();
+    client
+        .send(format!("POST {url} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n{body}"));
+    assert_eq!(client.receive("POST").whole().text(), "answer");
+    daemon.settle();
+    let stored = daemon.run(&["ls", "--json"]).lines()[0]["url"].as_str().unwrap().to_owned();
+    for mode in ["offline", "online"] {
+        daemon.ok(&[mode]);
+        let reload = "Accept: text/html\r\nCache-Control: max-age=0\r\n";
+        let page = daemon.client().get_with(&stored, reload).whole();
+        assert_eq!((page.status, status(&page)), (504, "detail=form-answer"), "{mode}");
+        assert!(page.text().contains("The form cannot be sent again"), "{}", page.text());
+        assert_eq!(daemon.browse(&stored).text(), "answer", "{mode}: the stored answer stays");
+    }
+    assert_eq!(origin.asked("/form").len(), 1);
+}
+
+#[test]
 fn nothing_fetches_the_answer_to_a_form_anew() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let form = echo(&origin);

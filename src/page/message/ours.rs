@@ -194,6 +194,18 @@ pub(super) fn form_answer() -> MessageText {
     )
 }
 
+pub(super) fn form_unknown() -> MessageText {
+    words(
+        504,
+        say("The form cannot be sent again"),
+        say(
+            "What was written into this form is not stored: it was too long, it was imported, or another \
+             user sent it. The stored answer stays as it is. Open its address to see it again.",
+        ),
+        vec![say("Open the page with the form and send the form again.")],
+    )
+}
+
 pub(super) fn nothing_kept() -> MessageText {
     words(
         404,

@@ -78,6 +78,7 @@ pub(crate) fn all<'a>(text: &'a str, chain: &'a Chain) -> Vec<(u16, Message<'a>)
         (502, Message::Undecodable { url: text, detail: text }),
         (504, Message::NotKept { url: text }),
         (404, Message::FormAnswer { url: text }),
+        (504, Message::FormUnknown { url: text }),
         (404, Message::NothingKept { url: text }),
         (504, Message::OfflineRefused { method: text, url: text }),
         (403, Message::PortBlocked { host_port: text }),

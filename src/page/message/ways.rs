@@ -57,6 +57,9 @@ impl Message<'_> {
                 let rest = [Some(PageLink::queue()), Some(PageLink::mode(mode))];
                 [PageLink::about(url)].into_iter().chain(rest).flatten().collect()
             }
+            Self::FormUnknown { .. } => {
+                PageLink::about(url).into_iter().chain([PageLink::start()]).collect()
+            }
             Self::FormAnswer { .. } | Self::NotFound { .. } | Self::NoLonger { .. } => {
                 vec![PageLink::start(), PageLink::lists()]
             }
