@@ -8,7 +8,7 @@
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::{fmt::Write, fs, hint::black_box, thread, time::Instant};
-use wwwoffle_config::{BlockQuery, Config, PageRelation, Purpose, UrlParts};
+use wwwoffle_config::{BlockQuery, Config, PageRelation, RequestPurpose, UrlParts};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 const LINES: usize = 70_000;
@@ -17,20 +17,20 @@ const LINES: usize = 70_000;
 const REQUESTS: usize = 100_000;
 
 /// Requests that no rule blocks, and requests that a rule blocks.
-const MISSES: &[(&str, Purpose)] = &[
-    ("https://www.example.org/", Purpose::Page),
-    ("https://static.example.com/assets/js/vendor.3f9d2c1b.min.js", Purpose::Script),
+const MISSES: &[(&str, RequestPurpose)] = &[
+    ("https://www.example.org/", RequestPurpose::Page),
+    ("https://static.example.com/assets/js/vendor.3f9d2c1b.min.js", RequestPurpose::Script),
     (
         "https://news.example.net/2026/11/20/politics/a-rather-long-title-of-an-article-that-goes-on/",
-        Purpose::Page,
+        RequestPurpose::Page,
     ),
     (
         "https://images.cdn.example.com/t/fit-in/1200x630/photos/2026/ab/ef0123456789.jpg?quality=80",
-        Purpose::Image,
+        RequestPurpose::Image,
     ),
     (
         "https://api.example.com/v2/items?offset=40&limit=20&sort=date&fields=id,title,date",
-        Purpose::Data,
+        RequestPurpose::Data,
     ),
 ];
 
@@ -103,21 +103,22 @@ fn load() -> Config {
     config
 }
 
-fn hits() -> Vec<(String, Purpose)> {
-    let host =
-        |number: usize| (format!("https://www.{}.test/a/b.js", name(number)), Purpose::Script);
+fn hits() -> Vec<(String, RequestPurpose)> {
+    let host = |number: usize| {
+        (format!("https://www.{}.test/a/b.js", name(number)), RequestPurpose::Script)
+    };
     vec![
         host(4_701),
         host(33_340),
-        (format!("https://www.example.org/{}/ads/x.gif", name(20_076)), Purpose::Image),
-        (format!("https://www.example.org/x-{}-ad.gif", name(50_081)), Purpose::Image),
-        (format!("https://www.example.org/a?x=1&{}=2", name(60_199)), Purpose::Data),
+        (format!("https://www.example.org/{}/ads/x.gif", name(20_076)), RequestPurpose::Image),
+        (format!("https://www.example.org/x-{}-ad.gif", name(50_081)), RequestPurpose::Image),
+        (format!("https://www.example.org/a?x=1&{}=2", name(60_199)), RequestPurpose::Data),
     ]
 }
 
 fn ask(
     config: &Config,
-    urls: &[(CanonicalUrl, Purpose)],
+    urls: &[(CanonicalUrl, RequestPurpose)],
     page: &CanonicalUrl,
     number: usize,
 ) -> bool {

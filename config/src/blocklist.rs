@@ -12,7 +12,7 @@ use crate::{
         set::{ListedSpec, UrlSpecSet},
     },
     source::{
-        RawValue, Source,
+        RawValue, ValueSource,
         explain::UrlValue,
         list::{list_file, list_name},
         value::{LISTS_OF_RULES, Value, elements},
@@ -202,14 +202,14 @@ impl Value for BlockList {
         LISTS_OF_RULES.to_owned()
     }
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let mut reading = BlockListReader::default();
         elements(given, source, Self::EXPECTED, |one, source| reading.read_one(one, source))?;
         reading.end_rules(given, source)?;
         Some(Self(reading.parts))
     }
 
-    fn found(&self, url: &UrlParts<'_>) -> Option<UrlValue> {
+    fn value_for_url(&self, url: &UrlParts<'_>) -> Option<UrlValue> {
         let decided = self.decide(&BlockQuery::of(url))?;
         Some(UrlValue {
             value: format!("{:?}", decided.to_string()),
@@ -232,7 +232,7 @@ struct BlockListReader {
 }
 
 impl BlockListReader {
-    fn read_one(&mut self, given: &RawValue<'_>, source: &mut Source<'_>) -> Option<()> {
+    fn read_one(&mut self, given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<()> {
         if let Some(name) = list_name(given.value, EASYLIST) {
             return self.read_rules(name, given, source);
         }
@@ -251,7 +251,7 @@ impl BlockListReader {
         &mut self,
         name: &str,
         given: &RawValue<'_>,
-        source: &mut Source<'_>,
+        source: &mut ValueSource<'_>,
     ) -> Option<()> {
         let (file, text) = list_file(name, given, source, EXPECTED)?;
         match EasyList::read(&text, &file) {
@@ -267,7 +267,7 @@ impl BlockListReader {
         &mut self,
         name: &str,
         given: &RawValue<'_>,
-        source: &mut Source<'_>,
+        source: &mut ValueSource<'_>,
     ) -> Option<()> {
         list_file(name, given, source, EXPECTED)?;
         source.refuse(given, EXPECTED, "this wwwoffle was built without support for EasyList")
@@ -275,7 +275,7 @@ impl BlockListReader {
 
     /// Joins the lists of rules read last into one part.
     #[cfg(feature = "easylist")]
-    fn end_rules(&mut self, given: &RawValue<'_>, source: &mut Source<'_>) -> Option<()> {
+    fn end_rules(&mut self, given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<()> {
         if self.rules.is_empty() {
             return Some(());
         }
@@ -289,7 +289,7 @@ impl BlockListReader {
     #[cfg(not(feature = "easylist"))]
     #[expect(clippy::unused_self, reason = "the one with EasyList uses it")]
     #[expect(clippy::unnecessary_wraps, reason = "the one with EasyList fails")]
-    fn end_rules(&mut self, _: &RawValue<'_>, _: &mut Source<'_>) -> Option<()> {
+    fn end_rules(&mut self, _: &RawValue<'_>, _: &mut ValueSource<'_>) -> Option<()> {
         Some(())
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     error::{Fault, FaultCollector, Faults, Kind},
     former::is_former,
     schema::{Config, SECTIONS},
-    source::{Source, text::Texts},
+    source::{ValueSource, text::ParsedTexts},
 };
 use std::{path::Path, sync::Arc};
 use unknown::{refuse_open, refuse_unknown};
@@ -17,7 +17,7 @@ use unknown::{refuse_open, refuse_unknown};
 impl Default for Config {
     /// The configuration without a file: all options have their defaults.
     fn default() -> Self {
-        Self::take(&mut Source::empty())
+        Self::take(&mut ValueSource::empty())
     }
 }
 
@@ -32,13 +32,13 @@ impl Config {
     pub fn parse(text: &str, file: &Path) -> Result<Self, Faults> {
         let file: Arc<Path> = file.into();
         let mut collected = FaultCollector::default();
-        let texts = Texts::read(text, &file, SECTIONS, &mut collected).map_err(|fault| {
+        let texts = ParsedTexts::read(text, &file, SECTIONS, &mut collected).map_err(|fault| {
             if is_former(text) {
                 return Fault::new(&file, None, Kind::Former { file: Arc::clone(&file) });
             }
             fault
         })?;
-        let mut source = Source::new(texts.as_slice(), collected);
+        let mut source = ValueSource::new(texts.as_slice(), collected);
         refuse_unknown(&mut source);
         let config = Self::take(&mut source);
         refuse_open(&mut source, &config);

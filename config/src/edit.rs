@@ -38,7 +38,7 @@ use crate::{config::nearest::nearest, schema::SECTIONS};
 use std::ops::Range;
 
 pub use self::changes::{OptionChange, changes};
-use self::entry::Target;
+use self::entry::EditTarget;
 pub use self::overview::{OptionState, Overview, RuleState, overview};
 pub use self::secret::without_secrets;
 pub use self::typed::{elements, quoted, unquoted};
@@ -227,10 +227,10 @@ fn carry_out(text: &str, edit: &Edit) -> Result<EditResult, EditError> {
     match edit {
         Edit::Set { section, key, value } => {
             known(section, key)?;
-            entry::set(text, &Target::Section(section), key, &given::value(section, key, value))
+            entry::set(text, &EditTarget::Section(section), key, &given::value(section, key, value))
         }
         Edit::Unset { section, key } => {
-            let unset = entry::unset(text, &Target::Section(section), key)?;
+            let unset = entry::unset(text, &EditTarget::Section(section), key)?;
             // A name that is neither set nor known may be a typing error.
             if unset.was.is_none() {
                 known(section, key)?;

@@ -12,13 +12,13 @@ mod reach;
 mod versions;
 
 pub use load::{LoadedConfig, load};
-pub use reach::Reach;
-pub use versions::{VERSIONS, Version};
+pub use reach::ChangeScope;
+pub use versions::{EarlierConfig, VERSIONS};
 
 use crate::{
     disk::{
         FileError, MAX_CONFIG,
-        lookup::{Lookup, SYSTEM_FILE},
+        lookup::{ConfigLookup, SYSTEM_FILE},
         read,
         watch::watching,
     },
@@ -26,7 +26,7 @@ use crate::{
     error::Faults,
     schema::Config,
 };
-use reach::beyond_guard;
+use reach::find_protected_change;
 use sha2::{Digest, Sha256};
 use std::{
     fmt, fs, io,
@@ -40,14 +40,14 @@ use versions::NEW;
 
 /// The identity of a configuration text: its SHA-256. Displayed in hex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Stamp([u8; 32]);
+pub struct TextStamp([u8; 32]);
 
-/// A text that is not a [`Stamp`].
+/// A text that is not a [`TextStamp`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected a stamp of 64 hex digits")]
 pub struct ParseStampError;
 
-impl Stamp {
+impl TextStamp {
     /// The stamp of `text`. A missing file counts as an empty text.
     #[must_use]
     pub fn of(text: &str) -> Self {
@@ -55,13 +55,13 @@ impl Stamp {
     }
 }
 
-impl fmt::Display for Stamp {
+impl fmt::Display for TextStamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
-impl FromStr for Stamp {
+impl FromStr for TextStamp {
     type Err = ParseStampError;
 
     fn from_str(text: &str) -> Result<Self, ParseStampError> {
@@ -84,7 +84,7 @@ pub struct ConfigFile {
     /// Whether the file may be missing; the first edit then creates it.
     may_be_made: bool,
     /// The options that changes may touch.
-    reach: Reach,
+    reach: ChangeScope,
     /// The configuration whose protected options are compared if the file is faulty.
     in_force: Option<Arc<Config>>,
 }
@@ -95,7 +95,7 @@ pub struct ConfigText {
     /// The whole text; empty without a file.
     pub text: String,
     /// The identity of the text.
-    pub stamp: Stamp,
+    pub stamp: TextStamp,
     /// Whether the file exists.
     pub exists: bool,
 }
@@ -179,18 +179,21 @@ fn disk(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ChangeErro
 impl ConfigFile {
     /// The file that `lookup` finds. If it finds no file, the first edit creates one.
     #[must_use]
-    pub fn of(lookup: &Lookup) -> Self {
+    pub fn of(lookup: &ConfigLookup) -> Self {
         match lookup {
-            Lookup::Named(path) => {
-                Self { path: path.clone(), may_be_made: false, reach: Reach::Whole, in_force: None }
-            }
-            Lookup::FirstOf(candidates) => {
+            ConfigLookup::Named(path) => Self {
+                path: path.clone(),
+                may_be_made: false,
+                reach: ChangeScope::Whole,
+                in_force: None,
+            },
+            ConfigLookup::FirstOf(candidates) => {
                 let there = |path: &&PathBuf| fs::symlink_metadata(path).is_ok();
                 let path = candidates.iter().find(there).or_else(|| candidates.first());
                 Self {
                     path: path.cloned().unwrap_or_default(),
                     may_be_made: true,
-                    reach: Reach::Whole,
+                    reach: ChangeScope::Whole,
                     in_force: None,
                 }
             }
@@ -200,7 +203,7 @@ impl ConfigFile {
     /// Limits changes to the options of `reach`. If the file is faulty, they are compared with
     /// `in_force`.
     #[must_use]
-    pub fn within(self, reach: Reach, in_force: Arc<Config>) -> Self {
+    pub fn within(self, reach: ChangeScope, in_force: Arc<Config>) -> Self {
         Self { reach, in_force: Some(in_force), ..self }
     }
 
@@ -225,7 +228,7 @@ impl ConfigFile {
             Err(error) if error.is_absent() && self.may_be_made => (String::new(), false),
             Err(error) => return Err(error),
         };
-        Ok(ConfigText { stamp: Stamp::of(&text), text, exists })
+        Ok(ConfigText { stamp: TextStamp::of(&text), text, exists })
     }
 
     fn unreadable(&self, error: &FileError) -> ChangeError {
@@ -240,7 +243,7 @@ impl ConfigFile {
     pub fn edit(
         &self,
         edit: &Edit,
-        expected: Option<Stamp>,
+        expected: Option<TextStamp>,
         now: SystemTime,
     ) -> Result<AppliedChange, ChangeError> {
         self.change(expected, now, |current| {
@@ -256,7 +259,7 @@ impl ConfigFile {
     /// [`ChangeError`]; the file is then unchanged.
     pub fn replace(
         &self,
-        expected: Stamp,
+        expected: TextStamp,
         text: &str,
         now: SystemTime,
     ) -> Result<AppliedChange, ChangeError> {
@@ -272,7 +275,7 @@ impl ConfigFile {
     pub fn undo(
         &self,
         number: Option<u64>,
-        expected: Option<Stamp>,
+        expected: Option<TextStamp>,
         now: SystemTime,
     ) -> Result<AppliedChange, ChangeError> {
         self.change(expected, now, |current| {
@@ -295,7 +298,7 @@ impl ConfigFile {
     /// # Errors
     ///
     /// If the disk fails. The list may be empty, which is not an error.
-    pub fn versions(&self) -> Result<Vec<Version>, ChangeError> {
+    pub fn versions(&self) -> Result<Vec<EarlierConfig>, ChangeError> {
         match fs::canonicalize(&self.path) {
             Ok(real) => versions::list(&versions::directory(&real)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -307,7 +310,7 @@ impl ConfigFile {
     /// locked out.
     fn change(
         &self,
-        expected: Option<Stamp>,
+        expected: Option<TextStamp>,
         now: SystemTime,
         make: impl FnOnce(&str) -> Result<(String, Option<EditResult>), ChangeError>,
     ) -> Result<AppliedChange, ChangeError> {
@@ -325,15 +328,16 @@ impl ConfigFile {
             return Err(self.unreadable(&FileError::TooLarge { limit: MAX_CONFIG }));
         }
         let (config, files) = watching(&[], || Config::parse(&text, &self.path));
-        if self.reach == Reach::Guarded {
+        if self.reach == ChangeScope::Guarded {
             let (was, known) = watching(&[], || Config::parse(&old.text, &self.path));
             let was = was.as_ref().ok().or(self.in_force.as_deref());
-            if let Some(what) = beyond_guard((was, &known), (config.as_ref().ok(), &files)) {
+            if let Some(what) = find_protected_change((was, &known), (config.as_ref().ok(), &files))
+            {
                 return Err(ChangeError::Beyond(what));
             }
         }
         let config = config.map_err(ChangeError::Faults)?;
-        let new = ConfigText { stamp: Stamp::of(&text), text, exists: true };
+        let new = ConfigText { stamp: TextStamp::of(&text), text, exists: true };
         if new.text == old.text && old.exists {
             return Ok(AppliedChange {
                 text: new,

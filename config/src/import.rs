@@ -16,7 +16,7 @@ use crate::{
     schema::Config,
 };
 use grammar::{NumberedLine, OldItem, OldLine, OldPart};
-use sheet::{Sheet, SheetLine, quoted};
+use sheet::{ConfigDraft, SheetLine, quoted};
 use std::{
     collections::HashSet,
     fmt,
@@ -97,7 +97,7 @@ impl ImportedConfig {
                 OldPart::Elsewhere { name, line, file: wanted } => match section_file(&wanted) {
                     Ok((path, text)) => import.section(name, &path, grammar::lines(&text)),
                     Err(because) => {
-                        import.left(file, line, format!("{name} [{wanted}]"), because);
+                        import.leave_out(file, line, format!("{name} [{wanted}]"), because);
                         import.end(home(name));
                     }
                 },
@@ -132,7 +132,7 @@ impl ImportedConfig {
 
 /// The state of a conversion.
 struct Importer {
-    sheet: Sheet,
+    sheet: ConfigDraft,
     left_out: Vec<SkippedLine>,
     /// Comments and empty lines that belong to the next line.
     above: Vec<String>,
@@ -145,7 +145,7 @@ struct Importer {
 impl Importer {
     fn new() -> Self {
         Self {
-            sheet: Sheet::new(),
+            sheet: ConfigDraft::new(),
             left_out: Vec::new(),
             above: Vec::new(),
             settled: HashSet::new(),
@@ -158,9 +158,11 @@ impl Importer {
             OldLine::Blank => self.above.push(String::new()),
             OldLine::Comment(text) => self.above.push(text),
             OldLine::OldItem(OldItem { text, .. }) => {
-                self.left(file, line, text, "it is outside every section".to_owned());
+                self.leave_out(file, line, text, "it is outside every section".to_owned());
             }
-            OldLine::Wrong { text, because } => self.left(file, line, text, because.to_owned()),
+            OldLine::Wrong { text, because } => {
+                self.leave_out(file, line, text, because.to_owned())
+            }
         }
     }
 
@@ -169,12 +171,14 @@ impl Importer {
             match told {
                 OldLine::Blank => self.above.push(String::new()),
                 OldLine::Comment(text) => self.above.push(text),
-                OldLine::Wrong { text, because } => self.left(file, line, text, because.to_owned()),
+                OldLine::Wrong { text, because } => {
+                    self.leave_out(file, line, text, because.to_owned())
+                }
                 OldLine::OldItem(item) => {
                     if let Some(part) = listens(name, &item) {
                         self.listen.push(ListenLine { part, file: file.to_owned(), line, item });
                     } else if let Err((text, because)) = self.item(name, &item) {
-                        self.left(file, line, text, because);
+                        self.leave_out(file, line, text, because);
                     }
                 }
             }
@@ -190,7 +194,7 @@ impl Importer {
 
     /// Converts a setting. An error is the text that is left out, and the reason.
     fn item(&mut self, section: &'static str, item: &OldItem) -> Result<(), (String, String)> {
-        let (section, put) = self.instead(placed(section, item)?);
+        let (section, put) = self.refuse_untunnelled(convert_setting(section, item)?);
         // A refused line decides nothing, so later lines stay effective.
         if let Some(because) = fault(section, &put).or_else(|| self.is_dead(section, &put)) {
             return Err((item.text.clone(), because));
@@ -208,7 +212,7 @@ impl Importer {
     }
 
     /// 2.9 refuses HTTPS that it may not tunnel, unless it intercepts it.
-    fn instead(&self, placed: (&'static str, SheetLine)) -> (&'static str, SheetLine) {
+    fn refuse_untunnelled(&self, placed: (&'static str, SheetLine)) -> (&'static str, SheetLine) {
         match placed {
             ("https", SheetLine::Member { key: "tunnel", value })
                 if value.contains('!') && !self.sheet.intercepts() =>
@@ -238,7 +242,7 @@ impl Importer {
     }
 
     /// Leaves a line out. It stays as a comment in its place, unless it contains a secret.
-    fn left(&mut self, file: &Path, line: usize, text: String, because: String) {
+    fn leave_out(&mut self, file: &Path, line: usize, text: String, because: String) {
         self.above.push(format!("# 2.9: {text}"));
         self.above.push(format!("# left out: {because}"));
         self.left_out.push(SkippedLine { file: file.to_owned(), line, text, because });
@@ -246,7 +250,7 @@ impl Importer {
 
     fn finish(mut self, file: &Path) -> ImportedConfig {
         let ending = std::mem::take(&mut self.above);
-        self.listening();
+        self.combine_addresses();
         let heading = [
             format!("# Converted from {} of WWWOFFLE 2.9 by `wwwoffle config import`.", name_of(file)),
             "# Options that are not set here have their defaults, which may differ from those of 2.9."
@@ -257,7 +261,7 @@ impl Importer {
     }
 
     /// Combines the listening addresses. Other machines are allowed only if the file names them.
-    fn listening(&mut self) {
+    fn combine_addresses(&mut self) {
         let told = std::mem::take(&mut self.listen);
         let Some(last) = told.last() else { return };
         let (file, line) = (last.file.clone(), last.line);
@@ -267,7 +271,7 @@ impl Importer {
             Some(Ok(port)) => port,
             Some(Err(_)) => {
                 let because = "expected a port".to_owned();
-                self.left(&file, line, "http-port".to_owned(), because);
+                self.leave_out(&file, line, "http-port".to_owned(), because);
                 DEFAULT_PORT
             }
         };
@@ -284,11 +288,21 @@ impl Importer {
                 }
                 Ok(_) => {
                     let because = "without [allowed-connect-hosts] only this machine may connect";
-                    self.left(&told.file, told.line, told.item.text.clone(), because.to_owned());
+                    self.leave_out(
+                        &told.file,
+                        told.line,
+                        told.item.text.clone(),
+                        because.to_owned(),
+                    );
                 }
                 Err(_) => {
                     let because = "expected an address";
-                    self.left(&told.file, told.line, told.item.text.clone(), because.to_owned());
+                    self.leave_out(
+                        &told.file,
+                        told.line,
+                        told.item.text.clone(),
+                        because.to_owned(),
+                    );
                 }
             }
         }
@@ -332,15 +346,15 @@ fn listens(section: &str, item: &OldItem) -> Option<ListenKey> {
 }
 
 /// The converted form of a line, or the text that is left out and the reason.
-fn placed(
+fn convert_setting(
     section: &'static str,
     item: &OldItem,
 ) -> Result<(&'static str, SheetLine), (String, String)> {
     let refuse = |because: &str| (item.text.clone(), because.to_owned());
     let given = item.value.as_deref();
     match target(section, &item.key) {
-        None => free(section, item).ok_or_else(|| refuse("2.9 has no such option")),
-        // `listening` combines the addresses later.
+        None => convert_free_name(section, item).ok_or_else(|| refuse("2.9 has no such option")),
+        // `combine_addresses` joins the addresses later.
         Some(Counterpart::Listen(_)) => Err(refuse("it is combined with other lines")),
         Some(Counterpart::Gone(because)) => Err(refuse(&as_reason(because))),
         Some(Counterpart::Secret(because)) => {
@@ -377,7 +391,7 @@ fn ruled(item: &OldItem, key: &'static str, value: String) -> SheetLine {
 }
 
 /// Converts lines of the sections with free names: header fields, file extensions, URLs.
-fn free(section: &'static str, item: &OldItem) -> Option<(&'static str, SheetLine)> {
+fn convert_free_name(section: &'static str, item: &OldItem) -> Option<(&'static str, SheetLine)> {
     let value = item.value.as_deref()?;
     match section {
         "CensorHeader" => {
@@ -399,7 +413,7 @@ fn free(section: &'static str, item: &OldItem) -> Option<(&'static str, SheetLin
             Some(("mime-types", SheetLine::Field { key: "types", name, value }))
         }
         "Alias" => {
-            let (from, to) = (beginning(&item.key), beginning(value));
+            let (from, to) = (url_prefix(&item.key), url_prefix(value));
             let value = format!("{{ from = {}, to = {} }}", quoted(from), quoted(to));
             Some(("alias", SheetLine::Member { key: "urls", value }))
         }
@@ -408,7 +422,7 @@ fn free(section: &'static str, item: &OldItem) -> Option<(&'static str, SheetLin
 }
 
 /// The URL prefix that a pattern of 2.9 stands for. There `/*` means any path.
-fn beginning(spec: &str) -> &str {
+fn url_prefix(spec: &str) -> &str {
     spec.strip_suffix('*').filter(|rest| rest.ends_with('/')).unwrap_or(spec)
 }
 
@@ -421,7 +435,7 @@ fn fault(section: &'static str, put: &SheetLine) -> Option<String> {
         let spec: toml_edit::Value = value.parse().ok()?;
         return UrlSpec::parse(spec.as_str()?).err().map(|error| error.to_string());
     }
-    let mut sheet = Sheet::new();
+    let mut sheet = ConfigDraft::new();
     sheet.put(section, Vec::new(), put.clone());
     let faults = Config::parse(&sheet.into_text(&[], &[]), Path::new("")).err()?;
     faults.as_slice().first().map(Fault::message)

@@ -72,18 +72,18 @@ mod values;
 
 pub use blocklist::{
     BlockList, BlockVerdict, ListNote, ListRule,
-    request::{BlockQuery, PageRelation, Purpose},
+    request::{BlockQuery, PageRelation, RequestPurpose},
 };
 pub use disk::{
     location::Location,
-    lookup::{Environment, Lookup, NoDirectory},
-    watch::Watch,
+    lookup::{ConfigLookup, Environment, NoDirectory},
+    watch::WatchedFiles,
 };
 pub use edit::{EditError, OptionChange, changes};
 pub use error::{Fault, Faults, OpenListener};
 pub use file::{
-    AppliedChange, ChangeError, ConfigFile, ConfigText, LoadedConfig, ParseStampError, Reach,
-    Stamp, VERSIONS, Version, load,
+    AppliedChange, ChangeError, ChangeScope, ConfigFile, ConfigText, EarlierConfig, LoadedConfig,
+    ParseStampError, TextStamp, VERSIONS, load,
 };
 pub use former::{FORMER, FormerOption, Successor};
 pub use import::{ImportedConfig, SkippedLine};
@@ -112,13 +112,13 @@ pub use values::{
     clients::{ClientHosts, ResolvedNames},
     domains::Domains,
     hosts::HostList,
-    links::{ExpectedStatus, Interfaces, Phrase, ProbeUrl},
+    links::{ExpectedStatus, ExpectedText, Interfaces, ProbeUrl},
     media::{Extensions, MediaType, MediaTypes, TypesByExtension},
     parent::{ParentProxy, Replacement},
     password::{ControlPassword, PasswordError, PasswordHash, User, Users},
     plain::{HostNames, Listen, SpoolDir},
     ports::{PortRange, PortRanges},
-    texts::{Account, Markup, Program, Secret, UserName},
+    texts::{Markup, Program, Secret, SystemAccount, UserName},
     times::{Pause, Window, Windows},
     words::{Durability, LogLevel, LogTo, NoStore},
 };

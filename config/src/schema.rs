@@ -9,7 +9,7 @@ pub use crate::source::declaration::{Effect, OptionInfo, Protection, Section};
 
 use crate::{
     pattern::{parts::UrlParts, set::UrlSpecSet},
-    source::{Source, explain::OptionExplanation, origin::Origins},
+    source::{ValueSource, explain::OptionExplanation, origin::Origins},
     values::shipped::{NOISE, TUNNELS},
 };
 
@@ -18,7 +18,7 @@ pub(crate) trait SectionOptions: Sized {
     /// Its name and options.
     const SECTION: Section;
     /// Reads each option from the text, or its default. Faults are recorded in `source`.
-    fn take(source: &mut Source<'_>) -> Self;
+    fn take(source: &mut ValueSource<'_>) -> Self;
     /// Adds the value of each option for a URL.
     fn explain(&self, url: &UrlParts<'_>, origins: &Origins, told: &mut Vec<OptionExplanation>);
     /// Adds the options whose values or rules differ from those of `other`.
@@ -50,12 +50,12 @@ macro_rules! section {
                 options: &[$(
                     crate::schema::OptionInfo {
                         key: $key,
-                        kind: <$Type as crate::source::field::Field>::KIND,
-                        is_secret: <$Type as crate::source::field::Field>::IS_SECRET,
-                        meaning: <$Type as crate::source::field::Field>::MEANING,
-                        json: <$Type as crate::source::field::Field>::json,
+                        kind: <$Type as crate::source::field::OptionType>::KIND,
+                        is_secret: <$Type as crate::source::field::OptionType>::IS_SECRET,
+                        meaning: <$Type as crate::source::field::OptionType>::MEANING,
+                        json: <$Type as crate::source::field::OptionType>::json,
                         default: $default,
-                        rules: <$Type as crate::source::field::Field>::RULES,
+                        rules: <$Type as crate::source::field::OptionType>::RULES,
                         effect: crate::schema::Effect::$effect,
                         protection: crate::schema::Protection::$protection,
                         sentence: concat!($($doc),+),
@@ -63,10 +63,10 @@ macro_rules! section {
                 )+],
             };
 
-            fn take(source: &mut crate::source::Source<'_>) -> Self {
-                use crate::source::field::Field;
+            fn take(source: &mut crate::source::ValueSource<'_>) -> Self {
+                use crate::source::field::OptionType;
                 source.begin(&Self::SECTION);
-                Self { $( $name: Field::take(source, $section, $key, $default), )+ }
+                Self { $( $name: OptionType::take(source, $section, $key, $default), )+ }
             }
 
             fn explain(
@@ -75,10 +75,10 @@ macro_rules! section {
                 origins: &crate::source::origin::Origins,
                 told: &mut Vec<crate::source::explain::OptionExplanation>,
             ) {
-                use crate::source::{explain::OptionExplanation, field::Field};
+                use crate::source::{explain::OptionExplanation, field::OptionType};
                 let mut options = Self::SECTION.options.iter();
                 $(
-                    let found = Field::found(&self.$name, url);
+                    let found = OptionType::value_for_url(&self.$name, url);
                     told.extend(options.next().map(|option| {
                         OptionExplanation::of($section, option, found, origins)
                     }));
@@ -138,7 +138,7 @@ macro_rules! config {
 
         impl Config {
             /// Reads each option from the text, or its default. Faults are recorded in `source`.
-            pub(crate) fn take(source: &mut Source<'_>) -> Self {
+            pub(crate) fn take(source: &mut ValueSource<'_>) -> Self {
                 let mut config = Self {
                     $( $field: $Section::take(source), )+
                     origins: std::mem::take(&mut source.origins),

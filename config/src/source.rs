@@ -14,10 +14,10 @@ use crate::{
     error::{Fault, FaultCollector, Kind},
 };
 use declaration::Section;
-use origin::{Origin, Origins};
+use origin::{Origins, ValueOrigin};
 use rule::{FOR, RuleText, SectionRules};
 use std::{borrow::Cow, ops::Range, path::Path, sync::Arc};
-use text::Text;
+use text::ParsedText;
 use toml_edit::{TableLike, Value as Toml};
 use value::Value;
 
@@ -32,11 +32,11 @@ pub(crate) struct RawValue<'a> {
 }
 
 /// The texts that values are read from, and the faults found in them.
-pub(crate) struct Source<'a> {
+pub(crate) struct ValueSource<'a> {
     /// The file name for faults if there is no text.
     nowhere: Arc<Path>,
     /// If there is no text, every option has its default.
-    texts: &'a [Text],
+    texts: &'a [ParsedText],
     /// The text whose values are being read.
     at: usize,
     /// The rules of the current section.
@@ -45,8 +45,8 @@ pub(crate) struct Source<'a> {
     pub(crate) collected: FaultCollector,
 }
 
-impl<'a> Source<'a> {
-    pub(crate) fn new(texts: &'a [Text], collected: FaultCollector) -> Self {
+impl<'a> ValueSource<'a> {
+    pub(crate) fn new(texts: &'a [ParsedText], collected: FaultCollector) -> Self {
         Self {
             nowhere: Path::new("").into(),
             texts,
@@ -63,7 +63,7 @@ impl<'a> Source<'a> {
     }
 
     /// All texts, in order.
-    pub(crate) fn texts(&self) -> &'a [Text] {
+    pub(crate) fn texts(&self) -> &'a [ParsedText] {
         self.texts
     }
 
@@ -72,7 +72,7 @@ impl<'a> Source<'a> {
         self.at = at;
     }
 
-    fn text(&self) -> Option<&'a Text> {
+    fn text(&self) -> Option<&'a ParsedText> {
         self.texts.get(self.at)
     }
 
@@ -137,7 +137,7 @@ impl<'a> Source<'a> {
         &mut self,
         rule: RuleText<'a>,
         option: &'static str,
-    ) -> Option<(T, Origin)> {
+    ) -> Option<(T, ValueOrigin)> {
         let value = rule.table.get(option)?.as_value()?;
         self.read(rule.at, option, value)
     }
@@ -147,11 +147,11 @@ impl<'a> Source<'a> {
         at: usize,
         option: &'static str,
         value: &'a Toml,
-    ) -> Option<(T, Origin)> {
+    ) -> Option<(T, ValueOrigin)> {
         self.at = at;
         let read = T::read(&RawValue { option, value }, self)?;
         let shown = if T::IS_SECRET { "(not shown)".to_owned() } else { self.quoted(value) };
-        Some((read, Origin { location: self.location(value), shown: shown.into() }))
+        Some((read, ValueOrigin { location: self.location(value), shown: shown.into() }))
     }
 
     /// The location of a value.
@@ -193,7 +193,7 @@ impl<'a> Source<'a> {
 
     /// The line of a value, counted from 1; 0 if it is in no text.
     pub(crate) fn line(&self, value: &Toml) -> usize {
-        let line = |text: &Text| value.span().map(|span| text.line(span.start));
+        let line = |text: &ParsedText| value.span().map(|span| text.line(span.start));
         self.text().and_then(line).unwrap_or(0)
     }
 
@@ -233,7 +233,7 @@ pub(crate) fn rules_of(table: &dyn TableLike) -> Vec<&dyn TableLike> {
 }
 
 /// A value as a fault quotes it: on one line, and shortened.
-pub(crate) fn quoted(text: &Text, value: &Toml) -> String {
+pub(crate) fn quoted(text: &ParsedText, value: &Toml) -> String {
     if let Some(text) = value.as_str() {
         return format!("{:?}", shortened(text));
     }
@@ -259,5 +259,5 @@ pub(crate) fn shortened(text: &str) -> Cow<'_, str> {
 fn default_of<T: Value>(option: &'static str, text: &str) -> T {
     const READ: &str = "a default is a value of its option's type; a test reads them all";
     let value: Toml = text.parse().expect(READ);
-    T::read(&RawValue { option, value: &value }, &mut Source::empty()).expect(READ)
+    T::read(&RawValue { option, value: &value }, &mut ValueSource::empty()).expect(READ)
 }

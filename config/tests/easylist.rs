@@ -5,7 +5,9 @@
 use proptest::prelude::*;
 use std::{fs, path::Path};
 use tempfile::TempDir;
-use wwwoffle_config::{BlockQuery, BlockVerdict, Config, Faults, PageRelation, Purpose, UrlParts};
+use wwwoffle_config::{
+    BlockQuery, BlockVerdict, Config, Faults, PageRelation, RequestPurpose, UrlParts,
+};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 const LIST: &str = "\
@@ -57,38 +59,58 @@ fn a_rule_decides_with_its_file_and_line() {
     let config = load(&dir).unwrap();
     let page = Some("http://www.page.test/");
     for (asked, page, purpose, want) in [
-        ("http://ads.test/x", None, Purpose::Other, Some("easy.txt:3 ||ads.test^")),
-        ("https://www.ads.test:8443/", page, Purpose::Image, Some("easy.txt:3 ||ads.test^")),
+        ("http://ads.test/x", None, RequestPurpose::Other, Some("easy.txt:3 ||ads.test^")),
+        ("https://www.ads.test:8443/", page, RequestPurpose::Image, Some("easy.txt:3 ||ads.test^")),
         (
             "http://ads.test/about",
             None,
-            Purpose::Page,
+            RequestPurpose::Page,
             Some("easy.txt:11 @@||ads.test/about^ excepts"),
         ),
-        ("http://bads.test/", None, Purpose::Other, None),
-        ("http://track.test/", page, Purpose::Script, Some("easy.txt:4 ||track.test^$third-party")),
-        ("http://track.test/", Some("http://www.track.test/"), Purpose::Script, None),
-        ("http://track.test/", None, Purpose::Page, None),
-        ("http://a.test/x/Banner/y.gif?z", None, Purpose::Image, Some("easy.txt:5 /banner/*")),
+        ("http://bads.test/", None, RequestPurpose::Other, None),
+        (
+            "http://track.test/",
+            page,
+            RequestPurpose::Script,
+            Some("easy.txt:4 ||track.test^$third-party"),
+        ),
+        ("http://track.test/", Some("http://www.track.test/"), RequestPurpose::Script, None),
+        ("http://track.test/", None, RequestPurpose::Page, None),
+        (
+            "http://a.test/x/Banner/y.gif?z",
+            None,
+            RequestPurpose::Image,
+            Some("easy.txt:5 /banner/*"),
+        ),
         (
             "http://shop.test/banner/own/",
             None,
-            Purpose::Image,
+            RequestPurpose::Image,
             Some("easy.txt:6 @@||shop.test/banner/own^ excepts"),
         ),
-        ("http://a.test/a-pixel.gif", page, Purpose::Image, Some("easy.txt:7 -pixel.$image")),
-        ("http://a.test/a-pixel.gif", page, Purpose::Data, None),
+        (
+            "http://a.test/a-pixel.gif",
+            page,
+            RequestPurpose::Image,
+            Some("easy.txt:7 -pixel.$image"),
+        ),
+        ("http://a.test/a-pixel.gif", page, RequestPurpose::Data, None),
         (
             "http://cdn.test/a.js",
             Some("https://www.news.test/x"),
-            Purpose::Script,
+            RequestPurpose::Script,
             Some("easy.txt:8 ||cdn.test^$script,domain=news.test|blog.test"),
         ),
-        ("http://cdn.test/a.js", page, Purpose::Script, None),
-        ("http://a.test/promo12.gif", None, Purpose::Other, Some("easy.txt:9 /promo[0-9]+\\./")),
-        ("http://example.test/", None, Purpose::Page, None),
-        ("http://odd.test/", None, Purpose::Page, None),
-        ("ftp://ads.test/x", None, Purpose::Other, None),
+        ("http://cdn.test/a.js", page, RequestPurpose::Script, None),
+        (
+            "http://a.test/promo12.gif",
+            None,
+            RequestPurpose::Other,
+            Some("easy.txt:9 /promo[0-9]+\\./"),
+        ),
+        ("http://example.test/", None, RequestPurpose::Page, None),
+        ("http://odd.test/", None, RequestPurpose::Page, None),
+        ("ftp://ads.test/x", None, RequestPurpose::Other, None),
     ] {
         let (parsed, page) = (url(asked), page.map(url));
         let parts = UrlParts::of(&parsed);
@@ -322,7 +344,7 @@ proptest! {
             return Ok(());
         };
         let (parts, page) = (UrlParts::of(&parsed), url("http://www.a.test/"));
-        for purpose in [Purpose::Page, Purpose::Script, Purpose::Other] {
+        for purpose in [RequestPurpose::Page, RequestPurpose::Script, RequestPurpose::Other] {
             let asked = BlockQuery { page: Some(&page), purpose, ..BlockQuery::of(&parts) };
             if let Some(by) = config.dont_get.urls.decide(&asked) {
                 // The deciding entry is a line of the list.

@@ -13,7 +13,7 @@ use std::{
 };
 use tempfile::TempDir;
 use wwwoffle_config::edit::Edit;
-use wwwoffle_config::{ChangeError, ConfigFile, Lookup, Stamp, VERSIONS, load};
+use wwwoffle_config::{ChangeError, ConfigFile, ConfigLookup, TextStamp, VERSIONS, load};
 
 fn now() -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(1_763_644_799)
@@ -28,7 +28,7 @@ fn file(text: &str) -> (TempDir, PathBuf, ConfigFile) {
     let root = TempDir::new().unwrap();
     let path = root.path().join("w.conf");
     fs::write(&path, text).unwrap();
-    let file = ConfigFile::of(&Lookup::Named(path.clone()));
+    let file = ConfigFile::of(&ConfigLookup::Named(path.clone()));
     (root, path, file)
 }
 
@@ -116,7 +116,7 @@ fn rights_stay_and_a_link_stays_a_link() {
     let link = root.path().join("deep").join("link.conf");
     fs::create_dir(link.parent().unwrap()).unwrap();
     symlink("../w.conf", &link).unwrap();
-    let file = ConfigFile::of(&Lookup::Named(link.clone()));
+    let file = ConfigFile::of(&ConfigLookup::Named(link.clone()));
     file.edit(&set("dns-timeout", "5s"), None, now()).unwrap();
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert!(fs::read_to_string(&path).unwrap().contains("5s"));
@@ -170,10 +170,10 @@ fn what_the_administrator_edits_stays_its_owners() {
 fn the_first_edit_makes_the_file_of_this_user() {
     let root = TempDir::new().unwrap();
     let path = root.path().join("config/wwwoffle/wwwoffle.conf");
-    let lookup = Lookup::FirstOf(vec![path.clone(), root.path().join("etc.conf")]);
+    let lookup = ConfigLookup::FirstOf(vec![path.clone(), root.path().join("etc.conf")]);
     let file = ConfigFile::of(&lookup);
     let none = file.read().unwrap();
-    assert_eq!((none.text.as_str(), none.exists, none.stamp), ("", false, Stamp::of("")));
+    assert_eq!((none.text.as_str(), none.exists, none.stamp), ("", false, TextStamp::of("")));
     file.edit(&set("dns-timeout", "5s"), Some(none.stamp), now()).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "[options]\ndns-timeout = \"5s\"\n");
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
@@ -187,13 +187,13 @@ fn the_first_edit_makes_the_file_of_this_user() {
 #[test]
 fn what_cannot_be_replaced_says_so() {
     let root = TempDir::new().unwrap();
-    let named = ConfigFile::of(&Lookup::Named(root.path().join("none.conf")));
+    let named = ConfigFile::of(&ConfigLookup::Named(root.path().join("none.conf")));
     let error = named.edit(&set("dns-timeout", "5s"), None, now()).unwrap_err();
     assert!(matches!(error, ChangeError::Unreadable { .. }), "{error:?}");
     assert!(error.to_string().ends_with("none.conf: there is no such file"), "{error}");
     let link = root.path().join("link.conf");
     symlink("nowhere", &link).unwrap();
-    let error = ConfigFile::of(&Lookup::FirstOf(vec![link]));
+    let error = ConfigFile::of(&ConfigLookup::FirstOf(vec![link]));
     let error = error.edit(&set("dns-timeout", "5s"), None, now()).unwrap_err();
     assert!(matches!(error, ChangeError::Disk { what: "found", .. }), "{error:?}");
 }
@@ -202,7 +202,7 @@ fn what_cannot_be_replaced_says_so() {
 fn every_file_with_a_say_is_watched_also_one_that_is_missing() {
     let (root, path, _) = file("[https]\nrefuse = [{ file = \"list.txt\" }]\n");
     let list = root.path().join("list.txt");
-    let lookup = Lookup::Named(path.clone());
+    let lookup = ConfigLookup::Named(path.clone());
     let (refused, watch) = load(&lookup);
     assert!(refused.is_err());
     assert_eq!(watch.files().collect::<Vec<_>>(), [list.as_path(), path.as_path()]);
@@ -216,9 +216,9 @@ fn every_file_with_a_say_is_watched_also_one_that_is_missing() {
 
 #[test]
 fn a_stamp_is_hex() {
-    let stamp = Stamp::of("a");
+    let stamp = TextStamp::of("a");
     assert_eq!(stamp.to_string().parse(), Ok(stamp));
     for text in ["", "é", &"g".repeat(64), &"0".repeat(63), &"+".repeat(64)] {
-        assert!(text.parse::<Stamp>().is_err(), "{text}");
+        assert!(text.parse::<TextStamp>().is_err(), "{text}");
     }
 }

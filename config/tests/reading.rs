@@ -3,7 +3,7 @@
 
 use std::{fs, path::Path, time::Duration};
 use wwwoffle_config::{
-    Config, Durability, Environment, ListedSpec, LogLevel, Lookup, UrlParts, UrlSpec,
+    Config, ConfigLookup, Durability, Environment, ListedSpec, LogLevel, UrlParts, UrlSpec,
 };
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
@@ -189,16 +189,16 @@ fn a_file_that_gives_no_text_is_told_with_the_reason() {
 fn the_first_file_that_is_there_is_taken() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name);
-    let found = |lookup: &Lookup| Config::find(lookup).map(|(_, file)| file);
-    let both = Lookup::FirstOf(vec![at("a"), at("b")]);
+    let found = |lookup: &ConfigLookup| Config::find(lookup).map(|(_, file)| file);
+    let both = ConfigLookup::FirstOf(vec![at("a"), at("b")]);
     assert_eq!(found(&both).unwrap(), None);
     assert_eq!(Config::find(&both).unwrap().0, Config::default());
     fs::write(at("b"), "").unwrap();
     assert_eq!(found(&both).unwrap(), Some(at("b")));
     fs::create_dir(at("a")).unwrap();
     assert!(found(&both).is_err(), "what is there and is no file was meant to be used");
-    assert_eq!(found(&Lookup::Named(at("b"))).unwrap(), Some(at("b")));
-    assert!(found(&Lookup::Named(at("c"))).is_err(), "what is named has to be there");
+    assert_eq!(found(&ConfigLookup::Named(at("b"))).unwrap(), Some(at("b")));
+    assert!(found(&ConfigLookup::Named(at("c"))).is_err(), "what is named has to be there");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Any text as a rule list for browsers, with any URL. If all rules have the simple form `||name^`,
 //! a model predicts what they block.
 
-use wwwoffle_config::{BlockQuery, Config, Purpose, UrlParts};
+use wwwoffle_config::{BlockQuery, Config, RequestPurpose, UrlParts};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::classic::scratch;
@@ -14,7 +14,12 @@ const RULES: &str = "||always.test^\n";
 pub fn run(data: &[u8]) {
     panics_are_caught();
     let mut input = Input::new(data);
-    let purpose = input.pick(&[Purpose::Page, Purpose::Image, Purpose::Script, Purpose::Other]);
+    let purpose = input.pick(&[
+        RequestPurpose::Page,
+        RequestPurpose::Image,
+        RequestPurpose::Script,
+        RequestPurpose::Other,
+    ]);
     let (url, page) = (input.line(), input.line());
     let own = text(input.rest());
     let count = own.lines().count();

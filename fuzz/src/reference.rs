@@ -2,7 +2,8 @@
 
 use super::input::{Input, text};
 use wwwoffle_url::{
-    BrowserUrl, Grammar, Reference, Rules, Uri, extract, parse_host, pdf_canonical, resolve,
+    BrowserUrl, Grammar, Reference, ResolutionRules, Uri, extract, parse_host, pdf_canonical,
+    resolve,
 };
 
 /// Checks one input; see the module.
@@ -11,7 +12,9 @@ pub fn run(data: &[u8]) {
     let base = input.line();
     let text = text(input.rest());
     assert_eq!(Reference::parse(text).to_string(), text);
-    for rules in [Rules::DraftFielding, Rules::Rfc3986, Rules::Browser] {
+    for rules in
+        [ResolutionRules::DraftFielding, ResolutionRules::Rfc3986, ResolutionRules::Browser]
+    {
         let _ = resolve(base, text, rules);
     }
     browsers_agree_with_themselves(base, text);

@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 use http::header::{HeaderMap, LOCATION};
-use wwwoffle_url::{CanonicalUrl, LocalHost, Resolution, Rules, resolve};
+use wwwoffle_url::{CanonicalUrl, LocalHost, Resolution, ResolutionRules, resolve};
 
 /// The URL that a response leads to, if it is a redirect that is followed. `base` is the URL of the
 /// request.
@@ -12,7 +12,7 @@ pub fn location(base: &str, status: StatusCode, fields: &HeaderMap) -> Option<St
         return None;
     }
     let reference = std::str::from_utf8(fields.get(LOCATION)?.as_bytes()).ok()?;
-    match resolve(base, reference, Rules::Browser) {
+    match resolve(base, reference, ResolutionRules::Browser) {
         Ok(Resolution::Url(url)) => Some(url),
         Ok(Resolution::CurrentDocument { .. }) | Err(_) => None,
     }

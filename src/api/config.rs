@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use wwwoffle_config::edit::{Edit, EditResult, Overview, Rule, overview, without_secrets};
 use wwwoffle_config::schema::Effect;
 use wwwoffle_config::{
-    ChangeError, Config, ConfigFile, ConfigText, EditError, Faults, OptionChange, Version,
+    ChangeError, Config, ConfigFile, ConfigText, EarlierConfig, EditError, Faults, OptionChange,
 };
 
 use super::Timestamp;
@@ -298,7 +298,7 @@ impl ConfigChange {
 impl ConfigVersions {
     /// Converts a list of versions.
     #[must_use]
-    pub fn of(versions: &[Version]) -> Self {
+    pub fn of(versions: &[EarlierConfig]) -> Self {
         let versions = versions.iter().map(|version| ConfigVersion {
             version: version.number,
             until: Timestamp::try_from(version.until).unwrap_or(Timestamp::UNIX_EPOCH),

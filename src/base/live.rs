@@ -7,7 +7,8 @@ use tokio::task::spawn_blocking;
 use wwwoffle_config::edit::{Edit, EditResult};
 use wwwoffle_config::schema::Effect;
 use wwwoffle_config::{
-    Config, ConfigFile, ConfigText, Faults, Lookup, OptionChange, Version, Watch, changes,
+    Config, ConfigFile, ConfigLookup, ConfigText, EarlierConfig, Faults, OptionChange,
+    WatchedFiles, changes,
 };
 
 use super::observer::Observer;
@@ -15,7 +16,7 @@ use super::observer::Observer;
 /// The configuration of a daemon.
 #[derive(Debug)]
 pub struct Live {
-    pub(crate) lookup: Lookup,
+    pub(crate) lookup: ConfigLookup,
     pub(crate) config: Arc<ArcSwap<Config>>,
     /// Locked while the file is read or changed, until its content is in force.
     pub(crate) state: Mutex<LiveState>,
@@ -29,7 +30,7 @@ pub(crate) struct LiveState {
     pub(crate) text: String,
     /// The last error logged about the file, so that it is logged only once.
     pub(crate) faults: Option<String>,
-    pub(crate) watch: Watch,
+    pub(crate) watch: WatchedFiles,
     /// The text at the start of the daemon, for options that are read only then.
     pub(crate) first: String,
 }
@@ -66,7 +67,7 @@ pub struct ConfigFileState {
     /// Options that differ from those at the start, and are read only then.
     pub restart: Vec<OptionChange>,
     /// The earlier versions, oldest first.
-    pub versions: Vec<Version>,
+    pub versions: Vec<EarlierConfig>,
 }
 
 /// A change of the file, as the daemon makes it.
@@ -83,7 +84,7 @@ pub enum Change {
 impl Live {
     /// Puts `config` in force, read from `text`, which `lookup` found.
     #[must_use]
-    pub fn new(lookup: Lookup, config: Config, text: String, watch: Watch) -> Self {
+    pub fn new(lookup: ConfigLookup, config: Config, text: String, watch: WatchedFiles) -> Self {
         let state = LiveState { first: text.clone(), text, faults: None, watch };
         let config = Arc::new(ArcSwap::from_pointee(config));
         Self { lookup, config, state: Mutex::new(state), observer: Observer::default() }
@@ -92,7 +93,7 @@ impl Live {
     /// Puts `config` in force, without a file.
     #[must_use]
     pub fn without_file(config: Config) -> Self {
-        Self::new(Lookup::FirstOf(Vec::new()), config, String::new(), Watch::default())
+        Self::new(ConfigLookup::FirstOf(Vec::new()), config, String::new(), WatchedFiles::default())
     }
 
     /// The configuration in force now.

@@ -15,7 +15,8 @@ use std::time::Duration;
 use tracing::error;
 use wwwoffle_config::schema::Effect;
 use wwwoffle_config::{
-    AppliedChange, ChangeError, Config, ConfigText, Faults, Reach, Stamp, Version, changes, load,
+    AppliedChange, ChangeError, ChangeScope, Config, ConfigText, EarlierConfig, Faults, TextStamp,
+    changes, load,
 };
 
 use crate::base::clock;
@@ -49,8 +50,8 @@ impl BaseContext {
     pub async fn change_config(
         self: &Arc<Self>,
         change: Change,
-        expected: Option<Stamp>,
-        reach: Reach,
+        expected: Option<TextStamp>,
+        reach: ChangeScope,
     ) -> Result<Done, ChangeError> {
         let base = Arc::clone(self);
         blocking(move || base.change_now(&change, expected, reach)).await
@@ -71,7 +72,7 @@ impl BaseContext {
     /// # Errors
     ///
     /// If the disk fails.
-    pub async fn config_versions(self: &Arc<Self>) -> Result<Vec<Version>, ChangeError> {
+    pub async fn config_versions(self: &Arc<Self>) -> Result<Vec<EarlierConfig>, ChangeError> {
         let file = self.live.file();
         blocking(move || file.versions()).await
     }
@@ -125,8 +126,8 @@ impl BaseContext {
     fn change_now(
         &self,
         change: &Change,
-        expected: Option<Stamp>,
-        reach: Reach,
+        expected: Option<TextStamp>,
+        reach: ChangeScope,
     ) -> Result<Done, ChangeError> {
         let now = clock::now();
         let mut state = self.live.state();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use wwwoffle_config::edit::without_secrets;
-use wwwoffle_config::{AppliedChange, ChangeError, Config, ConfigFile, Lookup};
+use wwwoffle_config::{AppliedChange, ChangeError, Config, ConfigFile, ConfigLookup};
 
 use super::args::{ConfigVerb, RuleOptions};
 use super::control::Control;
@@ -65,7 +65,7 @@ pub(crate) fn run(
 struct ConfigTarget {
     /// The daemon, if the spool is known. It may not be running.
     daemon: Option<Control>,
-    lookup: Lookup,
+    lookup: ConfigLookup,
 }
 
 impl ConfigTarget {
@@ -176,7 +176,7 @@ fn check(
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, VerbFailure> {
-    let lookup = file.map_or_else(|| settings.lookup(), Lookup::Named);
+    let lookup = file.map_or_else(|| settings.lookup(), ConfigLookup::Named);
     let (config, found) = Config::find(&lookup).map_err(|faults| refused(&faults))?;
     match found.as_deref().map(Path::display) {
         Some(file) => writeln!(terminal.stdout, "{file}: no errors")?,

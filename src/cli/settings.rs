@@ -2,7 +2,7 @@
 
 use std::{cell::OnceCell, net::SocketAddr, path::PathBuf, time::Duration};
 
-use wwwoffle_config::{Config, Environment, Faults, LoadedConfig, Lookup, load};
+use wwwoffle_config::{Config, ConfigLookup, Environment, Faults, LoadedConfig, load};
 use wwwoffle_url::LocalHost;
 
 use super::args::Serve;
@@ -105,8 +105,8 @@ impl<'a> Settings<'a> {
     }
 
     /// Where to look for the configuration file.
-    pub(crate) fn lookup(&self) -> Lookup {
-        Lookup::new(self.config_file.as_deref(), self.environment)
+    pub(crate) fn lookup(&self) -> ConfigLookup {
+        ConfigLookup::new(self.config_file.as_deref(), self.environment)
     }
 
     fn spool_of(&self, config: &Config) -> Result<PathBuf, VerbFailure> {

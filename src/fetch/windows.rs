@@ -44,7 +44,7 @@ pub(super) fn opens(windows: &Windows, now: Timestamp, zone: &TimeZone) -> Optio
 fn is_open(windows: &Windows, now: Timestamp, zone: &TimeZone) -> bool {
     let time = now.to_zoned(zone.clone()).time();
     let minute = i32::from(time.hour()) * 60 + i32::from(time.minute());
-    u16::try_from(minute).is_ok_and(|minute| windows.contain(minute))
+    u16::try_from(minute).is_ok_and(|minute| windows.contains(minute))
 }
 
 #[cfg(test)]

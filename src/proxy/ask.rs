@@ -192,7 +192,7 @@ impl ProxyRequest {
             // The copy of the browser may contain other modifications.
             conditional::strip(&mut fields);
         }
-        let is_file = config.dont_compress.file_ext.end(bare.path());
+        let is_file = config.dont_compress.file_ext.matches_path(bare.path());
         let mut codings = CodingTerms::of(&fields, is_for_all, is_file);
         if fields.contains_key(RANGE) {
             // The range is one of the encoded body, and only the client knows in which coding.

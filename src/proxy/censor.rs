@@ -33,7 +33,7 @@ pub(crate) fn request(config: &Config, url: &CanonicalUrl, fields: &mut HeaderMa
         fields.insert(USER_AGENT, HeaderValue::from_static(OUR_USER_AGENT));
     }
     let is_plain = !*config.online_options.request_compressed_data.of(&parts);
-    if is_plain || config.dont_compress.file_ext.end(url.path()) {
+    if is_plain || config.dont_compress.file_ext.matches_path(url.path()) {
         // Without the field an origin may choose any coding (RFC 9110 §12.5.3).
         fields.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     }

@@ -3,7 +3,7 @@
 use hyper::header::{AUTHORIZATION, CONTENT_LOCATION, CONTENT_TYPE};
 use hyper::{HeaderMap, StatusCode};
 use wwwoffle_config::{Config, NoStore, UrlParts};
-use wwwoffle_url::{CanonicalUrl, LocalHost, Resolution, Rules, resolve};
+use wwwoffle_url::{CanonicalUrl, LocalHost, Resolution, ResolutionRules, resolve};
 
 use wwwoffle_http::caching::control::{RequestControl, ResponseControl};
 use wwwoffle_http::caching::freshness::{Basis, ExchangeTimes, Freshness, Heuristics};
@@ -116,7 +116,7 @@ impl StorageRules {
 fn is_content_of(url: &str, fields: &HeaderMap) -> bool {
     let named = fields.get(CONTENT_LOCATION).and_then(|value| value.to_str().ok());
     let canonical = |text: &str| CanonicalUrl::parse(text, &LocalHost::default()).ok();
-    match named.map(|named| resolve(url, named, Rules::Browser)) {
+    match named.map(|named| resolve(url, named, ResolutionRules::Browser)) {
         Some(Ok(Resolution::Url(named))) => {
             let named = canonical(&named).map(|named| named.without_credentials());
             named.is_some() && named == canonical(url)

@@ -67,7 +67,7 @@ pub(super) fn allows_port(config: &Config, url: &CanonicalUrl, parts: &UrlParts<
 /// Whether a request to `url` may have the method.
 pub(super) fn allows_method(config: &Config, url: &CanonicalUrl, method: &Method) -> bool {
     METHODS.contains(&method.as_str())
-        || config.dont_get.allowed_methods.of(&UrlParts::of(url)).contain(method.as_str())
+        || config.dont_get.allowed_methods.of(&UrlParts::of(url)).contains(method.as_str())
 }
 
 #[cfg(test)]

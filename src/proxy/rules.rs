@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue, REFERER};
-use wwwoffle_config::{BlockQuery, Config, Location, PageRelation, Purpose, UrlParts};
+use wwwoffle_config::{BlockQuery, Config, Location, PageRelation, RequestPurpose, UrlParts};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::intent::SEC_FETCH_DEST;
@@ -56,7 +56,7 @@ pub enum StoragePolicy {
 pub struct Asker {
     page: Option<CanonicalUrl>,
     site: Option<PageRelation>,
-    purpose: Purpose,
+    purpose: RequestPurpose,
 }
 
 impl Asker {
@@ -67,7 +67,7 @@ impl Asker {
         Self {
             page: page(fields, local),
             site: text(&SEC_FETCH_SITE).and_then(PageRelation::parse),
-            purpose: text(&SEC_FETCH_DEST).map(Purpose::parse).unwrap_or_default(),
+            purpose: text(&SEC_FETCH_DEST).map(RequestPurpose::parse).unwrap_or_default(),
         }
     }
 

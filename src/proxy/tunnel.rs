@@ -112,7 +112,7 @@ pub(super) async fn open(
 fn is_open(config: &Config, port: u16, site: Option<&HttpsSite>) -> bool {
     let (ports, url) = (&config.tunnel.ports, site.map(HttpsSite::url));
     let is_of_the_web = || url.is_some_and(|url| allows_port(config, url, &UrlParts::of(url)));
-    ports.name(port) || ports.contains(port) && is_of_the_web()
+    ports.lists(port) || ports.contains(port) && is_of_the_web()
 }
 
 /// Why we cannot intercept connections of a client to `site`, if there is a reason.

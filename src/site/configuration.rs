@@ -8,7 +8,7 @@ use hyper::{Response, StatusCode};
 use jiff::Timestamp;
 use wwwoffle_config::edit::{Overview, overview, without_secrets};
 use wwwoffle_config::schema::{SECTIONS, Section};
-use wwwoffle_config::{ChangeError, Config, UrlSpec, Version, changes};
+use wwwoffle_config::{ChangeError, Config, EarlierConfig, UrlSpec, changes};
 use wwwoffle_url::{CanonicalUrl, url_decode_form_args};
 
 use self::page::SectionOption;
@@ -279,7 +279,7 @@ async fn index(
     Ok(index::page(&context.pages.templates, &caller.shell, status.as_u16(), &index))
 }
 
-fn until(version: &Version) -> Timestamp {
+fn until(version: &EarlierConfig) -> Timestamp {
     Timestamp::try_from(version.until).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 

@@ -1,6 +1,6 @@
 //! Permissions of the callers of our own pages.
 
-use wwwoffle_config::Reach;
+use wwwoffle_config::ChangeScope;
 
 /// The permission that a caller has, or that a form or call needs. Each one includes those before
 /// it.
@@ -29,23 +29,23 @@ impl Permission {
     }
 
     /// Returns the options that it may change.
-    pub(super) fn reach(self) -> Reach {
-        if self >= Self::Administer { Reach::Whole } else { Reach::Guarded }
+    pub(super) fn reach(self) -> ChangeScope {
+        if self >= Self::Administer { ChangeScope::Whole } else { ChangeScope::Guarded }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::Permission::{self, Administer, Change, Read, Request};
-    use wwwoffle_config::Reach;
+    use wwwoffle_config::ChangeScope;
 
     #[test]
     fn only_an_administrator_reaches_protected_options() {
         for (permission, want) in [
-            (Read, Reach::Guarded),
-            (Request, Reach::Guarded),
-            (Change, Reach::Guarded),
-            (Administer, Reach::Whole),
+            (Read, ChangeScope::Guarded),
+            (Request, ChangeScope::Guarded),
+            (Change, ChangeScope::Guarded),
+            (Administer, ChangeScope::Whole),
         ] {
             assert_eq!(permission.reach(), want, "{permission:?}");
         }

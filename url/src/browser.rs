@@ -20,7 +20,7 @@ use std::str::FromStr;
 
 use crate::reference::MAX_REFERENCE;
 
-pub use host::{Host, HostError, parse_host};
+pub use host::{HostError, ParsedHost, parse_host};
 
 /// A URL that a browser accepts, in the form the browser serializes it to.
 ///

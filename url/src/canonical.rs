@@ -13,7 +13,7 @@ use crate::host::push_host_port;
 use crate::key::Key;
 use crate::localhost::LocalHost;
 use crate::path::{Ampersands, push_path, recode_args};
-use crate::plain::{self, Origin};
+use crate::plain::{self, OriginOffsets};
 use crate::split::{SplitHost, SplitUrl, backslash, clean, cut_args, default_port, split};
 
 /// The canonical form of a URL: equal for all spellings of a resource. It serves as a key and is
@@ -131,7 +131,7 @@ impl CanonicalUrl {
     }
 
     /// Copies a text that is canonical, except that its path may be empty.
-    fn copy(name: &str, origin: Origin, path_end: usize, local: &LocalHost) -> Self {
+    fn copy(name: &str, origin: OriginOffsets, path_end: usize, local: &LocalHost) -> Self {
         let slash = if path_end == origin.path_start { "/" } else { "" };
         let mut text = String::with_capacity(name.len() + slash.len());
         text.push_str(name);
@@ -157,7 +157,7 @@ impl CanonicalUrl {
                 push_host_port(&mut out, host, default_port(parts.protocol))?
             }
         };
-        let origin = Origin { protocol_end, host_end, path_start: out.len(), port };
+        let origin = OriginOffsets { protocol_end, host_end, path_start: out.len(), port };
         let credentials = parts.user.map(|user| (user, parts.password));
         Self::finish(out, origin, parts.path, parts.args, credentials, local)
     }
@@ -165,7 +165,7 @@ impl CanonicalUrl {
     /// Writes path, arguments and credentials.
     fn finish(
         mut out: Vec<u8>,
-        origin: Origin,
+        origin: OriginOffsets,
         path: &[u8],
         args: Option<&[u8]>,
         credentials: Option<(&[u8], Option<&[u8]>)>,
@@ -190,12 +190,12 @@ impl CanonicalUrl {
 
     fn new(
         text: String,
-        origin: Origin,
+        origin: OriginOffsets,
         path_end: usize,
         name_end: usize,
         local: &LocalHost,
     ) -> Self {
-        let Origin { protocol_end, host_end, path_start, port } = origin;
+        let OriginOffsets { protocol_end, host_end, path_start, port } = origin;
         let mut url = Self {
             text,
             protocol_end,

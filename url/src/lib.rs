@@ -26,7 +26,7 @@ mod resolve;
 mod split;
 mod uri;
 
-pub use browser::{BrowserError, BrowserUrl, Host, HostError, parse_host};
+pub use browser::{BrowserError, BrowserUrl, HostError, ParsedHost, parse_host};
 pub use canonical::CanonicalUrl;
 pub use coders::{
     split_form_args, trim_args, url_decode_form_args, url_decode_generic, url_encode_form_args,
@@ -43,10 +43,10 @@ pub use path::canonicalise_name;
 pub use pdf::{PdfError, pdf_canonical, pdf_identifier};
 pub use reference::{MAX_REFERENCE, Reference};
 pub use repair::fix_html_link_url;
-pub use resolve::{Resolution, ResolveError, Rules, resolve};
+pub use resolve::{Resolution, ResolutionRules, ResolveError, resolve};
 pub use uri::{
-    AuthorityFields, FragmentFields, Grammar, HostField, HostKind, Pair, Part, PathFields, Uri,
-    UriError, UriFields,
+    AuthorityFields, FragmentFields, Grammar, HostField, HostKind, Pair, PathFields, Uri, UriError,
+    UriFields, UriPart,
 };
 
 /// The longest URL, as written and in its canonical form, in bytes.

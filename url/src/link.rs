@@ -34,9 +34,9 @@ pub fn link_url(
     local: &LocalHost,
 ) -> Result<CanonicalUrl, ParseError> {
     match resolve(base, &clean(link)?) {
-        Target::Base => Ok(base.without_credentials()),
-        Target::Text(text) | Target::Joined(text) => CanonicalUrl::from_clean(&text, local),
-        Target::OtherProtocol { name, text } => {
+        LinkTarget::Base => Ok(base.without_credentials()),
+        LinkTarget::Text(text) | LinkTarget::Joined(text) => CanonicalUrl::from_clean(&text, local),
+        LinkTarget::OtherProtocol { name, text } => {
             let url = CanonicalUrl::from_clean(text, local)?;
             if url.protocol().as_bytes().eq_ignore_ascii_case(name) {
                 return Ok(url);
@@ -49,7 +49,7 @@ pub fn link_url(
 }
 
 /// The target of a link, before dot segments are removed.
-pub(crate) enum Target<'a> {
+pub(crate) enum LinkTarget<'a> {
     Base,
     /// An absolute URL with a path of its own.
     Text(Vec<u8>),
@@ -63,44 +63,44 @@ pub(crate) enum Target<'a> {
 }
 
 /// Resolves a link that [`clean`] returned.
-pub(crate) fn resolve<'a>(base: &CanonicalUrl, link: &'a [u8]) -> Target<'a> {
+pub(crate) fn resolve<'a>(base: &CanonicalUrl, link: &'a [u8]) -> LinkTarget<'a> {
     let (name, rest) = split_run(link, PROTOCOL);
     let [b':', rest @ ..] = rest else { return relative(base, link) };
     if !name.first().is_some_and(u8::is_ascii_alphabetic) {
         return relative(base, link);
     }
     if backslash(name) == Backslash::Ordinary {
-        return Target::OtherProtocol { name, text: link };
+        return LinkTarget::OtherProtocol { name, text: link };
     }
     let same = name.eq_ignore_ascii_case(base.protocol().as_bytes());
     if same && !rest.starts_with(b"//") { relative(base, rest) } else { absolute(name, rest) }
 }
 
 /// Under a protocol that browsers know, any number of slashes may precede the host.
-fn absolute(protocol: &[u8], rest: &[u8]) -> Target<'static> {
+fn absolute(protocol: &[u8], rest: &[u8]) -> LinkTarget<'static> {
     let slashes = rest.iter().take_while(|byte| matches!(byte, b'/' | b'\\')).count();
-    Target::Text([protocol, b"://", rest.get(slashes..).unwrap_or_default()].concat())
+    LinkTarget::Text([protocol, b"://", rest.get(slashes..).unwrap_or_default()].concat())
 }
 
-fn relative(base: &CanonicalUrl, link: &[u8]) -> Target<'static> {
+fn relative(base: &CanonicalUrl, link: &[u8]) -> LinkTarget<'static> {
     let protocol = base.protocol().as_bytes();
     let known = backslash(protocol) == Backslash::Slash;
     let slash = |byte: u8| byte == b'/' || (known && byte == b'\\');
     let origin = [protocol, b"://", base.host_port().as_bytes()].concat();
     let path: Cow<'_, str> = match link {
-        [] => return Target::Base,
+        [] => return LinkTarget::Base,
         [first, second, ..] if slash(*first) && slash(*second) && known => {
             return absolute(protocol, link);
         }
-        [b'/', b'/', rest @ ..] => return Target::Text([protocol, b"://", rest].concat()),
-        [first, ..] if slash(*first) => return Target::Text([&origin, link].concat()),
+        [b'/', b'/', rest @ ..] => return LinkTarget::Text([protocol, b"://", rest].concat()),
+        [first, ..] if slash(*first) => return LinkTarget::Text([&origin, link].concat()),
         [b'?', ..] => Cow::Borrowed(base.path()),
         _ => {
             let folder = base.path().rsplit_once('/').map_or("", |(folder, _)| folder);
             Cow::Owned(format!("{folder}/"))
         }
     };
-    Target::Joined([&origin, path.as_bytes(), link].concat())
+    LinkTarget::Joined([&origin, path.as_bytes(), link].concat())
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::canonical::CanonicalUrl;
 use crate::encode::{PROTOCOL, split_run};
 use crate::error::{Kind, ParseError};
 use crate::host::canonicalise_host;
-use crate::link::{Target, link_url, resolve};
+use crate::link::{LinkTarget, link_url, resolve};
 use crate::localhost::LocalHost;
 use crate::path::{canonicalise_name, remove_dot_segments};
 use crate::split::{SplitHost, SplitUrl, clean, default_port, split};
@@ -263,10 +263,10 @@ impl OldRecord {
         let url = link_url(&base, link, &around.local_host)?;
         let link = clean(link)?;
         match resolve(&base, &link) {
-            Target::Base => Ok(Self::canonical(&url, around)),
-            Target::OtherProtocol { text, .. } => Self::split_clean(text, around),
-            Target::Text(text) => Self::split_clean(&text, around),
-            Target::Joined(text) => {
+            LinkTarget::Base => Ok(Self::canonical(&url, around)),
+            LinkTarget::OtherProtocol { text, .. } => Self::split_clean(text, around),
+            LinkTarget::Text(text) => Self::split_clean(&text, around),
+            LinkTarget::Joined(text) => {
                 let parts = split(&text)?;
                 let path = canonicalise_name(parts.path);
                 Ok(Self::new(&url, &SplitUrl { path: &path, ..parts }, around))

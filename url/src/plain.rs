@@ -9,7 +9,7 @@ use crate::host::take_plain;
 
 /// The ends of the parts before the path, in a text that begins canonically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Origin {
+pub(crate) struct OriginOffsets {
     pub(crate) protocol_end: usize,
     pub(crate) host_end: usize,
     pub(crate) path_start: usize,
@@ -55,7 +55,7 @@ fn mark_odd(odd: &mut [u8; 16], before: &[u8; 16], bytes: &[u8; 16]) {
 
 /// Reads protocol, host and port up to the path. `simple` is the result of [`is_simple`]. `None` if
 /// they are not canonical, or if this check cannot decide it.
-pub(crate) fn origin(text: &[u8], simple: bool) -> Option<Origin> {
+pub(crate) fn origin(text: &[u8], simple: bool) -> Option<OriginOffsets> {
     // A branch on `http` or `https` would be unpredictable, so the length is computed.
     let tls = usize::from(text.get(4) == Some(&b's'));
     let protocol_end = 4 + tls;
@@ -67,7 +67,7 @@ pub(crate) fn origin(text: &[u8], simple: bool) -> Option<Origin> {
         [b':', rest @ ..] => take_port(rest, if tls == 0 { 80 } else { 443 })?,
         _ => return None,
     };
-    Some(Origin { protocol_end, host_end, path_start: text.len() - rest.len(), port })
+    Some(OriginOffsets { protocol_end, host_end, path_start: text.len() - rest.len(), port })
 }
 
 /// Reads path and arguments up to the fragment or the end, and returns where each ends. The path

@@ -2,7 +2,8 @@
 //!
 //! The rules differ in their treatment of empty paths, query-only references, backslashes, blanks
 //! and more; `tests/data/resolve.jsonl` holds hundreds of measured cases. Links in pages are
-//! resolved under [`Rules::Browser`]. The other two exist because their documents require them.
+//! resolved under [`ResolutionRules::Browser`]. The other two exist because their documents require
+//! them.
 
 mod dots;
 
@@ -16,7 +17,7 @@ pub(crate) use dots::{merge_segments, remove_dot_segments};
 
 /// The document that governs the resolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Rules {
+pub enum ResolutionRules {
     /// draft-fielding-url-syntax-02 §5.2, to the letter. An empty reference is the current
     /// document; `?y` removes the last segment of the base; dots are also collapsed in a relative
     /// reference's query.
@@ -45,7 +46,7 @@ pub enum Resolution {
     /// An absolute URL.
     Url(String),
     /// The document that contains the reference, whatever its base URL is. Only
-    /// [`Rules::DraftFielding`] returns it (§5.2 step 2).
+    /// [`ResolutionRules::DraftFielding`] returns it (§5.2 step 2).
     CurrentDocument {
         /// The fragment, if the reference has one.
         fragment: Option<String>,
@@ -98,36 +99,41 @@ pub enum ResolveError {
 /// base (draft-fielding-url-syntax-02 §5.1.4).
 ///
 /// The two document rules change no character: they split, remove dot segments and join. The result
-/// of [`Rules::Browser`] is a serialized URL.
+/// of [`ResolutionRules::Browser`] is a serialized URL.
 ///
 /// # Errors
 ///
 /// Under every set: a text longer than [`MAX_REFERENCE`]. Under the document rules: a relative
-/// reference whose base has no scheme. Under [`Rules::Browser`]: a URL that a browser refuses.
+/// reference whose base has no scheme. Under [`ResolutionRules::Browser`]: a URL that a browser
+/// refuses.
 ///
 /// # Examples
 ///
 /// ```
-/// use wwwoffle_url::{Resolution, Rules, resolve};
+/// use wwwoffle_url::{Resolution, ResolutionRules, resolve};
 ///
 /// let base = "http://a/b/c/d;p?q";
-/// assert_eq!(resolve(base, "../g", Rules::Rfc3986)?.url(), Some("http://a/b/g"));
-/// assert_eq!(resolve(base, "?y", Rules::Rfc3986)?.url(), Some("http://a/b/c/d;p?y"));
-/// assert_eq!(resolve(base, "?y", Rules::DraftFielding)?.url(), Some("http://a/b/c/?y"));
-/// assert_eq!(resolve(base, r"\\G\é", Rules::Browser)?.url(), Some("http://g/%C3%A9"));
-/// let top = resolve(base, "#top", Rules::DraftFielding)?;
+/// assert_eq!(resolve(base, "../g", ResolutionRules::Rfc3986)?.url(), Some("http://a/b/g"));
+/// assert_eq!(resolve(base, "?y", ResolutionRules::Rfc3986)?.url(), Some("http://a/b/c/d;p?y"));
+/// assert_eq!(resolve(base, "?y", ResolutionRules::DraftFielding)?.url(), Some("http://a/b/c/?y"));
+/// assert_eq!(resolve(base, r"\\G\é", ResolutionRules::Browser)?.url(), Some("http://g/%C3%A9"));
+/// let top = resolve(base, "#top", ResolutionRules::DraftFielding)?;
 /// assert_eq!(top, Resolution::CurrentDocument { fragment: Some("top".to_owned()) });
 /// # Ok::<(), wwwoffle_url::ResolveError>(())
 /// ```
-pub fn resolve(base: &str, reference: &str, rules: Rules) -> Result<Resolution, ResolveError> {
+pub fn resolve(
+    base: &str,
+    reference: &str,
+    rules: ResolutionRules,
+) -> Result<Resolution, ResolveError> {
     let longest = base.len().max(reference.len());
     if longest > MAX_REFERENCE {
         return Err(ResolveError::TooLong(longest));
     }
     match rules {
-        Rules::DraftFielding => draft_fielding(base, &Reference::parse(reference)),
-        Rules::Rfc3986 => rfc3986(base, &Reference::parse(reference)),
-        Rules::Browser => {
+        ResolutionRules::DraftFielding => draft_fielding(base, &Reference::parse(reference)),
+        ResolutionRules::Rfc3986 => rfc3986(base, &Reference::parse(reference)),
+        ResolutionRules::Browser => {
             let base = Some(base).filter(|base| !base.is_empty());
             let base = base.map(BrowserUrl::from_str).transpose().map_err(ResolveError::Base)?;
             let url = BrowserUrl::parse(reference, base.as_ref()).map_err(ResolveError::Browser)?;

@@ -49,7 +49,7 @@ pub enum HostKind {
 /// A part of a URI, as named in errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Part {
+pub enum UriPart {
     /// Before the `@`.
     UserInfo,
     /// Between `@` and port.
@@ -64,15 +64,15 @@ pub enum Part {
     Fragment,
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for UriPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Part::UserInfo => "user information",
-            Part::Host => "host",
-            Part::Port => "port",
-            Part::Path => "path",
-            Part::Query => "query",
-            Part::Fragment => "fragment",
+            UriPart::UserInfo => "user information",
+            UriPart::Host => "host",
+            UriPart::Port => "port",
+            UriPart::Path => "path",
+            UriPart::Query => "query",
+            UriPart::Fragment => "fragment",
         })
     }
 }
@@ -95,7 +95,7 @@ pub enum UriError {
     #[error("the {part} has the forbidden character {found:?} at byte {at}")]
     Character {
         /// The part of the URI.
-        part: Part,
+        part: UriPart,
         /// The forbidden character.
         found: char,
         /// The position of the character in the part, in bytes.
@@ -111,7 +111,7 @@ pub enum UriError {
     /// A list that would form the same text as another list: no segments of user information, or a
     /// single pair without name and value.
     #[error("the {0} would be parsed differently")]
-    Ambiguous(Part),
+    Ambiguous(UriPart),
 }
 
 /// A URI or relative reference that follows the grammar, with its parts as written.
@@ -191,13 +191,13 @@ impl Uri {
         }
         let authority =
             parts.authority.map(|text| UriAuthority::parse(text, grammar)).transpose()?;
-        grammar::check(parts.path, Part::Path, grammar)?;
-        for (text, part) in [(parts.query, Part::Query), (parts.fragment, Part::Fragment)] {
+        grammar::check(parts.path, UriPart::Path, grammar)?;
+        for (text, part) in [(parts.query, UriPart::Query), (parts.fragment, UriPart::Fragment)] {
             grammar::check(text.unwrap_or_default(), part, grammar)?;
         }
         // Without a scheme or a slash before it, a colon can only be the first character here.
         if parts.scheme.is_none() && authority.is_none() && parts.path.starts_with(':') {
-            return Err(UriError::Character { part: Part::Path, found: ':', at: 0 });
+            return Err(UriError::Character { part: UriPart::Path, found: ':', at: 0 });
         }
         let (rooted, segments) = split_path(parts.path);
         Ok(Uri {
@@ -279,7 +279,7 @@ impl UriAuthority {
             Some((userinfo, rest)) => (Some(userinfo), rest),
             None => (None, text),
         };
-        grammar::check(userinfo.unwrap_or_default(), Part::UserInfo, grammar)?;
+        grammar::check(userinfo.unwrap_or_default(), UriPart::UserInfo, grammar)?;
         let colon = match host_port.rfind(']') {
             Some(close) => {
                 host_port.get(close..).and_then(|rest| rest.find(':')).map(|at| close + at)

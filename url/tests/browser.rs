@@ -2,7 +2,7 @@
 //! text.
 
 use proptest::prelude::*;
-use wwwoffle_url::{BrowserUrl, Rules, resolve};
+use wwwoffle_url::{BrowserUrl, ResolutionRules, resolve};
 
 /// Each row: base, reference, and the serialized URL or the reason for failure.
 const ROWS: &[(&str, &str, &str)] = &[
@@ -336,7 +336,7 @@ proptest! {
     fn any_text_is_answered(base in any::<String>(), text in any::<String>()) {
         agrees(&base, &text)?;
         agrees("http://h/a/b", &text)?;
-        for rules in [Rules::DraftFielding, Rules::Rfc3986, Rules::Browser] {
+        for rules in [ResolutionRules::DraftFielding, ResolutionRules::Rfc3986, ResolutionRules::Browser] {
             let _ = resolve(&base, &text, rules);
         }
     }

@@ -4,8 +4,8 @@
 use std::hint::black_box;
 
 use wwwoffle_url::{
-    BrowserUrl, Grammar, MAX_REFERENCE, Reference, Rules, Uri, extract, parse_host, pdf_canonical,
-    pdf_identifier, resolve,
+    BrowserUrl, Grammar, MAX_REFERENCE, Reference, ResolutionRules, Uri, extract, parse_host,
+    pdf_canonical, pdf_identifier, resolve,
 };
 
 const PIECES: &[&str] = &[
@@ -87,7 +87,9 @@ fn answer(before: &str, piece: &str, after: &str, size: usize) {
     let room = size - before.len() - after.len();
     let text = format!("{before}{}{after}", piece.repeat(room / piece.len()));
     assert_eq!(Reference::parse(&text).to_string(), text);
-    for rules in [Rules::DraftFielding, Rules::Rfc3986, Rules::Browser] {
+    for rules in
+        [ResolutionRules::DraftFielding, ResolutionRules::Rfc3986, ResolutionRules::Browser]
+    {
         for base in ["http://u:p@h:81/a/b?q", "file:///C:/a", "x:/a"] {
             black_box(resolve(base, &text, rules).is_ok());
         }
@@ -126,5 +128,5 @@ fn a_longer_text_is_refused() {
     assert!(BrowserUrl::parse(&text, None).is_err());
     assert!(Uri::parse_reference(&text, Grammar::Strict).is_err());
     assert!(pdf_canonical(&text, None).is_err());
-    assert!(resolve("http://h/", &text, Rules::Rfc3986).is_err());
+    assert!(resolve("http://h/", &text, ResolutionRules::Rfc3986).is_err());
 }

@@ -13,18 +13,18 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use serde_json::Value;
-use wwwoffle_url::{Reference, ResolveError, Rules, resolve};
+use wwwoffle_url::{Reference, ResolutionRules, ResolveError, resolve};
 
 const ROWS: &str = include_str!("data/resolve.jsonl");
 const DIFFERENCES: &str = include_str!("data/resolve-differences.txt");
-const COLUMNS: [(Rules, &str); 3] = [
-    (Rules::DraftFielding, "draft-fielding-02"),
-    (Rules::Rfc3986, "rfc3986"),
-    (Rules::Browser, "whatwg"),
+const COLUMNS: [(ResolutionRules, &str); 3] = [
+    (ResolutionRules::DraftFielding, "draft-fielding-02"),
+    (ResolutionRules::Rfc3986, "rfc3986"),
+    (ResolutionRules::Browser, "whatwg"),
 ];
 
 /// Our result in the notation of the file: `null` is a failure.
-fn answer(base: &str, reference: &str, rules: Rules) -> Value {
+fn answer(base: &str, reference: &str, rules: ResolutionRules) -> Value {
     resolve(base, reference, rules).map_or(Value::Null, |found| found.to_string().into())
 }
 
@@ -80,7 +80,7 @@ fn most_rows_agree_with_the_first_draft_about_browsers() {
     let rows: Vec<Value> = ROWS.lines().map(|row| serde_json::from_str(row).unwrap()).collect();
     let agrees = |row: &&Value| {
         let text = |column: &str| row[column].as_str().unwrap();
-        answer(text("base"), text("ref"), Rules::Browser) == row["abarth-01"]
+        answer(text("base"), text("ref"), ResolutionRules::Browser) == row["abarth-01"]
     };
     assert_eq!((rows.iter().filter(agrees).count(), rows.len()), (341, 462));
 }
@@ -101,16 +101,26 @@ fn the_copy_of_the_rows_is_current() {
 fn what_cannot_be_resolved_says_why() {
     let long = "a".repeat(wwwoffle_url::MAX_REFERENCE + 1);
     let rows = [
-        ("a/b", "c", Rules::Rfc3986, "the reference is relative, and the base has no scheme"),
-        ("", "c", Rules::DraftFielding, "the reference is relative, and the base has no scheme"),
+        (
+            "a/b",
+            "c",
+            ResolutionRules::Rfc3986,
+            "the reference is relative, and the base has no scheme",
+        ),
+        (
+            "",
+            "c",
+            ResolutionRules::DraftFielding,
+            "the reference is relative, and the base has no scheme",
+        ),
         (
             "http://h/",
             &long,
-            Rules::Rfc3986,
+            ResolutionRules::Rfc3986,
             "the text is 1048577 bytes long, above the limit of 1048576",
         ),
-        ("a/b", "c", Rules::Browser, "a browser would refuse the base"),
-        ("http://h/", "//x:y/", Rules::Browser, "a browser would refuse the reference"),
+        ("a/b", "c", ResolutionRules::Browser, "a browser would refuse the base"),
+        ("http://h/", "//x:y/", ResolutionRules::Browser, "a browser would refuse the reference"),
     ];
     for (base, reference, rules, want) in rows {
         let got = resolve(base, reference, rules).map_err(|error: ResolveError| error.to_string());
@@ -118,7 +128,9 @@ fn what_cannot_be_resolved_says_why() {
     }
     // A reference that needs no base is resolved without one; §5.2 of the draft requires it for an
     // unknown base.
-    for rules in [Rules::DraftFielding, Rules::Rfc3986, Rules::Browser] {
+    for rules in
+        [ResolutionRules::DraftFielding, ResolutionRules::Rfc3986, ResolutionRules::Browser]
+    {
         assert_eq!(resolve("", "x:y", rules).unwrap().url(), Some("x:y"));
     }
 }
@@ -127,7 +139,7 @@ fn what_cannot_be_resolved_says_why() {
 fn a_path_never_becomes_an_authority() {
     let rows = [("y:/", "x:/a/..//b"), ("x:/a", ".//b"), ("x:/a/b", "..//b"), ("x:/a", "/.//b")];
     for (base, reference) in rows {
-        for rules in [Rules::Rfc3986, Rules::Browser] {
+        for rules in [ResolutionRules::Rfc3986, ResolutionRules::Browser] {
             let resolved = resolve(base, reference, rules).unwrap();
             assert_eq!(resolved.url(), Some("x:/.//b"), "{base} {reference} {rules:?}");
         }
@@ -147,11 +159,11 @@ proptest! {
 
     #[test]
     fn a_resolved_url_is_its_own(base in "x:(//h)?[a/.]{0,8}", text in "[a:/?#.]{0,12}") {
-        let resolved = resolve(&base, &text, Rules::Rfc3986).unwrap();
+        let resolved = resolve(&base, &text, ResolutionRules::Rfc3986).unwrap();
         let url = resolved.url().unwrap();
         // Without dot segments, a URL resolves to itself against any base.
         if Reference::parse(url).path() != Reference::parse(&base).path() {
-            let again = resolve("y://z", url, Rules::Rfc3986).unwrap();
+            let again = resolve("y://z", url, ResolutionRules::Rfc3986).unwrap();
             prop_assert_eq!(again.url(), Some(url));
         }
     }

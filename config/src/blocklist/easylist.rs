@@ -13,7 +13,7 @@ mod rule;
 use crate::{
     blocklist::{
         ListNote, ListRule,
-        request::{BlockQuery, Purpose},
+        request::{BlockQuery, RequestPurpose},
     },
     disk::location::Location,
     error::Kind,
@@ -180,13 +180,13 @@ impl EasyLists {
         if inner.broken.load(Ordering::Relaxed) {
             return None;
         }
-        let url = written(asked.url);
+        let url = rule_url(asked.url);
         let check = || {
             let request = Request::preparsed(
                 &url,
                 asked.url.host,
                 asked.page_host().unwrap_or_default(),
-                name_of(asked.purpose),
+                purpose_name(asked.purpose),
                 asked.is_third_party(),
                 "",
             );
@@ -233,7 +233,7 @@ impl fmt::Debug for EasyLists {
 }
 
 /// The URL as rules expect it, without user and password.
-fn written(url: &UrlParts<'_>) -> String {
+fn rule_url(url: &UrlParts<'_>) -> String {
     let mut text = format!("{}://{}", url.protocol, url.host);
     let port = url.explicit_port.map(|port| format!(":{port}"));
     text.extend(port);
@@ -246,18 +246,18 @@ fn written(url: &UrlParts<'_>) -> String {
 }
 
 /// The crate's name for a purpose.
-fn name_of(purpose: Purpose) -> &'static str {
+fn purpose_name(purpose: RequestPurpose) -> &'static str {
     match purpose {
-        Purpose::Page => "document",
-        Purpose::Frame => "subdocument",
-        Purpose::Style => "stylesheet",
-        Purpose::Script => "script",
-        Purpose::Image => "image",
-        Purpose::Font => "font",
-        Purpose::Media => "media",
-        Purpose::Object => "object",
-        Purpose::Data => "xmlhttprequest",
-        Purpose::WebSocket => "websocket",
-        Purpose::Other => "other",
+        RequestPurpose::Page => "document",
+        RequestPurpose::Frame => "subdocument",
+        RequestPurpose::Style => "stylesheet",
+        RequestPurpose::Script => "script",
+        RequestPurpose::Image => "image",
+        RequestPurpose::Font => "font",
+        RequestPurpose::Media => "media",
+        RequestPurpose::Object => "object",
+        RequestPurpose::Data => "xmlhttprequest",
+        RequestPurpose::WebSocket => "websocket",
+        RequestPurpose::Other => "other",
     }
 }

@@ -19,14 +19,14 @@ pub struct BlockQuery<'a> {
     /// The relation of that page to the URL, if the browser sends it: `Sec-Fetch-Site`.
     pub site: Option<PageRelation>,
     /// The intended use of the response.
-    pub purpose: Purpose,
+    pub purpose: RequestPurpose,
 }
 
 impl<'a> BlockQuery<'a> {
     /// A request of which only the URL is known.
     #[must_use]
     pub fn of(url: &'a UrlParts<'a>) -> Self {
-        Self { url, page: None, site: None, purpose: Purpose::default() }
+        Self { url, page: None, site: None, purpose: RequestPurpose::default() }
     }
 
     /// The host of the page, if it is known.
@@ -73,7 +73,7 @@ impl PageRelation {
 
 /// The intended use of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Purpose {
+pub enum RequestPurpose {
     /// A page in a window or tab.
     Page,
     /// A frame in a page.
@@ -99,14 +99,14 @@ pub enum Purpose {
     Other,
 }
 
-impl Purpose {
+impl RequestPurpose {
     /// Parses `Sec-Fetch-Dest` (Fetch Metadata §2.1).
     ///
     /// ```
-    /// use wwwoffle_config::Purpose;
+    /// use wwwoffle_config::RequestPurpose;
     ///
-    /// assert_eq!(Purpose::parse("iframe"), Purpose::Frame);
-    /// assert_eq!(Purpose::parse("something-new"), Purpose::Other);
+    /// assert_eq!(RequestPurpose::parse("iframe"), RequestPurpose::Frame);
+    /// assert_eq!(RequestPurpose::parse("something-new"), RequestPurpose::Other);
     /// ```
     #[must_use]
     pub fn parse(value: &str) -> Self {

@@ -5,7 +5,7 @@ use crate::{
     error::Kind,
     schema::{Config, OptionInfo, SECTIONS, Section},
     source::{
-        Source, first_span,
+        ValueSource, first_span,
         rule::{FOR, URL},
         rules_of, shortened,
         text::INCLUDE,
@@ -14,7 +14,7 @@ use crate::{
 use toml_edit::TableLike;
 
 /// Records a fault if `config` listens for other machines without the required settings.
-pub(super) fn refuse_open(source: &mut Source<'_>, config: &Config) {
+pub(super) fn refuse_open(source: &mut ValueSource<'_>, config: &Config) {
     let Err(open_listener) = config.may_listen(config.startup.listen.as_slice()) else {
         return;
     };
@@ -26,7 +26,7 @@ pub(super) fn refuse_open(source: &mut Source<'_>, config: &Config) {
 }
 
 /// Records each section and option that the schema does not know.
-pub(super) fn refuse_unknown(source: &mut Source<'_>) {
+pub(super) fn refuse_unknown(source: &mut ValueSource<'_>) {
     for (at, text) in source.texts().iter().enumerate() {
         source.select(at);
         let own = text.section();
@@ -37,7 +37,7 @@ pub(super) fn refuse_unknown(source: &mut Source<'_>) {
     }
 }
 
-fn refuse_unknown_sections(source: &mut Source<'_>, root: &toml_edit::Table) {
+fn refuse_unknown_sections(source: &mut ValueSource<'_>, root: &toml_edit::Table) {
     for (name, item) in root {
         let span = || root.key(name).and_then(toml_edit::Key::span).or_else(|| item.span());
         let section = SECTIONS.iter().find(|section| section.name == name);
@@ -52,7 +52,7 @@ fn refuse_unknown_sections(source: &mut Source<'_>, root: &toml_edit::Table) {
 }
 
 fn refuse_unknown_options(
-    source: &mut Source<'_>,
+    source: &mut ValueSource<'_>,
     section: &'static Section,
     table: &dyn TableLike,
 ) {
@@ -86,7 +86,7 @@ fn refuse_unknown_options(
 }
 
 /// Records the settings that a rule must not contain.
-fn refuse_in_rule(source: &mut Source<'_>, section: &'static Section, rule: &dyn TableLike) {
+fn refuse_in_rule(source: &mut ValueSource<'_>, section: &'static Section, rule: &dyn TableLike) {
     let mut sets = 0;
     for (name, item) in rule.iter().filter(|(name, _)| *name != URL) {
         sets += 1;
@@ -114,7 +114,7 @@ fn unknown_section(name: &str, is_table: bool) -> Kind {
         let nearest = nearest(name, SECTIONS.iter().map(|section| section.name));
         return Kind::UnknownSection { found, nearest };
     }
-    if let Some(belongs) = home_of(name) {
+    if let Some(belongs) = section_of_option(name) {
         return Kind::Misplaced { option: found, belongs };
     }
     let options = SECTIONS.iter().flat_map(|section| section.options);
@@ -123,7 +123,7 @@ fn unknown_section(name: &str, is_table: bool) -> Kind {
 
 fn unknown_option(section: &Section, name: &str) -> Kind {
     let near = nearest(name, section.options.iter().map(|option| option.key));
-    match home_of(name) {
+    match section_of_option(name) {
         Some(belongs) if near.is_none() => Kind::Misplaced { option: name.to_owned(), belongs },
         _ => Kind::UnknownOption {
             section: section.name,
@@ -143,7 +143,7 @@ fn unknown_in_rule(section: &Section, name: &str) -> Kind {
 }
 
 /// The section with an option of this name, if there is exactly one.
-fn home_of(option: &str) -> Option<&'static str> {
+fn section_of_option(option: &str) -> Option<&'static str> {
     let has = |section: &&Section| section.options.iter().any(|known| known.key == option);
     let mut homes = SECTIONS.iter().filter(has).map(|section| section.name);
     homes.next().filter(|_| homes.next().is_none())

@@ -39,7 +39,7 @@ pub struct Environment {
 
 /// The search for the configuration file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Lookup {
+pub enum ConfigLookup {
     /// This file, which was named explicitly and must exist.
     Named(PathBuf),
     /// The first of these that exists. If none exists, all options have their defaults.
@@ -54,22 +54,22 @@ pub enum Lookup {
 )]
 pub struct NoDirectory;
 
-impl Lookup {
+impl ConfigLookup {
     /// The search order: `--config`, then `$WWWOFFLE_CONFIG`, then the file of this user, then that
     /// of the machine.
     ///
     /// ```
     /// use std::path::{Path, PathBuf};
-    /// use wwwoffle_config::{Environment, Lookup};
+    /// use wwwoffle_config::{Environment, ConfigLookup};
     ///
     /// let environment = Environment { home: Some("/home/ada".into()), ..Environment::default() };
     /// assert_eq!(
-    ///     Lookup::new(Some(Path::new("my.conf")), &environment),
-    ///     Lookup::Named("my.conf".into()),
+    ///     ConfigLookup::new(Some(Path::new("my.conf")), &environment),
+    ///     ConfigLookup::Named("my.conf".into()),
     /// );
     /// assert_eq!(
-    ///     Lookup::new(None, &environment),
-    ///     Lookup::FirstOf(vec![
+    ///     ConfigLookup::new(None, &environment),
+    ///     ConfigLookup::FirstOf(vec![
     ///         "/home/ada/.config/wwwoffle/wwwoffle.conf".into(),
     ///         "/etc/wwwoffle/wwwoffle.conf".into(),
     ///     ]),
@@ -130,7 +130,7 @@ fn set(variable: Option<&PathBuf>) -> Option<&Path> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Environment, Lookup, NoDirectory};
+    use super::{ConfigLookup, Environment, NoDirectory};
     use std::path::{Path, PathBuf};
 
     fn environment(config: &str, config_home: &str, data_home: &str, home: &str) -> Environment {
@@ -160,9 +160,9 @@ mod tests {
             (None, "-", "-", "relative", &[system]),
         ] {
             let environment = environment(variable, config_home, "-", home);
-            let got = match Lookup::new(option.map(Path::new), &environment) {
-                Lookup::Named(path) => vec![path],
-                Lookup::FirstOf(paths) => paths,
+            let got = match ConfigLookup::new(option.map(Path::new), &environment) {
+                ConfigLookup::Named(path) => vec![path],
+                ConfigLookup::FirstOf(paths) => paths,
             };
             let want: Vec<_> = want.iter().map(PathBuf::from).collect();
             assert_eq!(got, want, "{option:?} {environment:?}");

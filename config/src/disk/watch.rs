@@ -36,9 +36,9 @@ impl FileState {
 /// The state of all files involved in reading a configuration, just before they were read,
 /// including missing ones: its possible locations and every list it names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Watch(BTreeMap<PathBuf, Option<FileState>>);
+pub struct WatchedFiles(BTreeMap<PathBuf, Option<FileState>>);
 
-impl Watch {
+impl WatchedFiles {
     /// The present state of the same files.
     #[must_use]
     pub fn again(&self) -> Self {
@@ -57,7 +57,7 @@ impl Watch {
 
 thread_local! {
     /// The files read on this thread inside [`watching`].
-    static READING: RefCell<Option<Watch>> = const { RefCell::new(None) };
+    static READING: RefCell<Option<WatchedFiles>> = const { RefCell::new(None) };
 }
 
 /// Records that `file` is about to be read.
@@ -70,8 +70,8 @@ pub(crate) fn note(file: &Path) {
 }
 
 /// Runs `read`, and returns its result with the state of all files it reads and of `places`.
-pub(crate) fn watching<T>(places: &[PathBuf], read: impl FnOnce() -> T) -> (T, Watch) {
-    let mut watch = Watch::default();
+pub(crate) fn watching<T>(places: &[PathBuf], read: impl FnOnce() -> T) -> (T, WatchedFiles) {
+    let mut watch = WatchedFiles::default();
     for location in places {
         watch.add(location);
     }

@@ -1,6 +1,6 @@
 //! Adds and removes elements of an option that is an array.
 
-use super::entry::{self, Target};
+use super::entry::{self, EditTarget};
 use super::layout::{
     Layout, comma, comment_lines, indent, is_blank, line_end, line_number, line_start,
 };
@@ -30,7 +30,7 @@ pub(super) fn add(
 ) -> Result<EditResult, EditError> {
     let layout = Layout::of(text)?;
     let Some((array, all)) = entry::array(&layout, section, key)? else {
-        return from_default(text, section, key, default, |alone| {
+        return edit_default(text, section, key, default, |alone| {
             add(alone, section, key, item, before, default)
         });
     };
@@ -49,7 +49,7 @@ pub(super) fn add(
         Some(next) => elements.added_before(next, item),
         None => elements.added(item),
     };
-    done(text, &splice, section, key, was)
+    check_result(text, &splice, section, key, was)
 }
 
 /// Removes `item`, which is TOML.
@@ -62,7 +62,7 @@ pub(super) fn remove(
 ) -> Result<EditResult, EditError> {
     let layout = Layout::of(text)?;
     let Some((array, all)) = entry::array(&layout, section, key)? else {
-        return from_default(text, section, key, default, |alone| {
+        return edit_default(text, section, key, default, |alone| {
             remove(alone, section, key, item, default)
         });
     };
@@ -72,11 +72,11 @@ pub(super) fn remove(
         return Err(EditError::NoItem { option, item, found: was });
     };
     let splice = Elements::of(&layout, array, all).without(number);
-    done(text, &splice, section, key, was)
+    check_result(text, &splice, section, key, was)
 }
 
 /// Sets an option to the result of `edit` on its default.
-fn from_default(
+fn edit_default(
     text: &str,
     section: &str,
     key: &str,
@@ -86,13 +86,15 @@ fn from_default(
     let alone = format!("[{section}]\n{key} = {default}\n");
     let edited = edit(&alone)?;
     match edited.now {
-        Some(now) if edited.text != alone => entry::set(text, &Target::Section(section), key, &now),
+        Some(now) if edited.text != alone => {
+            entry::set(text, &EditTarget::Section(section), key, &now)
+        }
         _ => Ok(EditResult { text: text.to_owned(), line: 1, was: None, now: None }),
     }
 }
 
 /// Returns the new text after checking that it parses.
-fn done(
+fn check_result(
     text: &str,
     splice: &Splice,
     section: &str,

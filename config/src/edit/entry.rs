@@ -8,7 +8,7 @@ use std::ops::Range;
 use toml_edit::{Array, Item, Table, TableLike};
 
 /// The section or rule that contains an option.
-pub(super) enum Target<'a> {
+pub(super) enum EditTarget<'a> {
     /// A section.
     Section(&'a str),
     /// A rule of the section, counted from 0.
@@ -37,10 +37,10 @@ enum SectionForm<'a> {
 }
 
 impl<'a> SectionForm<'a> {
-    fn of(layout: &'a Layout<'_>, target: &Target<'_>) -> Result<Self, EditError> {
-        let (Target::Section(name) | Target::Rule(name, _)) = target;
+    fn of(layout: &'a Layout<'_>, target: &EditTarget<'_>) -> Result<Self, EditError> {
+        let (EditTarget::Section(name) | EditTarget::Rule(name, _)) = target;
         let Some(section) = layout.root().get(name) else { return Ok(Self::Missing) };
-        if let Target::Rule(_, index) = target {
+        if let EditTarget::Rule(_, index) = target {
             let rules = section.get("for").and_then(Item::as_array_of_tables);
             let rule = rules.and_then(|rules| rules.get(*index));
             let found = rule.and_then(|rule| Some(Self::Headed(rule, rule.span()?.end)));
@@ -113,7 +113,7 @@ pub(super) fn array<'a>(
     section: &str,
     key: &str,
 ) -> Result<Option<(&'a Array, Range<usize>)>, EditError> {
-    let entry = SectionForm::of(layout, &Target::Section(section))?.entry(key)?;
+    let entry = SectionForm::of(layout, &EditTarget::Section(section))?.entry(key)?;
     let Some(entry) = entry else { return Ok(None) };
     let array = entry.item.as_array().ok_or_else(|| EditError::NotAnArray(key.to_owned()))?;
     Ok(Some((array, entry.value)))
@@ -122,7 +122,7 @@ pub(super) fn array<'a>(
 /// Sets an option to `value`, which is TOML.
 pub(super) fn set(
     text: &str,
-    target: &Target<'_>,
+    target: &EditTarget<'_>,
     key: &str,
     value: &str,
 ) -> Result<EditResult, EditError> {
@@ -135,21 +135,21 @@ pub(super) fn set(
             let at = entry.value.clone();
             home.replaced(text, entry, &Splice { at, with: value.to_owned() }, layout.newline())
         }
-        None => inserted(&layout, &home, target, key, value)?,
+        None => insert_option(&layout, &home, target, key, value)?,
     };
     let was = entry.and_then(|entry| text.get(entry.value).map(str::to_owned));
-    finished(&splice.apply(text), was, target, key, value)
+    check_result(&splice.apply(text), was, target, key, value)
 }
 
 /// Inserts a line for an option that is not set: after its commented-out form, or at the end.
-fn inserted(
+fn insert_option(
     layout: &Layout<'_>,
     home: &SectionForm<'_>,
-    target: &Target<'_>,
+    target: &EditTarget<'_>,
     key: &str,
     value: &str,
 ) -> Result<Splice, EditError> {
-    let (Target::Section(section) | Target::Rule(section, _)) = target;
+    let (EditTarget::Section(section) | EditTarget::Rule(section, _)) = target;
     let (text, newline) = (layout.text, layout.newline());
     let line = |indent: &str, name: &str| format!("{indent}{name} = {value}{newline}");
     Ok(match home {
@@ -172,13 +172,13 @@ fn inserted(
         },
         SectionForm::Missing => {
             known_section(section)?;
-            appended(layout, &format!("[{section}]{newline}{}", line("", key)))
+            append_lines(layout, &format!("[{section}]{newline}{}", line("", key)))
         }
     })
 }
 
 /// Appends lines to the text, with a blank line before them.
-pub(super) fn appended(layout: &Layout<'_>, lines: &str) -> Splice {
+pub(super) fn append_lines(layout: &Layout<'_>, lines: &str) -> Splice {
     let (text, newline) = (layout.text, layout.newline());
     let last = text.get(line_start(text, text.len().saturating_sub(1))..).unwrap_or_default();
     let gap = if layout::is_without_text(text) || (is_blank(last) && last.ends_with('\n')) {
@@ -209,7 +209,11 @@ fn last_value(table: &dyn TableLike) -> Option<usize> {
 }
 
 /// Removes an option and preserves its comments.
-pub(super) fn unset(text: &str, target: &Target<'_>, key: &str) -> Result<EditResult, EditError> {
+pub(super) fn unset(
+    text: &str,
+    target: &EditTarget<'_>,
+    key: &str,
+) -> Result<EditResult, EditError> {
     let layout = Layout::of(text)?;
     let home = SectionForm::of(&layout, target)?;
     let Some(entry) = home.entry(key)? else {
@@ -217,7 +221,7 @@ pub(super) fn unset(text: &str, target: &Target<'_>, key: &str) -> Result<EditRe
     };
     let was = text.get(entry.value.clone()).map(str::to_owned);
     let splice = if let SectionForm::Inline(table, span) = &home {
-        let splice = out_of_inline(text, *table, &entry, span);
+        let splice = remove_from_inline(text, *table, &entry, span);
         home.replaced(text, &entry, &splice, layout.newline())
     } else {
         let lines = line_start(text, entry.key.start)..line_end(text, entry.value.end);
@@ -226,7 +230,7 @@ pub(super) fn unset(text: &str, target: &Target<'_>, key: &str) -> Result<EditRe
     };
     let line = line_number(text, entry.key.start);
     let mut edited = EditResult { text: splice.apply(text), line, was, now: None };
-    if let Target::Section(section) = target
+    if let EditTarget::Section(section) = target
         && let Some(text) = without_empty(&edited.text, section)
     {
         edited.text = text;
@@ -270,7 +274,7 @@ fn without_empty(text: &str, section: &str) -> Option<String> {
 }
 
 /// Removes `key = value` from an inline table, with the comma that separates it.
-fn out_of_inline(
+fn remove_from_inline(
     text: &str,
     table: &dyn TableLike,
     entry: &OptionEntry<'_>,
@@ -292,10 +296,10 @@ fn out_of_inline(
 }
 
 /// Returns the new text after checking that it has the intended meaning.
-fn finished(
+fn check_result(
     new: &str,
     was: Option<String>,
-    target: &Target<'_>,
+    target: &EditTarget<'_>,
     key: &str,
     value: &str,
 ) -> Result<EditResult, EditError> {

@@ -1,6 +1,6 @@
 //! Adds, removes and replaces rules, `[[section.for]]`.
 
-use super::entry::{self, Target};
+use super::entry::{self, EditTarget};
 use super::given::of_rule;
 use super::layout::{Layout, comments, line_number, line_start};
 use super::{EditError, EditResult, Rule, bare, known_section, quoted, secret};
@@ -29,13 +29,13 @@ pub(super) fn add(
     {
         layout.lines_at(layout.end_of(end), &format!("{newline}{block}"))
     } else {
-        entry::appended(&layout, &block)
+        entry::append_lines(&layout, &block)
     };
     let index = before.map_or(headers.len(), |number| number.min(headers.len()));
     let new = splice.apply(text);
     let by_hand = || EditError::ByHand(format!("[{section}]"));
     let layout = Layout::of(&new).map_err(|_| by_hand())?;
-    let header = found(&layout, section, index, &rule.urls).map_err(|_| by_hand())?;
+    let header = find_rule(&layout, section, index, &rule.urls).map_err(|_| by_hand())?;
     let line = line_number(&new, header.0);
     drop(layout);
     Ok(EditResult { text: new, line, was: None, now: Some(block) })
@@ -48,7 +48,7 @@ pub(super) fn remove(
     urls: &[String],
 ) -> Result<EditResult, EditError> {
     let layout = Layout::of(text)?;
-    let (start, end) = found(&layout, section, index, urls)?;
+    let (start, end) = find_rule(&layout, section, index, urls)?;
     let lines = line_start(text, start)..layout.end_of(end);
     let was = text.get(lines.clone()).unwrap_or_default().to_owned();
     // The blank line above the rule is removed with it, unless comments of the rule stay there.
@@ -71,9 +71,9 @@ pub(super) fn replace(
     rule: &Rule,
 ) -> Result<EditResult, EditError> {
     let layout = Layout::of(text)?;
-    let (start, end) = found(&layout, section, index, urls)?;
+    let (start, end) = find_rule(&layout, section, index, urls)?;
     let was = text.get(start..layout.end_of(end)).map(str::to_owned);
-    let target = Target::Rule(section, index);
+    let target = EditTarget::Rule(section, index);
     let mut text = text.to_owned();
     if urls != rule.urls {
         text = entry::set(&text, &target, URL, &array(&rule.urls))?.text;
@@ -91,7 +91,7 @@ pub(super) fn replace(
         text = entry::set(&text, &target, key, &of_rule(section, key, value))?.text;
     }
     let layout = Layout::of(&text)?;
-    let (start, end) = found(&layout, section, index, &rule.urls)?;
+    let (start, end) = find_rule(&layout, section, index, &rule.urls)?;
     let now = text.get(start..layout.end_of(end)).map(str::to_owned);
     let line = line_number(&text, start);
     drop(layout);
@@ -147,7 +147,7 @@ fn headers(layout: &Layout<'_>, section: &str) -> Result<Vec<(usize, usize)>, Ed
 }
 
 /// Finds the rule with this number, and checks that it is for these URLs.
-fn found(
+fn find_rule(
     layout: &Layout<'_>,
     section: &str,
     index: usize,

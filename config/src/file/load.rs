@@ -4,9 +4,9 @@ use super::{ConfigFile, ConfigText};
 use crate::{
     disk::{
         MAX_CONFIG,
-        lookup::Lookup,
+        lookup::ConfigLookup,
         read,
-        watch::{Watch, watching},
+        watch::{WatchedFiles, watching},
     },
     error::{Fault, Faults, Kind},
     schema::Config,
@@ -32,10 +32,10 @@ impl Config {
     ///
     /// As [`Config::load`]. A missing file is an error only if it was named explicitly. An existing
     /// file that cannot be read is always an error, because it was written to be used.
-    pub fn find(lookup: &Lookup) -> Result<(Self, Option<PathBuf>), Faults> {
+    pub fn find(lookup: &ConfigLookup) -> Result<(Self, Option<PathBuf>), Faults> {
         let candidates = match lookup {
-            Lookup::Named(file) => return Ok((Self::load(file)?, Some(file.clone()))),
-            Lookup::FirstOf(candidates) => candidates,
+            ConfigLookup::Named(file) => return Ok((Self::load(file)?, Some(file.clone()))),
+            ConfigLookup::FirstOf(candidates) => candidates,
         };
         for file in candidates {
             match read(file, MAX_CONFIG) {
@@ -67,10 +67,10 @@ pub struct LoadedConfig {
 /// # Errors
 ///
 /// As [`Config::find`].
-pub fn load(lookup: &Lookup) -> (Result<LoadedConfig, Faults>, Watch) {
+pub fn load(lookup: &ConfigLookup) -> (Result<LoadedConfig, Faults>, WatchedFiles) {
     let places = match lookup {
-        Lookup::Named(path) => std::slice::from_ref(path),
-        Lookup::FirstOf(paths) => paths,
+        ConfigLookup::Named(path) => std::slice::from_ref(path),
+        ConfigLookup::FirstOf(paths) => paths,
     };
     watching(places, || {
         let file = ConfigFile::of(lookup);

@@ -1,11 +1,11 @@
 //! Protection of options against a change of the configuration.
 
-use crate::disk::watch::Watch;
+use crate::disk::watch::WatchedFiles;
 use crate::schema::Config;
 
 /// The options that a change of the configuration may touch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Reach {
+pub enum ChangeScope {
     /// Every option: for the Unix socket, the control password and the command line.
     #[default]
     Whole,
@@ -14,11 +14,11 @@ pub enum Reach {
     Guarded,
 }
 
-/// Returns the part of a change that needs [`Reach::Whole`], if any. `known` are the files read for
-/// `was`, and `read` those for `now`. A faulty configuration is `None`.
-pub(super) fn beyond_guard(
-    (was, known): (Option<&Config>, &Watch),
-    (now, read): (Option<&Config>, &Watch),
+/// Returns the part of a change that needs [`ChangeScope::Whole`], if any. `known` are the files
+/// read for `was`, and `read` those for `now`. A faulty configuration is `None`.
+pub(super) fn find_protected_change(
+    (was, known): (Option<&Config>, &WatchedFiles),
+    (now, read): (Option<&Config>, &WatchedFiles),
 ) -> Option<String> {
     if read.files().any(|file| known.files().all(|known| known != file)) {
         return Some("a file that the configuration names".to_owned());
@@ -74,7 +74,8 @@ mod tests {
             let (was_read, known) = parse(was, &file);
             let (now_read, read) = parse(now, &file);
             let (was_read, now_read) = (was_read.ok(), now_read.ok());
-            let got = beyond_guard((was_read.as_ref(), &known), (now_read.as_ref(), &read));
+            let got =
+                find_protected_change((was_read.as_ref(), &known), (now_read.as_ref(), &read));
             assert_eq!(got.as_deref(), want, "{was:?} -> {now:?}");
         }
     }

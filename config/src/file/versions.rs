@@ -48,7 +48,7 @@ const DATE: &str = "%Y%m%dT%H%M%SZ";
 
 /// An earlier text of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Version {
+pub struct EarlierConfig {
     /// Its number, which names it; later versions have higher numbers.
     pub number: u64,
     /// The time at which it was replaced, to the second.
@@ -56,7 +56,7 @@ pub struct Version {
     file: PathBuf,
 }
 
-impl Version {
+impl EarlierConfig {
     /// The whole text.
     ///
     /// # Errors
@@ -93,7 +93,7 @@ pub(super) fn lock(real: &Path, directory: &Path) -> Result<fs::File, ChangeErro
         Err(error) => return Err(disk("made", directory)(error)),
     };
     let opened = fs::File::open(directory).map_err(disk("opened", directory))?;
-    owned(real, directory, &opened, is_new).map_err(disk("used", directory))?;
+    ensure_owner(real, directory, &opened, is_new).map_err(disk("used", directory))?;
     let begun = Instant::now();
     loop {
         match opened.try_lock() {
@@ -110,7 +110,7 @@ pub(super) fn lock(real: &Path, directory: &Path) -> Result<fs::File, ChangeErro
 /// Ensures that the owner of the directory is an account that may replace the configuration. Another
 /// account that can create a directory or a link beside the file could redirect our texts, or pass
 /// its own texts off as ours.
-fn owned(real: &Path, directory: &Path, opened: &fs::File, is_new: bool) -> io::Result<()> {
+fn ensure_owner(real: &Path, directory: &Path, opened: &fs::File, is_new: bool) -> io::Result<()> {
     let (seen, about) = (fs::symlink_metadata(directory)?, opened.metadata()?);
     if !seen.is_dir() || (seen.dev(), seen.ino()) != (about.dev(), about.ino()) {
         return Err(io::Error::other("it is not a directory; it may be a link"));
@@ -136,7 +136,7 @@ fn owned(real: &Path, directory: &Path, opened: &fs::File, is_new: bool) -> io::
 }
 
 /// The versions in the directory, oldest first.
-pub(super) fn list(directory: &Path) -> Result<Vec<Version>, ChangeError> {
+pub(super) fn list(directory: &Path) -> Result<Vec<EarlierConfig>, ChangeError> {
     let list = match fs::read_dir(directory) {
         Ok(list) => list,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -145,7 +145,7 @@ pub(super) fn list(directory: &Path) -> Result<Vec<Version>, ChangeError> {
     let mut found = Vec::new();
     for file in list {
         let file = file.map_err(disk("read", directory))?;
-        found.extend(Version::of(file.path()));
+        found.extend(EarlierConfig::of(file.path()));
     }
     found.sort_by_key(|version| version.number);
     Ok(found)

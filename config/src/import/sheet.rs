@@ -18,7 +18,7 @@ pub(super) enum SheetLine {
 
 /// The sections of the new text.
 #[derive(Debug)]
-pub(super) struct Sheet {
+pub(super) struct ConfigDraft {
     /// One for each section of the schema, in its order.
     drafts: Vec<SectionDraft>,
 }
@@ -37,7 +37,7 @@ struct SheetEntry {
     put: SheetLine,
 }
 
-impl Sheet {
+impl ConfigDraft {
     pub(super) fn new() -> Self {
         let draft = |name| SectionDraft { name, entries: Vec::new(), below: Vec::new() };
         Self { drafts: SECTIONS.iter().map(|section| draft(section.name)).collect() }

@@ -61,7 +61,7 @@ pub(super) fn home(section: &str) -> &'static str {
 /// The counterpart of `key` in `section`. `None` if 2.9 has no such option and the section is not a
 /// list.
 pub(super) fn target(section: &str, key: &str) -> Option<Counterpart> {
-    if let Some(to) = otherwise(section, key) {
+    if let Some(to) = special_counterpart(section, key) {
         return Some(to);
     }
     if let Some(former) = FormerOption::find(section, key) {
@@ -85,7 +85,7 @@ pub(super) fn target(section: &str, key: &str) -> Option<Counterpart> {
 }
 
 /// The options whose counterpart is more than a converted value.
-fn otherwise(section: &str, key: &str) -> Option<Counterpart> {
+fn special_counterpart(section: &str, key: &str) -> Option<Counterpart> {
     Some(match (section, key) {
         ("StartUp", "bind-ipv4") => Counterpart::Listen(ListenKey::V4),
         ("StartUp", "bind-ipv6") => Counterpart::Listen(ListenKey::V6),

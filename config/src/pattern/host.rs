@@ -2,7 +2,7 @@
 
 use super::{
     spec::parse_host,
-    wildcard::{Shape, Wildcard},
+    wildcard::{Wildcard, WildcardShape},
 };
 use std::{fmt, net::IpAddr, str::FromStr};
 
@@ -70,7 +70,7 @@ impl HostSpec {
     pub(crate) fn exact(&self) -> Option<&str> {
         match &self.hosts {
             HostPattern::Like(pattern) => match pattern.shape() {
-                Shape::Exactly(host) => Some(host),
+                WildcardShape::Exactly(host) => Some(host),
                 _ => None,
             },
             HostPattern::In(_) => None,

@@ -37,7 +37,7 @@ const EIGHT: u64 = 0;
 
 /// The numbers of specifications by the property they require.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Index {
+pub(crate) struct SpecIndex {
     /// By key, each list in ascending order.
     filed: HashMap<u64, Vec<IndexedSpec>, BuildHasherDefault<IdentityHasher>>,
     /// Two bits of one word for each existing key.
@@ -61,12 +61,12 @@ pub(crate) struct IndexedSpec {
 }
 
 /// The runs of four bytes in a URL, computed on first use.
-struct Runs<'u> {
+struct ByteRuns<'u> {
     url: &'u UrlParts<'u>,
     made: OnceCell<u128>,
 }
 
-impl Runs<'_> {
+impl ByteRuns<'_> {
     /// Whether the URL may contain all runs that a specification requires.
     fn have(&self, filed: &IndexedSpec) -> bool {
         let runs =
@@ -81,7 +81,7 @@ fn runs(text: &str) -> u128 {
     runs.fold(0, |bits, run| bits | 1 << run)
 }
 
-impl Index {
+impl SpecIndex {
     /// Files a specification. Numbers must be added in ascending order.
     pub(crate) fn add(&mut self, number: usize, spec: &UrlSpec) {
         let runs = spec.required().fold(0, |bits, piece| bits | runs(piece));
@@ -110,7 +110,7 @@ impl Index {
     /// Passes all specifications that could match a URL to `consider`, in several series of
     /// ascending numbers. `consider` returns whether to continue with the rest of a series.
     pub(crate) fn candidates(&self, url: &UrlParts<'_>, mut consider: impl FnMut(usize) -> bool) {
-        let runs = Runs { url, made: OnceCell::new() };
+        let runs = ByteRuns { url, made: OnceCell::new() };
         let mut consider = |filed: &[IndexedSpec]| {
             let mut may = filed.iter().filter(|filed| filed.runs == 0 || runs.have(filed));
             may.all(|filed| consider(filed.number));

@@ -1,6 +1,6 @@
 //! Lists of URL-SPECIFICATIONs in which the first match decides.
 
-use super::{index::Index, parts::UrlParts, spec::UrlSpec};
+use super::{index::SpecIndex, parts::UrlParts, spec::UrlSpec};
 use crate::disk::location::Location;
 use std::fmt;
 use wwwoffle_url::CanonicalUrl;
@@ -34,7 +34,7 @@ impl ListedSpec {
 #[derive(Clone, Default)]
 pub struct UrlSpecSet {
     listed: Vec<ListedSpec>,
-    index: Index,
+    index: SpecIndex,
 }
 
 impl UrlSpecSet {

@@ -8,7 +8,7 @@ pub(crate) struct Wildcard(Box<str>);
 
 /// The simplest description of a pattern, for an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape<'a> {
+pub(crate) enum WildcardShape<'a> {
     /// It matches every text.
     Anything,
     /// It matches only this text.
@@ -28,12 +28,12 @@ impl Wildcard {
         &self.0
     }
 
-    pub(crate) fn shape(&self) -> Shape<'_> {
+    pub(crate) fn shape(&self) -> WildcardShape<'_> {
         match self.0.trim_start_matches('*') {
-            "" if !self.0.is_empty() => Shape::Anything,
-            rest if rest.contains('*') => Shape::Other,
-            rest if rest.len() == self.0.len() => Shape::Exactly(rest),
-            rest => Shape::EndsWith(rest),
+            "" if !self.0.is_empty() => WildcardShape::Anything,
+            rest if rest.contains('*') => WildcardShape::Other,
+            rest if rest.len() == self.0.len() => WildcardShape::Exactly(rest),
+            rest => WildcardShape::EndsWith(rest),
         }
     }
 
@@ -75,7 +75,7 @@ impl fmt::Display for Wildcard {
 
 #[cfg(test)]
 mod tests {
-    use super::{Shape, Wildcard};
+    use super::{Wildcard, WildcardShape};
     use proptest::prelude::*;
 
     /// A reference implementation: it tries every way, so it is obviously correct but slow.
@@ -101,10 +101,10 @@ mod tests {
             let pattern = Wildcard::new(&pattern);
             let matches = pattern.matches(&text);
             match pattern.shape() {
-                Shape::Anything => prop_assert!(matches),
-                Shape::Exactly(all) => prop_assert_eq!(matches, text == all),
-                Shape::EndsWith(end) => prop_assert_eq!(matches, text.ends_with(end)),
-                Shape::Other => {}
+                WildcardShape::Anything => prop_assert!(matches),
+                WildcardShape::Exactly(all) => prop_assert_eq!(matches, text == all),
+                WildcardShape::EndsWith(end) => prop_assert_eq!(matches, text.ends_with(end)),
+                WildcardShape::Other => {}
             }
         }
     }

@@ -6,7 +6,7 @@ use crate::values::{
     hosts::HostList,
     password::{ControlPassword, Users},
     plain::{HostNames, Listen, SpoolDir},
-    texts::{Account, LanguageTag, Program},
+    texts::{LanguageTag, Program, SystemAccount},
     words::{Durability, LogLevel, LogTo},
 };
 use std::{num::NonZeroUsize, time::Duration};
@@ -33,9 +33,9 @@ section! {
         /// The control password, needed for every change, on a page or through the API; "" means that no password is needed. `wwwoffle passwd` makes the line. The socket in the spool needs no password.
         "password" => password: ControlPassword = r#""""#, Live, Access;
         /// The user that the daemon changes to after it has begun to listen, if root started it.
-        "run-uid" => run_uid: Account = r#""""#, Restart, Access;
+        "run-uid" => run_uid: SystemAccount = r#""""#, Restart, Access;
         /// The group that the daemon changes to after it has begun to listen, if root started it; "" is the group of the user.
-        "run-gid" => run_gid: Account = r#""""#, Restart, Access;
+        "run-gid" => run_gid: SystemAccount = r#""""#, Restart, Access;
         /// Where the log goes.
         "log-to" => log_to: LogTo = r#""stderr""#, Restart, Path;
         /// The permissions of new directories in the spool. Existing directories stay as they are.

@@ -1,6 +1,6 @@
 //! How the daemon detects whether the link works.
 
-use crate::values::links::{ExpectedStatus, Interfaces, Phrase, ProbeUrl};
+use crate::values::links::{ExpectedStatus, ExpectedText, Interfaces, ProbeUrl};
 use std::{num::NonZeroUsize, time::Duration};
 
 section! {
@@ -11,7 +11,7 @@ section! {
         /// The status of a good response to a probe.
         "probe-status" => probe_status: ExpectedStatus = r#""2xx""#, Live, Ordinary;
         /// Text that the first 64 KiB of a good response to a probe contain; "" accepts any body.
-        "probe-body" => probe_body: Phrase = r#""""#, Live, Ordinary;
+        "probe-body" => probe_body: ExpectedText = r#""""#, Live, Ordinary;
         /// The time between two probes while online. Offline, probes begin at shorter intervals, and each interval is twice as long as the one before.
         "probe-interval" => probe_interval: Duration = r#""2m""#, Live, Ordinary;
         /// The longest interval between two probes while offline.

@@ -1,7 +1,7 @@
 //! The types of options: a value, or a value that rules may change.
 
 use super::{
-    Source,
+    ValueSource,
     explain::UrlValue,
     rule::{self, UrlRules},
     value::Value,
@@ -9,40 +9,38 @@ use super::{
 use crate::pattern::parts::UrlParts;
 
 /// The type of an option.
-pub(crate) trait Field: Sized {
+pub(crate) trait OptionType: Sized {
+    /// The type of its value.
+    type Plain: Value;
     /// See [`Value::KIND`].
-    const KIND: &'static str;
+    const KIND: &'static str = <Self::Plain as Value>::KIND;
     /// See [`Value::MEANING`].
-    const MEANING: &'static str;
+    const MEANING: &'static str = <Self::Plain as Value>::MEANING;
     /// See [`Value::IS_SECRET`].
-    const IS_SECRET: bool;
+    const IS_SECRET: bool = <Self::Plain as Value>::IS_SECRET;
     /// Whether rules may set it.
     const RULES: bool;
     /// See [`Value::json`].
-    fn json() -> String;
+    fn json() -> String {
+        <Self::Plain as Value>::json()
+    }
     /// Reads the option from the text, or its default.
     fn take(
-        source: &mut Source<'_>,
+        source: &mut ValueSource<'_>,
         section: &'static str,
         key: &'static str,
         default: &'static str,
     ) -> Self;
     /// The value that a rule selects for a URL, if one does.
-    fn found(&self, url: &UrlParts<'_>) -> Option<UrlValue>;
+    fn value_for_url(&self, url: &UrlParts<'_>) -> Option<UrlValue>;
 }
 
-impl<T: Value> Field for T {
-    const KIND: &'static str = T::KIND;
-    const MEANING: &'static str = T::MEANING;
-    const IS_SECRET: bool = T::IS_SECRET;
+impl<T: Value> OptionType for T {
+    type Plain = T;
     const RULES: bool = false;
 
-    fn json() -> String {
-        T::json()
-    }
-
     fn take(
-        source: &mut Source<'_>,
+        source: &mut ValueSource<'_>,
         section: &'static str,
         key: &'static str,
         default: &'static str,
@@ -50,23 +48,17 @@ impl<T: Value> Field for T {
         source.option(section, key, default)
     }
 
-    fn found(&self, url: &UrlParts<'_>) -> Option<UrlValue> {
-        Value::found(self, url)
+    fn value_for_url(&self, url: &UrlParts<'_>) -> Option<UrlValue> {
+        Value::value_for_url(self, url)
     }
 }
 
-impl<T: Value> Field for UrlRules<T> {
-    const KIND: &'static str = T::KIND;
-    const MEANING: &'static str = T::MEANING;
-    const IS_SECRET: bool = T::IS_SECRET;
+impl<T: Value> OptionType for UrlRules<T> {
+    type Plain = T;
     const RULES: bool = true;
 
-    fn json() -> String {
-        T::json()
-    }
-
     fn take(
-        source: &mut Source<'_>,
+        source: &mut ValueSource<'_>,
         section: &'static str,
         key: &'static str,
         default: &'static str,
@@ -74,7 +66,7 @@ impl<T: Value> Field for UrlRules<T> {
         rule::take(source, section, key, default)
     }
 
-    fn found(&self, url: &UrlParts<'_>) -> Option<UrlValue> {
-        Self::found(self, url)
+    fn value_for_url(&self, url: &UrlParts<'_>) -> Option<UrlValue> {
+        Self::value_for_url(self, url)
     }
 }

@@ -1,7 +1,7 @@
 //! Parsing of lists of URL-SPECIFICATIONs.
 
 use super::{
-    RawValue, Source,
+    RawValue, ValueSource,
     explain::UrlValue,
     shortened,
     value::{STRINGS_AND_FILES, Value, elements},
@@ -62,13 +62,13 @@ impl Value for UrlSpecSet {
         STRINGS_AND_FILES.to_owned()
     }
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let mut set = Self::default();
         elements(given, source, Self::EXPECTED, |one, source| set.read_one(one, source, ENTRIES))?;
         Some(set)
     }
 
-    fn found(&self, url: &UrlParts<'_>) -> Option<UrlValue> {
+    fn value_for_url(&self, url: &UrlParts<'_>) -> Option<UrlValue> {
         let listed = self.decide_parts(url)?;
         Some(UrlValue {
             value: format!("{:?}", listed.spec().to_string()),
@@ -133,18 +133,18 @@ impl UrlSpecSet {
     pub(crate) fn read_one(
         &mut self,
         given: &RawValue<'_>,
-        source: &mut Source<'_>,
+        source: &mut ValueSource<'_>,
         expected: &'static str,
     ) -> Option<()> {
         match element(given, source, expected)? {
-            Element::Entry(text) => match UrlSpec::parse(text) {
+            ListElement::Entry(text) => match UrlSpec::parse(text) {
                 Ok(spec) => self.add(spec, source.location(given.value)),
                 Err(because) => return source.refuse(given, expected, &because.to_string()),
             },
-            Element::List(file, text) => {
+            ListElement::List(file, text) => {
                 self.add_lines(&text, &file, |line, kind| source.refuse_line(&file, line, kind));
             }
-            Element::Hosts(file, text) => {
+            ListElement::Hosts(file, text) => {
                 self.add_hosts(&text, &file, |line, kind| source.refuse_line(&file, line, kind));
             }
         }
@@ -153,7 +153,7 @@ impl UrlSpecSet {
 }
 
 /// An element of a list.
-pub(crate) enum Element<'a> {
+pub(crate) enum ListElement<'a> {
     /// An entry.
     Entry(&'a str),
     /// A list in its own file, with its text.
@@ -165,11 +165,11 @@ pub(crate) enum Element<'a> {
 /// Reads an element of an array: a text, or `{ file = "list.txt" }`.
 pub(crate) fn element<'a>(
     given: &RawValue<'a>,
-    source: &mut Source<'_>,
+    source: &mut ValueSource<'_>,
     expected: &'static str,
-) -> Option<Element<'a>> {
+) -> Option<ListElement<'a>> {
     if let Some(text) = given.value.as_str() {
-        return Some(Element::Entry(text));
+        return Some(ListElement::Entry(text));
     }
     let named = list_name(given.value, "file").map(|name| (name, false));
     let named = named.or_else(|| Some((list_name(given.value, "hosts")?, true)));
@@ -177,14 +177,14 @@ pub(crate) fn element<'a>(
         return source.refuse(given, expected, "");
     };
     let (path, text) = list_file(name, given, source, expected)?;
-    Some(if is_hosts { Element::Hosts(path, text) } else { Element::List(path, text) })
+    Some(if is_hosts { ListElement::Hosts(path, text) } else { ListElement::List(path, text) })
 }
 
 /// Reads the file that an element names.
 pub(crate) fn list_file(
     name: &str,
     given: &RawValue<'_>,
-    source: &mut Source<'_>,
+    source: &mut ValueSource<'_>,
     expected: &'static str,
 ) -> Option<(Arc<Path>, String)> {
     let path: Arc<Path> = source.file().parent().unwrap_or(Path::new("")).join(name).into();

@@ -5,7 +5,7 @@ use std::{collections::HashMap, fmt};
 
 /// The location and text of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Origin {
+pub(crate) struct ValueOrigin {
     pub(crate) location: Location,
     /// The value, shortened to be displayed on a line.
     pub(crate) shown: Box<str>,
@@ -14,7 +14,7 @@ pub(crate) struct Origin {
 /// The options that were set.
 #[derive(Clone, Default)]
 pub(crate) struct Origins {
-    plain: HashMap<(&'static str, &'static str), Origin>,
+    plain: HashMap<(&'static str, &'static str), ValueOrigin>,
     /// The location of the first rule that sets an option.
     rules: HashMap<(&'static str, &'static str), Location>,
 }
@@ -29,7 +29,7 @@ impl fmt::Debug for Origins {
 
 impl Origins {
     /// Records that an option is set in its section.
-    pub(crate) fn add(&mut self, section: &'static str, key: &'static str, origin: Origin) {
+    pub(crate) fn add(&mut self, section: &'static str, key: &'static str, origin: ValueOrigin) {
         self.plain.insert((section, key), origin);
     }
 
@@ -44,7 +44,7 @@ impl Origins {
     }
 
     /// Returns the setting of an option outside of rules.
-    pub(crate) fn of(&self, section: &'static str, key: &'static str) -> Option<&Origin> {
+    pub(crate) fn of(&self, section: &'static str, key: &'static str) -> Option<&ValueOrigin> {
         self.plain.get(&(section, key))
     }
 

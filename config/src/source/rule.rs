@@ -1,11 +1,11 @@
 //! Rules: values of options for some URLs.
 
 use super::{
-    RawValue, Source,
+    RawValue, ValueSource,
     explain::UrlValue,
     first_span,
     list::ENTRIES,
-    origin::Origin,
+    origin::ValueOrigin,
     value::{Value, elements},
 };
 use crate::{
@@ -58,7 +58,7 @@ pub struct UrlRules<T> {
     /// Shared by the options of a section.
     specs: Arc<RuleSpecs>,
     /// By the number of the rule, ascending. Rules that do not set the option are absent.
-    set: Vec<(usize, T, Origin)>,
+    set: Vec<(usize, T, ValueOrigin)>,
 }
 
 impl<T> UrlRules<T> {
@@ -93,7 +93,7 @@ impl<T> UrlRules<T> {
     /// use wwwoffle_config::Config;
     ///
     /// let age = |text: &str| {
-    ///     Config::parse(text, Path::new("wwwoffle.conf")).map(|config| config.purge.age.in_words())
+    ///     Config::parse(text, Path::new("wwwoffle.conf")).map(|config| config.purge.age.to_identity())
     /// };
     /// let one = "[[purge.for]]\nurl = \"*://a/*\"\nage = \"1w\"\n";
     /// assert_eq!(age(one)?, age(&format!("# Pages\n{one}"))?);
@@ -102,7 +102,7 @@ impl<T> UrlRules<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn in_words(&self) -> String
+    pub fn to_identity(&self) -> String
     where
         T: fmt::Debug,
     {
@@ -117,7 +117,7 @@ impl<T> UrlRules<T> {
     /// The same rules for a part of the value. `of` extracts the part. If neither a rule nor the
     /// plain value has it, it is `otherwise`.
     pub(crate) fn narrowed<P>(&self, of: impl Fn(&T) -> Option<P>, otherwise: P) -> UrlRules<P> {
-        let part = |(number, value, origin): &(usize, T, Origin)| {
+        let part = |(number, value, origin): &(usize, T, ValueOrigin)| {
             Some((*number, of(value)?, origin.clone()))
         };
         UrlRules {
@@ -127,7 +127,7 @@ impl<T> UrlRules<T> {
         }
     }
 
-    fn rule(&self, url: &UrlParts<'_>) -> Option<(&ListedSpec, &T, &Origin)> {
+    fn rule(&self, url: &UrlParts<'_>) -> Option<(&ListedSpec, &T, &ValueOrigin)> {
         if self.set.is_empty() {
             return None;
         }
@@ -138,7 +138,7 @@ impl<T> UrlRules<T> {
 
     /// The value and location of the rule that decides about a URL, for
     /// [`Config::explain`](crate::Config::explain).
-    pub(crate) fn found(&self, url: &UrlParts<'_>) -> Option<UrlValue> {
+    pub(crate) fn value_for_url(&self, url: &UrlParts<'_>) -> Option<UrlValue> {
         let (listed, _, origin) = self.rule(url)?;
         Some(UrlValue {
             value: origin.shown.to_string(),
@@ -161,7 +161,7 @@ impl<T: fmt::Debug> fmt::Debug for UrlRules<T> {
 
 /// Reads an option with rules from the current section of `source`.
 pub(crate) fn take<T: Value>(
-    source: &mut Source<'_>,
+    source: &mut ValueSource<'_>,
     section: &'static str,
     key: &'static str,
     default: &'static str,
@@ -239,7 +239,12 @@ pub(crate) struct SectionRules<'a> {
 
 impl<'a> SectionRules<'a> {
     /// Adds a rule. Faults in its URLs are recorded in `source`.
-    pub(crate) fn add(&mut self, at: usize, table: &'a dyn TableLike, source: &mut Source<'_>) {
+    pub(crate) fn add(
+        &mut self,
+        at: usize,
+        table: &'a dyn TableLike,
+        source: &mut ValueSource<'_>,
+    ) {
         let read = if let Some(value) = table.get(URL).and_then(toml_edit::Item::as_value) {
             urls(value, source)
         } else {
@@ -255,7 +260,7 @@ impl<'a> SectionRules<'a> {
 }
 
 /// The valid specifications of a rule.
-fn urls(value: &Toml, source: &mut Source<'_>) -> UrlSpecSet {
+fn urls(value: &Toml, source: &mut ValueSource<'_>) -> UrlSpecSet {
     let given = RawValue { option: URL, value };
     let mut set = UrlSpecSet::default();
     let sound = if value.is_str() {

@@ -25,18 +25,18 @@ const INCLUDE_EXPECTED: &str = "the name of a file or an array of names, such as
 
 /// One text, parsed as TOML.
 #[derive(Debug)]
-pub(crate) struct Text {
+pub(crate) struct ParsedText {
     pub(crate) file: Arc<Path>,
     document: Document<String>,
-    lines: Lines,
+    lines: LineEnds,
     /// The section of an included file; `None` for the configuration itself, which has all
     /// sections.
     section: Option<&'static str>,
 }
 
-impl Text {
+impl ParsedText {
     fn parse(text: &str, file: &Arc<Path>, section: Option<&'static str>) -> Result<Self, Fault> {
-        let lines = Lines::of(text);
+        let lines = LineEnds::of(text);
         match Document::parse(text.to_owned()) {
             Ok(document) => Ok(Self { file: Arc::clone(file), document, lines, section }),
             Err(error) => Err(not_toml(file, text, &error)),
@@ -75,9 +75,9 @@ impl Text {
 
 /// The ends of the lines of a text. Computed once, because a list can have a value on each line.
 #[derive(Debug)]
-struct Lines(Vec<usize>);
+struct LineEnds(Vec<usize>);
 
-impl Lines {
+impl LineEnds {
     fn of(text: &str) -> Self {
         Self(text.match_indices('\n').map(|(end, _)| end).collect())
     }
@@ -88,7 +88,7 @@ impl Lines {
 }
 
 fn not_toml(file: &Arc<Path>, text: &str, error: &TomlError) -> Fault {
-    let line = error.span().map(|span| Lines::of(text).number(span.start));
+    let line = error.span().map(|span| LineEnds::of(text).number(span.start));
     let message = error.message().trim().replace('\n', ", ");
     let found = line.and_then(|line| text.lines().nth(line - 1)).unwrap_or_default();
     let found = if holds_secret(found) {
@@ -111,11 +111,11 @@ struct IncludeLine {
 }
 
 /// All texts: the configuration itself first, each text before those that it includes.
-pub(crate) struct Texts {
-    all: Vec<Text>,
+pub(crate) struct ParsedTexts {
+    all: Vec<ParsedText>,
 }
 
-impl Texts {
+impl ParsedTexts {
     /// Reads `text`, the content of `file`, and the files that its sections include.
     ///
     /// # Errors
@@ -128,7 +128,7 @@ impl Texts {
         sections: &[Section],
         collected: &mut FaultCollector,
     ) -> Result<Self, Fault> {
-        let main = Text::parse(text, file, None)?;
+        let main = ParsedText::parse(text, file, None)?;
         let mut texts = Self { all: vec![main] };
         for section in sections {
             texts.include_all(section.name, &mut vec![0], collected);
@@ -136,7 +136,7 @@ impl Texts {
         Ok(texts)
     }
 
-    pub(crate) fn as_slice(&self) -> &[Text] {
+    pub(crate) fn as_slice(&self) -> &[ParsedText] {
         &self.all
     }
 
@@ -149,7 +149,7 @@ impl Texts {
     ) {
         let Some(text) = chain.last().and_then(|at| self.all.get(*at)) else { return };
         let from = Arc::clone(&text.file);
-        for wanted in wanted(text, section, collected) {
+        for wanted in find_includes(text, section, collected) {
             match self.include(&wanted.name, &from, section, chain) {
                 Ok(at) => {
                     chain.push(at);
@@ -188,7 +188,7 @@ impl Texts {
         }
         let text = read_included(&file)
             .map_err(|error| IncludeError::Here(format!("{}: {error}", file.display())))?;
-        let text = Text::parse(&text, &file, Some(section))
+        let text = ParsedText::parse(&text, &file, Some(section))
             .map_err(|fault| IncludeError::There(Box::new(fault)))?;
         self.all.push(text);
         Ok(self.all.len() - 1)
@@ -204,7 +204,11 @@ enum IncludeError {
 }
 
 /// The files that `text` includes for `section`.
-fn wanted(text: &Text, section: &'static str, collected: &mut FaultCollector) -> Vec<IncludeLine> {
+fn find_includes(
+    text: &ParsedText,
+    section: &'static str,
+    collected: &mut FaultCollector,
+) -> Vec<IncludeLine> {
     let item = text.table(section).and_then(|table| table.get(INCLUDE));
     let Some(value) = item.and_then(toml_edit::Item::as_value) else { return Vec::new() };
     let elements: Vec<&Toml> = match value {

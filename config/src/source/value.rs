@@ -1,6 +1,6 @@
 //! The common interface of value types, and their JSON schemas.
 
-use super::{RawValue, Source, explain::UrlValue};
+use super::{RawValue, ValueSource, explain::UrlValue};
 use crate::pattern::parts::UrlParts;
 
 /// The JSON schema of a text, and of an array of texts.
@@ -29,9 +29,9 @@ pub(crate) trait Value: Sized {
         STRING.to_owned()
     }
     /// Parses a value. Faults are recorded in `source`.
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self>;
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self>;
     /// The element that decides about a URL, for types that are lists with values for some URLs.
-    fn found(&self, _: &UrlParts<'_>) -> Option<UrlValue> {
+    fn value_for_url(&self, _: &UrlParts<'_>) -> Option<UrlValue> {
         None
     }
 }
@@ -39,9 +39,9 @@ pub(crate) trait Value: Sized {
 /// Reads each element of an array. All are read, so that all their faults are reported.
 pub(crate) fn elements<T>(
     given: &RawValue<'_>,
-    source: &mut Source<'_>,
+    source: &mut ValueSource<'_>,
     expected: &'static str,
-    mut one: impl FnMut(&RawValue<'_>, &mut Source<'_>) -> Option<T>,
+    mut one: impl FnMut(&RawValue<'_>, &mut ValueSource<'_>) -> Option<T>,
 ) -> Option<Vec<T>> {
     let Some(array) = given.value.as_array() else {
         return source.refuse(given, expected, "");

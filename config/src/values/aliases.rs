@@ -4,7 +4,7 @@ use crate::{
     disk::location::Location,
     pattern::parts::UrlParts,
     source::{
-        RawValue, Source,
+        RawValue, ValueSource,
         explain::UrlValue,
         value::{Value, elements},
     },
@@ -137,7 +137,7 @@ protocol of `from` may be `*` for any protocol; if that of `to` is `*` too, the 
         r#"{"type": "array", "items": {"type": "object"}}"#.to_owned()
     }
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let read = elements(given, source, Self::EXPECTED, |one, source| {
             let expected = "pairs of URLs, such as { from = \"http://old.example/\", to = \
                             \"http://new.example/\" }";
@@ -154,7 +154,7 @@ protocol of `from` may be `*` for any protocol; if that of `to` is `*` too, the 
         Some(Self(read))
     }
 
-    fn found(&self, url: &UrlParts<'_>) -> Option<UrlValue> {
+    fn value_for_url(&self, url: &UrlParts<'_>) -> Option<UrlValue> {
         let (_, alias) = self.apply(url)?;
         let (value, location) = (alias.written.clone(), Some(alias.location.clone()));
         Some(UrlValue { value, location, rule: None })

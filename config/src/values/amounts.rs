@@ -1,6 +1,6 @@
 //! Ages, sizes, percentages and permissions.
 
-use crate::source::{RawValue, Source, value::Value};
+use crate::source::{RawValue, ValueSource, value::Value};
 use std::time::Duration;
 use toml_edit::Value as Toml;
 
@@ -89,7 +89,7 @@ impl Value for VersionCount {
         r#"{"type": "integer", "minimum": 0, "maximum": 100}"#.to_owned()
     }
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let number = given.value.as_integer().and_then(|number| u8::try_from(number).ok());
         let number = number.filter(|number| *number <= 100).map(Self);
         number.or_else(|| source.refuse(given, Self::EXPECTED, ""))
@@ -226,7 +226,7 @@ fn permissions(text: &str) -> Result<Permissions, &'static str> {
 /// Parses a value from its text.
 pub(super) fn from_text<T>(
     given: &RawValue<'_>,
-    source: &mut Source<'_>,
+    source: &mut ValueSource<'_>,
     expected: &'static str,
     read: impl FnOnce(&str) -> Result<T, &'static str>,
 ) -> Option<T> {
@@ -248,7 +248,7 @@ macro_rules! from_text {
             const MEANING: &'static str = $meaning;
             const EXPECTED: &'static str = $expected;
 
-            fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+            fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
                 from_text(given, source, Self::EXPECTED, $read)
             }
         }

@@ -1,7 +1,7 @@
 //! Names of arguments in URLs.
 
 use crate::source::{
-    RawValue, Source,
+    RawValue, ValueSource,
     value::{STRINGS, Value, elements},
 };
 
@@ -15,7 +15,7 @@ pub struct ArgumentNames(Vec<String>);
 impl ArgumentNames {
     /// Whether the list contains `name`; case matters.
     #[must_use]
-    pub fn have(&self, name: &str) -> bool {
+    pub fn contains(&self, name: &str) -> bool {
         self.0.iter().any(|known| match known.strip_suffix('*') {
             Some(begin) => name.len() > begin.len() && name.starts_with(begin),
             None => name == known,
@@ -34,7 +34,7 @@ An array of names of URL arguments. A `*` at the end stands for any rest: `[\"re
         STRINGS.to_owned()
     }
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let read = elements(given, source, Self::EXPECTED, |one, source| {
             let read = one.value.as_str().and_then(name);
             read.or_else(|| source.refuse(one, "names of arguments, such as \"ref\"", ""))
@@ -66,7 +66,7 @@ mod tests {
             ("track_", false),
             ("", false),
         ] {
-            assert_eq!(names.have(name), want, "{name}");
+            assert_eq!(names.contains(name), want, "{name}");
         }
         for bad in ["", "*", "a=b", "a&b", "a b", "a*b"] {
             assert_eq!(name(bad), None, "{bad:?}");

@@ -3,7 +3,7 @@
 use crate::{
     disk::read_list,
     source::{
-        RawValue, Source,
+        RawValue, ValueSource,
         value::{STRINGS, Value, elements},
     },
 };
@@ -33,7 +33,7 @@ impl ExtraAuthorities {
         &self.certificates
     }
 
-    fn read_one(&mut self, given: &RawValue<'_>, source: &mut Source<'_>) -> Option<()> {
+    fn read_one(&mut self, given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<()> {
         let expected = "PEM files with certificates of authorities, such as \"my-ca.pem\"";
         let Some(name) = given.value.as_str().filter(|name| !name.is_empty()) else {
             return source.refuse(given, expected, "");
@@ -60,7 +60,7 @@ fn certificates(text: &str) -> Result<Vec<CertificateDer<'static>>, String> {
         if number > MAX_CERTIFICATES {
             return Err(format!("it has more than {MAX_CERTIFICATES} certificates"));
         }
-        let certificate = section.map_err(|error| told(number, &error))?;
+        let certificate = section.map_err(|error| describe_fault(number, &error))?;
         webpki::anchor_from_trusted_cert(&certificate)
             .map_err(|error| format!("certificate {number} in it cannot be used: {error}"))?;
         certificates.push(certificate);
@@ -72,7 +72,7 @@ fn certificates(text: &str) -> Result<Vec<CertificateDer<'static>>, String> {
 }
 
 /// Describes the fault of a section without its bytes, because they may be a key.
-fn told(number: usize, error: &pem::Error) -> String {
+fn describe_fault(number: usize, error: &pem::Error) -> String {
     let because = match error {
         pem::Error::MissingSectionEnd { .. } => "has no END line",
         pem::Error::IllegalSectionStart { .. } => "has a malformed BEGIN line",
@@ -94,7 +94,7 @@ relative to the directory of the configuration. Other content of the files is ig
         STRINGS.to_owned()
     }
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let mut authorities = Self::default();
         elements(given, source, Self::EXPECTED, |one, source| authorities.read_one(one, source))?;
         Some(authorities)

@@ -3,9 +3,9 @@
 use crate::{
     pattern::parts::UrlParts,
     source::{
-        RawValue, Source,
+        RawValue, ValueSource,
         explain::UrlValue,
-        field::Field,
+        field::OptionType,
         rule::{self, UrlRules},
         value::Value,
     },
@@ -46,12 +46,12 @@ pub enum FieldAction {
 
 /// The treatment of fields, by their names in lower case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Fields(BTreeMap<String, FieldAction>);
+pub(crate) struct FieldActions(BTreeMap<String, FieldAction>);
 
 /// The treatment of fields, with separate rules for each field.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct CensoredFields {
-    all: UrlRules<Fields>,
+    all: UrlRules<FieldActions>,
     /// By name, in lower case.
     each: BTreeMap<String, UrlRules<FieldAction>>,
 }
@@ -81,7 +81,7 @@ impl fmt::Debug for CensoredFields {
     }
 }
 
-impl Value for Fields {
+impl Value for FieldActions {
     const KIND: &'static str = "fields";
     const MEANING: &'static str = "\
 A table of field names, each with `true` to remove the field, `false` to leave it, or a new
@@ -94,7 +94,7 @@ cannot be changed.";
         r#"{"type": "object", "additionalProperties": {"type": ["string", "boolean"]}}"#.to_owned()
     }
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let Some(table) = given.value.as_inline_table() else {
             return source.refuse(given, Self::EXPECTED, "");
         };
@@ -140,23 +140,17 @@ fn is_field_value(text: &str) -> bool {
         && text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic())
 }
 
-impl Field for CensoredFields {
-    const KIND: &'static str = <Fields as Value>::KIND;
-    const MEANING: &'static str = <Fields as Value>::MEANING;
-    const IS_SECRET: bool = false;
+impl OptionType for CensoredFields {
+    type Plain = FieldActions;
     const RULES: bool = true;
 
-    fn json() -> String {
-        <Fields as Value>::json()
-    }
-
     fn take(
-        source: &mut Source<'_>,
+        source: &mut ValueSource<'_>,
         section: &'static str,
         key: &'static str,
         default: &'static str,
     ) -> Self {
-        let all = rule::take::<Fields>(source, section, key, default);
+        let all = rule::take::<FieldActions>(source, section, key, default);
         let maps = all.rules().map(|(fields, _)| fields).chain([all.plain()]);
         let names: Vec<String> = maps.flat_map(|fields| fields.0.keys().cloned()).collect();
         let each = names.into_iter().map(|name| {
@@ -166,13 +160,13 @@ impl Field for CensoredFields {
         Self { each: each.collect(), all }
     }
 
-    fn found(&self, url: &UrlParts<'_>) -> Option<UrlValue> {
+    fn value_for_url(&self, url: &UrlParts<'_>) -> Option<UrlValue> {
         let quoted = |(name, censor): (&str, &FieldAction)| match censor {
             FieldAction::Leave => format!("{name:?} = false"),
             FieldAction::Remove => format!("{name:?} = true"),
             FieldAction::Replace(text) => format!("{name:?} = {text:?}"),
         };
-        let decided = self.all.found(url)?;
+        let decided = self.all.value_for_url(url)?;
         let fields: Vec<String> = self.of(url).map(quoted).collect();
         Some(UrlValue { value: format!("{{ {} }}", fields.join(", ")), ..decided })
     }

@@ -1,7 +1,7 @@
 //! Individual certificates of origins that are accepted despite an error.
 
 use crate::source::{
-    RawValue, Source,
+    RawValue, ValueSource,
     value::{Value, elements},
 };
 use std::fmt;
@@ -113,7 +113,7 @@ fn fingerprint(text: &str) -> Option<[u8; SHA256]> {
     digits.next().is_none().then_some(sha256)
 }
 
-fn read_one(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<AllowedCertificate> {
+fn read_one(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<AllowedCertificate> {
     let Some(table) = given.value.as_inline_table() else {
         return source.refuse(given, EXPECTED, "");
     };
@@ -140,7 +140,7 @@ there, with or without colons.";
         r#"{"type": "array", "items": {"type": "object"}}"#.to_owned()
     }
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         elements(given, source, Self::EXPECTED, read_one).map(Self)
     }
 }

@@ -7,7 +7,7 @@
 use crate::{
     pattern::wildcard::Wildcard,
     source::{
-        RawValue, Source,
+        RawValue, ValueSource,
         value::{STRINGS, Value, elements},
     },
 };
@@ -128,7 +128,7 @@ minute, but not while offline. So a name cannot have a `*` or `!`. Addresses are
         STRINGS.to_owned()
     }
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let entries = elements(given, source, Self::EXPECTED, |one, source| {
             let expected = "addresses, networks and names, such as \"192.168.0.0/16\"";
             match one.value.as_str().map(ClientEntry::parse) {

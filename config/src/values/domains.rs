@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use wwwoffle_url::canonicalise_host;
 
 use crate::source::{
-    RawValue, Source,
+    RawValue, ValueSource,
     value::{STRINGS, Value, elements},
 };
 
@@ -38,7 +38,7 @@ impl Value for Domains {
         STRINGS.to_owned()
     }
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         elements(given, source, Self::EXPECTED, |one, source| {
             let expected = "domains without port, wildcard or address, such as \"example.org\"";
             one.value.as_str().and_then(domain).or_else(|| source.refuse(one, expected, ""))

@@ -8,9 +8,9 @@ use crate::{
         parts::UrlParts,
     },
     source::{
-        RawValue, Source,
+        RawValue, ValueSource,
         explain::UrlValue,
-        list::{Element, element, entries},
+        list::{ListElement, element, entries},
         shortened,
         value::{STRINGS_AND_FILES, Value, elements},
     },
@@ -70,25 +70,25 @@ impl HostList {
         self.listed.push((spec, location));
     }
 
-    fn read_one(&mut self, given: &RawValue<'_>, source: &mut Source<'_>) -> Option<()> {
+    fn read_one(&mut self, given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<()> {
         let expected = "hosts, such as \"*.lan\" or \"192.168.0.0/16\", and lists of them, \
                         { file = \"list.txt\" }";
         match element(given, source, expected)? {
-            Element::Entry(text) => match text.parse() {
+            ListElement::Entry(text) => match text.parse() {
                 Ok(spec) => self.add(spec, source.location(given.value)),
                 Err(because) => {
                     let because: ParseHostSpecError = because;
                     return source.refuse(given, expected, &because.to_string());
                 }
             },
-            Element::Hosts(..) => {
+            ListElement::Hosts(..) => {
                 return source.refuse(
                     given,
                     expected,
                     "a hosts file is allowed only in lists of URLs",
                 );
             }
-            Element::List(file, text) => {
+            ListElement::List(file, text) => {
                 for (line, entry) in entries(&text) {
                     match entry.parse() {
                         Ok(spec) => self.add(spec, Location { file: Arc::clone(&file), line }),
@@ -125,13 +125,13 @@ line, with comments after `#`. A network matches only addresses: names are not l
         STRINGS_AND_FILES.to_owned()
     }
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let mut list = Self::default();
         elements(given, source, Self::EXPECTED, |one, source| list.read_one(one, source))?;
         Some(list)
     }
 
-    fn found(&self, url: &UrlParts<'_>) -> Option<UrlValue> {
+    fn value_for_url(&self, url: &UrlParts<'_>) -> Option<UrlValue> {
         let (spec, location) = self.decide(url.host)?;
         Some(UrlValue {
             value: format!("{:?}", spec.to_string()),

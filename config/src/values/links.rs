@@ -3,7 +3,7 @@
 use crate::{
     pattern::wildcard::Wildcard,
     source::{
-        RawValue, Source,
+        RawValue, ValueSource,
         value::{Value, elements},
     },
 };
@@ -35,7 +35,7 @@ An `http` or `https` URL without user and password, or `\"\"` for none:
     const EXPECTED: &'static str =
         "a URL of http or https without user and password, or \"\" for none";
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let is_web = |text: &str| {
             CanonicalUrl::parse(text, &LocalHost::default())
                 .is_ok_and(|url| matches!(url.protocol(), "http" | "https") && url.user().is_none())
@@ -79,7 +79,7 @@ impl Value for ExpectedStatus {
         r#"{"type": ["string", "integer"]}"#.to_owned()
     }
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let number = match (given.value.as_integer(), given.value.as_str()) {
             (Some(number), _) => u16::try_from(number).ok(),
             (None, Some("2xx")) => return Some(Self::Success),
@@ -94,9 +94,9 @@ impl Value for ExpectedStatus {
 
 /// A text that a body must contain, or no text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Phrase(String);
+pub struct ExpectedText(String);
 
-impl Phrase {
+impl ExpectedText {
     /// The text as written.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -104,12 +104,12 @@ impl Phrase {
     }
 }
 
-impl Value for Phrase {
+impl Value for ExpectedText {
     const KIND: &'static str = "phrase";
     const MEANING: &'static str = "A text, or `\"\"` for none.";
     const EXPECTED: &'static str = "text, or \"\" for none";
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         match given.value.as_str() {
             Some(text) if text.len() <= MAX_TEXT => Some(Self(text.to_owned())),
             _ => source.refuse(given, Self::EXPECTED, ""),
@@ -145,7 +145,7 @@ An array of names of network interfaces, in which `*` stands for any text: `[\"w
         r#"{"type": "array", "items": {"type": "string"}}"#.to_owned()
     }
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let names = elements(given, source, Self::EXPECTED, |one, source| {
             let is_name = |name: &&str| {
                 (1..=MAX_INTERFACE).contains(&name.len())

@@ -1,7 +1,7 @@
 //! Media types, and the file extensions that go with them.
 
 use crate::source::{
-    RawValue, Source,
+    RawValue, ValueSource,
     value::{STRINGS, Value, elements},
 };
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ impl Value for MediaType {
     const MEANING: &'static str = "A media type without parameters, as in `\"text/plain\"`.";
     const EXPECTED: &'static str = "a media type, such as \"text/plain\"";
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let read = given.value.as_str().and_then(|text| media_type(text, false));
         read.map(Self).or_else(|| source.refuse(given, Self::EXPECTED, ""))
     }
@@ -79,7 +79,7 @@ An array of media types without parameters. A `*` after the slash stands for any
         STRINGS.to_owned()
     }
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let read = elements(given, source, Self::EXPECTED, |one, source| {
             let read = one.value.as_str().and_then(|text| media_type(text, true));
             read.or_else(|| source.refuse(one, "media types, such as \"image/*\"", ""))
@@ -95,7 +95,7 @@ pub struct Extensions(Vec<String>);
 impl Extensions {
     /// Whether a path ends in one of these extensions, in upper or lower case.
     #[must_use]
-    pub fn end(&self, path: &str) -> bool {
+    pub fn matches_path(&self, path: &str) -> bool {
         self.0.iter().any(|known| ends_with(path, known))
     }
 }
@@ -115,7 +115,7 @@ An array of file extensions, each with its dot: `[\".gz\", \".tar.xz\"]`. Case i
         STRINGS.to_owned()
     }
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let read = elements(given, source, Self::EXPECTED, |one, source| {
             let read = one.value.as_str().and_then(extension);
             read.or_else(|| source.refuse(one, "file extensions, such as \".gz\"", ""))
@@ -149,7 +149,7 @@ A table of file extensions, each with its dot, and their media types: `{ \".html
         r#"{"type": "object", "additionalProperties": {"type": "string"}}"#.to_owned()
     }
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let Some(table) = given.value.as_inline_table() else {
             return source.refuse(given, Self::EXPECTED, "");
         };

@@ -1,7 +1,7 @@
 //! Methods of requests.
 
 use crate::source::{
-    RawValue, Source,
+    RawValue, ValueSource,
     value::{STRINGS, Value, elements},
 };
 
@@ -15,7 +15,7 @@ pub struct Methods(Vec<String>);
 impl Methods {
     /// Whether the list includes `method`.
     #[must_use]
-    pub fn contain(&self, method: &str) -> bool {
+    pub fn contains(&self, method: &str) -> bool {
         self.0.iter().any(|known| known == method)
     }
 }
@@ -30,7 +30,7 @@ An array of request methods, in capitals as they are sent: `[\"PURGE\", \"SUBSCR
         STRINGS.to_owned()
     }
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let read = elements(given, source, Self::EXPECTED, |one, source| {
             let read = one.value.as_str().filter(|text| is_method(text)).map(str::to_owned);
             read.or_else(|| source.refuse(one, "methods of requests, such as \"PURGE\"", ""))

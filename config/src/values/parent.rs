@@ -2,7 +2,7 @@
 
 use crate::{
     pattern::host::has_port,
-    source::{RawValue, Source, value::Value},
+    source::{RawValue, ValueSource, value::Value},
 };
 use wwwoffle_url::{CanonicalUrl, LocalHost, canonicalise_host};
 
@@ -29,7 +29,7 @@ or `\"\"` for none.";
     const EXPECTED: &'static str =
         "host and port of a proxy, such as \"proxy.example.org:3128\", or \"\" for none";
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let Some(text) = given.value.as_str() else {
             return source.refuse(given, Self::EXPECTED, "");
         };
@@ -68,7 +68,7 @@ A URL (`http` or `https`), or a path on this proxy, as in `\"/local/blank.gif\"`
     const EXPECTED: &'static str =
         "a URL, a path on this proxy such as \"/local/blank.gif\", or \"\" for none";
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let is_web = |text: &str| {
             ["/", "http://", "https://"].iter().any(|begin| text.starts_with(begin))
                 && !text.starts_with("//")

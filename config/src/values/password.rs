@@ -1,7 +1,7 @@
 //! Passwords, stored as hashes: the file never contains a readable password.
 
 use crate::source::{
-    RawValue, Source,
+    RawValue, ValueSource,
     value::{STRINGS, Value, elements},
 };
 use argon2::{Algorithm, Argon2, Block, Params, PasswordHasher as _, Version, password_hash::phc};
@@ -173,7 +173,7 @@ for none. It is never displayed, neither in faults nor by a page or command.";
     const EXPECTED: &'static str = "the argon2id hash of a password, or \"\" for none";
     const IS_SECRET: bool = true;
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         match given.value.as_str() {
             Some("") => Some(Self(None)),
             Some(text) => match PasswordHash::parse(text) {
@@ -268,7 +268,7 @@ displayed, neither in faults nor by a page or command.";
         STRINGS.to_owned()
     }
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         if !given.value.is_array() {
             return source.refuse_secret(given, Self::EXPECTED, "");
         }

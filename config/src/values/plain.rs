@@ -3,7 +3,7 @@
 use crate::{
     disk::lookup::{Environment, NoDirectory},
     source::{
-        RawValue, Source,
+        RawValue, ValueSource,
         value::{STRINGS, Value, elements},
     },
 };
@@ -31,7 +31,7 @@ impl Value for bool {
         r#"{"type": "boolean"}"#.to_owned()
     }
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         given.value.as_bool().or_else(|| source.refuse(given, Self::EXPECTED, ""))
     }
 }
@@ -45,7 +45,7 @@ impl Value for NonZeroUsize {
         format!(r#"{{"type": "integer", "minimum": 1, "maximum": {MAX_COUNT}}}"#)
     }
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let number = given.value.as_integer().and_then(|number| usize::try_from(number).ok());
         number
             .filter(|number| *number <= MAX_COUNT)
@@ -65,7 +65,7 @@ A whole number above zero and its unit, in quotes: `ms` (milliseconds), `s` (sec
         r#"{"type": "string", "pattern": "^ *[0-9]+ *(ms|s|m|h|d|w)$"}"#.to_owned()
     }
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let Some(text) = given.value.as_str() else {
             let is_number = matches!(given.value, Toml::Integer(_) | Toml::Float(_));
             let because = if is_number { "the unit is missing" } else { "" };
@@ -134,7 +134,7 @@ An array of addresses with a port, at least one. An IPv6 address is in brackets:
         STRINGS.to_owned()
     }
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let addresses = elements(given, source, Self::EXPECTED, |one, source| {
             let address = one.value.as_str().and_then(|text| text.parse().ok());
             let expected = "addresses with ports, such as \"127.0.0.1:8080\" or \"[::1]:8080\"";
@@ -170,7 +170,7 @@ impl Value for SpoolDir {
     const MEANING: &'static str = "An absolute path, or `\"\"` for the default.";
     const EXPECTED: &'static str = "an absolute path, or \"\" for the default";
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         match given.value.as_str() {
             Some("") => Some(Self(None)),
             Some(text) if Path::new(text).is_absolute() => Some(Self::at(Path::new(text))),
@@ -209,7 +209,7 @@ impl Value for HostNames {
         STRINGS.to_owned()
     }
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let names = elements(given, source, Self::EXPECTED, |one, source| {
             let is_name = |name: &&str| LocalHost::new(&[name], 80, None).is_ok();
             let name = one.value.as_str().filter(is_name).map(str::to_owned);

@@ -1,7 +1,7 @@
 //! Sets of ports.
 
 use crate::source::{
-    RawValue, Source,
+    RawValue, ValueSource,
     value::{Value, elements},
 };
 use std::{fmt, ops::RangeInclusive};
@@ -63,11 +63,11 @@ impl PortRanges {
     ///
     /// ```
     /// let config = wwwoffle_config::Config::default();
-    /// assert!(config.tunnel.ports.name(443));
-    /// assert!(!config.tunnel.ports.name(6667));
+    /// assert!(config.tunnel.ports.lists(443));
+    /// assert!(!config.tunnel.ports.lists(6667));
     /// ```
     #[must_use]
-    pub fn name(&self, port: u16) -> bool {
+    pub fn lists(&self, port: u16) -> bool {
         self.0.contains(&PortRange(port..=port))
     }
 
@@ -90,7 +90,7 @@ An array of ports from 1 to 65535 and of ranges, which include both ends: `[\"44
         r#"{"type": "array", "items": {"type": ["string", "integer"]}}"#.to_owned()
     }
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let ports = elements(given, source, Self::EXPECTED, |one, source| {
             let range = match one.value {
                 Toml::Integer(number) => PortRange::parse(&number.value().to_string()),

@@ -1,6 +1,6 @@
 //! Values that are texts with a special meaning.
 
-use crate::source::{RawValue, Source, value::Value};
+use crate::source::{RawValue, ValueSource, value::Value};
 use std::{
     fmt,
     path::{Path, PathBuf},
@@ -26,7 +26,7 @@ impl Value for Markup {
     const MEANING: &'static str = "HTML, or `\"\"` for nothing.";
     const EXPECTED: &'static str = "HTML, or \"\" for nothing";
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         match given.value.as_str() {
             Some(text) if text.len() <= MAX_TEXT => Some(Self(text.to_owned())),
             _ => source.refuse(given, Self::EXPECTED, ""),
@@ -51,7 +51,7 @@ impl Value for Program {
     const MEANING: &'static str = "The absolute path of a program, or `\"\"` for none.";
     const EXPECTED: &'static str = "the absolute path of a program, or \"\" for none";
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         match given.value.as_str() {
             Some("") => Some(Self(None)),
             Some(text) if Path::new(text).is_absolute() && !text.contains('\0') => {
@@ -80,7 +80,7 @@ impl Value for LanguageTag {
         "A language tag, such as `\"de\"` or `\"pt-br\"`, or `\"\"` for none.";
     const EXPECTED: &'static str = "a language tag, such as \"de\" or \"pt-br\", or \"\" for none";
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let is_part = |part: &str| {
             (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric())
         };
@@ -96,9 +96,9 @@ impl Value for LanguageTag {
 
 /// The name or number of a system user or group, or none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Account(Option<String>);
+pub struct SystemAccount(Option<String>);
 
-impl Account {
+impl SystemAccount {
     /// The name, or the digits of the number.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
@@ -106,13 +106,13 @@ impl Account {
     }
 }
 
-impl Value for Account {
+impl Value for SystemAccount {
     const KIND: &'static str = "account";
     const MEANING: &'static str = "\
 The name or number of a system user or group, in quotes, or `\"\"` for none.";
     const EXPECTED: &'static str = "a user or group, such as \"proxy\" or \"13\", or \"\" for none";
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let is_name = |name: &str| {
             name.len() <= 256
                 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
@@ -144,7 +144,7 @@ impl Value for UserName {
     const MEANING: &'static str = "A name without a colon, or `\"\"` for none.";
     const EXPECTED: &'static str = "a name without a colon, or \"\" for none";
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         // A colon ends the name (RFC 7617 §2).
         let is_name =
             |name: &&str| name.len() <= 256 && !name.contains(|c: char| c == ':' || c.is_control());
@@ -181,7 +181,7 @@ impl Value for Secret {
     const EXPECTED: &'static str = "a password, or \"\" for none";
     const IS_SECRET: bool = true;
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let is_password =
             |text: &&str| text.len() <= 256 && !text.contains(|c: char| c.is_control());
         match given.value.as_str().filter(is_password) {

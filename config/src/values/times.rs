@@ -2,7 +2,7 @@
 
 use super::amounts::from_text;
 use crate::{
-    source::{RawValue, Source, value::Value},
+    source::{RawValue, ValueSource, value::Value},
     values::plain::time,
 };
 use std::time::Duration;
@@ -46,7 +46,7 @@ impl Windows {
 
     /// Whether this minute of the day, counted from midnight, is allowed.
     #[must_use]
-    pub fn contain(&self, minute: u16) -> bool {
+    pub fn contains(&self, minute: u16) -> bool {
         self.0.is_empty() || self.0.iter().any(|window| window.contains(minute))
     }
 }
@@ -110,7 +110,7 @@ One or more windows, as in `\"02:10-05:40\"` or `\"12:00-13:00, 22:30-06:00\"`, 
 of the system; or `\"always\"`. A window that ends before it begins ends on the next day.";
     const EXPECTED: &'static str = "times of the day, such as \"02:10-05:40\", or \"always\"";
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         from_text(given, source, Self::EXPECTED, windows)
     }
 }
@@ -120,7 +120,7 @@ impl Value for Pause {
     const MEANING: &'static str = "A time, as in `\"2s\"`, or `\"none\"`.";
     const EXPECTED: &'static str = "a time, such as \"2s\", or \"none\"";
 
-    fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         from_text(given, source, Self::EXPECTED, |text| match text {
             "none" => Ok(Self::default()),
             text => time(text).map(Self),
@@ -176,7 +176,7 @@ mod tests {
             ("23:00-24:00", 1439, true),
             ("23:00-24:00", 0, false),
         ] {
-            assert_eq!(windows(text).unwrap().contain(minute), want, "{text} {minute}");
+            assert_eq!(windows(text).unwrap().contains(minute), want, "{text} {minute}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Values that are one of a few words.
 
-use crate::source::{RawValue, Source, value::Value};
+use crate::source::{RawValue, ValueSource, value::Value};
 
 /// Generates a type of a few words: the enum, its words, and their parser.
 macro_rules! words {
@@ -29,7 +29,7 @@ macro_rules! words {
                 format!(r#"{{"enum": {:?}}}"#, [$($word),+])
             }
 
-            fn read(given: &RawValue<'_>, source: &mut Source<'_>) -> Option<Self> {
+            fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
                 match given.value.as_str() {
                     $( Some($word) => Some(Self::$Word), )+
                     _ => source.refuse(given, Self::EXPECTED, ""),

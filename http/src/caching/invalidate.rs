@@ -2,7 +2,7 @@
 
 use http::header::{CONTENT_LOCATION, HeaderName, LOCATION};
 use http::{HeaderMap, Method, StatusCode};
-use wwwoffle_url::{CanonicalUrl, LocalHost, Resolution, Rules, resolve};
+use wwwoffle_url::{CanonicalUrl, LocalHost, Resolution, ResolutionRules, resolve};
 
 /// The safe methods (RFC 9110 §9.2.1 and the registry of §16.1.1). An unknown method counts as
 /// unsafe.
@@ -53,7 +53,7 @@ fn named(
     local: &LocalHost,
 ) -> Option<CanonicalUrl> {
     let reference = std::str::from_utf8(answer.get(name)?.as_bytes()).ok()?;
-    match resolve(target.as_str(), reference, Rules::Browser) {
+    match resolve(target.as_str(), reference, ResolutionRules::Browser) {
         Ok(Resolution::Url(url)) => {
             CanonicalUrl::parse(&url, local).ok().map(|url| url.without_credentials())
         }

@@ -121,7 +121,7 @@ pub fn differ_in_noise(asked: &str, kept: &str, added: &ArgumentNames) -> bool {
 
 fn is_noise(argument: &str, added: &ArgumentNames) -> bool {
     let (name, value) = argument.split_once('=').unwrap_or((argument, ""));
-    if added.have(name) {
+    if added.contains(name) {
         return true;
     }
     let rows = LIST.lines().filter(|row| !row.is_empty() && !row.starts_with('#'));

@@ -4,8 +4,8 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use wwwoffle_spool::Place;
 use wwwoffle_url::{
-    CanonicalUrl, Grammar, HostField, HostKind, LocalHost, Pair, Rules, Uri, UriFields, extract,
-    pdf_canonical, pdf_identifier, resolve,
+    CanonicalUrl, Grammar, HostField, HostKind, LocalHost, Pair, ResolutionRules, Uri, UriFields,
+    extract, pdf_canonical, pdf_identifier, resolve,
 };
 
 use super::{Unanswerable, UrlAnswer};
@@ -54,9 +54,9 @@ enum RulesName {
 fn reference(given: &Value) -> UrlAnswer {
     let question: ReferenceQuestion = fields(given)?;
     let rules = match question.rules {
-        RulesName::DraftFielding => Rules::DraftFielding,
-        RulesName::Rfc3986 => Rules::Rfc3986,
-        RulesName::Whatwg => Rules::Browser,
+        RulesName::DraftFielding => ResolutionRules::DraftFielding,
+        RulesName::Rfc3986 => ResolutionRules::Rfc3986,
+        RulesName::Whatwg => ResolutionRules::Browser,
     };
     Ok(resolve(&question.base, &question.reference, rules)?.to_string().into())
 }

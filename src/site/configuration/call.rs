@@ -3,7 +3,7 @@
 use hyper::header::{ETAG, HeaderValue, IF_MATCH};
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
-use wwwoffle_config::{ChangeError, Faults, Stamp};
+use wwwoffle_config::{ChangeError, Faults, TextStamp};
 
 use super::super::caller::Caller;
 use crate::api::{
@@ -67,7 +67,7 @@ pub(in crate::site) async fn undo(
     Ok(change(caller, expected, Change::Undo(undo.version)).await)
 }
 
-async fn change(caller: &Caller, expected: Option<Stamp>, change: Change) -> Response<Body> {
+async fn change(caller: &Caller, expected: Option<TextStamp>, change: Change) -> Response<Body> {
     let file = caller.context.base.live.file();
     match caller.context.base.change_config(change, expected, caller.permission.reach()).await {
         Ok(Done { text, edited, applied: Applied { options, restart } }) => {
@@ -95,7 +95,7 @@ pub(in crate::site) async fn reload(caller: &Caller) -> Result<Response<Body>, C
 
 /// Returns the stamp of the text that the change is based on, if the caller sent one (RFC 9110
 /// §13.1.1).
-fn expected(parts: &Parts) -> Result<Option<Stamp>, CallFault> {
+fn expected(parts: &Parts) -> Result<Option<TextStamp>, CallFault> {
     let mut fields = parts.headers.get_all(IF_MATCH).iter();
     let Some(field) = fields.next() else { return Ok(None) };
     let text = field.to_str().ok().filter(|_| fields.next().is_none()).map(str::trim);

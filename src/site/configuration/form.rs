@@ -2,7 +2,7 @@
 
 use hyper::{Response, StatusCode};
 use wwwoffle_config::edit::{Edit, Rule, without_secrets};
-use wwwoffle_config::{ChangeError, Faults, Stamp, UrlSpec};
+use wwwoffle_config::{ChangeError, Faults, TextStamp, UrlSpec};
 
 use super::super::caller::Caller;
 use super::super::forms::FormError;
@@ -57,7 +57,7 @@ fn bad(caller: &Caller, status: StatusCode, detail: &str) -> Response<Body> {
 }
 
 /// Returns the stamp of the text for which a form was made.
-fn expected(form: &SubmittedForm) -> Option<Stamp> {
+fn expected(form: &SubmittedForm) -> Option<TextStamp> {
     form.value("stamp")?.parse().ok()
 }
 
@@ -122,7 +122,7 @@ fn fits_again(form: &SubmittedForm) -> bool {
 }
 
 /// Redirects to the page about a change.
-fn changed_page(caller: &Caller, done: &Done, expected: Stamp) -> Response<Body> {
+fn changed_page(caller: &Caller, done: &Done, expected: TextStamp) -> Response<Body> {
     if done.text.stamp == expected {
         return caller.see_other(&format!("{CHANGED}?same"));
     }
@@ -244,7 +244,7 @@ async fn undo(caller: &Caller, form: &SubmittedForm) -> Result<Response<Body>, C
 
 /// A change that was made for another text.
 struct StaleChange<'a> {
-    expected: Stamp,
+    expected: TextStamp,
     current: String,
     wanted: Option<String>,
     path: &'a str,
@@ -263,10 +263,10 @@ async fn conflict(
         let versions = standing.versions.into_iter().rev();
         let texts = versions.filter_map(|version| version.text().ok());
         let mut texts = std::iter::once(standing.in_force).chain(texts);
-        texts.find(|text| Stamp::of(text) == expected)
+        texts.find(|text| TextStamp::of(text) == expected)
     })
     .await;
-    let stamp = Stamp::of(&current).to_string();
+    let stamp = TextStamp::of(&current).to_string();
     let fields: Vec<(String, String)> = form
         .fields()
         .filter(|(name, _)| !matches!(*name, "token" | "stamp"))

@@ -136,7 +136,7 @@ impl Policy {
         let is_any = all.any(|age| *age != AgeLimit::Never);
         let types = &self.config.dont_compress.mime_type;
         let by_stored = self.config.purge.use_mtime;
-        is_any.then(|| format!("{} {types:?} {by_stored}", ages.in_words()))
+        is_any.then(|| format!("{} {types:?} {by_stored}", ages.to_identity()))
     }
 
     /// The age at which the body of an entry is compressed; `None` if it never is.

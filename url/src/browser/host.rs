@@ -16,7 +16,7 @@ use percent_encoding::{CONTROLS, percent_decode_str, utf8_percent_encode};
 ///
 /// Its [`Display`](fmt::Display) form is the one in a serialized URL: IPv6 stands in brackets.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Host {
+pub enum ParsedHost {
     /// A domain in ASCII, in lower case, never empty.
     Domain(String),
     /// An IPv4 address, whatever form it was written in.
@@ -70,10 +70,10 @@ pub enum HostError {
 /// assert_eq!(parse_host("1.2.3.256", true), Err(HostError::Ipv4));
 /// # Ok::<(), HostError>(())
 /// ```
-pub fn parse_host(input: &str, special: bool) -> Result<Host, HostError> {
+pub fn parse_host(input: &str, special: bool) -> Result<ParsedHost, HostError> {
     if let Some(rest) = input.strip_prefix('[') {
         let inside = rest.strip_suffix(']').ok_or(HostError::Bracket)?;
-        return inside.parse().map(Host::Ipv6).map_err(|_| HostError::Ipv6);
+        return inside.parse().map(ParsedHost::Ipv6).map_err(|_| HostError::Ipv6);
     }
     if !special {
         return parse_opaque(input);
@@ -91,17 +91,17 @@ pub fn parse_host(input: &str, special: bool) -> Result<Host, HostError> {
         return Err(HostError::Empty);
     }
     if ends_in_number(&ascii) {
-        return parse_ipv4(&ascii).map(Host::Ipv4).ok_or(HostError::Ipv4);
+        return parse_ipv4(&ascii).map(ParsedHost::Ipv4).ok_or(HostError::Ipv4);
     }
-    Ok(Host::Domain(ascii))
+    Ok(ParsedHost::Domain(ascii))
 }
 
 /// WHATWG "opaque-host parser".
-fn parse_opaque(input: &str) -> Result<Host, HostError> {
+fn parse_opaque(input: &str) -> Result<ParsedHost, HostError> {
     if let Some(bad) = input.chars().find(|&c| is_forbidden(c)) {
         return Err(HostError::Forbidden(bad));
     }
-    Ok(Host::Opaque(utf8_percent_encode(input, CONTROLS).to_string()))
+    Ok(ParsedHost::Opaque(utf8_percent_encode(input, CONTROLS).to_string()))
 }
 
 /// WHATWG "forbidden host code point".
@@ -146,12 +146,12 @@ fn ipv4_number(text: &str) -> Option<u64> {
     })
 }
 
-impl fmt::Display for Host {
+impl fmt::Display for ParsedHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Host::Domain(text) | Host::Opaque(text) => f.write_str(text),
-            Host::Ipv4(address) => address.fmt(f),
-            Host::Ipv6(address) => write_ipv6(*address, f),
+            ParsedHost::Domain(text) | ParsedHost::Opaque(text) => f.write_str(text),
+            ParsedHost::Ipv4(address) => address.fmt(f),
+            ParsedHost::Ipv6(address) => write_ipv6(*address, f),
         }
     }
 }
@@ -229,7 +229,7 @@ mod tests {
             assert_eq!(got.as_deref().map_err(|&e| e), want, "{given}");
         }
         assert_eq!(parse_host("A b", false), Err(HostError::Forbidden(' ')));
-        assert_eq!(parse_host("A%b\u{e9}", false), Ok(Host::Opaque("A%b%C3%A9".to_owned())));
-        assert_eq!(parse_host("", false), Ok(Host::Opaque(String::new())));
+        assert_eq!(parse_host("A%b\u{e9}", false), Ok(ParsedHost::Opaque("A%b%C3%A9".to_owned())));
+        assert_eq!(parse_host("", false), Ok(ParsedHost::Opaque(String::new())));
     }
 }

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use percent_encoding::{AsciiSet, utf8_percent_encode};
 
-use super::host::{Host, parse_host};
+use super::host::{ParsedHost, parse_host};
 use super::path::{self, Path};
 use super::{BrowserError, BrowserUrl, default_port};
 
@@ -35,7 +35,7 @@ struct RecordAuthority {
 }
 
 /// The reference, split as far as no state depends on it.
-struct Input<'a> {
+struct ReferenceInput<'a> {
     before: &'a str,
     query: Option<&'a str>,
     fragment: Option<&'a str>,
@@ -46,7 +46,7 @@ pub(super) fn parse(text: &str, base: Option<&BrowserUrl>) -> Result<BrowserUrl,
     let text = without_breaks(text);
     let (rest, fragment) = split_optional(&text, '#');
     let (before, query) = split_optional(rest, '?');
-    let input = Input { before, query, fragment };
+    let input = ReferenceInput { before, query, fragment };
     let parts = match before.split_once(':') {
         Some((scheme, rest)) if is_scheme(scheme) => with_scheme(scheme, rest, base, &input)?,
         _ => without_scheme(base, &input)?,
@@ -68,7 +68,7 @@ fn with_scheme<'a>(
     scheme: &str,
     rest: &str,
     base: Option<&'a BrowserUrl>,
-    input: &Input<'_>,
+    input: &ReferenceInput<'_>,
 ) -> Result<UrlRecord<'a>, BrowserError> {
     let scheme = scheme.to_ascii_lowercase();
     if scheme == "file" {
@@ -99,7 +99,7 @@ fn with_scheme<'a>(
 /// *No scheme state*.
 fn without_scheme<'a>(
     base: Option<&'a BrowserUrl>,
-    input: &Input<'_>,
+    input: &ReferenceInput<'_>,
 ) -> Result<UrlRecord<'a>, BrowserError> {
     let base = base.ok_or(BrowserError::RelativeWithoutBase)?;
     if base.opaque {
@@ -123,7 +123,7 @@ fn without_scheme<'a>(
 fn relative<'a>(
     rest: &str,
     base: &'a BrowserUrl,
-    input: &Input<'_>,
+    input: &ReferenceInput<'_>,
 ) -> Result<UrlRecord<'a>, BrowserError> {
     let mut parts = UrlRecord::of(base.scheme().into());
     let special = parts.is_special();
@@ -209,7 +209,7 @@ fn parse_port(text: &str) -> Result<Option<u16>, BrowserError> {
 fn file<'a>(
     rest: &str,
     base: Option<&'a BrowserUrl>,
-    input: &Input<'_>,
+    input: &ReferenceInput<'_>,
 ) -> Result<UrlRecord<'a>, BrowserError> {
     let mut parts = UrlRecord::of("file".into());
     parts.authority = Some(RecordAuthority::default());
@@ -251,7 +251,7 @@ fn file_host<'a>(rest: &str, mut parts: UrlRecord<'a>) -> Result<UrlRecord<'a>, 
     }
     if !text.is_empty() {
         let host = parse_host(text, true)?;
-        if host != Host::Domain("localhost".to_owned()) {
+        if host != ParsedHost::Domain("localhost".to_owned()) {
             parts.authority =
                 Some(RecordAuthority { host: host.to_string(), ..RecordAuthority::default() });
         }
@@ -283,7 +283,7 @@ impl<'a> UrlRecord<'a> {
 
     /// Takes the base's path with its last segment replaced by `rest`, or all of it if `rest` is
     /// empty.
-    fn inherit_path(&mut self, rest: &str, base: &'a BrowserUrl, input: &Input<'_>) {
+    fn inherit_path(&mut self, rest: &str, base: &'a BrowserUrl, input: &ReferenceInput<'_>) {
         base.path().clone_into(&mut self.path.text);
         if !rest.is_empty() {
             self.path.shorten();
@@ -312,7 +312,7 @@ fn encode(text: &str, set: &'static AsciiSet) -> String {
 
 /// *URL serializer*. It also encodes query and fragment, the only work left of *query state* and
 /// *fragment state*.
-fn serialize(parts: UrlRecord<'_>, input: &Input<'_>) -> BrowserUrl {
+fn serialize(parts: UrlRecord<'_>, input: &ReferenceInput<'_>) -> BrowserUrl {
     let special = parts.is_special();
     let UrlRecord { scheme, authority, path, opaque, base_query } = parts;
     let mut text = format!("{scheme}:");

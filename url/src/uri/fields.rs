@@ -4,7 +4,7 @@ use std::fmt;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 
-use super::{Part, Uri, UriAuthority, UriError, grammar};
+use super::{Uri, UriAuthority, UriError, UriPart, grammar};
 use crate::reference::split_optional;
 
 /// Characters that no part escapes: `unreserved`, and the `sub-delims` that delimit nothing in any
@@ -193,7 +193,11 @@ impl UriFields {
             scheme: self.scheme.clone(),
             authority,
             rooted: self.path.rooted,
-            query: self.query.as_ref().map(|query| encode_pairs(query, Part::Query)).transpose()?,
+            query: self
+                .query
+                .as_ref()
+                .map(|query| encode_pairs(query, UriPart::Query))
+                .transpose()?,
             fragment,
         })
     }
@@ -222,7 +226,7 @@ impl UriFields {
 impl AuthorityFields {
     fn encode(&self) -> Result<UriAuthority, UriError> {
         let userinfo = match self.userinfo.as_deref() {
-            Some([]) => return Err(UriError::Ambiguous(Part::UserInfo)),
+            Some([]) => return Err(UriError::Ambiguous(UriPart::UserInfo)),
             Some(parts) => {
                 let parts: Vec<_> = parts.iter().map(|part| encode(part, NAME)).collect();
                 Some(parts.join(":"))
@@ -245,7 +249,7 @@ impl FragmentFields {
         let mut text = encode(&self.text, FRAGMENT);
         if let Some(query) = &self.query {
             text.push('?');
-            text.push_str(&encode_pairs(query, Part::Fragment)?);
+            text.push_str(&encode_pairs(query, UriPart::Fragment)?);
         }
         Ok(text)
     }
@@ -267,7 +271,7 @@ fn decode_pairs(text: &str) -> Vec<Pair> {
     pairs.map(|(name, value)| Pair { name: decode(name), value: value.map(decode) }).collect()
 }
 
-fn encode_pairs(pairs: &[Pair], part: Part) -> Result<String, UriError> {
+fn encode_pairs(pairs: &[Pair], part: UriPart) -> Result<String, UriError> {
     if matches!(pairs, [Pair { name, value: None }] if name.is_empty()) {
         return Err(UriError::Ambiguous(part));
     }

@@ -3,7 +3,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::{Grammar, HostKind, Part, UriError};
+use super::{Grammar, HostKind, UriError, UriPart};
 use crate::reference::is_scheme;
 
 pub(super) fn check_scheme(text: &str) -> Result<(), UriError> {
@@ -11,17 +11,17 @@ pub(super) fn check_scheme(text: &str) -> Result<(), UriError> {
 }
 
 /// Checks that a part has only its own characters, and a `%` only before two hex digits.
-pub(super) fn check(text: &str, part: Part, grammar: Grammar) -> Result<(), UriError> {
+pub(super) fn check(text: &str, part: UriPart, grammar: Grammar) -> Result<(), UriError> {
     for (at, c) in text.char_indices() {
         let allowed = match c {
             '%' => text.as_bytes().get(at + 1..at + 3).is_some_and(is_hex),
             _ if is_unreserved(c) || is_sub_delim(c) => true,
-            ':' => part != Part::Host,
-            '@' | '/' => matches!(part, Part::Path | Part::Query | Part::Fragment),
-            '?' => matches!(part, Part::Query | Part::Fragment),
+            ':' => part != UriPart::Host,
+            '@' | '/' => matches!(part, UriPart::Path | UriPart::Query | UriPart::Fragment),
+            '?' => matches!(part, UriPart::Query | UriPart::Fragment),
             '#' | '[' | ']' => false,
             // `relaxed` allows all others, except in a `reg-name`.
-            _ => grammar == Grammar::Relaxed && part != Part::Host,
+            _ => grammar == Grammar::Relaxed && part != UriPart::Host,
         };
         if !allowed {
             return Err(UriError::Character { part, found: c, at });
@@ -40,7 +40,7 @@ pub(super) fn host_kind(host: &str) -> Result<HostKind, UriError> {
         });
         return kind.ok_or_else(|| UriError::Literal(host.to_owned()));
     }
-    check(host, Part::Host, Grammar::Strict)?;
+    check(host, UriPart::Host, Grammar::Strict)?;
     Ok(if host.parse::<Ipv4Addr>().is_ok() { HostKind::Ipv4 } else { HostKind::Name })
 }
 
@@ -57,7 +57,7 @@ fn is_future(text: &str) -> bool {
 
 pub(super) fn check_port(port: &str) -> Result<(), UriError> {
     match port.char_indices().find(|(_, c)| !c.is_ascii_digit()) {
-        Some((at, found)) => Err(UriError::Character { part: Part::Port, found, at }),
+        Some((at, found)) => Err(UriError::Character { part: UriPart::Port, found, at }),
         None => Ok(()),
     }
 }
