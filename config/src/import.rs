@@ -161,7 +161,7 @@ impl Importer {
                 self.leave_out(file, line, text, "it is outside every section".to_owned());
             }
             OldLine::Wrong { text, because } => {
-                self.leave_out(file, line, text, because.to_owned())
+                self.leave_out(file, line, text, because.to_owned());
             }
         }
     }
@@ -172,7 +172,7 @@ impl Importer {
                 OldLine::Blank => self.above.push(String::new()),
                 OldLine::Comment(text) => self.above.push(text),
                 OldLine::Wrong { text, because } => {
-                    self.leave_out(file, line, text, because.to_owned())
+                    self.leave_out(file, line, text, because.to_owned());
                 }
                 OldLine::OldItem(item) => {
                     if let Some(part) = listens(name, &item) {
