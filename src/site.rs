@@ -6,7 +6,7 @@
 //! over_socket ────────── /api/… ─ api ─┘
 //! ```
 //!
-//! [`routes`] is the table of all addresses. A route names its guard, which is checked before its handler
+//! `routes` is the table of all addresses. A route names its guard, which is checked before its handler
 //! runs.
 //!
 //! Over TCP only our own names are answered, so that no other site's name can be made to lead here, and
