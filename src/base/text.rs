@@ -14,6 +14,7 @@
 mod built_in;
 mod catalogue;
 mod filling;
+mod plural;
 #[cfg(test)]
 mod scan;
 #[cfg(test)]

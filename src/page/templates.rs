@@ -133,7 +133,7 @@ struct Context<'a, P> {
 }
 
 impl Templates {
-    /// Adds the user's templates (`queue.html`) and catalogues (`de.toml`), each with name and
+    /// Adds the user's templates (`queue.html`) and catalogues (`de.po`), each with name and
     /// text, over the built-in ones.
     ///
     /// Invalid ones are left out and returned.
@@ -144,7 +144,7 @@ impl Templates {
         let mut faults = Vec::new();
         let (mut catalogues, mut own) = (Vec::new(), None);
         for (name, text) in overrides {
-            if let Some(tag) = name.strip_suffix(".toml") {
+            if let Some(tag) = name.strip_suffix(".po") {
                 match Catalogue::parse(&tag.to_ascii_lowercase(), &text) {
                     Ok((catalogue, left_out)) => {
                         faults.extend(left_out.into_iter().map(|fault| fault_of(&name, fault)));
@@ -389,17 +389,23 @@ mod tests {
         assert_eq!(testing::undone(&templates), built_in);
     }
 
+    /// A catalogue with a translation of "Queue".
+    fn queue(translated: &str) -> String {
+        let head = "msgid \"\"\nmsgstr \"Plural-Forms: nplurals=1; plural=0;\\n\"\n\n";
+        format!("{head}msgid \"Queue\"\nmsgstr \"{translated}\"\n")
+    }
+
     #[test]
     fn a_language_is_chosen_by_the_setting_or_else_by_who_reads() {
         let (templates, faults) = Templates::new([
-            ("de.toml".to_owned(), "[texts]\n\"Queue\" = \"Reihe\"".to_owned()),
-            ("ar.toml".to_owned(), "[language]\ndirection = \"rtl\"".to_owned()),
-            ("pt-br.toml".to_owned(), String::new()),
-            ("x/y.toml".to_owned(), String::new()),
+            ("de.po".to_owned(), queue("Reihe")),
+            ("ar.po".to_owned(), queue("")),
+            ("pt-br.po".to_owned(), queue("")),
+            ("x/y.po".to_owned(), queue("")),
         ]);
         assert_eq!(
             faults.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            ["\"x/y.toml\" cannot be used"]
+            ["\"x/y.po\" cannot be used"]
         );
         for (chosen, accepted, want) in [
             ("", None, "en ltr Queue"),
@@ -428,7 +434,7 @@ mod tests {
 
     #[test]
     fn a_language_is_read_when_somebody_is_told_something_in_it() {
-        let own = [("nl.toml".to_owned(), "[texts]\n\"Queue\" = \"Rij\"".to_owned())];
+        let own = [("nl.po".to_owned(), queue("Rij"))];
         let (templates, faults) = Templates::new(own);
         assert!(faults.is_empty());
         let shown = |language| {

@@ -7,13 +7,13 @@ use super::Catalogue;
 
 /// All except English, in which every text is written.
 pub(crate) static BUILT_IN: [BuiltIn; 7] = [
-    BuiltIn::new("de", include_str!("../texts/de.toml")),
-    BuiltIn::new("es", include_str!("../texts/es.toml")),
-    BuiltIn::new("fr", include_str!("../texts/fr.toml")),
-    BuiltIn::new("it", include_str!("../texts/it.toml")),
-    BuiltIn::new("nl", include_str!("../texts/nl.toml")),
-    BuiltIn::new("pl", include_str!("../texts/pl.toml")),
-    BuiltIn::new("ru", include_str!("../texts/ru.toml")),
+    BuiltIn::new("de", include_str!("../texts/de.po")),
+    BuiltIn::new("es", include_str!("../texts/es.po")),
+    BuiltIn::new("fr", include_str!("../texts/fr.po")),
+    BuiltIn::new("it", include_str!("../texts/it.po")),
+    BuiltIn::new("nl", include_str!("../texts/nl.po")),
+    BuiltIn::new("pl", include_str!("../texts/pl.po")),
+    BuiltIn::new("ru", include_str!("../texts/ru.po")),
 ];
 
 /// A language that comes with the program. Most are never used, so each is parsed when it is first

@@ -1,40 +1,32 @@
 //! The translations of one language.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
-use intl_pluralrules::{PluralCategory, PluralRuleType, PluralRules};
-use serde::Deserialize;
+use polib::catalog::Catalog;
+use polib::po_file::{self, POParseError};
+use unic_langid::{CharacterDirection, LanguageIdentifier};
 
-use super::BuiltIn;
 use super::filling::{MarkupPiece, pieces};
+use super::{BuiltIn, plural};
 
 /// Translations of the English texts of pages into one language.
 #[derive(Debug)]
 pub struct Catalogue {
     tag: String,
-    name: Option<String>,
-    direction: Option<Direction>,
-    plurals: Option<Plurals>,
-    texts: BTreeMap<String, Phrase>,
+    direction: Direction,
+    /// The expression that selects the form for a number.
+    plural: String,
+    /// The translation of each English text, for a text with a number of its plural. It has one
+    /// form, or one for each result of `plural`.
+    texts: BTreeMap<String, Vec<String>>,
     /// The catalogue for texts that are missing in this one.
     beneath: Option<&'static BuiltIn>,
 }
 
-struct Plurals(PluralRules);
-
-impl fmt::Debug for Plurals {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Plurals").field(self.0.get_locale()).finish()
-    }
-}
-
 /// The writing direction of a language.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From left to right.
-    #[default]
     Ltr,
     /// From right to left.
     Rtl,
@@ -51,79 +43,42 @@ impl Direction {
     }
 }
 
-/// The translation of a text.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum Phrase {
-    /// The same for all numbers.
-    One(String),
-    /// By plural category (CLDR): `one`, `few`, `many`, `other` …
-    Many(BTreeMap<String, String>),
-}
-
-impl Phrase {
-    fn forms(&self) -> Vec<&str> {
-        match self {
-            Self::One(text) => vec![text],
-            Self::Many(forms) => forms.values().map(String::as_str).collect(),
-        }
-    }
-}
-
-/// The file of a catalogue.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    #[serde(default)]
-    language: LanguageTable,
-    #[serde(default)]
-    texts: BTreeMap<String, Phrase>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LanguageTable {
-    name: Option<String>,
-    direction: Option<Direction>,
-}
-
 /// A fault of a catalogue, or of one text in it.
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogueFault {
     /// Its name is not a language tag.
-    #[error("{0:?} is no tag of a language, such as de or pt-br")]
+    #[error("{0:?} is not the tag of a language, such as de or pt-br")]
     Tag(String),
-    /// It is not TOML, or has other tables than `language` and `texts`.
-    #[error("it cannot be read")]
-    Unreadable(#[source] Box<toml::de::Error>),
+    /// A line is neither a comment nor a quoted text, with or without a keyword.
+    #[error("line {0} is not in the format of gettext's PO files")]
+    Line(usize),
+    /// It is not a PO file.
+    #[error("it cannot be read as a PO file")]
+    Unreadable(#[source] POParseError),
+    /// Its `Plural-Forms` header is invalid.
+    #[error("the expression {0:?} in Plural-Forms is invalid")]
+    Plural(String),
     /// A translation names a value that the English does not have.
-    #[error(
-        "the words for {english:?} name {name:?}, which the English does not; they are left out"
-    )]
+    #[error("the translation of {english:?} has {{{name}}}, which the English does not have")]
     UnknownName {
         /// The English text.
         english: String,
         /// The name of a value.
         name: String,
     },
-    /// The forms of a translation are not plural categories of CLDR.
+    /// A translation has another number of plural forms than the header says.
     #[error(
-        "the words for {english:?} have forms other than zero, one, two, few, many and other, or no other; they are left out"
+        "the translation of {english:?} has {forms} plural forms, and Plural-Forms says {said}"
     )]
     Forms {
         /// The English text.
         english: String,
+        /// The number of its forms.
+        forms: usize,
+        /// The number in the header.
+        said: usize,
     },
 }
-
-const FORMS: [(&str, PluralCategory); 6] = [
-    ("zero", PluralCategory::ZERO),
-    ("one", PluralCategory::ONE),
-    ("two", PluralCategory::TWO),
-    ("few", PluralCategory::FEW),
-    ("many", PluralCategory::MANY),
-    ("other", PluralCategory::OTHER),
-];
 
 impl Catalogue {
     /// The catalogue of English, in which every text is written.
@@ -131,56 +86,43 @@ impl Catalogue {
     pub fn english() -> Self {
         Self {
             tag: "en".to_owned(),
-            name: Some("English".to_owned()),
-            direction: Some(Direction::Ltr),
-            plurals: None,
+            direction: Direction::Ltr,
+            plural: "n != 1".to_owned(),
             texts: BTreeMap::new(),
             beneath: None,
         }
     }
 
-    /// Parses a catalogue in TOML; `tag` is that of its language, in lower case. Invalid
-    /// translations are left out and returned as faults.
+    /// Parses a PO file; `tag` is that of its language, in lower case. Invalid translations are
+    /// left out and returned as faults. Fuzzy and empty ones are left out.
     ///
     /// # Errors
     ///
-    /// If the whole catalogue is invalid.
+    /// If the whole file is invalid.
     pub fn parse(tag: &str, text: &str) -> Result<(Self, Vec<CatalogueFault>), CatalogueFault> {
         let bad_tag = || CatalogueFault::Tag(tag.to_owned());
         // The parser also accepts `_`, which browsers never send.
         let is_written_so = !tag.contains('_');
-        let language: unic_langid::LanguageIdentifier =
+        let language: LanguageIdentifier =
             tag.parse().ok().filter(|_| is_written_so).ok_or_else(bad_tag)?;
-        let mut plain = language.clone();
-        plain.clear_variants();
-        (plain.region, plain.script) = (None, None);
-        let file: File =
-            toml::from_str(text).map_err(|error| CatalogueFault::Unreadable(Box::new(error)))?;
-        let mut faults = Vec::new();
-        let mut texts = file.texts;
-        texts.retain(|english, phrase| match check(english, phrase) {
-            Ok(()) => true,
-            Err(fault) => {
-                faults.push(fault);
-                false
-            }
-        });
-        let catalogue = Self {
-            tag: tag.to_owned(),
-            name: file.language.name,
-            direction: file.language.direction,
-            // A language unknown to CLDR uses the plural rule of English.
-            plurals: PluralRules::create(plain, PluralRuleType::CARDINAL).ok().map(Plurals),
-            texts,
-            beneath: None,
+        let file = po_file::parse_from_reader(checked_lines(text)?.as_bytes())
+            .map_err(CatalogueFault::Unreadable)?;
+        let rule = &file.metadata.plural_rules;
+        let is_form = |form| usize::try_from(form).is_ok_and(|form| form < rule.nplurals);
+        if !(0..1000).all(|number| plural::form(&rule.expr, number).is_some_and(is_form)) {
+            return Err(CatalogueFault::Plural(rule.expr.clone()));
+        }
+        let (texts, faults) = translations(&file);
+        let direction = match language.character_direction() {
+            CharacterDirection::RTL => Direction::Rtl,
+            _ => Direction::Ltr,
         };
-        Ok((catalogue, faults))
+        let plural = rule.expr.clone();
+        Ok((Self { tag: tag.to_owned(), direction, plural, texts, beneath: None }, faults))
     }
 
     /// Overrides these translations by those of `other`, of the same language.
     pub(crate) fn overlay(&mut self, other: Self) {
-        self.name = other.name.or(self.name.take());
-        self.direction = other.direction.or(self.direction);
         self.texts.extend(other.texts);
     }
 
@@ -196,96 +138,80 @@ impl Catalogue {
         &self.tag
     }
 
-    /// The name of the language in that language.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        let beneath =
-            || self.beneath.map_or(self.tag.as_str(), |beneath| beneath.catalogue().name());
-        self.name.as_deref().unwrap_or_else(beneath)
-    }
-
     /// The writing direction.
     #[must_use]
-    pub fn direction(&self) -> Direction {
-        let beneath = || self.beneath.map(|beneath| beneath.catalogue().direction());
-        self.direction.or_else(beneath).unwrap_or_default()
+    pub const fn direction(&self) -> Direction {
+        self.direction
     }
 
     /// Translates an English text.
     pub(super) fn plain<'a>(&'a self, english: &'a str) -> &'a str {
-        match self.phrase(english) {
-            Some(Phrase::One(text)) => text,
-            Some(Phrase::Many(forms)) => forms.get("other").map_or(english, String::as_str),
-            None => english,
-        }
+        let forms = self.texts.get(english).and_then(|forms| forms.first());
+        let beneath = || self.beneath.map_or(english, |beneath| beneath.catalogue().plain(english));
+        forms.map_or_else(beneath, String::as_str)
     }
 
     /// Translates an English text that depends on a number.
     pub(super) fn counted<'a>(&'a self, number: u64, one: &'a str, other: &'a str) -> &'a str {
-        match self.phrase(other) {
-            Some(Phrase::One(text)) => text,
-            Some(Phrase::Many(forms)) => {
-                let form = forms.get(self.form(number)).or_else(|| forms.get("other"));
-                form.map_or(other, String::as_str)
-            }
-            None if number == 1 => one,
-            None => other,
-        }
-    }
-
-    fn phrase(&self, english: &str) -> Option<&Phrase> {
-        let beneath = || self.beneath.and_then(|beneath| beneath.catalogue().phrase(english));
-        self.texts.get(english).or_else(beneath)
-    }
-
-    fn form(&self, number: u64) -> &'static str {
-        let category = self.plurals.as_ref().and_then(|plurals| plurals.0.select(number).ok());
-        let category = category.unwrap_or(if number == 1 {
-            PluralCategory::ONE
-        } else {
-            PluralCategory::OTHER
-        });
-        FORMS.iter().find(|(_, known)| *known == category).map_or("other", |(form, _)| form)
-    }
-
-    /// Whether it has a translation of an English text.
-    #[cfg(test)]
-    pub(super) fn has(&self, english: &str) -> bool {
-        self.texts.contains_key(english)
-    }
-
-    /// The English texts that it translates.
-    #[cfg(test)]
-    pub(super) fn known(&self) -> impl Iterator<Item = &str> {
-        self.texts.keys().map(String::as_str)
-    }
-
-    /// Whether the translation lacks a plural form that the language uses.
-    #[cfg(test)]
-    pub(super) fn lacks_a_form(&self, english: &str) -> bool {
-        let needed: BTreeSet<_> = (0..200).map(|number| self.form(number)).collect();
-        match self.texts.get(english) {
-            Some(Phrase::Many(forms)) => needed.iter().any(|form| !forms.contains_key(*form)),
-            _ => false,
+        let form = plural::form(&self.plural, number).and_then(|form| usize::try_from(form).ok());
+        let own = self.texts.get(other).and_then(|forms| forms.get(form?).or(forms.last()));
+        match (own, self.beneath) {
+            (Some(own), _) => own,
+            (None, Some(beneath)) => beneath.catalogue().counted(number, one, other),
+            (None, None) if number == 1 => one,
+            (None, None) => other,
         }
     }
 }
 
-fn check(english: &str, phrase: &Phrase) -> Result<(), CatalogueFault> {
-    let known: BTreeSet<_> = names(english).collect();
-    for form in phrase.forms() {
-        if let Some(name) = names(form).find(|name| !known.contains(name)) {
-            let (english, name) = (english.to_owned(), name.1.to_owned());
-            return Err(CatalogueFault::UnknownName { english, name });
+/// Checks that each line can be read by `polib`, which panics at some malformed ones, and drops
+/// comments that it need not read.
+fn checked_lines(text: &str) -> Result<String, CatalogueFault> {
+    // It reads longer ones in parts.
+    const MOST_BYTES: usize = 32_768;
+    let mut checked = String::with_capacity(text.len());
+    for (number, line) in (1..).zip(text.lines().map(str::trim)) {
+        let is_flags = line.starts_with("#,");
+        if line.starts_with('#') && !is_flags {
+            continue;
+        }
+        let before_text = line.strip_suffix('"').and_then(|line| line.split_once('"'));
+        let is_valid = match before_text {
+            None => line.is_empty() || is_flags,
+            Some(("", _)) => !checked.is_empty(),
+            Some((keyword, _)) => keyword.starts_with("msg") && keyword.is_ascii(),
+        };
+        if !is_valid || line.len() > MOST_BYTES {
+            return Err(CatalogueFault::Line(number));
+        }
+        checked.extend([line, "\n"]);
+    }
+    Ok(checked)
+}
+
+/// The translations in a file that can be used, and the faults of others.
+fn translations(file: &Catalog) -> (BTreeMap<String, Vec<String>>, Vec<CatalogueFault>) {
+    let (mut texts, mut faults) = (BTreeMap::new(), Vec::new());
+    for message in file.messages().filter(|message| message.is_translated() && !message.is_fuzzy())
+    {
+        let english = message.msgid_plural().unwrap_or(message.msgid()).to_owned();
+        let forms = match (message.msgstr_plural(), message.msgstr()) {
+            (Ok(forms), _) => forms.clone(),
+            (_, text) => text.map(|text| vec![text.to_owned()]).unwrap_or_default(),
+        };
+        let (known, said) =
+            (names(&english).collect::<BTreeSet<_>>(), file.metadata.plural_rules.nplurals);
+        let unknown = forms.iter().flat_map(|form| names(form)).find(|name| !known.contains(name));
+        if let Some((_, name)) = unknown {
+            let (english, name) = (english.clone(), name.to_owned());
+            faults.push(CatalogueFault::UnknownName { english, name });
+        } else if message.is_plural() && forms.len() != said {
+            faults.push(CatalogueFault::Forms { english, forms: forms.len(), said });
+        } else {
+            texts.insert(english, forms);
         }
     }
-    if let Phrase::Many(forms) = phrase {
-        let is_form = |form: &String| FORMS.iter().any(|(known, _)| known == form);
-        if !forms.keys().all(is_form) || !forms.contains_key("other") {
-            return Err(CatalogueFault::Forms { english: english.to_owned() });
-        }
-    }
-    Ok(())
+    (texts, faults)
 }
 
 /// The names of the values in a text, and whether each is the target of a link.
@@ -309,83 +235,84 @@ fn names(text: &str) -> impl Iterator<Item = (bool, &str)> {
 mod tests {
     use super::*;
 
-    fn catalogue(tag: &str, texts: &str) -> Catalogue {
-        let (catalogue, faults) = Catalogue::parse(tag, &format!("[texts]\n{texts}")).unwrap();
+    const HEAD: &str = "msgid \"\"\nmsgstr \"Plural-Forms: nplurals=2; plural=n > 1;\\n\"\n\n";
+
+    #[test]
+    fn texts_and_numbers_are_translated_and_others_are_english() {
+        let text = format!(
+            "# A comment\n#\n{HEAD}#, fuzzy\nmsgid \"A\"\nmsgstr \"X\"\n\nmsgid \"Queue\"\nmsgstr \"\"\n\
+             \"Warte\"\n\"\\\"schlange\"\n\nmsgid \"{{n}} a\"\nmsgid_plural \"{{n}} b\"\nmsgstr[0] \"0\"\n\
+             msgstr[1] \"1\"\n\nmsgid \"B\"\nmsgstr \"\"\n\n#~ msgid \"C\"\n#~ msgstr \"D\"\n"
+        );
+        let (catalogue, faults) = Catalogue::parse("de", &text).unwrap();
         assert!(faults.is_empty(), "{faults:?}");
-        catalogue
-    }
-
-    #[test]
-    fn numbers_have_the_forms_of_their_language() {
-        let forms = r#""{n} s" = { one = "1", few = "f", many = "m", other = "o" }"#;
-        for (tag, want) in [
-            ("de", "o1oooooo"),
-            ("fr", "11oooooo"),
-            ("pl", "m1fmmmfm"),
-            ("ru", "m1fmm1fm"),
-            ("pt-br", "11oooooo"),
-            ("xx", "o1oooooo"),
-        ] {
-            let catalogue = catalogue(tag, forms);
-            let got: String = [0, 1, 2, 5, 11, 21, 22, 100]
-                .map(|number| catalogue.counted(number, "{n}", "{n} s"))
-                .concat();
-            assert_eq!(got, want, "{tag}");
+        for (english, want) in [("Queue", "Warte\"schlange"), ("A", "A"), ("B", "B"), ("C", "C")] {
+            assert_eq!(catalogue.plain(english), want);
         }
-        assert_eq!(Catalogue::english().counted(1, "one", "other"), "one");
+        let counted = |number| catalogue.counted(number, "{n} a", "{n} b");
+        assert_eq!([0, 1, 2].map(counted), ["0", "0", "1"]);
+        assert_eq!(catalogue.counted(1, "one", "other"), "one");
         assert_eq!(Catalogue::english().counted(0, "one", "other"), "other");
-        assert_eq!(catalogue("ja", r#""{n} s" = "{n}""#).counted(1, "one", "{n} s"), "{n}");
+        let all = catalogue.over(&crate::base::text::BUILT_IN[0]);
+        assert_eq!((all.plain("Queue"), all.plain("Search")), ("Warte\"schlange", "Suchen"));
     }
 
     #[test]
-    fn what_it_has_not_is_english() {
-        let catalogue = catalogue("de", r#""Queue" = "Warteschlange""#);
-        assert_eq!(catalogue.plain("Queue"), "Warteschlange");
-        assert_eq!(catalogue.plain("Search"), "Search");
+    fn a_language_has_its_direction() {
+        for (tag, want) in [("de", "ltr"), ("ar", "rtl"), ("he", "rtl"), ("az-arab", "rtl")] {
+            let (catalogue, _) = Catalogue::parse(tag, HEAD).unwrap();
+            assert_eq!(catalogue.direction().as_str(), want, "{tag}");
+        }
     }
 
     #[test]
-    fn what_a_users_own_says_of_its_language_goes_before_what_comes_with_the_program() {
-        let over = |language: &str| {
-            let text = format!("{language}[texts]\n\"Queue\" = \"Reihe\"");
-            let own = Catalogue::parse("de", &text).unwrap().0;
-            let all = own.over(&crate::base::text::BUILT_IN[0]);
-            (all.name().to_owned(), all.direction(), all.plain("Queue").to_owned())
-        };
-        assert_eq!(over(""), ("Deutsch".into(), Direction::Ltr, "Reihe".into()));
-        let own = "[language]\nname = \"Platt\"\ndirection = \"rtl\"\n";
-        assert_eq!(over(own), ("Platt".into(), Direction::Rtl, "Reihe".into()));
-    }
-
-    #[test]
-    fn what_cannot_be_used_is_told_and_left_out() {
-        for (texts, want) in [
+    fn an_invalid_translation_is_left_out() {
+        for (message, want) in [
             (
-                r#""a {b}" = "{c}""#,
-                r#"the words for "a {b}" name "c", which the English does not; they are left out"#,
+                "msgid \"a {b}\"\nmsgstr \"{c}\"",
+                r#"the translation of "a {b}" has {c}, which the English does not have"#,
             ),
             (
-                r#""a {b}" = "[x](b)""#,
-                r#"the words for "a {b}" name "b", which the English does not; they are left out"#,
+                "msgid \"a {b}\"\nmsgstr \"[x](b)\"",
+                r#"the translation of "a {b}" has {b}, which the English does not have"#,
             ),
             (
-                r#""a" = { one = "b" }"#,
-                r#"the words for "a" have forms other than zero, one, two, few, many and other, or no other; they are left out"#,
-            ),
-            (
-                r#""a" = { other = "b", some = "c" }"#,
-                r#"the words for "a" have forms other than zero, one, two, few, many and other, or no other; they are left out"#,
+                "msgid \"a\"\nmsgid_plural \"b\"\nmsgstr[0] \"c\"",
+                r#"the translation of "b" has 1 plural forms, and Plural-Forms says 2"#,
             ),
         ] {
-            let text = format!("[texts]\n\"x\" = \"y\"\n{texts}");
+            let text = format!("{HEAD}{message}\n\nmsgid \"x\"\nmsgstr \"y\"\n");
             let (catalogue, faults) = Catalogue::parse("de", &text).unwrap();
             assert_eq!(faults.iter().map(ToString::to_string).collect::<Vec<_>>(), [want]);
-            assert_eq!(catalogue.known().collect::<Vec<_>>(), ["x"]);
+            assert_eq!(catalogue.texts.keys().collect::<Vec<_>>(), ["x"]);
         }
-        let told = |tag, text| Catalogue::parse(tag, text).unwrap_err().to_string();
-        assert_eq!(told("../x", ""), "\"../x\" is no tag of a language, such as de or pt-br");
-        assert_eq!(told("pt_br", ""), "\"pt_br\" is no tag of a language, such as de or pt-br");
-        assert_eq!(told("de", "[texts]\na = 1"), "it cannot be read");
-        assert_eq!(told("de", "[words]"), "it cannot be read");
+    }
+
+    #[test]
+    fn an_invalid_file_is_refused() {
+        let error = |tag, text| Catalogue::parse(tag, text).unwrap_err().to_string();
+        for tag in ["../x", "pt_br"] {
+            assert_eq!(
+                error(tag, HEAD),
+                format!("{tag:?} is not the tag of a language, such as de or pt-br")
+            );
+        }
+        for line in ["[texts]", "\"x\"", "msgid \"", "msgid é\"a\"", "\"", "\"Queue\" = \"x\""] {
+            assert_eq!(error("de", line), "line 1 is not in the format of gettext's PO files");
+        }
+        assert_eq!(error("de", "msgid \"a\"\nmsgstr \"b\""), "it cannot be read as a PO file");
+        let rule = HEAD.replace("n > 1", "n > ");
+        assert_eq!(error("de", &rule), "the expression \"n >\" in Plural-Forms is invalid");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_file_makes_it_panic(
+            lines in proptest::collection::vec("(msgid |msgstr |msgstr\\[1\\] |#, |#|)\"?[aé\\\\n]{0,4}\"?", 0..9),
+            has_head in proptest::bool::ANY,
+        ) {
+            let head = if has_head { HEAD } else { "" };
+            drop(Catalogue::parse("de", &format!("{head}{}", lines.join("\n"))));
+        }
     }
 }

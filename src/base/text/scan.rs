@@ -2,18 +2,27 @@
 
 #![expect(clippy::disallowed_methods, reason = "it reads the sources, which no daemon does")]
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs;
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
+
+use polib::catalog::Catalog;
+use polib::message::Message;
+use polib::metadata::CatalogMetadata;
+use polib::po_file;
 
 use super::{BUILT_IN, Catalogue};
 
 /// The calls whose texts are literals, and the number of texts of each.
 const CALLS: [(&str, usize); 4] = [("t(", 1), ("n(", 2), ("say(", 1), ("count(", 2)];
 
+/// English texts; for one with a number its plural, with the singular.
+type Texts = BTreeMap<String, Option<String>>;
+
 /// The English texts in one file: templates call `t` and `n`, our own code `say` and `count`.
-fn texts_of(text: &str, calls: &[(&str, usize)]) -> Vec<String> {
-    let mut found = Vec::new();
+fn texts_of(text: &str, calls: &[(&str, usize)]) -> Texts {
+    let mut found = Texts::new();
     for (call, many) in calls {
         for (at, _) in text.match_indices(call) {
             let before = text[..at].chars().next_back();
@@ -21,8 +30,11 @@ fn texts_of(text: &str, calls: &[(&str, usize)]) -> Vec<String> {
                 continue;
             }
             let literals = literals(&text[at + call.len()..], *many == 1);
-            // Of two texts, catalogues use the second as key.
-            found.extend(literals.into_iter().take(*many).nth(many - 1));
+            match literals.as_slice() {
+                [text, ..] if *many == 1 => drop(found.insert(text.clone(), None)),
+                [one, other, ..] => drop(found.insert(other.clone(), Some(one.clone()))),
+                _ => {}
+            }
         }
     }
     found
@@ -89,9 +101,9 @@ pub(super) fn files(directory: &Path, ending: &str) -> Vec<PathBuf> {
 }
 
 /// All English texts of our pages.
-fn all() -> BTreeSet<String> {
+fn all() -> Texts {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut texts = BTreeSet::new();
+    let mut texts = Texts::new();
     for path in files(&root.join("src"), "html") {
         texts.extend(texts_of(&fs::read_to_string(path).unwrap(), &CALLS[..2]));
     }
@@ -107,62 +119,84 @@ fn all() -> BTreeSet<String> {
     texts
 }
 
-/// `UPDATE=1` writes `texts/en.toml`, the list of all texts that a catalogue may have.
-#[test]
-fn the_list_of_texts_is_true() {
-    let quoted = |text: &String| toml::Value::String(text.clone()).to_string();
-    let mut list = "# Every text of the pages. A catalogue of another language has its words for some of them;\n\
-                    # of those with {n} it may have one for each form that its numbers take:\n\
-                    # \"{n} entries\" = { one = \"…\", few = \"…\", other = \"…\" }\n\
-                    [language]\nname = \"English\"\n\n[texts]\n"
-        .to_owned();
-    for text in all() {
-        let text = quoted(&text);
-        list.extend([&text, " = ", &text, "\n"]);
+/// A catalogue of all texts, with their translations in `old`.
+fn merged(old: &Catalog, texts: &Texts) -> Catalog {
+    let mut new = Catalog::new(old.metadata.clone());
+    new.preheader.clone_from(&old.preheader);
+    for (english, one) in texts {
+        let (id, plural) = match one {
+            Some(one) => (one, Some(english)),
+            None => (english, None),
+        };
+        let known = old.find_message(None, id, plural.map(String::as_str));
+        let mut message = match plural {
+            Some(_) => Message::build_plural(),
+            None => Message::build_singular(),
+        };
+        if let Some(known) = known {
+            message.with_translator_comments(known.translator_comments().to_owned());
+            message.with_flags(known.flags().clone());
+        }
+        let form = known.and_then(|known| known.msgstr().ok()).unwrap_or_default();
+        let none = vec![String::new(); old.metadata.plural_rules.nplurals];
+        let forms = known.and_then(|known| known.msgstr_plural().ok()).unwrap_or(&none);
+        message.with_msgid(id.clone()).with_msgstr(form.to_owned());
+        message.with_msgid_plural(plural.cloned().unwrap_or_default());
+        new.append_or_update(message.with_msgstr_plural(forms.clone()).done());
     }
-    held("src/base/texts/en.toml", &list);
+    new
+}
+
+fn written(catalogue: &Catalog) -> String {
+    let mut file = BufWriter::new(Vec::new());
+    po_file::write(catalogue, &mut file).unwrap();
+    String::from_utf8(file.into_inner().unwrap()).unwrap()
 }
 
 /// Compares a file with its expected content, or with `UPDATE=1` writes it.
-fn held(path: &str, want: &str) {
+fn assert_is(path: &str, want: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
     if std::env::var_os("UPDATE").is_some() {
         fs::write(&file, want).unwrap();
     }
-    let written = fs::read_to_string(&file).unwrap_or_default();
-    assert!(
-        written == want,
-        "{path} differs; `UPDATE=1 cargo test -p wwwoffle --lib text::` writes it anew"
-    );
+    let is_same = fs::read_to_string(&file).unwrap_or_default() == want;
+    assert!(is_same, "{path} differs; run `UPDATE=1 cargo test -p wwwoffle --lib text::`");
 }
 
-/// Missing translations are shown in English, and listed in `texts/missing.txt`, which `UPDATE=1`
-/// writes. Translations of texts that no page uses are an error.
+/// `UPDATE=1` writes `wwwoffle.pot`, the template of all catalogues.
 #[test]
-fn catalogues_are_whole() {
-    let all = all();
-    assert!(all.len() > 5, "{all:?}");
-    let (mut wrong, mut lacking) = (Vec::new(), Vec::new());
+fn the_template_has_all_texts() {
+    let head = "Project-Id-Version: wwwoffle\nMIME-Version: 1.0\n\
+                Content-Type: text/plain; charset=UTF-8\nContent-Transfer-Encoding: 8bit\n\
+                Plural-Forms: nplurals=2; plural=(n != 1);\n";
+    let template = Catalog::new(CatalogMetadata::parse(head).unwrap());
+    assert_is("src/base/texts/wwwoffle.pot", &written(&merged(&template, &all())));
+}
+
+/// `UPDATE=1` adds new texts to the catalogues, without a translation, and removes texts that no
+/// page uses.
+#[test]
+fn catalogues_have_all_texts() {
+    let texts = all();
+    assert!(texts.len() > 5, "{texts:?}");
     for language in &BUILT_IN {
         let tag = language.tag();
-        let (catalogue, faults) = Catalogue::parse(tag, language.text()).unwrap();
-        wrong.extend(faults.iter().map(|fault| format!("{tag}: {fault}")));
-        let unknown = catalogue.known().filter(|text| !all.contains(*text));
-        wrong.extend(unknown.map(|text| format!("{tag}: no page says {text:?}")));
-        let lacks = all.iter().filter(|text| !catalogue.has(text));
-        lacking.extend(lacks.map(|text| format!("{tag}: {text:?}")));
-        let short = all.iter().filter(|text| catalogue.lacks_a_form(text));
-        wrong.extend(short.map(|text| format!("{tag}: not every number has its form in {text:?}")));
+        let (_, faults) = Catalogue::parse(tag, language.text()).unwrap();
+        assert!(faults.is_empty(), "{tag}: {faults:?}");
+        let file = po_file::parse_from_reader(language.text().as_bytes()).unwrap();
+        assert_is(&format!("src/base/texts/{tag}.po"), &written(&merged(&file, &texts)));
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    lacking.push(String::new());
-    held("src/base/texts/missing.txt", &lacking.join("\n"));
 }
 
 #[test]
 fn texts_are_found_where_they_are_said() {
     let template = r#"{{ t("One") }} {{ t( "with {a}", a=b) }} {{ t(page.x) }} {{ n(page.count("x"), "{n} a", "{n} \"b\"") }} not("x")"#;
-    assert_eq!(texts_of(template, &CALLS[..2]), ["One", "with {a}", "{n} \"b\""]);
+    let texts = |texts: &[(&str, Option<&str>)]| -> Texts {
+        let owned = texts.iter().map(|(text, one)| ((*text).to_owned(), one.map(str::to_owned)));
+        owned.collect()
+    };
+    let want = texts(&[("One", None), ("with {a}", None), ("{n} \"b\"", Some("{n} a"))]);
+    assert_eq!(texts_of(template, &CALLS[..2]), want);
     let code = "say(\"A \\\n  line\").with(\"b\", x), count(n as u64, \"one\",\n \"other\"), iter.count(), fn say(x: &str)";
-    assert_eq!(texts_of(code, &CALLS[2..]), ["A line", "other"]);
+    assert_eq!(texts_of(code, &CALLS[2..]), texts(&[("A line", None), ("other", Some("one"))]));
 }

@@ -110,11 +110,11 @@ fn of_host(host: &HostPlan) -> Text {
         .with("from", from)
 }
 
-/// Counts items of a kind, in the terms of the API.
+/// Counts items of a kind.
 fn of_kind(kind: ItemKind, number: u64) -> Text {
     match kind {
-        ItemKind::Page => count(number, "{n} page", "{n} page"),
-        ItemKind::Part => count(number, "{n} part", "{n} part"),
+        ItemKind::Page => count(number, "{n} page", "{n} pages"),
+        ItemKind::Part => count(number, "{n} part", "{n} parts"),
         ItemKind::Refresh => count(number, "{n} refresh", "{n} refresh"),
         ItemKind::Post => count(number, "{n} post", "{n} post"),
         ItemKind::Recursive => count(number, "{n} recursive", "{n} recursive"),

@@ -1,7 +1,10 @@
 //! A user's own language that is written from right to left.
 
-use std::collections::BTreeMap;
 use std::path::Path;
+
+use polib::catalog::Catalog;
+use polib::message::Message;
+use polib::po_file;
 
 use crate::harness::Daemon;
 
@@ -18,20 +21,25 @@ const LETTERS: [char; 26] = [
 /// remains.
 #[track_caller]
 pub(super) fn speak(daemon: &mut Daemon) {
-    let texts = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/base/texts/en.toml");
-    let english: toml::Table = std::fs::read_to_string(texts).unwrap().parse().unwrap();
-    let english = english["texts"].as_table().unwrap();
-    let texts: BTreeMap<_, _> = english.keys().map(|text| (text, mirrored(text))).collect();
-    let head = "[language]\nname = \"עברית\"\ndirection = \"rtl\"\n[texts]\n";
+    let template = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/base/texts/wwwoffle.pot");
+    let template = po_file::parse(&template).unwrap();
+    let mut catalogue = Catalog::new(template.metadata.clone());
+    for message in template.messages() {
+        let id = message.msgid().to_owned();
+        catalogue.append_or_update(match message.msgid_plural() {
+            Ok(plural) => Message::build_plural()
+                .with_msgstr_plural(vec![mirrored(&id), mirrored(plural)])
+                .with_msgid_plural(plural.to_owned())
+                .with_msgid(id)
+                .done(),
+            Err(_) => Message::build_singular().with_msgstr(mirrored(&id)).with_msgid(id).done(),
+        });
+    }
     let html = daemon.spool().join("html");
     std::fs::create_dir_all(&html).unwrap();
-    std::fs::write(
-        html.join(format!("{TAG}.toml")),
-        format!("{head}{}", toml::to_string(&texts).unwrap()),
-    )
-    .unwrap();
+    po_file::write_to_file(&catalogue, &html.join(format!("{TAG}.po"))).unwrap();
     daemon.restart();
-    assert!(!daemon.log().contains("he.toml"), "{}", daemon.log());
+    assert!(!daemon.log().contains("he.po"), "{}", daemon.log());
 }
 
 /// Replaces the letters of a text, except for `{name}`, `` `word` `` and link targets.

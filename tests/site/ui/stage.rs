@@ -80,8 +80,8 @@ impl Stage {
 fn languages() -> Vec<String> {
     let texts = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/base/texts");
     let names = std::fs::read_dir(texts).unwrap().map(|entry| entry.unwrap().file_name());
-    let names = names.filter_map(|name| Some(name.to_str()?.strip_suffix(".toml")?.to_owned()));
-    names.collect()
+    let tags = names.filter_map(|name| Some(name.to_str()?.strip_suffix(".po")?.to_owned()));
+    std::iter::once("en".to_owned()).chain(tags).collect()
 }
 
 /// Pages about tea, one that differs at every visit, and some that fail.
