@@ -75,7 +75,7 @@ impl Shell {
     pub(crate) fn for_whom(&self, owner: &str) -> Text {
         match owner {
             owner if owner == self.reader => say("for you"),
-            "local" => say("for whoever sits at this machine"),
+            "local" => say("for users of this machine"),
             owner => say("for {owner}").with("owner", shown::text(owner)),
         }
     }
@@ -154,7 +154,7 @@ mod tests {
         let shell = Shell { reader: "user:ada".to_owned(), ..shell() };
         for (owner, want) in [
             ("user:ada", "for you"),
-            ("local", "for whoever sits at this machine"),
+            ("local", "for users of this machine"),
             ("user:bob", "for user:bob"),
         ] {
             assert_eq!(shell.for_whom(owner).to_string(), want);

@@ -213,13 +213,13 @@ impl Omission {
     #[must_use]
     pub const fn reason(self) -> &'static str {
         match self {
-            Self::OnePixel => "of one pixel only",
-            Self::NotTaken => "a browser takes another candidate",
-            Self::Unsupported => "of a type that browsers do not show",
-            Self::Service => "not for readers",
-            Self::Implied => "no page refers to it",
+            Self::OnePixel => "only one pixel",
+            Self::NotTaken => "browsers use another size of it",
+            Self::Unsupported => "a type that browsers do not show",
+            Self::Service => "not a page to read",
+            Self::Implied => "no saved page refers to it",
             Self::Protocol => "its protocol is not fetched",
-            Self::Inert => "in a template for scripts",
+            Self::Inert => "in a `<template>` for scripts",
         }
     }
 }

@@ -81,32 +81,32 @@ impl Held {
         match self {
             Self::Mode => "waits until the proxy is online".to_owned(),
             Self::Window { until } => {
-                format!("waits for its time of the day, which begins at {}", time(until))
+                format!("waits for its time of day, which begins at {}", time(until))
             }
             Self::Budget { of, metered, until } => {
-                let link = if metered { " over a metered link" } else { "" };
+                let connections = if metered { " for metered connections" } else { "" };
                 let of = match of {
-                    BudgetOf::Fetch => "this fetch",
-                    BudgetOf::Day => "the day",
+                    BudgetOf::Fetch => "the budget of this fetch",
+                    BudgetOf::Day => "the daily budget",
                 };
                 let until = until.map_or_else(
-                    || "until the queue is fetched the next time".to_owned(),
+                    || "until the next fetch of the queue".to_owned(),
                     |until| format!("until {}", time(until)),
                 );
-                format!("waits {until}: the budget of {of}{link} is spent")
+                format!("waits {until}: {of}{connections} is used up")
             }
             Self::Origin { until } => {
-                format!("waits until {}: its host asks to be left alone", time(until))
+                format!("waits until {}, as its host asked", time(until))
             }
             Self::Distance { until } => {
-                format!("waits until {}, to keep a distance from the one before", time(until))
+                format!("waits until {}, to leave a pause after the one before", time(until))
             }
             Self::Retry { until } => format!("is tried again at {}", time(until)),
             Self::LastTry { until } => format!("is tried for the last time at {}", time(until)),
             Self::Asks { bytes } => {
                 let length =
                     bytes.map_or_else(String::new, |bytes| format!(" ({})", shown::bytes(bytes)));
-                format!("is longer than what is fetched unasked{length}")
+                format!("is larger than what is fetched without asking{length}")
             }
             Self::Unknown => "waits for a reason that this version does not know".to_owned(),
         }
@@ -127,27 +127,27 @@ mod tests {
             (
                 Held::Window { until },
                 format!(r#"{{"reason":"window"{at}"#),
-                "waits for its time of the day, which begins at noon",
+                "waits for its time of day, which begins at noon",
             ),
             (
                 budget(BudgetOf::Fetch, false, None),
                 r#"{"reason":"budget","of":"fetch","metered":false}"#.to_owned(),
-                "waits until the queue is fetched the next time: the budget of this fetch is spent",
+                "waits until the next fetch of the queue: the budget of this fetch is used up",
             ),
             (
                 budget(BudgetOf::Day, true, Some(until)),
                 format!(r#"{{"reason":"budget","of":"day","metered":true{at}"#),
-                "waits until noon: the budget of the day over a metered link is spent",
+                "waits until noon: the daily budget for metered connections is used up",
             ),
             (
                 Held::Origin { until },
                 format!(r#"{{"reason":"origin"{at}"#),
-                "waits until noon: its host asks to be left alone",
+                "waits until noon, as its host asked",
             ),
             (
                 Held::Distance { until },
                 format!(r#"{{"reason":"distance"{at}"#),
-                "waits until noon, to keep a distance from the one before",
+                "waits until noon, to leave a pause after the one before",
             ),
             (Held::Retry { until }, format!(r#"{{"reason":"retry"{at}"#), "is tried again at noon"),
             (
@@ -158,12 +158,12 @@ mod tests {
             (
                 Held::Asks { bytes: Some(4_000_000) },
                 r#"{"reason":"asks","bytes":4000000}"#.to_owned(),
-                "is longer than what is fetched unasked (4.0 MB)",
+                "is larger than what is fetched without asking (4.0 MB)",
             ),
             (
                 Held::Asks { bytes: None },
                 r#"{"reason":"asks"}"#.to_owned(),
-                "is longer than what is fetched unasked",
+                "is larger than what is fetched without asking",
             ),
         ] {
             assert_eq!(serde_json::to_string(&held).unwrap(), shape);

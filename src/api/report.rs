@@ -55,19 +55,19 @@ impl LeftOut {
     #[must_use]
     pub const fn text(self) -> Text {
         match self {
-            Self::Depth => say("they are further away than was asked for"),
-            Self::Scope => say("they are outside of what was asked for"),
-            Self::Endless => say("there is no end of pages like them"),
-            Self::Pages => say("as many pages as were asked for are there"),
-            Self::Bytes => say("as many bytes as were asked for are there"),
-            Self::Time => say("the time that was given is over"),
-            Self::Robots => say("the site asks programs not to get them (robots.txt)"),
+            Self::Depth => say("they are more links away than you chose"),
+            Self::Scope => say("they are outside the area that you chose (“Stay on”)"),
+            Self::Endless => say("there are endless pages like them"),
+            Self::Pages => say("the page limit of the fetch is reached"),
+            Self::Bytes => say("the size limit of the fetch is reached"),
+            Self::Time => say("the time limit of the fetch is reached"),
+            Self::Robots => say("the site asks programs not to fetch them (robots.txt)"),
             Self::NoFollow => say("the page asks programs not to follow the link (nofollow)"),
             Self::Rule => say("the configuration says so"),
-            Self::Class => say("parts of this class were not asked for"),
-            Self::Memory => say("there are more than can be remembered"),
-            Self::Url => say("their URLs cannot be fetched, or are very long"),
-            Self::Unread => say("a page cannot be read to its end, and may refer to more"),
+            Self::Class => say("this fetch does not include files of this kind"),
+            Self::Memory => say("there are too many to remember"),
+            Self::Url => say("their URLs are invalid or very long"),
+            Self::Unread => say("a page could not be read completely"),
         }
     }
 }

@@ -147,7 +147,7 @@ impl Worker {
                     info!(metered, "the budget is spent until the queue is fetched again");
                 }
                 Some(Spent { until: Some(until), metered }) => {
-                    info!(%until, metered, "the budget of the day is spent");
+                    info!(%until, metered, "the daily budget is used up");
                 }
                 None => info!("a new budget for fetching has begun"),
             }

@@ -197,7 +197,7 @@ pub(crate) mod tests {
             "name=\"site\" value=\"old.example:8443\"",
             "name=\"sha256\" value=\"abcd\"",
             "it is self-signed",
-            "Another certificate is allowed",
+            "You allowed another certificate",
             "/etc/wwwoffle.conf",
             "<bdi>CN=a.example</bdi>",
             "AB:AB:AB",

@@ -44,7 +44,7 @@ mod tests {
     #[test]
     fn says_whether_it_was_there() {
         let done = page(&templates(), &shell(), "http://a.example/", true);
-        assert!(done.body.contains("<h1>Taken off the queue</h1>"));
+        assert!(done.body.contains("<h1>Removed from the queue</h1>"));
         let gone = page(&templates(), &shell(), "http://a.example/", false);
         assert!(gone.body.contains("<h1>Not on the queue</h1>"));
         for url in &hostile() {

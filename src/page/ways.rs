@@ -44,9 +44,7 @@ impl PageLink {
     pub(crate) fn mode(mode: Mode) -> Self {
         let label = match mode {
             Mode::Offline => say("Go online"),
-            Mode::Online | Mode::Autodial => {
-                say("Go offline, to see what is kept and queue the rest")
-            }
+            Mode::Online | Mode::Autodial => say("Go offline: show saved pages and queue the rest"),
         };
         Self::to("/", label)
     }
@@ -65,15 +63,15 @@ impl PageLink {
     }
 
     pub(crate) fn lists() -> Self {
-        Self::to("/index/", say("Lists of all that is kept"))
+        Self::to("/index/", say("Lists of everything saved"))
     }
 
     pub(crate) fn purge() -> Self {
-        Self::to("/purge/", say("Make room: see what would be purged"))
+        Self::to("/purge/", say("Free disk space: see what would be purged"))
     }
 
     pub(crate) fn authority() -> Self {
-        Self::to("/ca", say("Have pages of secure sites kept: trust the certificate of this proxy"))
+        Self::to("/ca", say("Save pages of secure sites: trust the certificate of this proxy"))
     }
 
     /// The form that changes an option, prepared for a rule for `url`.
@@ -88,42 +86,42 @@ impl PageLink {
     /// The rules that apply to a URL.
     pub(crate) fn rules(url: &str) -> Option<Self> {
         let path = links::configuration(&["url"], Some(&linkable(url)?));
-        Some(Self::to(path, say("What the configuration says of this address")))
+        Some(Self::to(path, say("Configuration for this address")))
     }
 
     /// Stored URLs that resemble `url`.
     pub(crate) fn like(url: &str) -> Option<Self> {
         let path = with_url(MISSING, url)?;
-        Some(Self::to(path, say("Look for similar pages that are kept")))
+        Some(Self::to(path, say("Look for similar saved pages")))
     }
 
     /// Stored URLs of the same host.
     pub(crate) fn host(url: &str) -> Option<Self> {
-        Some(Self::to(with_url("/index/url", url)?, say("What is kept of this host")))
+        Some(Self::to(with_url("/index/url", url)?, say("Saved from this host")))
     }
 
     /// Stored pages that contain the words of a URL.
     pub(crate) fn words(url: &str) -> Option<Self> {
         let words = words(&linkable(url)?);
         let path = format!("{}?q={}", links::SEARCH, url_encode_form_args(words.as_bytes()));
-        let label = say("Search what is kept for: {words}").with("words", shown::text(&words));
+        let label = say("Search saved pages for: {words}").with("words", shown::text(&words));
         (!words.is_empty()).then(|| Self::to(path, label))
     }
 
     /// The form that fetches a page, with all its options.
     pub(crate) fn choices(url: &str) -> Option<Self> {
         linkable(url)?;
-        Some(Self::to(links::fetch(url), say("Fetch it with more choices")))
+        Some(Self::to(links::fetch(url), say("More ways to fetch it")))
     }
 
     pub(crate) fn about(url: &str) -> Option<Self> {
         linkable(url)?;
-        Some(Self::to(links::info(url), say("What is known of it")))
+        Some(Self::to(links::info(url), say("Details")))
     }
 
     pub(crate) fn versions(url: &str) -> Option<Self> {
         linkable(url)?;
-        Some(Self::to(links::history(url), say("Older versions of it")))
+        Some(Self::to(links::history(url), say("Older versions")))
     }
 }
 
@@ -246,11 +244,11 @@ fn how(likeness: Likeness) -> Text {
     match likeness {
         Likeness::Scheme => say("the same page at http or https"),
         Likeness::Www => say("the same page with or without www"),
-        Likeness::Arguments => say("the same page with other marks of campaigns and clicks"),
+        Likeness::Arguments => say("the same page with other tracking parameters"),
         Likeness::Order => say("the same arguments in another order"),
-        Likeness::Slash => say("the same address with or without a slash or index.html at its end"),
-        Likeness::Case => say("the same address in other capitals"),
-        Likeness::Several => say("an address that differs in small ways"),
+        Likeness::Slash => say("the same address with or without a final slash or index.html"),
+        Likeness::Case => say("the same address with different capitals"),
+        Likeness::Several => say("an address that differs slightly"),
     }
 }
 

@@ -124,12 +124,12 @@ mod tests {
         let part = WillGet { part: Some((1_500, Some(3_000))), ..new };
         let open_end = WillGet { part: Some((7, None)), ..new };
         for (will_get, want) in [
-            (part, &["Only a part of it is here", "1.5 kB of 3.0 kB"][..]),
+            (part, &["Only 1.5 kB of 3.0 kB is saved"][..]),
             (
                 like,
                 &[
                     "href=\"http://a.example/p/\"",
-                    "Older versions of it",
+                    "Older versions",
                     "href=\"http://localhost:8080/history/?",
                 ],
             ),
@@ -146,8 +146,8 @@ mod tests {
                     r#"<select name="depth" id="depth">"#,
                 ],
             ),
-            (open_end, &["Only a part of it is here", "7 B"]),
-            (new, &["<h1>Recorded: it will be fetched</h1>"]),
+            (open_end, &["Only the first 7 B is saved"]),
+            (new, &["<h1>Not saved yet – it will be fetched when you are online</h1>"]),
             (old, &["<h1>Already recorded</h1>", ">2026-11-20 12:00</time>", "refused"]),
         ] {
             let page = page(&templates(), &shell(), &will_get);

@@ -38,7 +38,7 @@ pub async fn run(context: Arc<ProxyContext>, hosts: Vec<Origin>) -> Finding {
     };
     let late = || {
         let seconds = patience.as_secs_f32().to_string();
-        say("nobody answered within {seconds} s").with("seconds", seconds)
+        say("no answer within {seconds} s").with("seconds", seconds)
     };
     timeout(patience, probing).await.unwrap_or_else(|_| Finding::Failed(late()))
 }
@@ -75,8 +75,9 @@ async fn ask(context: &Arc<ProxyContext>, config: &Config, url: &str) -> Finding
             compare(&resource.url, &expected, &answer, login)
         }
         Err(failure @ Failure::Certificate { .. }) => Finding::Failed(
-            say("{fault}; a captive portal may answer, which a probe-url of http would tell")
-                .with("fault", shown::text(&failure.chain())),
+            say("{fault}; this may be the login page of a network, which a `probe-url` with http \
+                would detect")
+            .with("fault", shown::text(&failure.chain())),
         ),
         Err(failure) => Finding::Failed(error_text(&failure.chain())),
     }
@@ -135,7 +136,7 @@ async fn reach(context: &ProxyContext, config: &Config, mut hosts: Vec<Origin>) 
         match dialled {
             Ok(_connection) => {
                 debug!(%host, "a probed host accepts connections");
-                return Finding::Good(say("a host that was asked for takes connections"));
+                return Finding::Good(say("connected: a requested host answers"));
             }
             Err(failure) => {
                 debug!(%host, failure = failure.chain(), "a probed host refuses connections");
@@ -143,11 +144,11 @@ async fn reach(context: &ProxyContext, config: &Config, mut hosts: Vec<Origin>) 
         }
     }
     Finding::Failed(match hosts.len() {
-        0 => say("no host is known that could be tried"),
+        0 => say("no known host to try"),
         many => count(
             u64::try_from(many).unwrap_or(u64::MAX),
-            "the one host that was asked for cannot be reached",
-            "none of {n} hosts that were asked for can be reached",
+            "the only requested host cannot be reached",
+            "none of the {n} requested hosts can be reached",
         ),
     })
 }

@@ -38,12 +38,12 @@ impl AddressPage {
 
     fn title(self) -> Text {
         match self {
-            Self::Info => say("What is known of an address"),
+            Self::Info => say("About an address"),
             Self::Request => say("Your request for an address"),
             Self::Source => say("The source of an address"),
             Self::Records => say("The records of an address"),
-            Self::History => say("What was kept of an address over time"),
-            Self::Missing => say("Similar pages that are kept"),
+            Self::History => say("Versions of an address"),
+            Self::Missing => say("Similar saved pages"),
         }
     }
 }
@@ -60,7 +60,7 @@ struct AddressFormView<'a> {
 #[must_use]
 pub fn page(templates: &Templates, shell: &Shell, about: AddressPage, typed: Option<&str>) -> Page {
     let fault = |_| {
-        let text = say("This takes the address of a page, such as {example}.");
+        let text = say("Enter the address of a page, such as {example}.");
         FormFault::new("url", text.with("example", "https://www.example.org/"))
     };
     let view = AddressFormView {

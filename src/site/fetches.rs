@@ -347,11 +347,11 @@ fn show_again(
 fn fault(error: &RefreshError) -> Option<FormFault> {
     Some(match error {
         RefreshError::Aim(BadAim::Depth(_)) => {
-            let text = say("This takes a number from 0 to {most}.");
+            let text = say("Enter a number from 0 to {most}.");
             FormFault::new("depth", text.with("most", MAX_DEPTH.to_string()))
         }
         RefreshError::Aim(BadAim::Scope(_)) => {
-            FormFault::new("method", say("Choose one of these."))
+            FormFault::new("method", say("Select one of these."))
         }
         RefreshError::Aim(BadAim::NoUrl) | RefreshError::Url(_) => FormFault::new("url", no_url()),
         RefreshError::Want(error) | RefreshError::NotBegun(NotBegun::Page(error)) => {
@@ -363,7 +363,7 @@ fn fault(error: &RefreshError) -> Option<FormFault> {
 
 /// Message for an invalid address of a page.
 pub(super) fn no_url() -> Text {
-    say("This takes the address of a page, such as {example}.")
+    say("Enter the address of a page, such as {example}.")
         .with("example", "https://www.example.org/")
 }
 
@@ -371,22 +371,20 @@ pub(super) fn no_url() -> Text {
 pub(super) fn invalid_address(error: &WantError) -> Option<Text> {
     Some(match error {
         WantError::Url(_) => no_url(),
-        WantError::Blocked(_) => say("The configuration says that this address is never got."),
+        WantError::Blocked(_) => say("The configuration blocks this address."),
         WantError::OtherProtocol(_) => say(
             "The port of this address belongs to another protocol, such as mail. Browsers do not \
              connect to it either.",
         ),
-        WantError::NeverKept(_) => {
-            say("The configuration says that nothing of this address is kept.")
-        }
+        WantError::NeverKept(_) => say("The configuration says never to save this address."),
         WantError::FormAnswer(_) => form_answer(),
-        WantError::Circle(_) => say("The aliases of this address lead in a circle."),
+        WantError::Circle(_) => say("The aliases of this address form a loop."),
         WantError::Spool(_) => return None,
     })
 }
 
 fn form_answer() -> Text {
-    say("This is the answer to a form. Only sending the form again brings a new one.")
+    say("This is the answer to a form. To get a new answer, send the form again.")
 }
 
 fn failed(caller: &Caller, error: &RefreshError) -> Response<Body> {

@@ -39,5 +39,5 @@ impl LinkView {
 #[cfg(test)]
 /// A link that the mode does not follow.
 pub(crate) fn link() -> LinkReport {
-    LinkReport { reason: crate::base::text::say("there is a way out"), decides: None, portal: None }
+    LinkReport { reason: crate::base::text::say("connected"), decides: None, portal: None }
 }

@@ -150,7 +150,7 @@ fn wish(form: &SubmittedForm) -> Result<Wish, Vec<FormFault>> {
         let text = form.value(field).map(str::trim).filter(|text| !text.is_empty());
         let number = text.map_or(Some(0), |text| text.parse().ok()).filter(|it| *it <= most);
         if number.is_none() {
-            let text = say("This takes a number from 0 to {most}.").with("most", most.to_string());
+            let text = say("Enter a number from 0 to {most}.").with("most", most.to_string());
             faults.push(FormFault::new(field, text));
         }
         number.unwrap_or_default()
@@ -158,7 +158,7 @@ fn wish(form: &SubmittedForm) -> Result<Wish, Vec<FormFault>> {
     let (versions, depth) = (number("versions", monitor::MAX_VERSIONS), number("depth", MAX_DEPTH));
     let scope = form.value("method").map_or(Ok(Scope::default()), Scope::parse);
     if scope.is_err() {
-        faults.push(FormFault::new("method", say("Choose one of these.")));
+        faults.push(FormFault::new("method", say("Select one of these.")));
     }
     let url = form.value("url").map(str::trim).filter(|url| !url.is_empty());
     match (schedule(form), url) {
@@ -192,7 +192,7 @@ fn schedule(form: &SubmittedForm) -> Result<Schedule, Vec<FormFault>> {
     let text = |name: &str| form.value(name).map(str::trim).filter(|text| !text.is_empty());
     if let Some(line) = text("cron") {
         let fault = || {
-            let text = say("This takes five fields with blanks between them, such as {example}.");
+            let text = say("Enter five fields separated by spaces, such as {example}.");
             vec![FormFault::new("cron", text.with("example", "30 6 * * 1-5"))]
         };
         return line.parse().map_err(|_: ParseScheduleError| fault());
@@ -207,15 +207,15 @@ fn schedule(form: &SubmittedForm) -> Result<Schedule, Vec<FormFault>> {
     set.map_err(|_| {
         let mut faults = Vec::new();
         if Schedule::of_sets("*", days, "*", "*").is_err() {
-            let text = say("This takes days from 1 to 31, such as {example}.");
+            let text = say("Enter days from 1 to 31, such as {example}.");
             faults.push(FormFault::new("dofm", text.with("example", "1,3,5-10")));
         }
         if Schedule::of_sets("*", "*", "*", hours).is_err() {
-            let text = say("This takes hours from 0 to 23, such as {example}.");
+            let text = say("Enter hours from 0 to 23, such as {example}.");
             faults.push(FormFault::new("hofd", text.with("example", "6,18-20")));
         }
         if faults.is_empty() {
-            faults.push(FormFault::new("dofm", say("None of these days is in any of the months.")));
+            faults.push(FormFault::new("dofm", say("These months do not have these days.")));
         }
         faults
     })

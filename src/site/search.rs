@@ -54,7 +54,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
             } else if wanted.query().is_empty() {
                 // "-milk" alone would match nearly every entry.
                 SearchResult::Refused(say(
-                    "A word to look for is needed, besides what is not to be there.",
+                    "Enter at least one word to search for, not only words to leave out.",
                 ))
             } else {
                 look(caller, &typed, wanted).await

@@ -137,7 +137,11 @@ fn what_an_editor_has_saved_meanwhile_is_not_lost() {
     assert_eq!(refused.status, 409);
     says(
         &refused,
-        &["has changed meanwhile", "# mine, by an editor", "connect-timeout = \"5s\" # enough"],
+        &[
+            "was changed in the meantime",
+            "# mine, by an editor",
+            "connect-timeout = \"5s\" # enough",
+        ],
     );
     assert_eq!(read(&daemon), saved);
     let again = form(&refused.text(), TIMEOUT);
@@ -152,14 +156,14 @@ fn a_faulty_file_is_told_and_a_version_is_put_back() {
     fs::write(daemon.home().join("wwwoffle.conf"), "[options]\nconnect-timeout = '<script>'\n")
         .unwrap();
     let index = daemon.page("/configuration/");
-    says(&index, &["faulty, so the one before is in force", "wwwoffle.conf:2"]);
+    says(&index, &["has errors, so the previous one is in use", "wwwoffle.conf:2"]);
     assert!(!index.text().contains("<script>"), "{}", index.text());
     let reload = daemon.submit(&form(&index.text(), "/reload"));
     assert_eq!(reload.status, 422);
-    says(&daemon.page(TIMEOUT), &["In force", "5s"]);
+    says(&daemon.page(TIMEOUT), &["Active", "5s"]);
     follow(&daemon, &form(&index.text(), "/undo"));
     assert_eq!(read(&daemon), TEXT);
-    says(&daemon.page("/configuration/"), &["in force", "startup"]);
+    says(&daemon.page("/configuration/"), &["in use", "startup"]);
     assert_eq!(daemon.submit(&form(&index.text(), "/reload")).status, 303);
 }
 

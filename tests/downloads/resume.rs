@@ -173,18 +173,14 @@ fn what_waits_is_shown_and_going_offline_keeps_it_for_later() {
     let shown = &daemon.status()["downloads"][0];
     assert_eq!((&shown["bytes"], &shown["total"]), (&MIB.into(), &(4 * MIB).into()));
     assert_eq!((&shown["rate"], &shown["resumed"]), (&0.into(), &0.into()));
-    assert!(daemon.ok(&["status"]).contains("broke off at "));
-    assert!(daemon.page("/").shown().contains("attempt 1 to take it up again at "));
+    assert!(daemon.ok(&["status"]).contains("interrupted at "));
+    assert!(daemon.page("/").shown().contains("attempt 1 to resume at "));
     daemon.ok(&["offline"]);
     let broken = client.try_receive("GET").unwrap();
     assert!(broken.whole.is_err() && broken.body.len() as u64 == MIB);
     let page = daemon.browse(&url);
     assert_eq!(page.status, 504);
-    assert!(
-        page.shown().contains("Only a part of it is here: 1.0 MB of 4.1 MB"),
-        "{}",
-        page.shown()
-    );
+    assert!(page.shown().contains("Only 1.0 MB of 4.1 MB is saved"), "{}", page.shown());
     assert!(daemon.get(&url).status == 504, "a segment was sent as a response");
     daemon.ok(&["online"]);
     daemon.ok(&["fetch", "--wait"]);

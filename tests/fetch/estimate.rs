@@ -57,7 +57,7 @@ fn what_is_kept_is_measured_and_what_is_not_is_estimated() {
     assert_eq!(forced["left_out"]["depth"]["count"], 1, "{forced}");
 
     let words = daemon.ok(&["get", "-r", "2", "--plan", &url]);
-    for want in ["2 not kept", "estimated: 2 by what is kept of the same host", "robots.txt"] {
+    for want in ["2 new", "estimated: 2 by saved pages of the same host", "robots.txt"] {
         assert!(words.contains(want), "{want}: {words}");
     }
     assert_eq!(origin.seen().len(), before, "the origin was asked");
@@ -152,7 +152,7 @@ fn the_queue_is_told_by_host_with_what_may_come_and_when() {
     let left = told["budget"]["day"].as_u64().unwrap();
     assert!((4_000_000..=5_000_000).contains(&left), "{told}");
     let words = daemon.ok(&["fetch", "--plan"]);
-    assert!(words.contains("left of the budget of the day"), "{words}");
+    assert!(words.contains("left of the daily budget"), "{words}");
     assert!(words.contains("2 page, 1 refresh"), "{words}");
     assert_eq!((day.seen().len(), night.seen().len()), (1, 0), "the origin was asked");
     assert_eq!(daemon.queue().len(), 4);
@@ -169,7 +169,7 @@ fn the_form_tells_what_would_come() {
     let answer = daemon.submit(&asked);
     let shown = answer.shown();
     assert_eq!(answer.status, 200, "{shown}");
-    for want in ["What would come", "1 not kept", "1 kept and fresh"] {
+    for want in ["Estimate", "1 new", "1 saved and up to date"] {
         assert!(shown.contains(want), "{want}: {shown}");
     }
     assert_eq!(form(&answer.text(), "/refresh-request/").value("depth"), Some("1"));

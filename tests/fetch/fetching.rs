@@ -100,7 +100,7 @@ fn the_queue_waits_for_its_window_and_a_new_one_counts_at_once() {
     let held = &daemon.queue()[0]["held"];
     assert_eq!(held["reason"], "window");
     assert!(held["until"].as_str().unwrap().ends_with(&format!("T{from:02}:00:00Z")), "{held}");
-    let told = "waits for its time of the day, which begins at";
+    let told = "waits for its time of day, which begins at";
     assert!(daemon.page("/queue/").shown().contains(told));
     assert!(daemon.ok(&["queue"]).contains(told));
     // The command does not wait until then.
@@ -123,7 +123,7 @@ fn what_a_day_may_cost_holds_over_a_restart() {
         daemon.browse(&origin.url(&path));
     }
     daemon.ok(&["online"]);
-    eventually("the budget is spent", || daemon.log().contains("the budget of the day is spent"));
+    eventually("the budget is spent", || daemon.log().contains("the daily budget is used up"));
     eventually("no fetch is in progress", || {
         daemon.queue().iter().all(|item| item["state"] == "waiting")
     });
@@ -134,12 +134,10 @@ fn what_a_day_may_cost_holds_over_a_restart() {
         (&held["reason"], &held["of"], &held["metered"]),
         (&"budget".into(), &"day".into(), &false.into(),)
     );
-    assert!(daemon.page("/queue/").shown().contains("the budget of the day is spent"));
+    assert!(daemon.page("/queue/").shown().contains("the daily budget is used up"));
     daemon.restart();
     daemon.ok(&["fetch"]);
-    eventually("it is saved", || {
-        daemon.log().matches("the budget of the day is spent").count() >= 2
-    });
+    eventually("it is saved", || daemon.log().matches("the daily budget is used up").count() >= 2);
     assert_eq!(origin.seen().len(), fetched);
     daemon.ok(&["config", "set", "fetch-options.budget-day", "none"]);
     eventually("the queue is empty", || daemon.queue().is_empty());
@@ -192,8 +190,8 @@ fn what_is_too_long_waits_for_a_person_and_goes_on_from_where_it_was() {
         daemon.ok(&["online"]);
         eventually("it asks for the file", || daemon.queue()[0]["state"] == "asking");
         let page = daemon.page("/queue/").shown();
-        assert!(page.contains("Fetch it all the same"), "{page}");
-        assert!(page.contains("It is longer than what is fetched unasked"), "{page}");
+        assert!(page.contains("Fetch it anyway"), "{page}");
+        assert!(page.contains("It is larger than what is fetched without asking"), "{page}");
         assert_eq!(daemon.queue()[0]["held"]["reason"], "asks");
         // Retrying all entries does not count as consent for this one.
         assert_eq!(
@@ -235,7 +233,7 @@ fn a_fetch_with_a_budget_ends_with_it_and_the_next_goes_on_from_there() {
     assert!(lines.iter().any(|line| line["event"] == "whole"), "{some:?}");
     assert_eq!(lines.last().unwrap()["waiting"], 2, "{some:?}");
     assert_eq!(daemon.queue()[0]["held"], held);
-    let told = "waits until the queue is fetched the next time: the budget of this fetch is spent";
+    let told = "waits until the next fetch of the queue: the budget of this fetch is used up";
     assert!(daemon.page("/queue/").shown().contains(told));
     assert_eq!(origin.count("/page"), 0);
 
@@ -287,7 +285,7 @@ fn an_origin_is_left_alone_over_a_restart_too() {
         queue.len() == 2 && queue.iter().all(|item| item["held"]["reason"] == "origin")
     });
     daemon.ok(&["fetch"]);
-    let told = "its host asks to be left alone";
+    let told = ", as its host asked";
     assert_eq!(daemon.page("/queue/").shown().matches(told).count(), 2);
     assert_eq!(daemon.ok(&["queue"]).matches(told).count(), 2);
     assert_eq!((busy.count("/1"), busy.count("/2")), (1, 0));

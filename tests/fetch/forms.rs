@@ -66,7 +66,7 @@ fn a_person_gets_a_page_with_a_way_back() {
         assert_eq!((done.status, daemon.queue().len()), (303, 0), "{}", done.text());
         let told = done.field("Location").to_owned();
         let shown = daemon.page(&told).shown();
-        assert!(shown.contains("Taken off the queue") && shown.contains(&url), "{shown}");
+        assert!(shown.contains("Removed from the queue") && shown.contains(&url), "{shown}");
         let again = daemon.submit_as(&undo, &from_there);
         assert_eq!((again.status, again.field("Location")), (303, "/undone/"), "a second press");
         assert!(daemon.page("/undone/").shown().contains("Not on the queue"));
@@ -403,7 +403,7 @@ fn to_fetch_a_kept_page_anew_while_offline_says_that_it_waits() {
     for _ in 0..2 {
         let page = daemon.page(&format!("/refresh/?{kept}"));
         assert_eq!(page.status, 202, "{}", page.shown());
-        for want in ["It will be fetched anew", kept.as_str(), "/queue/"] {
+        for want in ["It will be fetched again", kept.as_str(), "/queue/"] {
             assert!(page.shown().contains(want), "{want}: {}", page.shown());
         }
         assert_eq!(daemon.queued(), std::slice::from_ref(&kept));

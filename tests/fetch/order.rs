@@ -112,7 +112,7 @@ fn several_are_put_first_or_last_and_deleted_on_the_page() {
     assert!(page.body.len() < 100_000, "{}", page.body.len());
     assert_eq!(text.matches("name=\"chosen\"").count(), 50);
     assert!(page.shown().contains("1 to 50 of 60"), "{text}");
-    assert!(page.shown().contains("60 requests wait"), "{text}");
+    assert!(page.shown().contains("60 requests waiting"), "{text}");
     let second = daemon.page("/queue/?page=2").whole().text();
     assert_eq!(second.matches("name=\"chosen\"").count(), 10);
 
@@ -139,7 +139,7 @@ fn several_are_put_first_or_last_and_deleted_on_the_page() {
     assert_eq!(daemon.queue().len(), 57);
     // A page number after the end shows the last page.
     assert!(daemon.page("/queue/?page=99").shown().contains("51 to 57 of 57"));
-    assert!(daemon.page("/queue/?state=failed").shown().contains("is in this state"));
+    assert!(daemon.page("/queue/?state=failed").shown().contains("has this state"));
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn nobody_changes_the_order_of_what_others_wait_for() {
         // A key is removed as well, since its hexadecimal digits may spell a name.
         let shown = unescape(&page).replace(&token, "").replace(&keys(&daemon, &[3])[0], "");
         assert!(shown.contains("/page/3.html") && !shown.contains("/page/1.html"), "{shown}");
-        assert!(shown.contains("1 request waits") && !shown.contains("ada"), "{shown}");
+        assert!(shown.contains("1 request waiting") && !shown.contains("ada"), "{shown}");
         token
     };
     let mut client = daemon.client();

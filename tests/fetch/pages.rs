@@ -42,12 +42,9 @@ fn what_goes_is_told_before_all_of_it_does() {
     assert!(!forms(&queue).iter().any(|form| form.action.ends_with(ask)), "no button is shown");
     let asks = daemon.page(ask).whole();
     let told = asks.shown();
-    for want in [
-        "4 requests wait",
-        "1 has failed",
-        "1 of these is a form that was not sent",
-        "Delete all 5 requests",
-    ] {
+    for want in
+        ["4 requests wait", "1 has failed", "1 of these is an unsent form", "Delete all 5 requests"]
+    {
         assert!(told.contains(want), "{want} in {told}");
     }
     let button = form(&asks.text(), ask);

@@ -67,7 +67,7 @@ fn what_a_page_lacks_is_told_and_fetched_at_the_press_of_a_button() {
     daemon.ok(&["offline"]);
     let address = format!("/info/?{}", encode(&url));
     let page = daemon.page(&address);
-    assert!(page.shown().contains("3 parts are missing"), "{}", page.shown());
+    assert!(page.shown().contains("3 files are missing"), "{}", page.shown());
     let button = form(&page.text(), "/refresh-request/");
     let pressed = daemon.submit(&button);
     assert_eq!(pressed.status, 303, "{}", pressed.text());

@@ -93,7 +93,11 @@ fn what_is_chosen_is_deleted_pinned_or_fetched_anew() {
         daemon.submit(&sent)
     };
     let none = send("/control/delete-multiple/url", &[]);
-    assert!(none.status == 422 && none.shown().contains("Nothing was chosen"), "{}", none.shown());
+    assert!(
+        none.status == 422 && none.shown().contains("Nothing was selected"),
+        "{}",
+        none.shown()
+    );
     assert!(none.shown().contains(&format!("{path}\"")), "no link back: {}", none.shown());
     let done = send("/control/pin-multiple", &["/000.html"]);
     assert_eq!(done.status, 303);
@@ -147,11 +151,11 @@ fn a_person_finds_and_deletes_a_page_without_scripts() {
     let mut browser = Chromium::start(&program, &daemon);
     browser.open(&daemon.own("/index/all?sort=name"));
     browser.value("document.querySelector('input[name=url]').click(), 0");
-    let text = browser.press("[...document.querySelectorAll('button')].at(-1)", "All that is kept");
+    let text = browser.press("[...document.querySelectorAll('button')].at(-1)", "Everything saved");
     eventually("the list is without it", || {
         browser.open(&daemon.own("/index/all?sort=name"));
         let text = browser.until("true", "the list");
         !text.contains("Page 0") && text.contains("Page 1")
     });
-    assert!(text.contains("All that is kept"));
+    assert!(text.contains("Everything saved"));
 }

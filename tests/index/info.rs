@@ -37,9 +37,9 @@ fn a_kept_page_is_told_with_its_certificates_also_offline() {
     let mut client = daemon.client();
     client.get_with(&url, "Cookie: a=hunter2\r\nX-Mine: yes\r\n");
     daemon.settle();
-    eventually("the index can be read", || about(&daemon, &url).contains("What refers to it"));
+    eventually("the index can be read", || about(&daemon, &url).contains("Pages that refer to it"));
     let words: &[&str] = &[
-        "What is kept",
+        "Saved pages",
         "text/html",
         "TLSv1.3",
         "TLS_AES_",
@@ -90,8 +90,8 @@ fn a_page_that_came_in_clear_or_is_not_kept_is_told_as_such() {
     let (kept, missing) = (origin.url("/page/1.html"), origin.url("/missing"));
     daemon.get(&kept);
     daemon.settle();
-    has(&about(&daemon, &kept), &["Plain HTTP", "What is kept"]);
-    has(&about(&daemon, &missing), &["Nothing of it is kept"]);
+    has(&about(&daemon, &kept), &["Plain HTTP", "Saved pages"]);
+    has(&about(&daemon, &missing), &["It is not saved"]);
     let told = daemon.run(&["info", &missing]);
     assert_eq!(told.status, 1, "{told:?}");
     assert!(told.out.contains("it is not stored"), "{told:?}");
@@ -153,7 +153,7 @@ fn a_page_over_an_allowed_certificate_says_so() {
     let url = origin.url("/page/1.html");
     daemon.get(&url);
     daemon.settle();
-    has(&about(&daemon, &url), &["allowed by its fingerprint", "itself"]);
+    has(&about(&daemon, &url), &["allows this certificate by its fingerprint", "itself"]);
 }
 
 /// A file that one of our pages serves.
@@ -184,7 +184,7 @@ fn the_source_is_text_and_what_is_no_text_is_a_file() {
     assert_eq!(image.field("Content-Type"), "application/octet-stream");
     let absent = file(&daemon, "/info/source", &origin.url("/absent"));
     assert_eq!(absent.status, 404);
-    assert!(absent.shown().contains("Nothing of this address is kept"), "{}", absent.shown());
+    assert!(absent.shown().contains("This address is never saved"), "{}", absent.shown());
     assert!(absent.shown().contains("Status 404"), "{}", absent.shown());
     assert_eq!(file(&daemon, "/info/source", "no url").status, 400);
 }
@@ -228,17 +228,20 @@ fn why_it_was_served_and_what_would_be_done_is_told_to_who_asked() {
     };
     let told = |user: &str, url: &str| about(user, &format!("/info/?{}", encode(url))).shown();
     has(&told("ada", &page), &["the mode was offline", "wwwoffle; hit; detail=offline"]);
-    has(&told("ada", &page), &["If you asked for it now", "What is kept would be served"]);
+    has(&told("ada", &page), &["If you opened it now", "The saved copy would be served"]);
     has(&told("ada", &absent), &["was put on the queue", "It would be put on the queue"]);
-    has(&told("bob", &page), &["You have not asked for it"]);
+    has(&told("bob", &page), &["You did not request it"]);
     crate::harness::eventually("the referring pages are shown", || {
         let text = told("ada", &absent);
-        text.split("What refers to it").nth(1).is_some_and(|rest| rest.contains(&page))
+        text.split("Pages that refer to it").nth(1).is_some_and(|rest| rest.contains(&page))
     });
     let shown = about("ada", &format!("/info/request?{}", encode(&page)));
     let text = shown.shown();
     assert_eq!(shown.status, 200, "{text}");
-    has(&text, &["What your browser sent", "authorization", "not shown", "GET /p HTTP/1.1", "via"]);
+    has(
+        &text,
+        &["Headers that your browser sent", "authorization", "not shown", "GET /p HTTP/1.1", "via"],
+    );
     assert!(!text.contains("Basic "), "{text}");
     for path in ["/info/url", "/info/content"] {
         assert_eq!(about("ada", &format!("{path}?{}", encode(&page))).status, 200);

@@ -67,7 +67,7 @@ fn what_is_deleted_there_is_had_back_with_its_versions_byte_for_byte() {
     let all = kept(&daemon);
     let all_versions = versions(&daemon, url);
     let page = about(&daemon, url);
-    says(&page, "3 versions of it are kept");
+    says(&page, "3 versions are saved");
     let delete = form(&page, DELETE);
 
     // Neither a GET nor a form without a valid token changes anything.
@@ -81,7 +81,7 @@ fn what_is_deleted_there_is_had_back_with_its_versions_byte_for_byte() {
     for _ in 0..2 {
         let page = daemon.page(&told).text();
         says(&page, "1 entry was deleted");
-        says(&page, "Nothing of it is kept");
+        says(&page, "It is not saved");
         assert!(forms(&page).iter().all(|form| form.action != delete.action), "{page}");
     }
     assert!(!leads_to(&daemon, &delete, "/info/?http://a.example/").contains("removed="));
@@ -97,8 +97,8 @@ fn what_is_deleted_there_is_had_back_with_its_versions_byte_for_byte() {
     assert_eq!(daemon.submit(&undo.clone().without("token")).status, 403);
     let told = leads_to(&daemon, &undo, "/info/?back-again=1.0.0.0&url=http://a.example/");
     let page = daemon.page(&told).text();
-    says(&page, "1 entry is here again.");
-    says(&page, "3 versions of it are kept");
+    says(&page, "1 entry was restored.");
+    says(&page, "3 versions are saved");
     assert_eq!(kept(&daemon), all);
     assert_eq!(versions(&daemon, url), all_versions);
     leads_to(&daemon, &undo, "/info/?back-again=0.0.0.0&url=");
@@ -122,7 +122,7 @@ fn nobody_deletes_there_or_has_back_what_is_anothers() {
     let seen = |user: &str, path: &str| owners::page(&daemon, user, path).text();
     let delete = form(&seen("ada", &path), DELETE);
     let none = seen("bob", &path);
-    says(&none, "Nothing of it is kept");
+    says(&none, "It is not saved");
     assert!(forms(&none).iter().all(|form| form.action != delete.action), "{none}");
     // Another user who sends her form deletes only his own copy, which does not exist.
     let done = owners::submit(&daemon, "bob", &delete);

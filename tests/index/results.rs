@@ -64,7 +64,7 @@ fn what_was_done_is_told() {
     let urls = [origin.url("/000.html"), origin.url("/001.html")];
     let both: Vec<&str> = urls.iter().map(String::as_str).collect();
     for (action, chosen_urls, told, note) in [
-        ("pin", &both[..], "2 entries stay now whatever their age.", "pinned"),
+        ("pin", &both[..], "2 entries are pinned and will not be purged.", "pinned"),
         ("monitor", &both[..1], "1 page is <a", "monitored"),
         ("refresh", &both[1..], "1 page was put on <a", "queued"),
     ] {

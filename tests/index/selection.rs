@@ -85,7 +85,7 @@ fn exports_of_lists_have_the_sub_resources_of_their_pages() {
     daemon.get(&other.url("/more.css"));
     daemon.get(&other.url("/unused"));
     let text = list(&daemon, &format!("/index/http/{}", origin.addr), "Two");
-    assert!(text.contains("Entries kept for other people alone are left out"), "{text}");
+    assert!(text.contains("Entries that are saved only for other people are left out"), "{text}");
     let urls = |body: &[u8]| {
         let text = unpacked(body);
         let records = text.split("WARC-Type: response").skip(1);
@@ -183,10 +183,10 @@ fn a_list_says_which_pages_are_complete() {
     origin.say("/whole.png", Answer::new(200, "image/png", "png"));
     daemon.get(&origin.url("/whole.png"));
     // A default icon and an image for other screens do not count as missing.
-    list(&daemon, "/index/all?sort=name", "1 part missing");
+    list(&daemon, "/index/all?sort=name", "1 file missing");
     let text = list(&daemon, "/index/all?sort=name", ", complete");
     let torn = text.split("class=\"row entry\"").find(|row| row.contains("torn</bdi></b>"));
-    assert!(torn.is_some_and(|row| row.contains("1 part missing")), "{text}");
+    assert!(torn.is_some_and(|row| row.contains("1 file missing")), "{text}");
     assert_eq!(text.matches(", complete").count(), 1, "{text}");
 }
 

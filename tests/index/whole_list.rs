@@ -63,7 +63,7 @@ fn all_of_a_host_is_deleted_and_had_back() {
     keep(&daemon, &origin, &paths);
     keep(&daemon, &other, &["/other"]);
     let text = list(&daemon, &of_host(&origin), "T-7");
-    let address = link(&text, "Delete all of this list");
+    let address = link(&text, "Delete everything in this list");
     assert!(address.starts_with(ASKS), "{address}");
     let sent = asked(&daemon, &address, "7 entries, ");
     let page = daemon.page(&address).text();
@@ -99,7 +99,7 @@ fn what_a_list_leaves_out_stays() {
     keep(&daemon, &origin, &["/tea/1", "/tea/gone", "/cake/gone", "/cake/2"]);
     let text = list(&daemon, "/index/all", "T-cake-2");
     // For all stored entries there is no such link or address.
-    assert!(!text.contains("Delete all of this list"), "{text}");
+    assert!(!text.contains("Delete everything in this list"), "{text}");
     for all in ["/index/all", "/index/all?pages=1", "/index/", "/index/http", "//evil.example/"] {
         let led = daemon.page(&format!("{ASKS}?list={all}"));
         assert_eq!(led.status, 303, "{all}");
@@ -114,7 +114,7 @@ fn what_a_list_leaves_out_stays() {
     assert!(!text.contains("T-tea-1"), "{text}");
     let ordered = forms_kept(&text);
     assert_eq!(ordered.value("status"), Some("4xx"));
-    let sent = asked(&daemon, &link(&text, "Delete all of this list"), "1 entry, ");
+    let sent = asked(&daemon, &link(&text, "Delete everything in this list"), "1 entry, ");
     done(&daemon, &sent, "1 entry was deleted");
     daemon.ok(&["offline"]);
     for (path, status) in [("/tea/1", 200), ("/cake/gone", 404), ("/cake/2", 200)] {
@@ -140,11 +140,11 @@ fn all_on_a_page_is_chosen_with_a_link() {
     let text = list(&daemon, "/index/all?sort=name", "T-3");
     let checked = |text: &str| text.matches("\" checked=\"checked\" aria-label").count();
     assert_eq!(checked(&text), 0);
-    let chosen = daemon.page(&link(&text, "Choose all on this page")).text();
+    let chosen = daemon.page(&link(&text, "Select all on this page")).text();
     assert_eq!(checked(&chosen), 3, "{chosen}");
     // An action on them leads back to the list with nothing selected.
     assert_eq!(form(&chosen, "pin-multiple").value("back"), Some("/index/all?sort=name"));
-    let text = daemon.page(&link(&chosen, "Choose nothing")).text();
+    let text = daemon.page(&link(&chosen, "Select none")).text();
     assert_eq!(checked(&text), 0);
 }
 

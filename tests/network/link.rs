@@ -48,11 +48,11 @@ fn a_probe_that_is_good_or_answered_by_a_portal_or_not_at_all_decides() {
     // A captive portal that redirects.
     let login = at_localhost(&portal.url("/login"));
     link.say("/up", Answer::redirect(302, &login));
-    becomes(&daemon, "offline", "a captive portal answers");
+    becomes(&daemon, "offline", "this network needs a login");
     assert_eq!(daemon.status()["link"]["portal"], login.as_str());
     let told = daemon.ok(&["status"]);
     assert!(told.contains("mode         offline (auto, since "), "{told}");
-    assert!(told.contains(&format!("link         a captive portal answers: log in at {login}")));
+    assert!(told.contains(&format!("link         this network needs a login at {login}")));
     let home = daemon.page("/").shown();
     assert!(home.contains("Log in at") && home.contains(&login), "{home}");
     // All other hosts are offline, and the portal's host can be reached.
@@ -76,7 +76,7 @@ fn a_probe_that_is_good_or_answered_by_a_portal_or_not_at_all_decides() {
     assert_eq!(origin.count("/later"), 1);
 
     link.stop();
-    becomes(&daemon, "offline", "the probe failed");
+    becomes(&daemon, "offline", "the network check failed");
     let asked = origin.seen().len();
     assert_eq!(daemon.browse(&origin.url("/later")).text(), "it came later");
     assert_eq!(origin.seen().len(), asked, "other requests than probes were sent");
@@ -271,19 +271,19 @@ fn the_kernel_says_when_a_cable_is_pulled_or_a_route_is_gone() {
     let daemon = &inside.daemon;
     // Before the daemon reports that it is ready.
     assert_eq!(daemon.status()["mode"], "online");
-    becomes(daemon, "online", "there is a way out, by a");
+    becomes(daemon, "online", "connected (a)");
     inside.run("ip link set dev b down");
-    becomes(daemon, "offline", "the interface a has no carrier");
+    becomes(daemon, "offline", "the interface a is not connected");
     inside.run("ip link set dev b up");
-    becomes(daemon, "online", "there is a way out, by a");
+    becomes(daemon, "online", "connected (a)");
     inside.run("ip route del default");
-    becomes(daemon, "offline", "there is no default route");
+    becomes(daemon, "offline", "not connected: there is no default route");
     assert_eq!(daemon.status()["metered"], false);
     inside.run(
         "ip link add name wwan0 type veth peer name w && ip link set dev w up && ip link set dev wwan0 up",
     );
     inside.run("ip route add default dev wwan0 metric 5");
-    becomes(daemon, "online", "there is a way out, by wwan0");
+    becomes(daemon, "online", "connected (wwan0)");
     assert_eq!(daemon.status()["metered"], true);
     assert!(daemon.ok(&["status"]).contains("metered      this link is metered"));
     inside.run("ip route add default dev a metric 1");
@@ -302,7 +302,7 @@ fn what_comes_over_a_metered_link_has_a_budget_of_its_own() {
     assert_eq!(daemon.status()["metered"], true);
     let got = daemon.run(&["get", "http://198.51.100.1/"]);
     assert_eq!(got.status, 10, "{got:?}");
-    assert!(got.out.contains("the budget of the day over a metered link is spent"), "{got:?}");
+    assert!(got.out.contains("the daily budget for metered connections is used up"), "{got:?}");
     let held = &daemon.queue()[0]["held"];
     assert_eq!((&held["reason"], &held["metered"]), (&"budget".into(), &true.into()), "{held}");
     // Another route exists, which is not metered.
@@ -332,7 +332,7 @@ fn what_is_on_its_way_when_the_link_goes_is_queued() {
     let told = String::from_utf8_lossy(&told.stdout).into_owned();
     assert!(told.starts_with("HTTP/1.1 504 ") && told.contains("detail=queued"), "{told}");
     assert_eq!(inside.daemon.queued(), [url]);
-    becomes(&inside.daemon, "offline", "the interface a has no carrier");
+    becomes(&inside.daemon, "offline", "the interface a is not connected");
 }
 
 #[test]
@@ -352,7 +352,7 @@ fn hosts_that_fail_make_it_offline_only_when_the_last_good_one_fails_too() {
         ask();
         daemon.status()["mode"] == "offline"
     });
-    becomes(daemon, "offline", "hosts in a row failed, and then the probe");
+    becomes(daemon, "offline", "hosts in a row failed, and then the network check");
     let _server = inside.serve();
-    becomes(daemon, "online", "takes connections");
+    becomes(daemon, "online", "a requested host answers");
 }

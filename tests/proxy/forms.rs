@@ -270,12 +270,12 @@ fn nothing_fetches_the_answer_to_a_form_anew() {
         let refused = daemon.run(&[command, &[stored.as_str()]].concat());
         let told = [refused.out, refused.err].concat();
         assert_ne!(refused.status, 0, "{command:?}");
-        assert!(told.contains("sending the form again"), "{command:?}: {told}");
+        assert!(told.contains("send the form again"), "{command:?}: {told}");
     }
     let about = daemon.page(&format!("/info/?{}", encode(&stored)));
     assert!(!about.text().contains("id=\"anew\""), "{}", about.text());
     let anew = daemon.page(&format!("/refresh/?{}", encode(&stored)));
-    assert!(anew.shown().contains("sending the form again"), "{}", anew.shown());
+    assert!(anew.shown().contains("send the form again"), "{}", anew.shown());
     assert_eq!((daemon.queue().len(), origin.asked("/form").len()), (0, 1));
     assert_eq!(daemon.get(&stored).whole().text(), "POST");
 }

@@ -192,7 +192,7 @@ fn a_page_is_queued_once_a_person_says_so() {
     let url = origin.url("/page");
     let page = daemon.browse(&url);
     assert_eq!((page.status, page.field("Cache-Status")), (504, "wwwoffle; detail=confirm"));
-    assert!(page.shown().contains("Get this later?"), "{}", page.shown());
+    assert!(page.shown().contains("Fetch this later?"), "{}", page.shown());
     assert_eq!(daemon.queued().len(), 0);
     let image = daemon.client().get_with(&url, AS_IMAGE).whole();
     assert_eq!((image.status, image.body.len()), (504, 0));

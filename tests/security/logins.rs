@@ -86,7 +86,7 @@ fn without_its_password_a_user_gets_nothing_and_with_it_everything() {
         assert_eq!(refused.status, 407, "{wrong}");
         let asked = "Basic realm=\"wwwoffle\", charset=\"UTF-8\"";
         assert_eq!(refused.field("Proxy-Authenticate"), asked);
-        assert!(refused.shown().contains("user and password"), "{}", refused.shown());
+        assert!(refused.shown().contains("user name and password"), "{}", refused.shown());
     }
     assert_eq!(origin.count("/secret"), 0, "nothing went out");
     // The connection can still be used.

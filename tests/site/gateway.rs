@@ -240,7 +240,7 @@ fn what_is_no_address_is_refused_and_never_a_page_of_ours() {
     ] {
         let seen = read(&daemon, &path);
         assert_eq!(seen.status, want, "{path}: {}", seen.text());
-        let (words, status) = ("Not supported any more", format!("Status {want}"));
+        let (words, status) = ("No longer supported", format!("Status {want}"));
         assert_eq!(seen.text().contains(words), want == 501, "{path}: {}", seen.text());
         assert!(want == 303 || seen.text().contains(&status), "{path}: {}", seen.text());
     }

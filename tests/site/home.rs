@@ -35,8 +35,8 @@ fn home_with(daemon: &Daemon, text: &str) -> String {
 #[test]
 fn a_first_visit_tells_how_to_begin_and_a_later_one_what_was_kept() {
     let (daemon, origin) = (Daemon::start(), site("Green tea", "image/png", PNG));
-    let first = home_with(&daemon, "Set the browser");
-    assert!(first.contains("/proxy.pac") && !first.contains("Kept last"), "{first}");
+    let first = home_with(&daemon, "Set up the browser");
+    assert!(first.contains("/proxy.pac") && !first.contains("Recently saved"), "{first}");
     assert_eq!(daemon.get(&origin.url("/favicon.ico")).status, 200);
     assert_eq!(daemon.get(&origin.url("/page")).status, 200);
     let later = home_with(&daemon, "Green tea");
@@ -52,9 +52,9 @@ fn a_first_visit_tells_how_to_begin_and_a_later_one_what_was_kept() {
     let kept = bare(there.trim_start_matches("http://"));
     assert_eq!((kept.status, kept.field("Location")), (303, &*format!("/info/?{there}")));
     let words = bare("nothing.example%2Fx");
-    assert!(words.status == 200 && words.text().contains("Nothing that is kept has it"));
+    assert!(words.status == 200 && words.text().contains("No results."));
     let only_not = bare("-milk").shown();
-    assert!(only_not.contains("A word to look for is needed"), "{only_not}");
+    assert!(only_not.contains("Enter at least one word"), "{only_not}");
     // The page loads nothing from elsewhere.
     let policy = daemon.page("/").field("Content-Security-Policy").to_owned();
     assert!(policy.contains("default-src 'none'") && policy.contains("img-src data:"), "{policy}");
@@ -63,11 +63,11 @@ fn a_first_visit_tells_how_to_begin_and_a_later_one_what_was_kept() {
 #[test]
 fn the_most_that_a_purge_leaves_is_a_line_in_the_picture() {
     let daemon = Daemon::configured("[purge]\nmax-size = \"2 GB\"\n");
-    let home = home_with(&daemon, "A purge leaves at most 2.0 GB");
+    let home = home_with(&daemon, "the limit of a purge: 2.0 GB");
     assert!(home.contains("<path class=\"most\" d=\"M"), "{home}");
     let unbounded = Daemon::configured("[purge]\nmax-size = \"none\"\n");
     let home = home_with(&unbounded, "<svg class=\"space\"");
-    assert!(!home.contains("A purge leaves") && !home.contains("class=\"most\""), "{home}");
+    assert!(!home.contains("the limit of a purge") && !home.contains("class=\"most\""), "{home}");
 }
 
 fn home_with_help(daemon: &Daemon) -> String {
@@ -115,8 +115,8 @@ fn each_person_sees_what_is_theirs() {
     daemon.ok(&["offline"]);
     owners::get(&daemon, "ada", &origin.url("/later"), "");
     let (ada, bob) = (read("ada"), read("bob"));
-    assert!(ada.contains("1 request waits"), "{ada}");
-    assert!(bob.contains("0 requests wait") && bob.contains("0 entries are kept"), "{bob}");
+    assert!(ada.contains("1 request waiting"), "{ada}");
+    assert!(bob.contains("0 requests waiting") && bob.contains("0 entries saved"), "{bob}");
     assert!(!bob.contains("Secret tea") && !bob.contains("<img"), "{bob}");
 }
 
@@ -126,7 +126,7 @@ fn what_came_of_the_last_fetch_and_what_failed_is_told() {
     let mut daemon = Daemon::configured("[fetch-options]\nattempts = 1\n");
     origin.say("/oops", Answer::new(500, "text/html", "oops"));
     daemon.ok(&["offline"]);
-    assert!(!daemon.page("/").shown().contains("The last fetch"));
+    assert!(!daemon.page("/").shown().contains("Last fetch"));
     origin.say("/plain", Answer::html("nothing else"));
     for path in ["/plain", "/oops"] {
         daemon.browse(&origin.url(path));
@@ -136,7 +136,7 @@ fn what_came_of_the_last_fetch_and_what_failed_is_told() {
     let told = "1 came, 1 failed.";
     eventually("it is reported", || daemon.page("/").shown().contains(told));
     let home = daemon.page("/").shown();
-    assert!(home.contains("1 request has failed.") && home.contains("/queue/?state=failed\""));
+    assert!(home.contains("1 request failed.") && home.contains("/queue/?state=failed\""));
     daemon.restart();
     // The daemon listens before it has read its saved state.
     eventually("it is reported after a restart, too", || daemon.page("/").shown().contains(told));
@@ -145,17 +145,17 @@ fn what_came_of_the_last_fetch_and_what_failed_is_told() {
 #[test]
 fn a_faulty_configuration_is_told_and_read_again_by_a_button() {
     let daemon = Daemon::configured("[options]\nlog-level = \"info\"\n");
-    assert!(!daemon.page("/").shown().contains("has faults"));
+    assert!(!daemon.page("/").shown().contains("has errors"));
     std::fs::write(daemon.config_file(), "[options]\nlog-level = 7\n").unwrap();
     let home = daemon.page("/").shown();
-    assert!(home.contains("has faults") && home.contains("/configuration/\""), "{home}");
+    assert!(home.contains("has errors") && home.contains("/configuration/\""), "{home}");
     let reload = form(&daemon.page("/control/").text(), "/control/reload");
     let done = daemon.submit(&reload);
     assert_eq!((done.status, done.field("Location")), (303, "/configuration/"));
     assert!(daemon.page("/configuration/").shown().contains("log-level"));
     std::fs::write(daemon.config_file(), "[options]\nlog-level = \"debug\"\n").unwrap();
     assert_eq!(daemon.submit(&reload).status, 303);
-    assert!(!daemon.page("/").shown().contains("has faults"));
+    assert!(!daemon.page("/").shown().contains("has errors"));
     assert!(daemon.ok(&["config", "get", "options.log-level"]).contains("debug"));
 }
 
@@ -212,7 +212,7 @@ fn fetching_is_stopped_and_begun_again() {
     assert!(hold("/").is_some() && hold("/control/").is_some());
     assert_eq!(daemon.submit(&hold("/").unwrap()).status, 303);
     eventually("the others wait", || {
-        daemon.page("/queue/").shown().contains("until the queue is fetched the next time")
+        daemon.page("/queue/").shown().contains("until the next fetch of the queue")
     });
     gate.open();
     assert_eq!(origin.count("/page/1.html"), 0);

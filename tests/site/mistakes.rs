@@ -101,7 +101,7 @@ fn a_button_with_nothing_chosen_says_so_and_leads_back() {
     for action in ["/control/delete-multiple/req", "/control/queue/first"] {
         let page = daemon.submit(&form(&text, action).without("chosen"));
         assert_eq!(page.status, 422, "{}", page.shown());
-        for want in ["Nothing was chosen", "/queue/\"", "Back to the list", "Status 422"] {
+        for want in ["Nothing was selected", "/queue/\"", "Back to the list", "Status 422"] {
             assert!(page.shown().contains(want), "{want}: {}", page.shown());
         }
     }
@@ -127,7 +127,7 @@ fn a_page_about_an_address_asks_for_one() {
     // The error message names the part of our address that is wrong.
     for path in ["/certificate", "/history/version/?url=http://a/&at=x"] {
         let page = daemon.page(path);
-        let words = "This address of the proxy is not understood";
+        let words = "This address of the proxy is invalid";
         assert!(page.status == 400 && page.shown().contains(words), "{path}: {}", page.shown());
     }
 }

@@ -166,7 +166,7 @@ fn hosts_and_numbers_are_for_whoever_owns_the_machine() {
     let daemon = Daemon::configured(&control);
     daemon.get(&origin.url("/p"));
     let told = page(&daemon, "/statistics/", "").text();
-    assert!(told.contains("fetched and kept") && !told.contains("127.0.0.1</bdi>"), "{told}");
+    assert!(told.contains("fetched and saved") && !told.contains("127.0.0.1</bdi>"), "{told}");
     for path in ["/metrics", "/statistics/hosts"] {
         let refused = page(&daemon, path, "");
         assert_eq!(refused.status, 401, "{path}");
@@ -187,7 +187,7 @@ fn hosts_and_numbers_are_for_whoever_owns_the_machine() {
     owners::get(&daemon, "ada", &origin.url("/p"), "");
     let bob = owners::login("Authorization", "bob");
     let told = page(&daemon, "/statistics/", &bob).text();
-    assert!(told.contains("fetched and kept") && !told.contains("127.0.0.1</bdi>"), "{told}");
+    assert!(told.contains("fetched and saved") && !told.contains("127.0.0.1</bdi>"), "{told}");
     assert_eq!(page(&daemon, "/statistics/hosts", &bob).status, 303);
     assert_eq!(page(&daemon, "/metrics", &bob).status, 403);
     let told = page(&daemon, "/api/statistics", &bob).text();
@@ -208,7 +208,7 @@ fn the_page_shows_what_was_done() {
     daemon.ok(&["offline"]);
     client.get(&origin.url("/p"));
     let told = daemon.page("/statistics/").text();
-    for want in ["served as it was kept", "<svg", "Bytes saved, by day", "<bdi>127.0.0.1</bdi>"] {
+    for want in ["served from the spool", "<svg", "Traffic saved, by day", "<bdi>127.0.0.1</bdi>"] {
         assert!(told.contains(want), "{want} in {told}");
     }
     assert_eq!(daemon.page("/statistics").status, 303);

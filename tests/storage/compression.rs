@@ -205,7 +205,11 @@ fn a_purge_compresses_what_is_old_enough() {
         assert_eq!(plan()["compressible"]["entries"], 2, "{}", plan());
         if with_daemon {
             let page = daemon.page("/purge/");
-            assert!(page.shown().contains("old enough to be compressed"), "{}", page.shown());
+            assert!(
+                page.shown().contains("will be compressed with the next purge"),
+                "{}",
+                page.shown()
+            );
         }
         assert!(daemon.ok(&["purge"]).contains("compressed 1 entry, "));
         is_sound(&daemon);

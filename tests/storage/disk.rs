@@ -150,7 +150,7 @@ fn that_a_response_is_not_stored_is_told_in_its_head_and_on_the_home_page() {
     daemon.up();
     assert_kept(&daemon, &origin, "online");
     daemon.settle();
-    let notice = "The disk was full when the last page came, so it was not stored.";
+    let notice = "The disk was full, so the last page was not saved.";
     let stored = |path: &str| {
         let status = daemon.get(&origin.url(path)).field("Cache-Status").to_owned();
         status.split("; ").any(|word| word == "stored")

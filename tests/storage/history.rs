@@ -228,7 +228,9 @@ fn pages_programs_and_the_command_line_tell_the_same() {
     assert_eq!(months, ["2026-03-01T12:00:00Z", "2026-02-01T12:00:00Z", "2026-01-01T12:00:00Z"]);
     assert_eq!((&versions[0]["present"], &versions[1]["present"]), (&json!(true), &json!(false)));
     let plain = daemon.ok(&["history", &url]);
-    assert!(plain.contains("now 2026-03-01T12:00:00Z  200") && plain.contains("as long as before"));
+    assert!(
+        plain.contains("now 2026-03-01T12:00:00Z  200") && plain.contains("same length as before")
+    );
     let cat = daemon.ok(&["cat", "--at", "2026-02-15", &url]);
     assert_eq!(cat.as_bytes(), text(2));
     assert_eq!(daemon.ok(&["cat", "--at", "2026-02-01T12:00:00Z", &url]).as_bytes(), text(2));
@@ -236,7 +238,7 @@ fn pages_programs_and_the_command_line_tell_the_same() {
 
     let page = daemon.page(&format!("/history/?{}", encode(&url)));
     let shown = page.shown();
-    for want in ["kept now", "1 line added, 1 line removed", "2026-02-01"] {
+    for want in ["saved now", "1 line added, 1 line removed", "2026-02-01"] {
         assert!(shown.contains(want), "{want} in {shown}");
     }
     let diff = daemon.page(&format!(
@@ -278,18 +280,18 @@ fn where_there_is_no_older_version_that_is_said() {
     for path in ["/monitor/diff/", "/history/diff/"] {
         let page = daemon.page(&format!("{path}?{}", encode(&url)));
         assert_eq!(page.status, 404, "{path}");
-        assert!(page.shown().contains("no older version is kept"), "{}", page.shown());
+        assert!(page.shown().contains("no version of that time is saved"), "{}", page.shown());
     }
     let none = encode("http://nobody.example/");
     for (path, status, want) in [
-        (format!("/history/?{none}"), 200, "Nothing of it is kept"),
-        (format!("/history/diff/?{none}"), 404, "nothing of it is kept"),
-        (format!("/history/version/?{none}"), 404, "nothing of it is kept"),
-        (format!("/history/timemap/?{none}"), 404, "nothing of it is kept"),
-        ("/history/".to_owned(), 200, "What was kept of an address over time"),
+        (format!("/history/?{none}"), 200, "It is not saved"),
+        (format!("/history/diff/?{none}"), 404, "not saved"),
+        (format!("/history/version/?{none}"), 404, "not saved"),
+        (format!("/history/timemap/?{none}"), 404, "not saved"),
+        ("/history/".to_owned(), 200, "Versions of an address"),
         ("/history/diff/".to_owned(), 400, "expected a URL"),
         ("/history/version/?url=http://a/&at=x".to_owned(), 400, "expected a time"),
-        ("/history/?http://a:99999/".to_owned(), 400, "This takes the address of a page"),
+        ("/history/?http://a:99999/".to_owned(), 400, "Enter the address of a page"),
     ] {
         let page = daemon.page(&path);
         assert_eq!(page.status, status, "{path}");
@@ -366,8 +368,8 @@ fn nobody_sees_the_versions_of_another() {
         client.receive("GET").whole()
     };
     let list = format!("/history/?{}", encode(&url));
-    assert!(own("ada", &list).shown().contains("kept now"));
-    assert!(own("bob", &list).shown().contains("Nothing of it is kept"));
+    assert!(own("ada", &list).shown().contains("saved now"));
+    assert!(own("bob", &list).shown().contains("It is not saved"));
     let stored = daemon.run(&["history", "--json", "--owner", "user:ada", &url]).json();
     let stored = stored["versions"][2]["stored"].as_str().unwrap().to_owned();
     let version = format!("/history/version/?url={}&at={stored}", encode(&url));

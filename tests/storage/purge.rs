@@ -87,7 +87,7 @@ fn with_a_daemon_and_without_it_is_the_same() {
         assert_eq!(kept(&daemon).len(), KEPT.len(), "a plan removes nothing");
         let said = daemon.ok(&["purge"]);
         assert!(
-            said.contains("never got any more: 1 entry") && said.contains("removed 2 entries"),
+            said.contains("blocked now: 1 entry") && said.contains("removed 2 entries"),
             "{said}"
         );
         let want = [
@@ -173,7 +173,7 @@ fn the_page_has_the_plan_and_a_button_of_ours_alone() {
     daemon.ok(&["offline"]);
     let page = daemon.page("/purge/");
     assert_eq!(page.status, 200);
-    assert!(page.shown().contains("never got any more: 1 entry"), "{}", page.shown());
+    assert!(page.shown().contains("blocked now: 1 entry"), "{}", page.shown());
     let button = form(&page.text(), "/control/purge");
     assert_eq!(daemon.submit(&button.clone().without("token")).status, 403);
     let link = daemon.page("/control/purge");
@@ -263,7 +263,7 @@ fn another_site_has_no_plan_made() {
         daemon.addr()
     ));
     let sent = client.receive("GET").whole();
-    assert!(sent.status == 200 && sent.shown().contains("Look at what would go"));
+    assert!(sent.status == 200 && sent.shown().contains("See what would be deleted"));
     assert_eq!(plan()["plan"], Value::Null);
     assert_eq!(daemon.page("/purge/").status, 200);
     assert_ne!(plan()["plan"], Value::Null);

@@ -66,12 +66,12 @@ fn what_was_deleted_is_had_back_and_the_place_in_the_list_stays() {
         assert_eq!(daemon.get(url).status, 200, "{url}");
     }
     let text = list(&daemon, &back, "Page 55");
-    assert!(text.contains("3 entries are here again."), "{text}");
+    assert!(text.contains("3 entries were restored."), "{text}");
     // A second undo does nothing.
     let again = daemon.submit(&undo);
     assert_eq!(again.status, 303);
     let again = daemon.page(again.field("Location")).text();
-    assert!(again.contains("it is here again already") && !again.contains("are here"), "{again}");
+    assert!(again.contains("it is here already") && !again.contains("were restored."), "{again}");
     assert!(!daemon.page(&told).text().contains("were deleted"));
     assert!(!daemon.page("/index/").text().contains("were deleted"));
     assert_eq!(daemon.run(&["fsck", "--deep"]).status, 0);
@@ -161,7 +161,7 @@ fn with_the_control_password_a_button_acts_for_whom_its_page_is() {
     );
     let of_bob = owners::submit_with(&daemon, "bob", &password, &undo.clone().with("token", &bob));
     assert_eq!(of_bob.status, 303);
-    assert!(shown("bob", of_bob.field("Location")).contains("Nothing came back"));
+    assert!(shown("bob", of_bob.field("Location")).contains("Nothing was restored"));
     assert_ne!(owners::get(&daemon, "bob", &url, "").status, 200);
     assert_eq!(owners::submit_with(&daemon, "ada", &password, &undo).status, 303);
     assert!(owners::get(&daemon, "ada", &url, cookie).text().contains("For ada"));

@@ -28,7 +28,7 @@ fn a_bad_certificate_gives_its_page_and_is_final() {
     // It has the name of a trusted authority.
     let impostor = Authority::new();
     let names = ["127.0.0.1"];
-    let unknown = ["Nobody who is trusted vouches for the host", "extra-ca"];
+    let unknown = ["The certificate of the host is not trusted", "extra-ca"];
     let rows: [(&str, Identity, &[&str]); 10] = [
         (
             "expired",
@@ -65,7 +65,7 @@ fn a_bad_certificate_gives_its_page_and_is_final() {
         (
             "self-signed",
             Identity::self_signed(&names, false),
-            &[unknown[0], unknown[1], "has signed its certificate itself", "it is self-signed"],
+            &[unknown[0], unknown[1], "uses a self-signed certificate", "it is self-signed"],
         ),
         (
             "self-signed authority",
@@ -77,7 +77,7 @@ fn a_bad_certificate_gives_its_page_and_is_final() {
             authority.indirect(&names, false),
             &[
                 unknown[0],
-                "leaves out what it should send",
+                "sends an incomplete chain",
                 "signed by \"CN=In between\"",
                 "may be incomplete",
             ],
@@ -89,7 +89,7 @@ fn a_bad_certificate_gives_its_page_and_is_final() {
         let fingerprint = wwwoffle::net::certificates::with_colons(&identity.sha256());
         let origin = TlsOrigin::start(identity);
         let url = origin.url("/p");
-        let shown = [&*origin.addr.to_string(), &fingerprint, "What the host sent"];
+        let shown = [&*origin.addr.to_string(), &fingerprint, "Answer of the host"];
         refused(&daemon, &url, 502, &[words, &shown].concat());
         assert!(origin.origin.seen().is_empty(), "{name}: a request was sent");
         assert_eq!(origin.handshakes(), 0, "{name}");
@@ -408,7 +408,7 @@ fn a_person_allows_a_certificate_and_another_one_is_refused_again() {
     let url = origin.url("/other");
     refused_only(&daemon, &url, &["not the one that is allowed there"]);
     let page = daemon.page(&way_to_allow(&daemon, &url)).shown();
-    assert!(page.contains("Another certificate is allowed for this host"), "{page}");
+    assert!(page.contains("You allowed another certificate for this host"), "{page}");
     // The earlier form names the earlier certificate.
     assert_eq!(daemon.submit(&form).status, 400);
 }

@@ -199,7 +199,7 @@ fn ls_lists_what_is_asked_for() {
     assert_eq!(item.content_type.as_deref(), Some("text/plain"));
     let (status, _, err) = on(root.path(), &["ls", "gopher"]);
     assert_eq!(status, ExitStatus::Usage);
-    assert!(err.starts_with("wwwoffle: ls: expected http, https, "), "{err}");
+    assert!(err.starts_with("wwwoffle: ls: use http, https, "), "{err}");
 }
 
 #[test]

@@ -92,9 +92,9 @@ fn each_verb_asks_and_tells() {
             "mode         offline\n\
              queue        1 waiting, 0 under way, 2 failed\n\
              download     1.5 kB of 3.0 kB http://a/\n\
-             download     1.5 kB, taken up again 2 times http://b/\n\
-             \x20            broke off at 2026-11-20T12:00:00Z: reset; attempt 3 to take it up again \
-             at 2026-11-20T12:00:04Z\n\
+             download     1.5 kB, resumed 2 times http://b/\n\
+             \x20            interrupted at 2026-11-20T12:00:00Z: reset; attempt 3 to resume at \
+             2026-11-20T12:00:04Z\n\
              listening    127.0.0.1:8080, [::1]:8080\n\
              connections  4\n\
              refused      5 connections outward, while offline\n\

@@ -194,7 +194,7 @@ pub(crate) async fn look_at(
 ) -> Result<Option<Parts>, Error> {
     let turns = Arc::clone(&context.fetcher.complete.0);
     let Ok(Ok(turn)) = timeout(MAX_WAIT, turns.acquire_owned()).await else {
-        let cut = Some(say("too many other pages are looked at now"));
+        let cut = Some(say("too many other pages are being checked now"));
         return Ok(Some(Parts { cut, ..Parts::default() }));
     };
     let (config, local) = (context.base.config(), context.base.local.clone());

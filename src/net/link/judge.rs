@@ -98,18 +98,19 @@ impl Reason {
     #[must_use]
     pub fn text(&self) -> Text {
         match self {
-            Self::Unknown => say("the link is being looked at"),
+            Self::Unknown => say("the network is being checked"),
             Self::Way(by) => way(by),
-            Self::Assumed => say("nothing speaks against the link"),
+            Self::Assumed => say("the network seems to work"),
             Self::NoWay(gap) => gap.text(),
             Self::Good(what) => what.clone(),
-            Self::Portal(portal) => say("a captive portal answers: log in at {url}")
-                .with("url", shown::text(&portal.url)),
-            Self::Failed(why) => say("the probe failed: {why}").with("why", why.clone()),
+            Self::Portal(portal) => {
+                say("this network needs a login at {url}").with("url", shown::text(&portal.url))
+            }
+            Self::Failed(why) => say("the network check failed: {why}").with("why", why.clone()),
             Self::Hosts(many, why) => count(
                 u64::try_from(*many).unwrap_or(u64::MAX),
-                "{n} host failed, and then the probe: {why}",
-                "{n} hosts in a row failed, and then the probe: {why}",
+                "{n} host failed, and then the network check: {why}",
+                "{n} hosts in a row failed, and then the network check: {why}",
             )
             .with("why", why.clone()),
         }
@@ -119,9 +120,9 @@ impl Reason {
 /// The text for a working default route through this interface, which may be empty.
 pub(super) fn way(interface: &str) -> Text {
     if interface.is_empty() {
-        return say("there is a way out");
+        return say("connected");
     }
-    say("there is a way out, by {interface}").with("interface", shown::text(interface))
+    say("connected ({interface})").with("interface", shown::text(interface))
 }
 
 impl fmt::Display for Reason {

@@ -27,7 +27,7 @@ impl Connectivity {
     #[must_use]
     pub fn text(&self) -> Text {
         match self {
-            Self::Unknown => say("the system does not say whether there is a way out"),
+            Self::Unknown => say("the state of the network is unknown"),
             Self::Up { interface } => way(interface),
             Self::Down(gap) => gap.text(),
         }
@@ -47,8 +47,8 @@ impl Gap {
     /// The text for pages.
     pub(super) fn text(&self) -> Text {
         match self {
-            Self::NoRoute => say("there is no default route"),
-            Self::NoCarrier(interface) => say("the interface {interface} has no carrier")
+            Self::NoRoute => say("not connected: there is no default route"),
+            Self::NoCarrier(interface) => say("the interface {interface} is not connected")
                 .with("interface", shown::text(interface)),
         }
     }

@@ -29,8 +29,8 @@ pub enum Denied {
 
 fn again() -> Vec<Text> {
     vec![
-        say("Load the page again; the browser asks for user and password."),
-        say("Ask whoever runs the proxy for a user and password (`wwwoffle passwd`)."),
+        say("Reload the page. The browser then asks for the user name and password."),
+        say("Ask the administrator of the proxy for a user name and password (`wwwoffle passwd`)."),
     ]
 }
 
@@ -47,61 +47,57 @@ impl Denied {
                 status: 403,
                 title: say("This machine may not use the proxy"),
                 happened: say(
-                    "The configuration of the proxy says which machines it serves, and this \
-                           one is not among them.",
+                    "The configuration lists the machines that may use the proxy, and this \
+                    machine is not one of them.",
                 ),
-                advice: vec![say(
-                    "Ask whoever runs the proxy to add it to [allowed-connect-hosts] hosts.",
-                )],
+                advice: vec![say("Ask the administrator of the proxy to add it to `hosts` in \
+                    [allowed-connect-hosts].")],
             },
             Self::ProxyLogin => MessageText {
                 status: 407,
-                title: say("The proxy needs a user and password"),
-                happened: say("The proxy serves its users only. Nothing was passed on."),
+                title: say("The proxy needs a user name and password"),
+                happened: say("Only registered users may use the proxy. Nothing was forwarded."),
                 advice: again(),
             },
             Self::Login => MessageText {
                 status: 401,
-                title: say("These pages need a user and password"),
-                happened: say("The proxy shows what it keeps to its users only."),
+                title: say("These pages need a user name and password"),
+                happened: say("Only registered users may see the saved pages."),
                 advice: again(),
             },
             Self::Control => MessageText {
                 status: 401,
                 title: say("This needs the control password"),
                 happened: say(
-                    "Whoever changes something has to know the control password of the proxy. \
-                           Nothing was changed.",
+                    "To change something here you need the control password of the proxy. \
+                    Nothing was changed.",
                 ),
                 advice: vec![
-                    say(
-                        "Press the button again, and give the control password; the user name is of no \
-                     matter.",
-                    ),
-                    say("On the machine itself the command line needs none."),
+                    say("Press the button again and enter the control password. Any user name \
+                        will do."),
+                    say("On the machine itself, the command line needs no password."),
                 ],
             },
             Self::ControlPage => MessageText {
                 status: 401,
                 title: say("This page needs the control password"),
                 happened: say(
-                    "The page is for whoever owns the machine, who knows the control password of the \
-                           proxy.",
+                    "This page is for the administrator of the proxy, who has the control \
+                    password.",
                 ),
                 advice: vec![say(
-                    "Load the page again, and give the control password; the user name is of no matter.",
+                    "Reload the page and enter the control password. Any user name will do.",
                 )],
             },
             Self::WrongControl => MessageText {
                 status: 401,
                 title: say("The control password is wrong"),
                 happened: say(
-                    "The password that was given is not the control password of the proxy. Nothing was \
-                           changed.",
+                    "This is not the control password of the proxy. Nothing was changed.",
                 ),
                 advice: vec![
-                    say("Go back and try again; the user name is of no matter."),
-                    say("On the machine itself the command line needs none."),
+                    say("Go back and try again. Any user name will do."),
+                    say("On the machine itself, the command line needs no password."),
                 ],
             },
             Self::TooOften { seconds } => MessageText {
@@ -109,10 +105,10 @@ impl Denied {
                 title: say("Too many wrong passwords"),
                 happened: say(
                     "Too many wrong passwords came from this machine, so the next one is not \
-                           looked at yet.",
+                    checked yet.",
                 ),
                 advice: vec![
-                    say("Wait {seconds} seconds, then load the page again.")
+                    say("Wait {seconds} seconds, then reload the page.")
                         .with("seconds", seconds.to_string()),
                 ],
             },
@@ -120,9 +116,9 @@ impl Denied {
                 status: 503,
                 title: say("Too many logins at once"),
                 happened: say(
-                    "Many passwords are being checked, and the turn of this one did not come.",
+                    "Too many passwords are being checked, so this one was not checked in time.",
                 ),
-                advice: vec![say("Load the page again.")],
+                advice: vec![say("Reload the page.")],
             },
         }
     }

@@ -9,7 +9,7 @@ fn again() -> Text {
 }
 
 fn line() -> Text {
-    say("See whether the connection to the network is up.")
+    say("Check the connection to the network.")
 }
 
 impl OriginFailure<'_> {
@@ -22,46 +22,40 @@ impl OriginFailure<'_> {
             }
             Self::Parent(_) => (
                 502,
-                say("The parent proxy gives no way"),
-                say(
-                    "The configuration has this proxy ask another one, and that one cannot be reached, \
-                     refuses, or wants another user and password. The origin was not asked.",
-                ),
+                say("The parent proxy does not work"),
+                say("The configuration says to use another proxy, and that proxy cannot be \
+                    reached, refuses, or needs another user name and password. The site was not \
+                    asked."),
                 vec![again()],
             ),
             Self::UnknownHost => (
                 502,
                 say("The host is not known"),
-                say("The name of the host cannot be resolved to an address."),
-                vec![say("Look for a mistake in the name."), line()],
+                say("There is no address for the name of this host."),
+                vec![say("Check the name for a mistake."), line()],
             ),
             Self::Refused => (
                 502,
                 say("The connection was refused"),
-                say("The host was reached, and nothing there accepts connections on this port."),
-                vec![say("Look for a mistake in the port."), again()],
+                say("The host was reached, but nothing there accepts connections on this port."),
+                vec![say("Check the port for a mistake."), again()],
             ),
             Self::Unreachable => (
                 502,
                 say("The host cannot be reached"),
-                say("The network knows no way to the host."),
+                say("The network has no route to the host."),
                 vec![line()],
             ),
             Self::Timeout(phase) => (504, phase.title(), phase.happened(), vec![again(), line()]),
             Self::Inward => (
                 403,
-                say("Not to be reached from elsewhere"),
-                say(
-                    "The address leads to the machine of this proxy itself, or no further than the \
-                     network link it is on. Through the proxy only programs at that machine get \
-                     there.",
-                ),
+                say("This address is not open to other machines"),
+                say("This address is on the proxy's own machine or its local network link. \
+                    Through the proxy, only programs on that machine may open it."),
                 vec![
-                    say("Look for a mistake in the address."),
-                    say(
-                        "If other machines are to reach it, its host has to be named as one that is \
-                         inside.",
-                    ),
+                    say("Check the address for a mistake."),
+                    say("If other machines should reach it, list its host under `inside` in the \
+                        configuration."),
                 ],
             ),
         };
@@ -72,26 +66,26 @@ impl OriginFailure<'_> {
     fn of_answer(&self) -> MessageText {
         let (title, happened, advice) = match self {
             Self::HeadTooLarge => (
-                say("The head of the answer is too large"),
+                say("The headers of the answer are too large"),
                 say("The host sent more header fields than the proxy accepts."),
                 vec![say("Delete the cookies of this site in the browser."), again()],
             ),
             Self::TooLarge(most) => (
                 say("The answer is too large"),
-                say("What the host sends is larger than {most}, which is the most that is kept.")
+                say("The answer of the host is larger than {most}, the maximum to save.")
                     .with("most", shown::bytes(*most)),
                 vec![],
             ),
             Self::Closed => (
                 say("The connection was closed"),
-                say("The host closed the connection before its answer was complete. A part of an \
-                     answer is never kept."),
+                say("The host closed the connection before its answer was complete. Incomplete \
+                    answers are never saved."),
                 vec![again()],
             ),
             _ => (
                 say("The answer cannot be understood"),
-                say("What the host sent is not proper HTTP, so it is not passed on."),
-                vec![say("Look whether the address should begin with https."), again()],
+                say("The host sent an invalid HTTP answer, so it is not forwarded."),
+                vec![say("Check whether the address should begin with https."), again()],
             ),
         };
         MessageText { status: 502, title, happened, advice }
@@ -110,18 +104,14 @@ impl Phase {
 
     fn happened(self) -> Text {
         match self {
-            Self::Resolving => say("The name service did not answer within the time allowed."),
-            Self::Connecting => {
-                say("The host did not accept the connection within the time allowed.")
+            Self::Resolving => say("The name server did not answer in time."),
+            Self::Connecting => say("The host did not accept the connection in time."),
+            Self::Securing => {
+                say("The host accepted the connection but did not complete the TLS handshake in \
+                time. The request was not sent.")
             }
-            Self::Securing => say(
-                "The host accepted the connection, and did not complete the TLS handshake in the \
-                     time allowed. Nothing of the request was sent to it.",
-            ),
-            Self::Head => {
-                say("The host accepted the connection, and did not answer in the time allowed.")
-            }
-            Self::Body => say("The host began its answer, and then sent nothing for too long."),
+            Self::Head => say("The host accepted the connection but did not answer in time."),
+            Self::Body => say("The host began its answer, then sent nothing for too long."),
         }
     }
 }

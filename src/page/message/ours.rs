@@ -12,23 +12,17 @@ pub(super) fn bad_request() -> MessageText {
     words(
         400,
         say("The request cannot be understood"),
-        say(
-            "The browser, or the program, sent something that is not a proper request. Nothing was \
-             passed on.",
-        ),
-        vec![say("Look for a mistake in the address."), say("Load the page again.")],
+        say("Your browser or program sent an invalid request. Nothing was forwarded."),
+        vec![say("Check the address for a mistake."), say("Reload the page.")],
     )
 }
 
 pub(super) fn bad_address() -> MessageText {
     words(
         400,
-        say("This address of the proxy is not understood"),
-        say(
-            "The page is there, but what the address says after its name cannot be used. Nothing was \
-             changed.",
-        ),
-        vec![say("Look for a mistake in the address.")],
+        say("This address of the proxy is invalid"),
+        say("The page exists, but the rest of the address is invalid. Nothing was changed."),
+        vec![say("Check the address for a mistake.")],
     )
 }
 
@@ -36,74 +30,60 @@ pub(super) fn bad_form(status: u16) -> MessageText {
     words(
         status,
         say("This cannot be done"),
-        say("The form says something that cannot be done as it is. Nothing was changed."),
-        vec![say("Go back in the browser, and look at what the form says.")],
+        say("The form has an invalid value. Nothing was changed."),
+        vec![say("Go back in the browser and check the form.")],
     )
 }
 
 pub(super) fn nothing_chosen() -> MessageText {
     words(
         422,
-        say("Nothing was chosen"),
-        say(
-            "The button does something with what has a tick, and nothing has one that is there still. \
-             Nothing was changed.",
-        ),
-        vec![say("Tick what you mean in the list, then press the button again.")],
+        say("Nothing was selected"),
+        say("The button applies to ticked entries, and none is ticked that still exists. Nothing \
+            was changed."),
+        vec![say("Tick entries in the list, then press the button again.")],
     )
 }
 
 pub(super) fn forbidden(refusal: GuardRefusal) -> MessageText {
-    let names = say("If the proxy is reached under another name, add that name to its names.");
-    let anew = say("Open the page of the proxy anew, and press the button again.");
+    let names = say("If you use another name for the proxy, add it to its names.");
+    let anew = say("Reload the page of the proxy, and press the button again.");
     let at_the_machine =
         say("Use the command line on the machine of the proxy, or set a control password with \
          `wwwoffle passwd`.");
     let (happened, advice) = match refusal {
         GuardRefusal::ForeignHost => (
-            say(
-                "The address that was used is not one of this proxy's own names, and under others its \
-                 pages are not shown. Nothing was changed.",
-            ),
+            say("You used an address that is not one of the names of this proxy, so its pages \
+                are not shown. Nothing was changed."),
             names,
         ),
         GuardRefusal::CrossSite => (
-            say(
-                "Another site had the browser send this request. The proxy does only what its own \
-                 pages ask for, so that other sites cannot command it. Nothing was changed.",
-            ),
+            say("Another site made your browser send this request. The proxy accepts such \
+                requests only from its own pages. Nothing was changed."),
             anew,
         ),
         GuardRefusal::ForeignOrigin => (
-            say(
-                "The form was sent by a page of another origin. The proxy does only what its own pages \
-                 ask for, so that other sites cannot command it. Nothing was changed.",
-            ),
+            say("The form was sent by a page of another site. The proxy accepts forms only from \
+                its own pages. Nothing was changed."),
             anew,
         ),
         GuardRefusal::NoPassword => (
-            say("The request needs the control password, and came without. Nothing was changed."),
+            say("The request needs the control password and did not have it. Nothing was changed."),
             anew,
         ),
         GuardRefusal::OtherMachine => (
-            say(
-                "This proxy has no control password, so other machines may read and request pages, and \
-                 nothing else. Nothing was changed.",
-            ),
+            say("This proxy has no control password, so other machines may only read and request \
+                pages. Nothing was changed."),
             at_the_machine,
         ),
         GuardRefusal::NotAdministrator => (
-            say(
-                "This decides what the proxy may do or what is stored for a site, and it needs the \
-                 control password. None is set. Nothing was changed.",
-            ),
+            say("This changes what the proxy may do or what is stored for a site, so it needs \
+                the control password. No control password is set. Nothing was changed."),
             at_the_machine,
         ),
         GuardRefusal::NoToken | GuardRefusal::WrongToken => (
-            say(
-                "The request does not carry the mark that pages of this proxy give to their buttons, or \
-                 one from before the last start of the proxy. Nothing was changed.",
-            ),
+            say("The request lacks the token of this proxy's pages, or has one from before the \
+                last start. Nothing was changed."),
             anew,
         ),
     };
@@ -112,10 +92,8 @@ pub(super) fn forbidden(refusal: GuardRefusal) -> MessageText {
 
 pub(super) fn not_found(path: &str) -> MessageText {
     let why = if path.starts_with("/local/") {
-        say(
-            "Files of your own are shown at such addresses, from the directory `local` of the spool, and there is \
-             no such file. `index.html` stands for its directory.",
-        )
+        say("These addresses show your own files from the directory `local` of the spool. This \
+            file does not exist there. A directory shows its `index.html`.")
     } else {
         say("The address belongs to this proxy, and it has no page there.")
     };
@@ -125,11 +103,9 @@ pub(super) fn not_found(path: &str) -> MessageText {
 pub(super) fn no_longer() -> MessageText {
     words(
         501,
-        say("Not supported any more"),
-        say(
-            "WWWOFFLE 2.9 fetched by FTP and Finger, too. This version fetches by HTTP and HTTPS alone, \
-             as browsers do by now.",
-        ),
+        say("No longer supported"),
+        say("WWWOFFLE 2.9 also fetched by FTP and Finger. This version only fetches by HTTP and \
+            HTTPS, as browsers do."),
         vec![],
     )
 }
@@ -137,11 +113,9 @@ pub(super) fn no_longer() -> MessageText {
 pub(super) fn refresh_queued() -> MessageText {
     words(
         202,
-        say("It will be fetched anew"),
-        say(
-            "The proxy is offline. The page is on the queue now, and is fetched anew when the proxy goes \
-             online. What is kept of it stays until then.",
-        ),
+        say("It will be fetched again"),
+        say("You are offline. The page is on the queue, and is fetched again when the proxy goes \
+            online. The saved copy stays until then."),
         vec![],
     )
 }
@@ -149,11 +123,9 @@ pub(super) fn refresh_queued() -> MessageText {
 pub(super) fn method_not_allowed() -> MessageText {
     words(
         405,
-        say("Not with this method"),
-        say(
-            "The page exists, and does not take this method. A link never changes anything here: use \
-             the button on the page.",
-        ),
+        say("The method is not allowed"),
+        say("The page exists but does not accept this method. Links never change anything here: \
+            use the button on the page."),
         vec![],
     )
 }
@@ -161,11 +133,9 @@ pub(super) fn method_not_allowed() -> MessageText {
 pub(super) fn must_ask() -> MessageText {
     words(
         504,
-        say("Kept, and not to be shown unasked"),
-        say(
-            "The page is in the spool, and says that while online it must not be shown before its \
-             origin was asked whether it still holds. The origin cannot be asked.",
-        ),
+        say("Saved, but may not be shown without asking the site"),
+        say("The saved copy of this page may only be shown online after the site confirms that \
+            it is up to date. The site cannot be reached."),
         vec![say("Try again later.")],
     )
 }
@@ -173,23 +143,19 @@ pub(super) fn must_ask() -> MessageText {
 pub(super) fn not_kept() -> MessageText {
     words(
         504,
-        say("Not kept"),
-        say(
-            "Whoever asked wants what is kept and nothing that has to be fetched (`only-if-cached`). \
-             This is not kept, or has to be asked about first.",
-        ),
-        vec![say("Load the page without this condition.")],
+        say("Not saved"),
+        say("Your browser or program asked for a saved copy only (`only-if-cached`). There is \
+            none, or the site must be asked first."),
+        vec![say("Request the page without this condition.")],
     )
 }
 
 pub(super) fn form_answer() -> MessageText {
     words(
         404,
-        say("No stored answer to this form"),
-        say(
-            "This address belongs to the answer to a form. Only the proxy knows it, and the spool has no \
-             such answer for you. Nothing was sent.",
-        ),
+        say("No saved answer to this form"),
+        say("This address stands for the answer to a form, and exists only in this proxy. You \
+            have no saved answer here. Nothing was sent."),
         vec![say("Open the page with the form and send the form again.")],
     )
 }
@@ -209,8 +175,8 @@ pub(super) fn form_unknown() -> MessageText {
 pub(super) fn nothing_kept() -> MessageText {
     words(
         404,
-        say("Nothing of this address is kept"),
-        say("There is nothing to show: the spool has no answer of this address for you."),
+        say("This address is never saved"),
+        say("There is nothing to show: you have no saved copy of this address."),
         vec![],
     )
 }
@@ -219,10 +185,8 @@ pub(super) fn offline_refused() -> MessageText {
     words(
         504,
         say("Not possible while offline"),
-        say(
-            "The proxy is offline, so nothing goes out. The spool has no answer to this request, and a \
-             request of this kind cannot be queued.",
-        ),
+        say("The proxy is offline. No answer to this request is saved, and a request of this \
+            kind cannot be queued."),
         vec![say("Go online, then try again.")],
     )
 }
@@ -243,7 +207,7 @@ pub(super) fn host_refused() -> MessageText {
     words(
         403,
         say("This host is refused"),
-        say("The configuration of the proxy says that connections to this host are refused."),
+        say("The configuration refuses connections to this host."),
         vec![],
     )
 }
@@ -251,11 +215,9 @@ pub(super) fn host_refused() -> MessageText {
 pub(super) fn tunnel_offline() -> MessageText {
     words(
         504,
-        say("Not kept, and not possible while offline"),
-        say(
-            "Connections to this host pass through the proxy unread, so nothing of it is kept; and the \
-             proxy is offline, so nothing goes out.",
-        ),
+        say("Not saved, and not possible while offline"),
+        say("HTTPS to this host is not intercepted, so nothing from it is saved. The proxy is \
+            offline, so it cannot connect."),
         vec![say("Go online, then try again.")],
     )
 }
@@ -263,14 +225,12 @@ pub(super) fn tunnel_offline() -> MessageText {
 pub(super) fn circle() -> MessageText {
     words(
         508,
-        say("The request goes in a circle"),
-        say(
-            "This request has been through this proxy before: the proxy was asked to fetch from itself, \
-             or another proxy sends back what it is given.",
-        ),
+        say("The request is in a loop"),
+        say("This request has been through this proxy before. It asks the proxy to fetch from \
+            itself, or another proxy sends requests back."),
         vec![
             say("If the address is that of this proxy, add its name to the names of the proxy."),
-            say("Look at the proxy settings of the other proxy."),
+            say("Check the settings of the other proxy."),
         ],
     )
 }
@@ -278,12 +238,10 @@ pub(super) fn circle() -> MessageText {
 pub(super) fn undecodable() -> MessageText {
     words(
         502,
-        say("The stored copy cannot be decoded"),
-        say(
-            "The stored copy is compressed, and its data is damaged or incomplete. Your browser or \
-             program does not take it as it is.",
-        ),
-        vec![say("Go online, then load the page again: it is fetched again.")],
+        say("The saved copy cannot be decoded"),
+        say("The saved copy is compressed, and its data is damaged or incomplete. Your browser \
+            or program does not accept the compressed form."),
+        vec![say("Go online, then reload the page to fetch it again.")],
     )
 }
 
@@ -291,11 +249,9 @@ pub(super) fn spool_full() -> MessageText {
     words(
         507,
         say("The disk is full"),
-        say(
-            "There is no room left where the spool is, so this cannot be recorded. Nothing that was \
-             kept is lost.",
-        ),
-        vec![say("Make room on the disk, then load the page again.")],
+        say("The disk with the spool is full, so this cannot be saved. Pages that were saved \
+            before are not lost."),
+        vec![say("Free some disk space, then reload the page.")],
     )
 }
 
@@ -303,10 +259,10 @@ pub(super) fn queue_full() -> MessageText {
     words(
         507,
         say("The queue is full"),
-        say("The outgoing queue holds as many requests as it may, so this one cannot be recorded."),
+        say("The queue is full, so this request was not added."),
         vec![
-            say("Go online to have the queue worked off."),
-            say("Delete what is no longer wanted on the queue."),
+            say("Go online to fetch the queue."),
+            say("Delete requests on the queue that you no longer need."),
         ],
     )
 }
@@ -315,11 +271,9 @@ pub(super) fn share_used_up() -> MessageText {
     words(
         507,
         say("Your share of the queue is used up"),
-        say(
-            "The outgoing queue holds as many requests of yours as it may, so this one cannot be recorded.",
-        ),
+        say("You have as many requests on the queue as you may, so this one was not added."),
         vec![
-            say("Delete what is no longer wanted on the queue."),
+            say("Delete requests on the queue that you no longer need."),
             say("Or wait until some of your requests are fetched."),
         ],
     )
@@ -329,7 +283,7 @@ pub(super) fn too_large_to_queue() -> MessageText {
     words(
         413,
         say("Too large to be sent later"),
-        say("The proxy is offline, and what was to be sent is larger than what the queue takes."),
+        say("The proxy is offline, and the data to send is too large for the queue."),
         vec![say("Go online, go back in the browser, and send it again.")],
     )
 }
@@ -340,7 +294,7 @@ pub(super) fn spool_failed() -> MessageText {
         say("The spool cannot be used"),
         say("Reading or writing the spool failed."),
         vec![
-            say("Look at the disk and at the rights of the spool directory."),
+            say("Check the disk and the permissions of the spool directory."),
             say("Then try again."),
         ],
     )
@@ -351,6 +305,9 @@ pub(super) fn internal() -> MessageText {
         500,
         say("The proxy made a mistake"),
         say("Something went wrong inside the proxy. Its log says more."),
-        vec![say("Try again."), say("If it happens again, report it with the lines of the log.")],
+        vec![
+            say("Try again."),
+            say("If it happens again, report it with the relevant part of the log."),
+        ],
     )
 }

@@ -27,12 +27,12 @@ impl Ruled {
                 status: 403,
                 title: say("Blocked"),
                 happened: say(
-                    "The configuration of the proxy says that this address is never got. Nothing was \
-                     asked of its origin, and what was kept of it is not shown.",
+                    "The configuration blocks this address. The site was not asked, and saved \
+                    copies are not shown.",
                 ),
                 advice: vec![say(
-                    "If you need the page, take the rule out of the configuration, or put one with a ! \
-                     before it.",
+                    "If you need the page, remove the rule from the configuration, or put a rule \
+                    with ! before it.",
                 )],
             },
             Self::OtherProtocol => MessageText {
@@ -42,41 +42,38 @@ impl Ruled {
                     "The port of this address belongs to another protocol, such as mail. Browsers do not \
                      connect to it either.",
                 ),
-                advice: vec![say("If a website is there, allow the port in the configuration.")],
+                advice: vec![say("If a website uses this port, allow it in the configuration.")],
             },
             Self::UnknownMethod => MessageText {
                 status: 501,
                 title: say("This method is refused"),
                 happened: say(
-                    "The method of the request is not registered for HTTP, so the proxy does not send \
-                     it on.",
+                    "The method of the request is not a registered HTTP method, so the proxy \
+                    does not forward it.",
                 ),
                 advice: vec![say("If the site needs it, allow the method in the configuration.")],
             },
             Self::LeadsToBlocked => MessageText {
                 status: 404,
-                title: say("The page leads to a blocked address"),
-                happened: say(
-                    "The answer sends the browser to an address that is never got, by the \
-                     configuration of the proxy.",
-                ),
-                advice: vec![say("If you need the page, take the rule out of the configuration.")],
+                title: say("The page redirects to a blocked address"),
+                happened: say("The answer redirects to an address that the configuration blocks."),
+                advice: vec![say("If you need the page, remove the rule from the configuration.")],
             },
             Self::NeverKept => MessageText {
                 status: 504,
-                title: say("Never kept, and not possible while offline"),
+                title: say("Never saved, and not possible while offline"),
                 happened: say(
-                    "The configuration of the proxy says that nothing of this address is kept; and the \
-                     proxy is offline, so nothing goes out.",
+                    "The configuration says never to save this address. The proxy is offline, so \
+                    it cannot fetch it either.",
                 ),
                 advice: vec![say("Go online, then try again.")],
             },
             Self::NotQueued => MessageText {
                 status: 504,
-                title: say("Not kept, and not queued"),
+                title: say("Not saved and not queued"),
                 happened: say(
-                    "The proxy is offline, the spool has nothing here, and the configuration says that \
-                     it is not asked for later.",
+                    "You are offline, this page is not saved, and the configuration says not to \
+                    queue it.",
                 ),
                 advice: vec![say("Go online, then try again.")],
             },

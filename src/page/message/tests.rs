@@ -115,7 +115,7 @@ fn a_kept_copy_is_offered() {
         kept: Some(CopyInfo { url: "http://a.example/p", stored: time(), came: time() }),
     };
     let body = page(&templates(), &shell(), &message).body;
-    let when = "kept on <time datetime=\"2026-11-20T12:00:00Z\">2026-11-20 12:00";
+    let when = "saved on <time datetime=\"2026-11-20T12:00:00Z\">2026-11-20 12:00";
     assert!(body.contains(when), "{body}");
     let copy = "href=\"http://localhost:8080/history/version/?url=http://a.example/p&amp;came=";
     assert!(body.contains(copy), "{body}");

@@ -40,30 +40,26 @@ fn again() -> Text {
 }
 
 fn clock() -> Text {
-    say("See whether the date and time of this machine are right.")
+    say("Check the date and time of this machine.")
 }
 
 fn owner() -> Text {
-    say("Tell the owner of the site: only they can mend it.")
+    say("Tell the owner of the site: only they can fix it.")
 }
 
 fn own_authority() -> Text {
-    say(
-        "If it is a host of your own or of your organisation, get the certificate of its authority in a \
-         way you trust, name the file under [https] extra-ca in the configuration of the proxy, and \
-         start the proxy again.",
-    )
+    say("If the host belongs to you or your organisation, get the certificate of its authority \
+        in a way you trust. List the file under `extra-ca` in [https] of the configuration, and \
+        restart the proxy.")
 }
 
 fn nobody() -> Text {
-    say("Nobody who is trusted vouches for the host")
+    say("The certificate of the host is not trusted")
 }
 
 fn network() -> Text {
-    say(
-        "If many sites fail like this, something on the way, such as the sign-in page of a network, may \
-         be answering in their place: open any http address to see it.",
-    )
+    say("If many sites fail like this, the sign-in page of your network may be answering in \
+        their place. Open any http address to see it.")
 }
 
 impl BadCertificate {
@@ -76,75 +72,60 @@ impl BadCertificate {
         let (title, happened, advice): (Text, Text, Vec<Text>) = match self {
             Self::Expired => (
                 say("The certificate of the host has expired"),
-                say(
-                    "The host shows a certificate whose time is over, so it cannot be known whether it \
-                 is the right host. Nothing was sent to it.",
-                ),
+                say("The certificate of the host has expired, so this may not be the right host. \
+                    Nothing was sent to it."),
                 vec![clock(), owner(), again()],
             ),
             Self::NotYetValid => (
                 say("The certificate of the host is not valid yet"),
-                say(
-                    "The host shows a certificate whose time has not begun, so it cannot be known \
-                 whether it is the right host. Nothing was sent to it.",
-                ),
+                say("The certificate of the host is not valid yet, so this may not be the right \
+                    host. Nothing was sent to it."),
                 vec![clock(), owner(), again()],
             ),
             Self::WrongName => (
                 say("The certificate belongs to another host"),
-                say(
-                    "The host shows a certificate that is not for this name, so it may not be the right \
-                 host. Nothing was sent to it.",
-                ),
+                say("The certificate of the host is for another name, so this may not be the \
+                    right host. Nothing was sent to it."),
                 vec![
-                    say("Look for a mistake in the name; with or without www makes a difference."),
+                    say("Check the name for a mistake, also with or without www."),
                     network(),
                     owner(),
                 ],
             ),
             Self::SelfSigned => (
                 nobody(),
-                say(
-                    "The host has signed its certificate itself, as routers, printers and home servers \
-                 do: anybody could make one like it. Nothing was sent to it.",
-                ),
+                say("The host uses a self-signed certificate, as routers, printers and home \
+                    servers do. Anyone could create one like it. Nothing was sent to the host."),
                 vec![own_authority(), network(), owner()],
             ),
             Self::MissingIssuer => (
                 nobody(),
-                say(
-                    "The host does not send the certificate of the authority that signed its own, and \
-                 this machine does not know that authority: either the host leaves out what it \
-                 should send, or its authority is not trusted here. Nothing was sent to it.",
-                ),
+                say("The host does not send the certificate of the authority that signed its \
+                    own, and this machine does not know that authority. Either the host sends an \
+                    incomplete chain, or its authority is not trusted here. Nothing was sent to \
+                    the host."),
                 vec![
-                    say(
-                        "Tell the owner of the site that its chain of certificates may be incomplete.",
-                    ),
+                    say("Tell the owner of the site that its certificate chain may be incomplete."),
                     own_authority(),
                     network(),
                 ],
             ),
             Self::UnknownIssuer => (
                 nobody(),
-                say("The certificate that the host shows is not signed by an authority that this \
-                 machine trusts. Nothing was sent to it."),
+                say("The certificate of the host is not signed by an authority that this machine \
+                    trusts. Nothing was sent to the host."),
                 vec![own_authority(), network(), owner()],
             ),
             Self::Revoked => (
                 say("The certificate of the host is revoked"),
-                say(
-                    "The authority that signed the host's certificate has taken it back, for example \
-                 because its key was stolen. Nothing was sent to it.",
-                ),
+                say("The certificate of the host was revoked by its authority, for example \
+                    because its key was stolen. Nothing was sent to the host."),
                 vec![owner(), again()],
             ),
             Self::Unusable => (
                 say("The certificate of the host is not accepted"),
-                say(
-                    "The certificate that the host shows breaks the rules for certificates, so it \
-                 cannot be known whether it is the right host. Nothing was sent to it.",
-                ),
+                say("The certificate of the host is invalid, so this may not be the right host. \
+                    Nothing was sent to it."),
                 vec![owner(), again()],
             ),
         };
@@ -157,33 +138,27 @@ impl NoTls {
         let (title, happened, advice): (Text, Text, Vec<Text>) = match self {
             Self::NotSpoken => (
                 say("The host does not speak HTTPS here"),
-                say(
-                    "The host was reached, and what answers on this port is not TLS. Nothing of the \
-                 request was sent to it.",
-                ),
+                say("The host was reached, but this port does not speak TLS. The request was not \
+                    sent."),
                 vec![
-                    say("Look whether the address should begin with http, or have another port."),
+                    say("Check whether the address should begin with http, or have another port."),
                     network(),
                     again(),
                 ],
             ),
             Self::TooLarge => (
                 say("The TLS handshake of the host is too large"),
-                say(
-                    "The host was reached, and a message of its TLS handshake is larger than 64 KiB. \
-                 Usually it sends too many certificates. Nothing of the request was sent to it.",
-                ),
+                say("The host sent a TLS handshake message larger than 64 KiB. Usually this \
+                    means that it sends too many certificates. The request was not sent."),
                 vec![owner(), again()],
             ),
             Self::NoAgreement => (
                 say("No secure connection"),
                 say("The host and the proxy could not agree on a secure connection."),
                 vec![
-                    say("Look for a mistake in the name or the port."),
-                    say(
-                        "If the host is old it may speak nothing newer than TLS 1.1, which is not safe \
-                     any more and is not spoken here.",
-                    ),
+                    say("Check the name and the port for a mistake."),
+                    say("An old host may only support TLS 1.1 or older, which is not safe and \
+                        not supported here."),
                     again(),
                 ],
             ),

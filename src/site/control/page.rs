@@ -58,33 +58,33 @@ impl ControlAction {
         match self {
             Self::Mode(Choice::Online) => say("Go online"),
             Self::Mode(Choice::Offline) => say("Go offline"),
-            Self::Mode(Choice::Autodial) => say("Go to autodial"),
-            Self::Mode(Choice::Auto) => say("Let the link decide"),
+            Self::Mode(Choice::Autodial) => say("Show saved copies first"),
+            Self::Mode(Choice::Auto) => say("Follow the network"),
             Self::Fetch => say("Fetch now"),
             Self::Hold => say("Stop fetching"),
-            Self::Reload => say("Read the configuration again"),
+            Self::Reload => say("Reload the configuration"),
         }
     }
 
     const fn explanation(self) -> Text {
         match self {
             Self::Mode(Choice::Online) => {
-                say("Pages come from the web, what you see is kept, and the queue is worked off.")
+                say("Pages come from the web, what you see is saved, and the queue is fetched.")
             }
             Self::Mode(Choice::Offline) => {
-                say("Pages come from the spool. What is missing is queued; nothing goes out.")
+                say("Pages come from the spool. Missing pages are queued, and nothing is fetched.")
             }
             Self::Mode(Choice::Autodial) => {
-                say("What is kept comes from the spool at once, the rest from the web.")
+                say("Saved copies are shown at once, the rest comes from the web.")
             }
             Self::Mode(Choice::Auto) => {
-                say("It is online or offline by what the link really does.")
+                say("Switches automatically when the connection comes and goes.")
             }
-            Self::Fetch => say("What waits on the queue is fetched."),
+            Self::Fetch => say("The queue is being fetched."),
             Self::Hold => {
-                say("What has come is kept, and the rest waits until it is fetched the next time.")
+                say("The part received so far is saved. The rest waits until the next fetch.")
             }
-            Self::Reload => say("The file is read anew, as after an edit by hand."),
+            Self::Reload => say("Reads the file again, for example after you edited it."),
         }
     }
 }
@@ -94,8 +94,8 @@ pub(in crate::site) const fn mode_label(choice: Choice) -> Text {
     match choice {
         Choice::Online => say("online"),
         Choice::Offline => say("offline"),
-        Choice::Autodial => say("autodial"),
-        Choice::Auto => say("auto"),
+        Choice::Autodial => say("saved first"),
+        Choice::Auto => say("automatic"),
     }
 }
 

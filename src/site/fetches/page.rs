@@ -59,10 +59,10 @@ struct ScopeView {
 impl LinksView {
     pub(in crate::site) fn new(depth: String, chosen: &Scope) -> Self {
         let known = [
-            (Scope::Directory, say("to the directory of the page")),
-            (Scope::Host, say("to its host")),
-            (Scope::Site, say("to its site")),
-            (Scope::Protocol, say("to where the same protocol is spoken")),
+            (Scope::Directory, say("this folder")),
+            (Scope::Host, say("this host")),
+            (Scope::Site, say("this site")),
+            (Scope::Protocol, say("the same protocol")),
             (Scope::Any, say("anywhere")),
         ];
         let view = |(scope, label): (Scope, _)| ScopeView {
@@ -73,7 +73,7 @@ impl LinksView {
         let mut scopes: Vec<_> = known.into_iter().map(view).collect();
         if !scopes.iter().any(|scope| scope.chosen) {
             let value = chosen.to_string();
-            scopes.push(ScopeView { value, label: say("as was said before"), chosen: true });
+            scopes.push(ScopeView { value, label: say("unchanged"), chosen: true });
         }
         Self { depth, max_depth: MAX_DEPTH, scopes }
     }
@@ -154,8 +154,8 @@ fn label(class: PartClass) -> Text {
         PartClass::Fonts => say("fonts"),
         PartClass::Scripts => say("scripts"),
         PartClass::Frames => say("frames"),
-        PartClass::Iframes => say("frames within the page"),
-        PartClass::Media => say("sound and film"),
+        PartClass::Iframes => say("inline frames"),
+        PartClass::Media => say("audio and video"),
         PartClass::Objects => say("objects"),
     }
 }

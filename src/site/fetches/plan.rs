@@ -12,26 +12,26 @@ pub fn describe_run(plan: &RunPlan) -> Vec<Text> {
     let all = plan.pages.with(&plan.parts);
     let mut lines = vec![
         say("pages: {amounts}").with("amounts", expected(&plan.pages)),
-        say("parts: {amounts}").with("amounts", expected(&plan.parts)),
+        say("images, styles and other files: {amounts}").with("amounts", expected(&plan.parts)),
         in_all(&all),
     ];
     lines.extend(basis(&plan.basis));
     if plan.unread > 0 {
         lines.push(count(
             plan.unread,
-            "{n} that is not kept may contain and link to more, of which nothing is known",
-            "{n} that are not kept may contain and link to more, of which nothing is known",
+            "{n} unsaved page may need more files, which are not counted",
+            "{n} unsaved pages may need more files, which are not counted",
         ));
     }
     if plan.robots_unknown > 0 {
         lines.push(count(
             plan.robots_unknown,
-            "what programs may get (robots.txt) of {n} host is not known: as if that were all",
-            "what programs may get (robots.txt) of {n} hosts is not known: as if that were all",
+            "the robots.txt of {n} host is not known, and taken to allow everything",
+            "the robots.txt of {n} hosts is not known, and taken to allow everything",
         ));
     }
     for (why, left) in &plan.left_out {
-        let text = count(left.count, "left out: {n}, for {why}", "left out: {n}, for {why}");
+        let text = count(left.count, "left out: {n} ({why})", "left out: {n} ({why})");
         lines.push(text.with("why", why.text()));
     }
     lines.extend(cut(plan.cut));
@@ -50,28 +50,28 @@ pub fn describe_queue(plan: &QueuePlan) -> Vec<Text> {
     if plan.failing > 0 {
         lines.push(count(
             plan.failing,
-            "{n} would fail at once: the configuration or lost secrets",
-            "{n} would fail at once: the configuration or lost secrets",
+            "{n} would fail at once, because of the configuration or lost passwords",
+            "{n} would fail at once, because of the configuration or lost passwords",
         ));
     }
     if plan.failed > 0 {
         lines.push(count(
             plan.failed,
-            "{n} has failed, and waits to be tried again by hand",
-            "{n} have failed, and wait to be tried again by hand",
+            "{n} failed and waits until you retry it",
+            "{n} failed and wait until you retry them",
         ));
     }
     if plan.asking.count > 0 {
         let text = count(
             plan.asking.count,
-            "{n} asks whether it may come, for it is long ({size} told)",
-            "{n} ask whether they may come, for they are long ({size} told)",
+            "{n} waits for your consent because of its size ({size} announced)",
+            "{n} wait for your consent because of their size ({size} announced)",
         );
         lines.push(text.with("size", shown::bytes(plan.asking.bytes)));
     }
     lines.extend(budget(plan));
     if !plan.may_fetch {
-        lines.push(say("the mode lets nothing be fetched now"));
+        lines.push(say("the mode does not allow fetching now"));
     }
     lines.extend(cut(plan.cut));
     lines
@@ -80,14 +80,14 @@ pub fn describe_queue(plan: &QueuePlan) -> Vec<Text> {
 fn budget(plan: &QueuePlan) -> Vec<Text> {
     let budget = &plan.budget;
     let fetch = budget.fetch.map(|bytes| {
-        let text = say("budget of a fetch: {size}");
+        let text = say("budget of one fetch: {size}");
         text.with("size", shown::bytes(bytes))
     });
     let day = budget.day.map(|bytes| {
         let text = match budget.until {
-            Some(time) => say("left of the budget of the day: {size}, more from {time} on")
+            Some(time) => say("left of the daily budget: {size}; reset at {time}")
                 .with("time", format!("{time:.0}")),
-            None => say("left of the budget of the day: {size}"),
+            None => say("left of the daily budget: {size}"),
         };
         text.with("size", shown::bytes(bytes))
     });
@@ -114,7 +114,7 @@ fn of_host(host: &HostPlan) -> Text {
 fn of_kind(kind: ItemKind, number: u64) -> Text {
     match kind {
         ItemKind::Page => count(number, "{n} page", "{n} pages"),
-        ItemKind::Part => count(number, "{n} part", "{n} parts"),
+        ItemKind::Part => count(number, "{n} other file", "{n} other files"),
         ItemKind::Refresh => count(number, "{n} refresh", "{n} refresh"),
         ItemKind::Post => count(number, "{n} post", "{n} post"),
         ItemKind::Recursive => count(number, "{n} recursive", "{n} recursive"),
@@ -125,24 +125,20 @@ fn of_kind(kind: ItemKind, number: u64) -> Text {
 fn expected(expected: &Expected) -> Text {
     let Expected { fresh, again, rest, new } = expected;
     let of = |text: Text, amount: &Amount| text.with("size", shown::bytes(amount.bytes)).into();
-    let new_text =
-        count(new.count, "{n} not kept ({size} estimated)", "{n} not kept ({size} estimated)");
+    let new_text = count(new.count, "{n} new (about {size})", "{n} new (about {size})");
     let again_text = count(
         again.count,
-        "{n} kept and asked about again (at most {size} measured)",
-        "{n} kept and asked about again (at most {size} measured)",
+        "{n} saved, to be checked again (at most {size})",
+        "{n} saved, to be checked again (at most {size})",
     );
     let mut facts: Vec<TextValue> = vec![
         of(new_text, new),
         of(again_text, again),
-        count(fresh.count, "{n} kept and fresh", "{n} kept and fresh").into(),
+        count(fresh.count, "{n} saved and up to date", "{n} saved and up to date").into(),
     ];
     if rest.count > 0 {
-        let text = count(
-            rest.count,
-            "{n} kept in part (the rest is {size}, measured)",
-            "{n} kept in part (the rest is {size}, measured)",
-        );
+        let text =
+            count(rest.count, "{n} partly saved (rest: {size})", "{n} partly saved (rest: {size})");
         facts.push(of(text, rest));
     }
     row(facts)
@@ -151,29 +147,29 @@ fn expected(expected: &Expected) -> Text {
 fn sum(expected: &Expected) -> Text {
     let text = count(
         expected.requests(),
-        "{n} to ask for: at most {measured} measured, and about {estimated} estimated",
-        "{n} to ask for: at most {measured} measured, and about {estimated} estimated",
+        "{n} to fetch: at most {measured}, plus about {estimated} of unknown size",
+        "{n} to fetch: at most {measured}, plus about {estimated} of unknown size",
     );
     text.with("measured", shown::bytes(expected.measured()))
         .with("estimated", shown::bytes(expected.new.bytes))
 }
 
 fn in_all(all: &Expected) -> Text {
-    say("in all {amounts}").with("amounts", sum(all))
+    say("total: {amounts}").with("amounts", sum(all))
 }
 
 fn basis(basis: &Basis) -> Option<Text> {
     let host = count(
         basis.host,
-        "{n} by what is kept of the same host",
-        "{n} by what is kept of the same host",
+        "{n} by saved pages of the same host",
+        "{n} by saved pages of the same host",
     );
     let class = count(
         basis.class,
-        "{n} by what is kept of other hosts",
-        "{n} by what is kept of other hosts",
+        "{n} by saved pages of other hosts",
+        "{n} by saved pages of other hosts",
     );
-    let default = count(basis.default, "{n} by what is usual", "{n} by what is usual");
+    let default = count(basis.default, "{n} by typical sizes", "{n} by typical sizes");
     let of = [(basis.host, host), (basis.class, class), (basis.default, default)];
     let of: Vec<TextValue> =
         of.into_iter().filter(|(number, _)| *number > 0).map(|(_, text)| text.into()).collect();
@@ -181,9 +177,7 @@ fn basis(basis: &Basis) -> Option<Text> {
 }
 
 fn cut(is_cut: bool) -> Option<Text> {
-    is_cut.then(|| {
-        say("not everything was looked at, for that takes long: what was not counts as not kept")
-    })
+    is_cut.then(|| say("only a part was checked, to save time; the rest counts as not saved"))
 }
 
 #[cfg(test)]
@@ -210,14 +204,14 @@ mod tests {
         assert_eq!(
             told(&describe_run(&plan)),
             [
-                "pages: 3 not kept (90 kB estimated), 2 kept and asked about again (at most 2.0 kB \
-                 measured), 1 kept and fresh, 1 kept in part (the rest is 500 B, measured)",
-                "parts: 0 not kept (0 B estimated), 0 kept and asked about again (at most 0 B \
-                 measured), 0 kept and fresh",
-                "in all 6 to ask for: at most 2.5 kB measured, and about 90 kB estimated",
-                "estimated: 2 by what is kept of the same host, 1 by what is usual",
-                "3 that are not kept may contain and link to more, of which nothing is known",
-                "what programs may get (robots.txt) of 1 host is not known: as if that were all",
+                "pages: 3 new (about 90 kB), 2 saved, to be checked again (at most 2.0 kB), 1 saved and \
+                 up to date, 1 partly saved (rest: 500 B)",
+                "images, styles and other files: 0 new (about 0 B), 0 saved, to be checked again (at \
+                 most 0 B), 0 saved and up to date",
+                "total: 6 to fetch: at most 2.5 kB, plus about 90 kB of unknown size",
+                "estimated: 2 by saved pages of the same host, 1 by typical sizes",
+                "3 unsaved pages may need more files, which are not counted",
+                "the robots.txt of 1 host is not known, and taken to allow everything",
             ]
         );
         let host = HostPlan {
@@ -233,11 +227,11 @@ mod tests {
         assert_eq!(
             lines[2..],
             [
-                "a⟨U+001B⟩: 2 page, 1 recursive: 6 to ask for: at most 2.5 kB measured, and about \
-                 90 kB estimated; from 2026-11-20T12:00:00Z, for at least 40 s",
-                "left of the budget of the day: 0 B, more from 2026-11-20T12:00:00Z on",
-                "the mode lets nothing be fetched now",
-                "not everything was looked at, for that takes long: what was not counts as not kept",
+                "a⟨U+001B⟩: 2 pages, 1 recursive: 6 to fetch: at most 2.5 kB, plus about 90 kB of \
+                 unknown size; from 2026-11-20T12:00:00Z, for at least 40 s",
+                "left of the daily budget: 0 B; reset at 2026-11-20T12:00:00Z",
+                "the mode does not allow fetching now",
+                "only a part was checked, to save time; the rest counts as not saved",
             ]
         );
     }

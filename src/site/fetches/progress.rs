@@ -21,7 +21,7 @@ pub fn describe_download(download: &DownloadItem) -> Text {
     facts.extend(download.seconds_left.map(left));
     if download.resumed > 0 {
         let resumed = u64::from(download.resumed);
-        facts.push(count(resumed, "taken up again once", "taken up again {n} times").into());
+        facts.push(count(resumed, "resumed once", "resumed {n} times").into());
     }
     row(facts)
 }
@@ -59,8 +59,7 @@ pub fn describe_wait<T: Into<TextValue>>(
     time: impl Fn(Timestamp) -> T,
 ) -> Option<Text> {
     let waiting = download.waiting.as_ref()?;
-    let text =
-        say("broke off at {since}: {error}; attempt {attempt} to take it up again at {next}");
+    let text = say("interrupted at {since}: {error}; attempt {attempt} to resume at {next}");
     Some(
         text.with("since", time(waiting.since))
             .with("error", shown::text(&waiting.error))
@@ -107,7 +106,7 @@ mod tests {
             DownloadItem { total: Some(3_000), rate: Some(200), resumed: 1, ..plain.clone() };
         assert_eq!(
             describe_download(&running).to_string(),
-            "1.5 kB of 3.0 kB, 200 B/s, taken up again once"
+            "1.5 kB of 3.0 kB, 200 B/s, resumed once"
         );
         let foretold = DownloadItem { seconds_left: Some(8), resumed: 0, ..running.clone() };
         assert_eq!(
@@ -117,15 +116,12 @@ mod tests {
         let error = "reset\u{1b}[2J".to_owned();
         let broken = DownloadWaiting { since: time(), next: time(), attempts: 3, error };
         let broken = DownloadItem { resumed: 2, waiting: Some(broken), ..running };
-        assert_eq!(
-            describe_download(&broken).to_string(),
-            "1.5 kB of 3.0 kB, taken up again 2 times"
-        );
+        assert_eq!(describe_download(&broken).to_string(), "1.5 kB of 3.0 kB, resumed 2 times");
         assert_eq!(
             describe_wait(&broken, |_| "noon".to_owned()).unwrap().to_string(),
-            "broke off at noon: reset⟨U+001B⟩[2J; attempt 3 to take it up again at noon"
+            "interrupted at noon: reset⟨U+001B⟩[2J; attempt 3 to resume at noon"
         );
         let told = describe_wait(&broken, |time| ShownTime::new(time, &TimeZone::UTC)).unwrap();
-        assert!(told.to_string().ends_with("again at 2026-11-20 12:00"), "{told}");
+        assert!(told.to_string().ends_with("to resume at 2026-11-20 12:00"), "{told}");
     }
 }

@@ -167,9 +167,9 @@ pub fn no_history_page(templates: &Templates, shell: &Shell, url: &str, why: &No
 
 fn words(why: &NotCompared) -> Text {
     match why {
-        NotCompared::NotKept => say("nothing of it is kept"),
+        NotCompared::NotKept => say("not saved"),
         NotCompared::NoVersion => {
-            say("no older version is kept, or none of that time; `keep-versions` says how many are")
+            say("no version of that time is saved; `keep-versions` sets how many are saved")
         }
         NotCompared::NoText => say("one of the versions has no text"),
         NotCompared::Unread(error) => {
@@ -211,10 +211,10 @@ mod tests {
         let body = body(&history, &lines);
         for want in [
             "2026-11-20 12:00",
-            "kept now",
-            "status 404 before",
+            "saved now",
+            "previously status 404",
             "3 lines added, 1 line removed",
-            "status 200 before",
+            "previously status 200",
             r#"name="at" value="2026-11-20T11:00:00Z""#,
             r#"formaction="http://localhost:8080/control/history/restore""#,
             r#"formaction="http://localhost:8080/control/history/delete""#,
@@ -250,7 +250,7 @@ mod tests {
     fn few_and_many_versions_have_their_page() {
         let url = "http://a.example/".to_owned();
         let none = body(&History { url: url.clone(), owner: None, versions: Vec::new() }, &[]);
-        assert!(none.contains("Nothing of it is kept"), "{none}");
+        assert!(none.contains("It is not saved"), "{none}");
         let one = vec![version(0, "text/html")];
         let one = body(&History { url: url.clone(), owner: None, versions: one }, &[]);
         assert!(one.contains("keep-versions") && !one.contains("<select"), "{one}");
@@ -289,8 +289,8 @@ mod tests {
     #[test]
     fn why_there_is_nothing_is_said() {
         for (why, status, want) in [
-            (NotCompared::NotKept, 404, "nothing of it is kept"),
-            (NotCompared::NoVersion, 404, "no older version is kept"),
+            (NotCompared::NotKept, 404, "not saved"),
+            (NotCompared::NoVersion, 404, "no version of that time is saved"),
             (NotCompared::NoText, 200, "one of the versions has no text"),
         ] {
             let page = no_history_page(&templates(), &shell(), "http://a.example/", &why);

@@ -40,22 +40,22 @@ pub fn of(url: &str, entry: Option<&Entry>, older: &[Summary]) -> History {
 pub fn changes(before: &Version, version: &Version) -> Vec<Text> {
     let mut changes = Vec::new();
     if before.status != version.status {
-        changes.push(say("status {status} before").with("status", before.status.to_string()));
+        changes.push(say("previously status {status}").with("status", before.status.to_string()));
     }
     if before.content_type != version.content_type {
         changes.push(match before.content_type.as_deref() {
-            Some(was) => say("type {type} before").with("type", shown::text(was)),
-            None => say("type none before"),
+            Some(was) => say("previously type {type}").with("type", shown::text(was)),
+            None => say("previously without a type"),
         });
     }
     match (before.bytes, version.bytes) {
         (was, is) if was < is => {
-            changes.push(say("{size} longer").with("size", shown::bytes(is - was)));
+            changes.push(say("{size} larger").with("size", shown::bytes(is - was)));
         }
         (was, is) if was > is => {
-            changes.push(say("{size} shorter").with("size", shown::bytes(was - is)));
+            changes.push(say("{size} smaller").with("size", shown::bytes(was - is)));
         }
-        _ => changes.push(say("as long as before")),
+        _ => changes.push(say("same length as before")),
     }
     changes
 }
@@ -73,14 +73,18 @@ mod tests {
     fn what_differs_is_told_in_words() {
         let html = Some("text/html");
         for (before, now, want) in [
-            (version(200, 10, html), version(200, 10, html), "as long as before"),
-            (version(200, 10, html), version(200, 1_510, html), "1.5 kB longer"),
-            (version(404, 10, html), version(200, 3, html), "status 404 before, 7 B shorter"),
-            (version(200, 1, None), version(200, 1, html), "type none before, as long as before"),
+            (version(200, 10, html), version(200, 10, html), "same length as before"),
+            (version(200, 10, html), version(200, 1_510, html), "1.5 kB larger"),
+            (version(404, 10, html), version(200, 3, html), "previously status 404, 7 B smaller"),
+            (
+                version(200, 1, None),
+                version(200, 1, html),
+                "previously without a type, same length as before",
+            ),
             (
                 version(200, 1, Some("a\u{202e}b")),
                 version(200, 1, html),
-                "type a⟨U+202E⟩b before, as long as before",
+                "previously type a⟨U+202E⟩b, same length as before",
             ),
         ] {
             let changes: Vec<_> = changes(&before, &now).iter().map(ToString::to_string).collect();

@@ -232,14 +232,14 @@ pub fn page(templates: &Templates, shell: &Shell, home: &HomePage, token: &str) 
 
 const fn mode(mode: Mode) -> (Text, Text) {
     match mode {
-        Mode::Online => (say("Online"), say("Pages come from the web, and what you see is kept.")),
+        Mode::Online => (say("Online"), say("Pages come from the web, and what you see is saved.")),
         Mode::Offline => (
             say("Offline"),
-            say("Pages come from the spool. What is missing is queued; nothing goes out."),
+            say("Pages come from the spool. Missing pages are queued, and nothing is fetched."),
         ),
         Mode::Autodial => (
-            say("Autodial"),
-            say("What is kept comes from the spool at once, the rest from the web."),
+            say("Saved first (autodial)"),
+            say("Saved copies are shown at once, the rest comes from the web."),
         ),
     }
 }

@@ -253,11 +253,11 @@ impl SubResourcesView {
     fn new(parts: &Parts) -> Self {
         let counts = parts.counts;
         let groups = [
-            (PartState::Absent, say("Not kept"), counts.absent),
+            (PartState::Absent, say("Not saved"), counts.absent),
             (PartState::Failed, say("Failed"), counts.failed),
             (PartState::Queued, say("On the queue"), counts.queued),
             (PartState::LeftOut, say("Left out"), counts.left_out),
-            (PartState::Kept, say("Kept"), counts.kept),
+            (PartState::Kept, say("Saved"), counts.kept),
         ];
         let groups = groups.into_iter().filter(|(.., count)| *count > 0);
         let group = |(state, title, count): (PartState, Text, u64)| {
@@ -317,17 +317,17 @@ impl StoredEntryView {
 /// Notes about the file of an entry and its body.
 fn notes(kept: &KeptInfo) -> Vec<Text> {
     let compressed = kept.compressed.map(|file| {
-        say("It is compressed: its file has {bytes} in place of {plain}.")
+        say("It is compressed: its file has {bytes} instead of {plain}.")
             .with("bytes", shown::bytes(file.bytes))
             .with("plain", shown::bytes(file.plain))
     });
     let shared = kept.shared.then(|| match kept.sharing {
         Some(many) => count(
             many,
-            "Its body is kept once for {n} entry.",
-            "Its body is kept once for {n} entries.",
+            "Its content is stored once for {n} entry.",
+            "Its content is stored once for {n} entries.",
         ),
-        None => say("Its body is kept once for all entries that have the same."),
+        None => say("Its content is stored once for all entries with the same content."),
     });
     compressed.into_iter().chain(shared).collect()
 }

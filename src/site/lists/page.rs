@@ -154,7 +154,7 @@ struct RequestRow {
 /// Message for a list that is not available; the reason is in English, as in the log.
 #[must_use]
 pub fn list_unavailable(why: &str) -> Text {
-    say("It cannot be told now: {why}").with("why", shown::text(why))
+    say("This cannot be determined now: {why}").with("why", shown::text(why))
 }
 
 /// Renders the page of a list; `token` is the general token.

@@ -80,7 +80,7 @@ mod tests {
         for want in [
             "<h1>",
             "href=\"http://a.example/tea/\"",
-            "a slash or index.html",
+            "a final slash or index.html",
             "2026-11-20 12:00",
             "href=\"http://localhost:8080/history/?",
             "href=\"http://localhost:8080/index/url?",
@@ -92,7 +92,7 @@ mod tests {
         }
         let none = MissingPage { likes: &[], has_versions: false, ..missing };
         let body = page(&templates(), &shell(), &none).body;
-        assert!(body.contains("No similar page is kept.") && !body.contains("/history/"));
+        assert!(body.contains("There is no similar saved page.") && !body.contains("/history/"));
     }
 
     #[test]

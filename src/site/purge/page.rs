@@ -110,16 +110,16 @@ pub fn shared_in_words(shared: &PurgeShared) -> Vec<Text> {
     if shared.entries > 0 {
         let text = count(
             shared.entries,
-            "put together: the body of {n} entry, {size} saved",
-            "put together: the bodies of {n} entries, {size} saved",
+            "equal content stored once: {n} entry, {size} saved",
+            "equal content stored once: {n} entries, {size} saved",
         );
         lines.push(text.with("size", shown::bytes(shared.saved)));
     }
     if shared.removed > 0 {
         let text = count(
             shared.removed,
-            "removed {n} body that nothing needed any more, {size}",
-            "removed {n} bodies that nothing needed any more, {size}",
+            "removed {n} unused body, {size}",
+            "removed {n} unused bodies, {size}",
         );
         lines.push(text.with("size", shown::bytes(shared.removed_bytes)));
     }
@@ -142,18 +142,18 @@ pub fn shared_in_words(shared: &PurgeShared) -> Vec<Text> {
 #[must_use]
 pub fn in_words(why: &str) -> Text {
     match why {
-        "old" => say("past their age"),
-        "room" => say("for room, with ages scaled down"),
-        "dont-get" => say("never got any more"),
-        "dont-cache" => say("never kept any more"),
-        "young" => say("not as old as they may get"),
+        "old" => say("older than their maximum age"),
+        "room" => say("to free space (shorter ages)"),
+        "dont-get" => say("blocked now"),
+        "dont-cache" => say("no longer saved"),
+        "young" => say("below their maximum age"),
         "recent" => say("used or stored within the last hour"),
         "no-age" => say("without an age"),
         "pinned" => say("pinned"),
-        "needed" => say("parts of pages that stay"),
-        "perhaps-needed" => say("perhaps parts of pages that stay"),
+        "needed" => say("files of pages that stay"),
+        "perhaps-needed" => say("possibly files of pages that stay"),
         "removed" => say("removed"),
-        "compress" => say("to be compressed"),
+        "compress" => say("waiting to be compressed"),
         _ => say("for another reason"),
     }
 }
@@ -208,10 +208,10 @@ mod tests {
         let purging = PurgeStatus { plan: Some(report("old", 0)), ..PurgeStatus::default() };
         let shown = body(&purging);
         for want in [
-            "past their age: 7 entries, 81 kB",
+            "older than their maximum age: 7 entries, 81 kB",
             "pinned: 7 entries",
             "42 %",
-            "7 entries, which take 81 kB, are old enough to be compressed",
+            "7 entries (81 kB) will be compressed with the next purge",
             r#"action="http://localhost:8080/control/purge""#,
             r#"name="token" value="f00""#,
         ] {
@@ -219,10 +219,10 @@ mod tests {
         }
         let short = PurgeStatus { last: Some(report("old", 5_000)), ..PurgeStatus::default() };
         let shown = body(&short);
-        assert!(shown.contains("5.0 kB more"), "{shown}");
+        assert!(shown.contains("Another 5.0 kB"), "{shown}");
         assert!(shown.contains("3 entries were compressed, from 40 kB to 12 kB"), "{shown}");
         assert!(shown.contains("2 entries could not be compressed"), "{shown}");
-        for want in ["5.0 kB more", "9 entries share 4 bodies, 90 kB, which saves 400 kB"] {
+        for want in ["Another 5.0 kB", "9 entries share 4 bodies, 90 kB, which saves 400 kB"] {
             assert!(body(&short).contains(want), "{want} in {}", body(&short));
         }
         let running = PurgeStatus { running: true, looked: 512, ..PurgeStatus::default() };
@@ -230,7 +230,7 @@ mod tests {
         assert!(shown.contains("512 entries") && !shown.contains("<button"), "{shown}");
         let nothing = PurgeReport { goes: Vec::new(), scale: 1_000, ..report("old", 0) };
         let shown = body(&PurgeStatus { plan: Some(nothing), ..PurgeStatus::default() });
-        assert!(shown.contains("Nothing would go") && !shown.contains("<button"), "{shown}");
+        assert!(shown.contains("Nothing would be purged") && !shown.contains("<button"), "{shown}");
     }
 
     #[test]

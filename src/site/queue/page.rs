@@ -176,9 +176,9 @@ pub fn failed() -> String {
 /// Links to the requests in each state; empty if all requests are in the same state.
 fn filters(chosen: Option<ItemState>, counts: QueueCounts) -> Vec<StateLink> {
     let rows = [
-        (say("on the way"), ItemState::Active, counts.active),
+        (say("in progress"), ItemState::Active, counts.active),
         (say("waiting"), ItemState::Waiting, counts.waiting),
-        (say("asking"), ItemState::Asking, counts.asking),
+        (say("asking you"), ItemState::Asking, counts.asking),
         (say("failed"), ItemState::Failed, counts.failed),
     ];
     let link = |label, state| StateLink {
@@ -204,9 +204,9 @@ fn groups<'a>(items: &'a [QueueItem], before: usize, shell: &Shell) -> Vec<Reque
         .filter_map(|together| {
             let state = together.first()?.1.state;
             let heading = match state {
-                ItemState::Active => say("On the way"),
-                ItemState::Waiting => say("Waiting, in the order in which they go"),
-                ItemState::Asking => say("Too long to be fetched unasked"),
+                ItemState::Active => say("In progress"),
+                ItemState::Waiting => say("Waiting, next first"),
+                ItemState::Asking => say("Too large to fetch without asking"),
                 ItemState::Failed => say("Failed"),
             };
             let rows = together.iter().map(|(number, item)| {
@@ -238,7 +238,7 @@ fn row<'a>(number: usize, item: &'a QueueItem, shell: &Shell) -> QueueRow<'a> {
         ItemState::Waiting => say("waiting"),
         ItemState::Active => say("active"),
         ItemState::Failed => say("failed"),
-        ItemState::Asking => say("asking"),
+        ItemState::Asking => say("asking you"),
     };
     QueueRow {
         number,

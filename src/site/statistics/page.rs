@@ -117,26 +117,26 @@ fn lines(statistics: &StatisticsReport, month: &[(Date, Sums)]) -> Vec<Statistic
             lines.push(line(words(outcome), true, &|sums| of(sums).to_string()));
         }
     }
-    lines.push(line(say("Given to browsers"), false, &|sums| shown::bytes(sums.given)));
+    lines.push(line(say("Sent to browsers"), false, &|sums| shown::bytes(sums.given)));
     lines.push(line(say("Fetched"), false, &|sums| shown::bytes(sums.fetched)));
-    lines.push(line(say("Saved"), false, &|sums| shown::bytes(sums.saved)));
+    lines.push(line(say("Traffic saved"), false, &|sums| shown::bytes(sums.saved)));
     lines
 }
 
 fn words(outcome: Outcome) -> Text {
     match outcome {
-        Outcome::Hit => say("served as it was kept"),
-        Outcome::Validated => say("served after its site had confirmed it"),
-        Outcome::Stale => say("served as it was kept because its site failed"),
-        Outcome::Stored => say("fetched and kept"),
+        Outcome::Hit => say("served from the spool"),
+        Outcome::Validated => say("served from the spool after the site confirmed it"),
+        Outcome::Stale => say("served from the spool because the site failed"),
+        Outcome::Stored => say("fetched and saved"),
         Outcome::Joined => say("fetched together with another request"),
-        Outcome::Passed => say("passed on and not kept"),
+        Outcome::Passed => say("served without saving"),
         Outcome::Queued => say("put on the queue"),
-        Outcome::Refused => say("not kept and not queued"),
+        Outcome::Refused => say("not saved and not queued"),
         Outcome::Blocked => say("blocked by the configuration"),
-        Outcome::Moved => say("led to another address by the configuration"),
+        Outcome::Moved => say("redirected by the configuration"),
         Outcome::Failed => say("failed"),
-        Outcome::Tunnelled => say("passed unread, as a tunnel"),
+        Outcome::Tunnelled => say("tunneled, not intercepted"),
     }
 }
 
@@ -148,7 +148,7 @@ fn charts(month: &[(Date, Sums)]) -> Vec<Chart> {
     let most = |all: &[u64]| all.iter().copied().max().unwrap_or_default();
     vec![
         Chart::new(
-            say("Requests answered from what is kept, by day"),
+            say("Requests answered from the spool, by day"),
             say("{sum} in the last 30 days, {most} on the day with the most.")
                 .with("sum", sum(&counts).to_string())
                 .with("most", most(&counts).to_string()),
@@ -156,7 +156,7 @@ fn charts(month: &[(Date, Sums)]) -> Vec<Chart> {
             |count| count.to_string(),
         ),
         Chart::new(
-            say("Bytes saved, by day"),
+            say("Traffic saved, by day"),
             say("{sum} in the last 30 days, {most} on the day with the most.")
                 .with("sum", shown::bytes(sum(&bytes)))
                 .with("most", shown::bytes(most(&bytes))),
@@ -185,7 +185,7 @@ fn hosts(all: &[HostCounts], rest: Option<&Sums>) -> Vec<HostStatistics> {
         name,
         requests: sums.all(),
         before: (before > 0)
-            .then(|| count(before, "at most {n} more before", "at most {n} more before")),
+            .then(|| count(before, "at most {n} more earlier", "at most {n} more earlier")),
         kept: kept(sums),
         saved: shown::bytes(sums.saved),
     };
@@ -231,14 +231,14 @@ mod tests {
         let told = body(&statistics("a.example"));
         for want in [
             "<th scope=\"row\">Requests</th><td>3</td><td>9</td><td>9</td><td>17</td>",
-            "served as it was kept</th><td>2</td><td>7</td><td>7</td><td>14</td>",
+            "served from the spool</th><td>2</td><td>7</td><td>7</td><td>14</td>",
             "put on the queue</th><td>1</td><td>2</td><td>2</td><td>3</td>",
-            "<th scope=\"row\">Saved</th><td>3.0 kB</td><td>10 kB</td><td>10 kB</td><td>21 kB</td>",
+            "<th scope=\"row\">Traffic saved</th><td>3.0 kB</td><td>10 kB</td><td>10 kB</td><td>21 kB</td>",
             "10 kB in the last 30 days, 7.5 kB on the day with the most.",
             "<th scope=\"row\"><time datetime=\"2026-11-16\">2026-11-16</time></th><td>6</td><td>5</td>",
             "<time datetime=\"2026-10-24\">2026-10-24</time></th><td>0</td>",
             "<bdi>a.example</bdi>",
-            "at most 3 more before",
+            "at most 3 more earlier",
             "All others</th><td>11</td>",
         ] {
             assert!(told.contains(want), "{want} in {told}");

@@ -78,7 +78,7 @@ impl ListQuery {
         let sort = value("sort").map_or_else(|| Ok(usual(&subject)), sort)?;
         let limit = value("limit").map_or(Ok(USUAL), |text| {
             let limit = text.parse().ok().filter(|limit| *limit > 0);
-            limit.ok_or_else(|| not(say("expected a number of entries, not {found}"), text))
+            limit.ok_or_else(|| not(say("enter a number of entries, not {found}"), text))
         })?;
         Ok(Self {
             subject,
@@ -115,24 +115,24 @@ fn not(expected: Text, found: &str) -> Text {
 }
 
 fn cursor(text: &str) -> Result<Cursor, Text> {
-    text.parse().map_err(|_| say("this place of the list is not known"))
+    text.parse().map_err(|_| say("this position in the list is invalid"))
 }
 
 fn class(text: &str) -> Result<Class, Text> {
     let names: Vec<_> = Class::ALL.into_iter().map(Class::name).collect();
-    let expected = || say("expected one of {known}, not {found}").with("known", names.join(", "));
+    let expected = || say("use one of {known}, not {found}").with("known", names.join(", "));
     text.parse().map_err(|_| not(expected(), text))
 }
 
 fn sort(text: &str) -> Result<Sort, Text> {
     let names: Vec<_> = Sort::ALL.into_iter().map(Sort::name).collect();
-    let expected = || say("expected one of {known}, not {found}").with("known", names.join(", "));
+    let expected = || say("use one of {known}, not {found}").with("known", names.join(", "));
     text.parse().map_err(|_| not(expected(), text))
 }
 
 /// Reads `404`, `4xx` or `400-499`.
 fn status(text: &str) -> Result<std::ops::RangeInclusive<u16>, Text> {
-    let bad = || not(say("expected a status as 404, 4xx or 400-499, not {found}"), text);
+    let bad = || not(say("enter a status such as 404, 4xx or 400-499, not {found}"), text);
     let number = |text: &str| text.parse::<u16>().map_err(|_| bad());
     if let Some(hundreds) = text.strip_suffix("xx") {
         let hundreds = number(hundreds)?;
@@ -151,7 +151,7 @@ fn time(text: &str, name: &str) -> Result<Timestamp, Text> {
         return Ok(time);
     }
     let bad = || {
-        let expected = say("expected {name} as 2026-11-20 or 2026-11-20T13:00:00Z, not {found}");
+        let expected = say("enter {name} like 2026-11-20 or 2026-11-20T13:00:00Z, not {found}");
         not(expected.with("name", name), text)
     };
     let date: Date = text.parse().map_err(|_| bad())?;
@@ -173,7 +173,7 @@ fn subject(text: &str, filter: &mut Filter) -> Result<Subject, Text> {
         "" => Ok(0),
         rest => rest.parse().map_err(|_| {
             not(
-                say("expected {list} with a number, not {found}").with("list", format!("{word}/N")),
+                say("use {list} with a number, not {found}").with("list", format!("{word}/N")),
                 text,
             )
         }),
@@ -205,7 +205,7 @@ fn subject(text: &str, filter: &mut Filter) -> Result<Subject, Text> {
                     Subject::Entries
                 }
                 Err(_) => {
-                    let expected = say("expected {known}, not {found}");
+                    let expected = say("use {known}, not {found}");
                     return Err(not(expected.with("known", KNOWN), text));
                 }
             }

@@ -68,9 +68,9 @@ pub(super) fn read(
     })
 }
 
-const NO_URL: Text = say("its URL is none that browsers know");
+const NO_URL: Text = say("browsers would not accept its URL");
 const DAMAGED: Text = say("its body cannot be decoded");
-const TOO_LONG: Text = say("there is more than is read for this");
+const TOO_LONG: Text = say("it is too large to read completely");
 const LATE: Text = say("reading it took too long");
 
 /// Decodes a body and collects its references.

@@ -36,13 +36,13 @@ pub(super) fn rule(
         }
         Ruling::Usual(StoragePolicy::Usual) => SubResourceRule::Fetched,
         Ruling::Usual(StoragePolicy::NeverKept) => {
-            SubResourceRule::LeftOut(say("it is never kept ([dont-cache])"))
+            SubResourceRule::LeftOut(say("it is never saved ([dont-cache])"))
         }
         Ruling::Usual(StoragePolicy::Nearby) => {
-            SubResourceRule::LeftOut(say("it is asked for in every mode ([local-net])"))
+            SubResourceRule::LeftOut(say("it is fetched in every mode ([local-net])"))
         }
         Ruling::Moved { to, .. } => SubResourceRule::Moved(to),
-        Ruling::Blocked { .. } => SubResourceRule::LeftOut(say("it is never got ([dont-get])")),
+        Ruling::Blocked { .. } => SubResourceRule::LeftOut(say("it is blocked ([dont-get])")),
         Ruling::OtherProtocol => {
             SubResourceRule::LeftOut(say("its port belongs to another protocol"))
         }
@@ -62,7 +62,7 @@ pub(super) fn of_class(wanted: &WantedClasses, class: Option<PartClass>) -> Text
             PartClass::Scripts => say("scripts are not fetched ([fetch-options] scripts)"),
             PartClass::Frames => say("frames are not fetched ([fetch-options] frames)"),
             PartClass::Iframes => say("inline frames are not fetched ([fetch-options] iframes)"),
-            PartClass::Media => say("sound and film are not fetched ([fetch-options] media)"),
+            PartClass::Media => say("audio and video are not fetched ([fetch-options] media)"),
             PartClass::Objects => say("objects are not fetched ([fetch-options] objects)"),
         },
         _ => say("it is on another host ([fetch-options] only-same-host-images)"),
@@ -72,15 +72,15 @@ pub(super) fn of_class(wanted: &WantedClasses, class: Option<PartClass>) -> Text
 /// Why a sub-resource is left out because of the kind of its reference.
 pub(super) fn of_kind(why: links::Omission) -> Text {
     match why {
-        links::Omission::OnePixel => say("of one pixel only ([fetch-options] webbug-images)"),
+        links::Omission::OnePixel => say("only one pixel ([fetch-options] webbug-images)"),
         links::Omission::NotTaken => {
-            say("a browser takes another candidate ([fetch-options] all-candidates)")
+            say("browsers use another size of it ([fetch-options] all-candidates)")
         }
-        links::Omission::Unsupported => say("of a type that browsers do not show"),
-        links::Omission::Service => say("not for readers"),
-        links::Omission::Implied => say("no page refers to it"),
+        links::Omission::Unsupported => say("a type that browsers do not show"),
+        links::Omission::Service => say("not a page to read"),
+        links::Omission::Implied => say("no saved page refers to it"),
         links::Omission::Protocol => say("its protocol is not fetched"),
-        links::Omission::Inert => say("in a template for scripts"),
+        links::Omission::Inert => say("in a `<template>` for scripts"),
     }
 }
 

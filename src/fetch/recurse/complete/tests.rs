@@ -150,7 +150,7 @@ fn every_part_has_its_state_and_the_worst_comes_first() {
     assert!(!parts.complete && parts.cut.is_none(), "{parts:?}");
     assert_eq!(why(&parts, "/b.png"), "the origin answered 404 Not Found");
     assert_eq!(why(&parts, "/d.png"), "its host is not known");
-    assert_eq!(why(&parts, "/f.mp4"), "sound and film are not fetched ([fetch-options] media)");
+    assert_eq!(why(&parts, "/f.mp4"), "audio and video are not fetched ([fetch-options] media)");
     let from = |path: &str| {
         let part = parts.list.iter().find(|part| part.url == at(path));
         part.and_then(|part| part.from.clone())
@@ -203,12 +203,12 @@ fn each_rule_that_leaves_something_out_is_named() {
             "http://other.example/a.png",
             "it is on another host ([fetch-options] only-same-host-images)",
         ),
-        ("http://ads.example/ad.css", "it is never got ([dont-get])"),
-        ("/live.png", "it is never kept ([dont-cache])"),
+        ("http://ads.example/ad.css", "it is blocked ([dont-get])"),
+        ("/live.png", "it is never saved ([dont-cache])"),
         ("/lazy.png", "it is left to browsers ([dont-get] get-recursive)"),
-        ("http://near.example/a.css", "it is asked for in every mode ([local-net])"),
-        ("/1.gif", "of one pixel only ([fetch-options] webbug-images)"),
-        ("/y.png", "a browser takes another candidate ([fetch-options] all-candidates)"),
+        ("http://near.example/a.css", "it is fetched in every mode ([local-net])"),
+        ("/1.gif", "only one pixel ([fetch-options] webbug-images)"),
+        ("/y.png", "browsers use another size of it ([fetch-options] all-candidates)"),
     ] {
         assert_eq!(why(&parts, path), want, "{path}");
     }
@@ -268,7 +268,7 @@ fn coded_pages_are_read_and_damaged_ones_told() {
     site.answer("/cut", head, &body[..body.len() - 1]);
     let parts = site.look("/cut");
     assert!(!parts.complete);
-    let cut = "http://h.example/cut was not read to its end: its body cannot be decoded";
+    let cut = "http://h.example/cut was not read completely: its body cannot be decoded";
     assert_eq!(parts.cut.map(|cut| cut.to_string()).as_deref(), Some(cut));
 }
 
@@ -281,8 +281,8 @@ fn a_page_of_too_much_has_an_end() {
     assert_eq!((told.list.len(), told.counts.absent), (MAX_TOLD, 2_000));
     let all = Bounds::from_now();
     for (bounds, want) in [
-        (Bounds { parts: 10, ..all }, "it has more than 10 parts"),
-        (Bounds { bytes: 10, ..all }, "there is more than is read for this"),
+        (Bounds { parts: 10, ..all }, "it has more than 10 files"),
+        (Bounds { bytes: 10, ..all }, "it is too large to read completely"),
         (Bounds { until: Instant::now(), ..all }, "took too long"),
     ] {
         let parts = site.look_within("/many", bounds).unwrap();
@@ -295,8 +295,8 @@ fn a_page_of_too_much_has_an_end() {
         site.html(&format!("/f/{number}"), &format!("<iframe src=/f/{}></iframe>", number + 1));
     }
     let parts = site.look("/f/0");
-    assert_eq!(why(&parts, "/f/7"), "more than 5 parts lie between it and the page");
+    assert_eq!(why(&parts, "/f/7"), "it is nested in more than 5 files");
     let bounds = Bounds { documents: 3, ..all };
     let cut = site.look_within("/f/0", bounds).unwrap().cut.unwrap().to_string();
-    assert_eq!(cut, "more than 3 documents would have to be read");
+    assert_eq!(cut, "more than 3 documents must be read");
 }

@@ -183,7 +183,7 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
             LinkAction::ByKind(Omission::Implied) if document.class.is_some() => Ok(()),
             LinkAction::Onward => self.moved(document, &chosen.link.url, class),
             LinkAction::Part if nesting > MAX_NESTING => {
-                let why = say("more than {most} parts lie between it and the page");
+                let why = say("it is nested in more than {most} files");
                 self.leave_out(document, chosen, why.with("most", MAX_NESTING.to_string()))
             }
             LinkAction::Part => {
@@ -264,7 +264,7 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
                 },
             }
         }
-        (url, Some(say("its aliases lead nowhere ([alias])")))
+        (url, Some(say("its aliases form a loop ([alias])")))
     }
 
     /// Lists a sub-resource that is not fetched with the page; if it is stored nevertheless, it
@@ -348,7 +348,7 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
         if index >= self.bounds.parts {
             self.is_full = true;
             let most = self.bounds.parts;
-            self.cut(say("it has more than {most} parts").with("most", most.to_string()));
+            self.cut(say("it has more than {most} files").with("most", most.to_string()));
             return None;
         }
         self.known.insert(url.key(), index);
@@ -371,7 +371,7 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
     fn read_later(&mut self, document: VisitedDocument) {
         if self.documents + self.todo.len() >= self.bounds.documents {
             let most = self.bounds.documents;
-            let why = say("more than {most} documents would have to be read");
+            let why = say("more than {most} documents must be read");
             return self.cut(why.with("most", most.to_string()));
         }
         self.todo.push_back(document);
@@ -380,7 +380,7 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
     fn may_go_on(&mut self) -> bool {
         let is_in_time = Instant::now() < self.bounds.until;
         if !is_in_time {
-            self.cut(say("looking at it took too long"));
+            self.cut(say("processing it took too long"));
         }
         is_in_time && !self.is_full
     }
@@ -393,7 +393,7 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
 
 /// Says that a document was not read to its end.
 fn not_read(document: &VisitedDocument, why: Text) -> Text {
-    let text = say("{url} was not read to its end: {why}");
+    let text = say("{url} was not read completely: {why}");
     text.with("url", shown::text(document.url.as_str())).with("why", why)
 }
 

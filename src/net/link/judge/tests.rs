@@ -71,7 +71,7 @@ fn run(has_url: bool, rows: &str) {
 fn several_hosts_in_a_row_and_then_a_probe_make_it_offline() {
     run(
         false,
-        "0 up:eth0    -> online (there is a way out, by eth0)
+        "0 up:eth0    -> online (connected (eth0))
          1 failed:a   -> online
          2 failed:a   -> online
          3 failed:a   -> online
@@ -81,7 +81,7 @@ fn several_hosts_in_a_row_and_then_a_probe_make_it_offline() {
          7 failed:b   -> online
          8 failed:d   -> online probe
          9 tick       -> online
-         10 bad       -> offline (3 hosts in a row failed, and then the probe: dead)
+         10 bad       -> offline (3 hosts in a row failed, and then the network check: dead)
          14 tick      -> offline
          15 tick      -> offline probe
          16 bad       -> offline
@@ -95,7 +95,7 @@ fn several_hosts_in_a_row_and_then_a_probe_make_it_offline() {
 fn one_that_answers_clears_the_link_and_so_does_the_probe() {
     run(
         false,
-        "0 deaf       -> online (nothing speaks against the link)
+        "0 deaf       -> online (the network seems to work)
          1 failed:a   -> online
          2 failed:b   -> online
          3 failed:c   -> online probe
@@ -118,22 +118,22 @@ fn the_kernels_word_has_to_hold() {
          13 tick      -> online
          20 down      -> online
          21 tick      -> online
-         22 tick      -> offline (there is no default route)
+         22 tick      -> offline (not connected: there is no default route)
          23 up:wlan0  -> offline
          24 down      -> offline
          26 up:wlan0  -> offline
-         28 tick      -> online (there is a way out, by wlan0)",
+         28 tick      -> online (connected (wlan0))",
     );
     // At the start there is no earlier state to compare with.
     run(
         false,
-        "0 down -> offline (there is no default route)\n 5 tick -> offline probe\n 6 bad -> offline (there is no default route)",
+        "0 down -> offline (not connected: there is no default route)\n 5 tick -> offline probe\n 6 bad -> offline (not connected: there is no default route)",
     );
     run(
         false,
         "0 down     -> offline
          1 deaf     -> offline
-         3 tick     -> online (nothing speaks against the link)",
+         3 tick     -> online (the network seems to work)",
     );
 }
 
@@ -152,7 +152,7 @@ fn a_url_is_probed_now_and_then_and_twice_before_it_goes_offline() {
          205 tick     -> online probe
          206 bad      -> online
          208 tick     -> online probe
-         209 bad      -> offline (the probe failed: dead)
+         209 bad      -> offline (the network check failed: dead)
          214 tick     -> offline probe
          215 bad      -> offline
          224 tick     -> offline
@@ -192,11 +192,11 @@ fn a_portal_is_told_and_left_when_somebody_has_logged_in() {
     run(
         true,
         "0 up:wlan0   -> unknown probe
-         1 portal     -> offline (a captive portal answers: log in at http://p/)
+         1 portal     -> offline (this network needs a login at http://p/)
          6 tick       -> offline probe
-         7 bad        -> offline (the probe failed: dead)
+         7 bad        -> offline (the network check failed: dead)
          17 tick      -> offline probe
-         18 portal    -> offline (a captive portal answers: log in at http://p/)
+         18 portal    -> offline (this network needs a login at http://p/)
          38 tick      -> offline probe
          39 good      -> online (fine)",
     );

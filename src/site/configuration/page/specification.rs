@@ -123,7 +123,14 @@ fn parts(url: Option<&CanonicalUrl>) -> Vec<ComponentView> {
         part("host", say("Host"), "*.example.org", "*", say("any host"), hosts(url)),
         part("port", say("Port"), "8080", "", say("any port"), ports(url)),
         part("path", say("Path"), "/dir/*.gif", "/*", say("any path"), paths(url)),
-        part("args", say("Arguments"), "id=*", "", say("any arguments, or none"), arguments(url)),
+        part(
+            "args",
+            say("Arguments"),
+            "id=*",
+            "",
+            say("with or without arguments"),
+            arguments(url),
+        ),
     ];
     // The host is preselected: it is the most common choice.
     if let Some(host) = all.get_mut(1).filter(|host| host.choices.len() > 1) {

@@ -267,7 +267,7 @@ fn a_change_and_a_conflict_show_both_texts() {
         let page = changed::conflict(&templates(), &shell(), &conflict);
         assert_eq!(page.status, 409);
         assert_harmless(&page);
-        assert_eq!(page.body.contains("Make my change"), fits);
+        assert_eq!(page.body.contains("Apply my change"), fits);
         for (known, wanted) in [(None, None), (None, Some("x"))] {
             let bare = ConfigurationConflict { known, wanted, fields: None, ..conflict };
             assert_harmless(&changed::conflict(&templates(), &shell(), &bare));

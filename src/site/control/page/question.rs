@@ -68,11 +68,11 @@ pub fn page(
 }
 
 fn view(doomed: DeletionTarget<'_>) -> QuestionView<'_> {
-    let for_good = say("It is taken off the queue for good: nothing brings it back.");
+    let for_good = say("It is removed from the queue. You cannot undo this.");
     match doomed {
         DeletionTarget::Queue { counts, forms } => {
             let all = counts.waiting + counts.active + counts.asking + counts.failed;
-            let text = say("They are taken off the queue for good: nothing brings them back.");
+            let text = say("They are removed from the queue. You cannot undo this.");
             let label = count(all, "Delete {n} request", "Delete all {n} requests");
             let view =
                 QuestionView::new(say("Delete all requests?"), text, QUEUE, "req-all", label);
@@ -83,20 +83,20 @@ fn view(doomed: DeletionTarget<'_>) -> QuestionView<'_> {
             QuestionView::new(heading, for_good, QUEUE, "req", say("Delete")).of(url, "key", key)
         }
         DeletionTarget::Monitors(pages) => {
-            let text = say("What is kept of them stays.");
+            let text = say("Their saved copies stay.");
             let label = count(pages, "Stop monitoring {n} page", "Stop monitoring all {n} pages");
             QuestionView::new(say("Stop monitoring all pages?"), text, MONITOR, "mon-all", label)
         }
         DeletionTarget::Monitor { url, key } => {
-            let text = say("What is kept of it stays.");
+            let text = say("Its saved copy stays.");
             let heading = say("Stop monitoring this page?");
             QuestionView::new(heading, text, MONITOR, "mon", say("Stop")).of(url, "key", key)
         }
         DeletionTarget::Entry { url } => {
             // The link has no password: no page shows one.
             let href = ShownUrl::new(url).href.unwrap_or_default();
-            let text = say("For an hour it can be brought back.");
-            let heading = say("Delete what is kept of this page?");
+            let text = say("You can restore it for an hour.");
+            let heading = say("Delete the saved copy of this page?");
             QuestionView::new(heading, text, LISTS, "url", say("Delete")).of(url, "url", &href)
         }
     }
@@ -107,7 +107,7 @@ type BackLink = (&'static str, Text);
 
 const QUEUE: BackLink = ("/queue/", say("Back to the queue"));
 const MONITOR: BackLink = ("/monitor/", say("All monitored pages"));
-const LISTS: BackLink = ("/index/", say("Lists of all that is kept"));
+const LISTS: BackLink = ("/index/", say("Lists of everything saved"));
 
 impl QuestionView<'_> {
     /// A question without a token; `act` is the last component of the form's target path.
@@ -135,27 +135,20 @@ fn of_queue(counts: QueueCounts, forms: u64) -> Vec<Text> {
             waiting,
             count(
                 waiting,
-                "{n} request waits or is on its way",
-                "{n} requests wait or are on their way",
+                "{n} request waiting or in progress",
+                "{n} requests waiting or in progress",
             ),
         ),
         (
             counts.asking,
             count(
                 counts.asking,
-                "{n} is too long to be fetched unasked",
-                "{n} are too long to be fetched unasked",
+                "{n} is too large to fetch without asking",
+                "{n} are too large to fetch without asking",
             ),
         ),
         (counts.failed, count(counts.failed, "{n} has failed", "{n} have failed")),
-        (
-            forms,
-            count(
-                forms,
-                "{n} of these is a form that was not sent",
-                "{n} of these are forms that were not sent",
-            ),
-        ),
+        (forms, count(forms, "{n} of these is an unsent form", "{n} of these are unsent forms")),
     ]
     .into_iter()
     .filter(|(number, _)| *number > 0)
@@ -176,13 +169,13 @@ mod tests {
                 counts,
                 3,
                 &[
-                    "41 requests wait",
-                    "1 is too long",
+                    "41 requests waiting",
+                    "1 is too large",
                     "2 have failed",
-                    "3 of these are forms",
+                    "3 of these are unsent forms",
                     "all 44 requests",
                 ][..],
-                "undo",
+                "restore",
             ),
             (
                 QueueCounts { failed: 1, ..QueueCounts::default() },

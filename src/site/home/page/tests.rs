@@ -55,13 +55,14 @@ fn body(home: &HomePage) -> String {
 fn each_mode_has_its_switch_and_shows_what_waits() {
     for mode in [Mode::Online, Mode::Offline, Mode::Autodial] {
         let body = body(&home(mode));
+        let label = if mode == Mode::Autodial { "saved first" } else { mode.as_str() };
         let pressed = format!(
-            "formaction=\"http://localhost:8080/control/{mode}\" aria-pressed=\"true\">{mode}<"
+            "formaction=\"http://localhost:8080/control/{mode}\" aria-pressed=\"true\">{label}<"
         );
         for want in [
             &pressed,
             r#"name="token" value="f00""#,
-            "1 request waits, 0 on the way, 2 failed",
+            "1 request waiting, 0 in progress, 2 failed",
             "<code>localhost:8080</code>",
             "<code>http://localhost:8080/proxy.pac</code>",
             "Nothing is being downloaded",
@@ -88,10 +89,10 @@ fn the_link_is_told_of_and_where_to_log_in() {
             portal: Some(portal),
         };
         let body = body(&home);
-        assert!(body.contains("Chosen by the link"), "{body}");
+        assert!(body.contains("Switched by the network"), "{body}");
         assert!(body.contains("it is so: &lt;script&gt;"), "{body}");
         assert!(body.contains("Log in at"), "{body}");
-        assert!(body.contains("/control/auto\" aria-pressed=\"true\">auto<"), "{body}");
+        assert!(body.contains("/control/auto\" aria-pressed=\"true\">automatic<"), "{body}");
         assert_eq!(body.matches("aria-pressed=\"true\"").count(), 1);
     }
 }
@@ -99,8 +100,8 @@ fn the_link_is_told_of_and_where_to_log_in() {
 #[test]
 fn a_link_that_does_not_decide_is_told_of_too() {
     let body = body(&home(Mode::Online));
-    assert!(body.contains("looked at all the same: <bdi>there is a way out</bdi>"), "{body}");
-    assert!(!body.contains("Chosen by the link") && !body.contains("Log in at"), "{body}");
+    assert!(body.contains("Network: <bdi>connected</bdi>"), "{body}");
+    assert!(!body.contains("Switched by the network") && !body.contains("Log in at"), "{body}");
 }
 
 #[test]
@@ -118,15 +119,15 @@ fn what_needs_somebody_is_told_with_where_to_mend_it() {
     home.space = Some(DiskUse { free: 1, total: 1_000, kept: 10, ..DiskUse::default() });
     let body = body(&home);
     for want in [
-        r#"1 request has failed. <a href="http://localhost:8080/queue/?state=failed">"#,
-        r#"2 requests are too long to be fetched unasked. <a href="http://localhost:8080/queue/?state=asking">"#,
-        "2 hosts pass unread and are not kept",
+        r#"1 request failed. <a href="http://localhost:8080/queue/?state=failed">"#,
+        r#"2 requests are too large to fetch without asking. <a href="http://localhost:8080/queue/?state=asking">"#,
+        "2 sites are not being saved",
         r#"<a href="http://localhost:8080/ca#rejected">"#,
         "3 connections were refused, because their clients may not use this proxy: the last from 10.0.0.9",
         r#"<a href="http://localhost:8080/configuration/allowed-connect-hosts/">"#,
-        "has faults",
+        "has errors",
         "1 file of your own",
-        r#"The disk is nearly full: 1 B are free. <a href="http://localhost:8080/purge/">"#,
+        r#"The disk is nearly full: 1 B free. <a href="http://localhost:8080/purge/">"#,
     ] {
         assert!(body.contains(want), "{want} in {body}");
     }
@@ -165,9 +166,9 @@ fn what_was_kept_last_is_told_with_its_icon_and_age() {
         ">2 hours ago</time>",
         r#"<b class="soft" aria-hidden="true">c</b>"#,
         "<bdi>http://www.cake.example/a?b</bdi>",
-        "3 came, 1 failed.",
-        "7 entries are kept, 2.0 kB.",
-        "2.0 kB kept, 498 kB other things on the disk, 500 kB free",
+        "3 fetched, 1 failed.",
+        "7 entries saved, 2.0 kB.",
+        "2.0 kB saved, 498 kB used by other files, 500 kB free",
         "/?help=1#help",
         "/control/\">",
     ] {
@@ -179,12 +180,12 @@ fn what_was_kept_last_is_told_with_its_icon_and_age() {
     for want in [
         r#" aria-describedby="most"><path"#,
         r#"<path class="most" d="M250 0V10"></path></svg>"#,
-        r#"<span id="most">A purge leaves at most 250 kB, where the line is.</span>"#,
+        r#"<span id="most">The line shows the limit of a purge: 250 kB.</span>"#,
     ] {
         assert!(marked.contains(want), "{want} in {marked}");
     }
     home.is_ready = false;
-    assert!(self::body(&home).contains("The index is being made"));
+    assert!(self::body(&home).contains("The index is being built"));
 }
 
 #[test]
@@ -232,5 +233,7 @@ fn many_and_hostile_downloads_stay_bounded_text() {
     }
     let body = body(&home);
     assert!(body.contains("and 980 more"));
-    assert!(body.contains("attempt 1 to take it up again at <time datetime=\"2026-11-20T12:00:00Z\">2026-11-20 12:00</time>"));
+    assert!(body.contains(
+        "attempt 1 to resume at <time datetime=\"2026-11-20T12:00:00Z\">2026-11-20 12:00</time>"
+    ));
 }

@@ -79,13 +79,13 @@ fn what_is_missing_comes_first_with_a_way_to_have_it() {
     let url = "https://a.example/p";
     let told = body(&info(url, true));
     let places: Vec<_> =
-        ["Not kept (1)", "Failed (18)", "On the queue (2)", "Left out (1)", "Kept (4)"]
+        ["Not saved (1)", "Failed (18)", "On the queue (2)", "Left out (1)", "Saved (4)"]
             .iter()
             .map(|title| told.find(title).unwrap_or_else(|| panic!("{title} in {told}")))
             .collect();
     assert!(places.is_sorted(), "{places:?}");
     for want in [
-        "21 parts are missing",
+        "21 files are missing",
         "and 3 more; <code>wwwoffle info</code>",
         "name=\"parts\" value=\"configured\"",
         "action=\"http://localhost:8080/refresh-request/\"",
@@ -94,14 +94,14 @@ fn what_is_missing_comes_first_with_a_way_to_have_it() {
         assert!(told.contains(want), "{want} in {told}");
     }
     for (many, is_button, want) in [
-        ([0, 0, 2, 0, 1], false, "2 parts are missing"),
+        ([0, 0, 2, 0, 1], false, "2 files are missing"),
         ([0, 0, 0, 1, 1], false, "The page is complete"),
-        ([0, 1, 0, 0, 0], true, "1 part is missing"),
+        ([0, 1, 0, 0, 0], true, "1 file is missing"),
     ] {
         let parts = Some(Parts { cut: None, ..parts(many, url) });
         let told = body(&Info { parts, ..info(url, true) });
         assert!(told.contains(want), "{want} in {told}");
-        assert_eq!(told.contains("Fetch what is missing"), is_button, "{many:?}");
+        assert_eq!(told.contains("Fetch missing files"), is_button, "{many:?}");
     }
     assert!(!body(&Info { parts: None, ..info(url, true) }).contains("<h2>Parts"));
 }
@@ -153,15 +153,15 @@ fn it_tells_what_is_kept_and_how_it_came() {
     for want in [
         "<dt>Status</dt><dd>200</dd>",
         "1.2 kB (1234 bytes)",
-        "It is compressed: its file has 7.0 kB in place of 21 kB.<br>Its body is kept once for 3 entries.",
-        "served: the mode was offline.",
+        "It is compressed: its file has 7.0 kB instead of 21 kB.<br>Its content is stored once for 3 entries.",
+        "served, because the mode was offline.",
         "<code>wwwoffle; hit; detail=offline</code>",
-        "Its site would be asked, and the answer kept.",
-        "2 versions of it are kept",
+        "It would be fetched from the site and saved.",
+        "2 versions are saved",
         "and 2 more",
         "2026-11-20 12:00",
         "<dt>set-cookie</dt><dd class=\"soft\">not shown</dd>",
-        "allowed by its fingerprint",
+        "allows this certificate by its fingerprint",
         "AB:AB:AB",
         "and 5 more",
     ] {
@@ -170,7 +170,7 @@ fn it_tells_what_is_kept_and_how_it_came() {
     assert!(body(&info("http://a.example/", false)).contains("Plain HTTP"));
     assert!(body(&info("https://a.example/", false)).contains("is not known"));
     let nothing = Info { kept: None, ..info("https://a.example/p", false) };
-    assert!(body(&nothing).contains("Nothing of it is kept"));
+    assert!(body(&nothing).contains("It is not saved"));
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn each_button_tells_of_what_it_is_and_there_is_none_for_what_the_url_does_not_n
             r#"<button id="anew" aria-labelledby="anew about" formaction="http://localhost:8080/control/refresh-multiple">"#,
             r#"<button id="delete" aria-labelledby="delete about" formaction="http://localhost:8080/control/delete-multiple/url">"#,
             r#"name="back" value="/info/?http://a.example/p%3Fx%3D1%26y""#,
-            "2 entries are here again. 1 entry stays behind what has come meanwhile.",
+            "2 entries were restored. 1 entry was not restored, because a newer copy exists.",
             "On the queue</a>",
         ] {
             assert!(text.contains(want), "{want} in {text}");

@@ -13,102 +13,94 @@ pub(super) fn describe_status(status: CacheStatus) -> Text {
     match status {
         S::Hit(why) => describe_hit(why),
         S::Validated { .. } => {
-            say("Its site was asked, and said that what is kept still holds: that was served.")
+            say("The site confirmed that the saved copy is up to date, so it was served.")
         }
         S::Stored { collapsed: true, .. } | S::Resumed { collapsed: true } => {
-            say("It was on its way for another request already, and served to both.")
+            say("It was already being fetched for another request, and both got it.")
         }
-        S::Stored { .. } => say("Its site was asked, and the answer was kept."),
-        S::Resumed { .. } => say("Its site was asked for what was missing, and the whole is kept."),
-        S::StoredPart => say("Its site was asked for a part, and that is kept."),
+        S::Stored { .. } => say("It was fetched from the site and saved."),
+        S::Resumed { .. } => say("The site was asked for the missing part. The copy is complete \
+            now."),
+        S::StoredPart => say("The site was asked for a part of it, which was saved."),
         S::Passed { why, .. } => describe_miss(why),
-        S::Unreachable(_) => say("Its site could not be reached: what is kept was served."),
+        S::Unreachable(_) => say("The site could not be reached, so the saved copy was served."),
         S::InsteadOf(status) => {
-            say("Its site answered with the status {status}: what is kept was served instead.")
+            say("The site answered with status {status}, so the saved copy was served.")
                 .with("status", status.as_u16().to_string())
         }
         S::MustAsk => say(
-            "Its site could not be reached, and what is kept says that it must not be used without asking.",
+            "The site could not be reached, and the saved copy may not be used without asking it.",
         ),
-        S::Failed => say("Its site could not be asked, and nothing is kept that could be served."),
-        S::OwnFault(_) => say("wwwoffle itself could not serve it."),
-        S::Undecodable => say("The stored copy could not be decoded for the program that asked."),
-        S::Queued => {
-            say("Nothing was kept that could be served: the request was put on the queue.")
-        }
+        S::Failed => say("The site could not be asked, and there is no saved copy to serve."),
+        S::OwnFault(_) => say("wwwoffle could not serve it because of an error."),
+        S::Undecodable => say("The saved copy could not be decoded for your browser or program."),
+        S::Queued => say("There was no saved copy, so the request was put on the queue."),
         S::Refused(refusal) => describe_refusal(refusal),
-        S::Asking => say("A person was asked first whether to put it on the queue."),
-        S::Moved => say("The configuration has another address for it, which was named."),
-        S::Blocked => say("The configuration says that it is never got."),
-        S::LeadsToBlocked => {
-            say("It leads to an address of which the configuration says that it is never got.")
-        }
+        S::Asking => say("You were asked whether to put it on the queue."),
+        S::Moved => say("The configuration has another address for it, and the browser was \
+            redirected there."),
+        S::Blocked => say("The configuration blocks it."),
+        S::LeadsToBlocked => say("It leads to an address that the configuration blocks."),
     }
 }
 
 fn describe_hit(why: HitReason) -> Text {
     match why {
         HitReason::Reused { ttl, .. } if ttl > 0 => {
-            say("What is kept was served: it was still fresh, and its site was not asked.")
+            say("The saved copy was served. It was still fresh, so the site was not asked.")
         }
-        HitReason::Reused { .. } => say(
-            "What is kept was served: it was old, and might be used without asking all the same.",
-        ),
-        HitReason::Offline => say("What is kept was served: the mode was offline."),
-        HitReason::Autodial => say("What is kept was served: the mode was autodial."),
+        HitReason::Reused { .. } => {
+            say("The saved copy was served. It was old, but may be used without asking the site.")
+        }
+        HitReason::Offline => say("The saved copy was served, because the mode was offline."),
+        HitReason::Autodial => say("The saved copy was served, because the mode was “saved \
+            first”."),
         HitReason::RefreshQueued => {
-            say("What is kept was served, and put on the queue to be fetched anew.")
+            say("The saved copy was served, and the page was put on the queue to be fetched again.")
         }
-        HitReason::Near(_) => {
-            say("What is kept of an address that names the same page was served.")
-        }
+        HitReason::Near(_) => say("The saved copy of another address of the same page was served."),
         HitReason::SameBody => {
-            say("The stored answer to the same request was served: the mode was offline.")
+            say("The saved answer to the same request was served, because the mode was offline.")
         }
-        HitReason::FormAnswer => say("The stored answer to the form was served."),
-        HitReason::Memento => say("What was kept at the time that was asked for was served."),
+        HitReason::FormAnswer => say("The saved answer to the form was served."),
+        HitReason::Memento => say("The version saved at the requested time was served."),
     }
 }
 
 fn describe_miss(why: NotStored) -> Text {
     match why {
         NotStored::Request => {
-            say("Its site was asked. The answer was not kept: the request was for no whole page.")
+            say("It was fetched from the site and not saved: the request was not for the whole.")
         }
-        NotStored::Ruled(_) => say(
-            "Its site was asked. The answer was not kept: the configuration, or the kind of the request, says so.",
-        ),
+        NotStored::Ruled(_) => {
+            say("It was fetched from the site and not saved, because of the configuration or the \
+            kind of request.")
+        }
         NotStored::Answer(reason) => {
-            say("Its site was asked. The answer was not kept because of what it is ({reason}).")
+            say("It was fetched from the site and not saved because of its kind ({reason}).")
                 .with("reason", reason.as_str())
         }
-        NotStored::Spool => {
-            say("Its site was asked. The answer was not kept: the spool could not take it.")
-        }
+        NotStored::Spool => say("It was fetched from the site and not saved: the spool failed."),
     }
 }
 
 fn describe_refusal(refusal: DecisionRefusal) -> Text {
     match refusal {
-        DecisionRefusal::Noise => say("Nothing was done: it is not worth fetching later."),
-        DecisionRefusal::OnlyOnline => say("Nothing was done: it is of use online alone."),
+        DecisionRefusal::Noise => say("Not queued: it is of no use later."),
+        DecisionRefusal::OnlyOnline => say("Not queued: it is only useful while online."),
         DecisionRefusal::FormAnswer => {
-            say("Nothing was done: the spool has no such answer to a form.")
+            say("Not queued: the spool does not have this answer to a form.")
         }
         DecisionRefusal::NotKept => {
-            say("Nothing was done: only what is kept was asked for, and it is not.")
+            say("Not queued: only a saved copy was requested, and there is none.")
         }
         DecisionRefusal::NeverKept => {
-            say("Nothing was done: nothing of it is ever kept, and the mode was offline.")
+            say("Not queued: the mode was offline, and this address is never saved.")
         }
-        DecisionRefusal::NotQueued => {
-            say("Nothing was done: the configuration says that it is not put on the queue.")
-        }
-        DecisionRefusal::Unconfirmed => {
-            say("Nothing was done: a person has to say first that it is put on the queue.")
-        }
+        DecisionRefusal::NotQueued => say("Not queued: the configuration says so."),
+        DecisionRefusal::Unconfirmed => say("Not queued: it needs your confirmation first."),
         DecisionRefusal::LeftToBrowsers => {
-            say("Nothing was done: the configuration says that it is not got with its page.")
+            say("Not queued: the configuration does not fetch it with its page.")
         }
     }
 }
@@ -117,11 +109,11 @@ fn describe_refusal(refusal: DecisionRefusal) -> Text {
 pub(super) fn describe_prediction(would: PredictedAction) -> Text {
     match would {
         PredictedAction::Move => {
-            say("The browser would be sent to the address that the configuration has for it.")
+            say("The browser would be redirected to the address in the configuration.")
         }
-        PredictedAction::Block => say("It would not be got: the configuration says so."),
+        PredictedAction::Block => say("It would not be fetched: the configuration blocks it."),
         PredictedAction::Deny => {
-            say("It would not be got: you may not reach that host through the proxy.")
+            say("It would not be fetched: you may not reach that host through the proxy.")
         }
         PredictedAction::Do(decision) => describe_decision(decision),
     }
@@ -129,26 +121,26 @@ pub(super) fn describe_prediction(would: PredictedAction) -> Text {
 
 fn describe_decision(decision: Decision) -> Text {
     match decision {
-        Decision::Serve => say("What is kept would be served, and nobody asked."),
-        Decision::ServeVersion => say("What was kept at that time would be served."),
+        Decision::Serve => say("The saved copy would be served without asking the site."),
+        Decision::ServeVersion => say("The version saved at that time would be served."),
         Decision::ServeAndRefresh => {
-            say("What is kept would be served, and put on the queue to be fetched anew.")
+            say("The saved copy would be served, and the page would be queued to be fetched again.")
         }
-        Decision::ServeAndRevalidate => say(
-            "What is kept would be served, and its site asked meanwhile whether it still holds.",
-        ),
+        Decision::ServeAndRevalidate => {
+            say("The saved copy would be served, while the site is asked whether it is up to date.")
+        }
         Decision::Revalidate => {
-            say("Its site would be asked first whether what is kept still holds.")
+            say("The site would be asked whether the saved copy is still up to date.")
         }
-        Decision::Fetch => say("Its site would be asked, and the answer kept."),
-        Decision::Pass => say("Its site would be asked, and the answer not kept."),
+        Decision::Fetch => say("It would be fetched from the site and saved."),
+        Decision::Pass => say("It would be fetched from the site and not saved."),
         Decision::QueuePage | Decision::QueuePart => say("It would be put on the queue."),
         Decision::Confirm => say("You would be asked whether to put it on the queue."),
         Decision::Refuse(DecisionRefusal::NeverKept) => {
-            say("Nothing would be done: nothing of it is ever kept, and the mode is offline.")
+            say("It would not be queued: the mode is offline, and this address is never saved.")
         }
         Decision::Refuse(DecisionRefusal::NotQueued) => {
-            say("Nothing would be done: the configuration says that it is not put on the queue.")
+            say("It would not be queued: the configuration says so.")
         }
         Decision::Refuse(_) => say("Nothing would be done."),
     }
@@ -174,7 +166,7 @@ pub(super) fn describe_class(name: &str) -> Text {
         Class::Preview => say("preview image"),
         Class::Feed => say("feed"),
         Class::Sitemap => say("list of pages"),
-        Class::Refresh => say("page that it leads to"),
+        Class::Refresh => say("page that it redirects to"),
         Class::Page => say("page"),
     }
 }

@@ -130,17 +130,17 @@ fn what_was_deleted_can_be_had_back() {
     let back = |entries, overtaken, there, left| {
         body_with(ActionResult::Restored(RestoredCounts { entries, overtaken, there, left }))
     };
-    let others = ["was here already", "behind", "did not come back", "Nothing came back"];
+    let others = ["was here already", "a newer copy", "was not restored:", "Nothing was restored"];
     let body = back(2, 0, 0, 0);
-    assert!(body.contains("2 entries are here again."), "{body}");
+    assert!(body.contains("2 entries were restored."), "{body}");
     assert!(others.iter().all(|other| !body.contains(other)), "{body}");
-    assert!(back(1, 1, 0, 0).contains("1 entry stays behind what has come meanwhile"));
+    assert!(back(1, 1, 0, 0).contains("1 entry was not restored, because a newer copy exists"));
     for (number, body) in
         [back(0, 0, 1, 0), back(0, 1, 0, 0), back(0, 0, 0, 1), back(0, 0, 0, 0)].iter().enumerate()
     {
         let result = others.map(|other| body.contains(other));
         let want = [0, 1, 2, 3].map(|other| other == number);
-        assert!(result == want && !body.contains("are here again"), "{body}");
+        assert!(result == want && !body.contains("were restored."), "{body}");
     }
     // Only the latest deletions are shown, as many as are useful.
     let many: Vec<_> = (0..12).map(|entries| RemovalSummary { entries, ..resting }).collect();
@@ -169,14 +169,14 @@ fn days_are_told_where_they_begin() {
 fn each_list_has_a_name() {
     for (path, want, above) in [
         ("http", "Hosts by http", 1),
-        ("https/a.example", "Kept of https://a.example", 2),
-        ("site/a.example", "Kept of a.example", 2),
-        ("prevtime1", "Kept 1 time online before", 1),
-        ("prevtime3", "Kept 3 times online before", 1),
-        ("prevout21", "Asked for 21 times offline before", 1),
+        ("https/a.example", "Saved from https://a.example", 2),
+        ("site/a.example", "Saved from a.example", 2),
+        ("prevtime1", "Saved 1 online session earlier", 1),
+        ("prevtime3", "Saved 3 online sessions earlier", 1),
+        ("prevout21", "Requested 21 offline sessions earlier", 1),
         ("prevtimex", "Lists", 1),
-        ("lastout", "Asked for the last time offline", 1),
-        ("all", "All that is kept", 1),
+        ("lastout", "Requested in the last offline session", 1),
+        ("all", "Everything saved", 1),
         ("nothing", "Lists", 1),
     ] {
         assert_eq!((&*heading(path).to_string(), crumbs(path).len()), (want, above), "{path}");

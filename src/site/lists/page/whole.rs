@@ -136,10 +136,10 @@ mod tests {
             "0 entries, 3.0 kB",
             "1 of them is pinned",
             "A title",
-            "Kept of http://a.example",
+            "Saved from http://a.example",
             "images",
             "cat",
-            "For an hour they can be had back",
+            "You can restore them for an hour",
             "action=\"http://localhost:8080/control/delete/url-all\"",
             "name=\"token\" value=\"f00\"",
             "name=\"stored-before\" value=\"2026-11-20T12:00:00Z\"",
@@ -149,8 +149,8 @@ mod tests {
         }
         gathered.bytes = u64::MAX;
         let body = made(&list, &gathered, false);
-        assert!(body.contains("for good") && body.contains("at most 10000"), "{body}");
-        assert!(!body.contains("For an hour"), "{body}");
+        assert!(body.contains("cannot undo this") && body.contains("At most 10000"), "{body}");
+        assert!(!body.contains("for an hour"), "{body}");
     }
 
     #[test]

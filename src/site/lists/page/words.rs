@@ -25,26 +25,28 @@ pub(super) fn cut(title: &str) -> String {
 pub(super) fn heading(path: &str) -> Text {
     let (word, rest) = path.trim_end_matches('/').split_once('/').unwrap_or((path, ""));
     match (word.trim_end_matches('/'), rest) {
-        ("all", "") => say("All that is kept"),
+        ("all", "") => say("Everything saved"),
         ("sites", "") => say("Sites"),
         ("hosts", "") => say("Hosts"),
-        ("lasttime", "") => say("Kept the last time online"),
-        ("lastout", "") => say("Asked for the last time offline"),
-        ("site", site) => say("Kept of {site}").with("site", shown::text(site)),
+        ("lasttime", "") => say("Saved in the last online session"),
+        ("lastout", "") => say("Requested in the last offline session"),
+        ("site", site) => say("Saved from {site}").with("site", shown::text(site)),
         (scheme, "") if SCHEMES.contains(&scheme) => by_scheme(scheme),
         (scheme, host) if SCHEMES.contains(&scheme) => {
-            say("Kept of {site}").with("site", shown::text(&format!("{scheme}://{host}")))
+            say("Saved from {site}").with("site", shown::text(&format!("{scheme}://{host}")))
         }
         (word, _) => {
             let back = |begin: &str| word.strip_prefix(begin)?.parse::<u64>().ok();
             match (back("prevtime"), back("prevout")) {
-                (Some(back), _) => {
-                    count(back, "Kept {n} time online before", "Kept {n} times online before")
-                }
+                (Some(back), _) => count(
+                    back,
+                    "Saved {n} online session earlier",
+                    "Saved {n} online sessions earlier",
+                ),
                 (_, Some(back)) => count(
                     back,
-                    "Asked for {n} time offline before",
-                    "Asked for {n} times offline before",
+                    "Requested {n} offline session earlier",
+                    "Requested {n} offline sessions earlier",
                 ),
                 _ => say("Lists"),
             }
@@ -75,8 +77,8 @@ pub(super) fn crumbs(path: &str) -> Vec<Crumb> {
 pub(super) fn sorts(chosen: Option<Sort>) -> Vec<ListChoice> {
     let label = |sort| match sort {
         Sort::Name => say("by name"),
-        Sort::Stored => say("kept last first"),
-        Sort::Used => say("used last first"),
+        Sort::Stored => say("most recently saved first"),
+        Sort::Used => say("most recently used first"),
         Sort::Day => say("by day"),
         Sort::Domain => say("by domain"),
         Sort::Type => say("by type"),
@@ -99,7 +101,7 @@ pub(super) fn kinds(chosen: Option<Class>) -> Vec<ListChoice> {
         (say("plain texts"), Some(Class::Text)),
         (say("documents"), Some(Class::Document)),
         (say("images"), Some(Class::Image)),
-        (say("sound and video"), Some(Class::Media)),
+        (say("audio and video files"), Some(Class::Media)),
         (say("packed files"), Some(Class::Archive)),
         (say("styles"), Some(Class::Style)),
         (say("scripts"), Some(Class::Script)),

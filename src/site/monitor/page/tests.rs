@@ -41,7 +41,7 @@ fn it_lists_when_and_what_can_be_done() {
     assert!(page.body.contains("and 2 more"), "{}", page.body);
     let none = super::page(&templates(), &shell(), &[], &[], "f00");
     assert_harmless(&none);
-    assert!(none.body.contains("Nothing is monitored"));
+    assert!(none.body.contains("No page is monitored"));
 }
 
 #[test]

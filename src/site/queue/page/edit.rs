@@ -69,11 +69,11 @@ pub fn page(
 ) -> Page {
     let why = match item.kind {
         _ if aim.is_some() => None,
-        ItemKind::Post => Some(say("A form is sent once, as it was filled in.")),
-        ItemKind::Monitored => Some(say("What comes with it is said by its schedule.")),
-        ItemKind::Part => Some(say("It is a part of a page, and comes as it is.")),
+        ItemKind::Post => Some(say("A form is sent once, as you filled it in.")),
+        ItemKind::Monitored => Some(say("Its schedule sets what else is fetched.")),
+        ItemKind::Part => Some(say("It belongs to a page, and is served unchanged.")),
         ItemKind::Page | ItemKind::Refresh | ItemKind::Recursive => {
-            Some(say("What comes with it is said by the fetch that it belongs to."))
+            Some(say("The fetch that it belongs to sets what else is fetched."))
         }
     };
     let elsewhere = match item.kind {
@@ -103,7 +103,7 @@ fn priorities(chosen: Priority) -> Vec<PriorityChoice> {
     };
     vec![
         choice(Priority::First, say("before all others")),
-        choice(Priority::Usual, say("in the usual order")),
+        choice(Priority::Usual, say("in its usual place")),
         choice(Priority::Last, say("after all others")),
     ]
 }
@@ -167,7 +167,7 @@ mod tests {
     fn of_what_says_nothing_itself_only_the_order_changes() {
         for (kind, want) in [
             (ItemKind::Post, "sent once"),
-            (ItemKind::Part, "part of a page"),
+            (ItemKind::Part, "belongs to a page"),
             (ItemKind::Monitored, "/monitor-options/?http://a.example/"),
             (ItemKind::Recursive, "/fetches/"),
         ] {

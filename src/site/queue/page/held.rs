@@ -12,26 +12,26 @@ pub(super) fn sentence<T: Into<TextValue>>(held: Held, time: impl Fn(Timestamp) 
     match held {
         Held::Mode => say("It waits until the proxy is online."),
         Held::Window { until } => {
-            let text = say("It waits for its time of the day, which begins at {time}.");
+            let text = say("It waits for its time of day, which begins at {time}.");
             text.with("time", time(until))
         }
         Held::Budget { of, metered, until } => {
             budget(of, metered, until.map(|until| time(until).into()))
         }
         Held::Origin { until } => {
-            say("It waits until {time}: its host asks to be left alone.").with("time", time(until))
+            say("It waits until {time}, as its host asked.").with("time", time(until))
         }
         Held::Distance { until } => {
-            let text = say("It waits until {time}, to keep a distance from the one before.");
+            let text = say("It waits until {time}, to leave a pause after the one before.");
             text.with("time", time(until))
         }
         Held::Retry { until } => say("It is tried again at {time}.").with("time", time(until)),
         Held::LastTry { until } => {
             say("It is tried for the last time at {time}.").with("time", time(until))
         }
-        Held::Asks { bytes: None } => say("It is longer than what is fetched unasked."),
+        Held::Asks { bytes: None } => say("It is larger than what is fetched without asking."),
         Held::Asks { bytes: Some(bytes) } => {
-            let text = say("It is longer than what is fetched unasked ({size}).");
+            let text = say("It is larger than what is fetched without asking ({size}).");
             text.with("size", shown::bytes(bytes))
         }
         Held::Unknown => say("It waits for a reason that this version does not know."),
@@ -40,14 +40,15 @@ pub(super) fn sentence<T: Into<TextValue>>(held: Held, time: impl Fn(Timestamp) 
 
 fn budget(of: BudgetOf, metered: bool, until: Option<TextValue>) -> Text {
     let why = match (of, metered) {
-        (BudgetOf::Fetch, false) => say("the budget of this fetch is spent"),
-        (BudgetOf::Fetch, true) => say("the budget of this fetch over a metered link is spent"),
-        (BudgetOf::Day, false) => say("the budget of the day is spent"),
-        (BudgetOf::Day, true) => say("the budget of the day over a metered link is spent"),
+        (BudgetOf::Fetch, false) => say("the budget of this fetch is used up"),
+        (BudgetOf::Fetch, true) => say("the budget of this fetch for metered connections is used \
+            up"),
+        (BudgetOf::Day, false) => say("the daily budget is used up"),
+        (BudgetOf::Day, true) => say("the daily budget for metered connections is used up"),
     };
     match until {
         Some(time) => say("It waits until {time}: {why}.").with("time", time).with("why", why),
-        None => say("It waits until the queue is fetched the next time: {why}.").with("why", why),
+        None => say("It waits until the next fetch of the queue: {why}.").with("why", why),
     }
 }
 

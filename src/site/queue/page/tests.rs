@@ -75,7 +75,7 @@ fn shows_why_and_when_and_what_can_be_done() {
     assert_harmless(&page);
     let body = body(&page);
     for want in [
-        "1 request waits, 0 on the way, 1 failed.",
+        "1 request waiting, 0 in progress, 1 failed.",
         r#"<b class="failed">failed</b>, page, recorded"#,
         r#"<b>1.</b> <a class="url" href="http://a.example/x.css""#,
         r#"<b class="waiting">waiting</b>, <b>first</b>, part of a page, recorded"#,
@@ -96,7 +96,7 @@ fn shows_why_and_when_and_what_can_be_done() {
         r#"formaction="http://localhost:8080/control/retry-multiple""#,
         r#"formaction="http://localhost:8080/control/delete-multiple/req""#,
         r#"href="http://localhost:8080/queue/?state=failed""#,
-        "Part of <bdi>http://a.example/</bdi>",
+        "Belongs to <bdi>http://a.example/</bdi>",
     ] {
         assert!(body.contains(want), "{want} in {body}");
     }
@@ -108,7 +108,7 @@ fn shows_why_and_when_and_what_can_be_done() {
 fn empty_and_offline() {
     let empty = page_of(Mode::Offline, &shown(&[]));
     assert_harmless(&empty);
-    assert!(empty.body.contains("Nothing is on the queue"));
+    assert!(empty.body.contains("The queue is empty"));
     let waiting = shown(&[item("http://a/", None, ItemState::Waiting)]);
     let offline = page_of(Mode::Offline, &waiting);
     assert!(!offline.body.contains("Fetch now"));
@@ -122,7 +122,7 @@ fn empty_and_offline() {
     let asked = QueueSelection { state: Some(ItemState::Failed), page: 1 };
     let none = page_of(Mode::Online, &QueuePage { asked, items: Vec::new(), total: 0, ..waiting });
     assert_harmless(&none);
-    assert!(none.body.contains("is in this state") && none.body.contains("aria-current"));
+    assert!(none.body.contains("has this state") && none.body.contains("aria-current"));
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn a_long_queue_is_pages_of_bounded_size_and_each_has_its_place() {
     assert_harmless(&page);
     let body = body(&page);
     for want in [
-        "10000 requests wait",
+        "10000 requests waiting",
         "<b>101.</b>",
         "<b>150.</b>",
         "101 to 150 of 10003",
