@@ -153,7 +153,7 @@ fn the_queue_is_told_by_host_with_what_may_come_and_when() {
     assert!((4_000_000..=5_000_000).contains(&left), "{told}");
     let words = daemon.ok(&["fetch", "--plan"]);
     assert!(words.contains("left of the daily budget"), "{words}");
-    assert!(words.contains("2 page, 1 refresh"), "{words}");
+    assert!(words.contains("2 pages, 1 refresh"), "{words}");
     assert_eq!((day.seen().len(), night.seen().len()), (1, 0), "the origin was asked");
     assert_eq!(daemon.queue().len(), 4);
 }

@@ -67,7 +67,7 @@ fn all_of_a_host_is_deleted_and_had_back() {
     assert!(address.starts_with(ASKS), "{address}");
     let sent = asked(&daemon, &address, "7 entries, ");
     let page = daemon.page(&address).text();
-    assert!(page.contains("<bdi>T-1</bdi>") && page.contains("For an hour"), "{page}");
+    assert!(page.contains("<bdi>T-1</bdi>") && page.contains("for an hour"), "{page}");
     // The confirmation page changes nothing, and a page of another site cannot confirm.
     assert_eq!(daemon.submit(&sent.clone().without("token")).status, 403);
     assert_eq!(daemon.submit(&sent.clone().without("stored-before")).status, 422);
@@ -83,7 +83,7 @@ fn all_of_a_host_is_deleted_and_had_back() {
     assert_eq!(daemon.get(&origin.url("/late")).status, 200);
     assert_eq!(daemon.get(&other.url("/other")).status, 200);
     let back = daemon.submit(&form(&text, "/control/undo"));
-    list(&daemon, back.field("Location"), "7 entries are here again.");
+    list(&daemon, back.field("Location"), "7 entries were restored.");
     for path in paths {
         assert_eq!(daemon.get(&origin.url(path)).status, 200, "{path}");
     }

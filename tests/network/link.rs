@@ -66,7 +66,7 @@ fn a_probe_that_is_good_or_answered_by_a_portal_or_not_at_all_decides() {
     // A portal that responds itself.
     link.say("/up", Answer::html("log in here"));
     let here = at_localhost(&link.url("/up"));
-    becomes(&daemon, "offline", &format!("log in at {here}"));
+    becomes(&daemon, "offline", &format!("needs a login at {here}"));
 
     // After the login the queue is fetched.
     origin.say("/later", Answer::html("it came later"));

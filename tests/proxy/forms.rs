@@ -270,7 +270,7 @@ fn nothing_fetches_the_answer_to_a_form_anew() {
         let refused = daemon.run(&[command, &[stored.as_str()]].concat());
         let told = [refused.out, refused.err].concat();
         assert_ne!(refused.status, 0, "{command:?}");
-        assert!(told.contains("send the form again"), "{command:?}: {told}");
+        assert!(told.contains("sending the form again"), "{command:?}: {told}");
     }
     let about = daemon.page(&format!("/info/?{}", encode(&stored)));
     assert!(!about.text().contains("id=\"anew\""), "{}", about.text());

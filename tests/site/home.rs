@@ -133,7 +133,7 @@ fn what_came_of_the_last_fetch_and_what_failed_is_told() {
     }
     daemon.ok(&["online"]);
     eventually("all is settled", || daemon.queue().iter().all(|item| item["state"] == "failed"));
-    let told = "1 came, 1 failed.";
+    let told = "1 fetched, 1 failed.";
     eventually("it is reported", || daemon.page("/").shown().contains(told));
     let home = daemon.page("/").shown();
     assert!(home.contains("1 request failed.") && home.contains("/queue/?state=failed\""));

@@ -40,7 +40,7 @@ fn what_a_person_sees_is_changed_and_what_is_kept_is_not() {
         assert!(policies[0].starts_with("default-src 'self'; style-src-elem 'self' 'sha256-"));
         assert!(policies.contains(&"script-src 'none'"), "{policies:?}");
         // The bar is part of the page.
-        assert!(text.contains(if mode == "online" { "just now" } else { "Kept <time" }), "{text}");
+        assert!(text.contains(if mode == "online" { "just now" } else { "Saved <time" }), "{text}");
         let conditional = format!("{AS_PERSON}If-None-Match: \"1\"\r\n");
         assert_eq!(daemon.client().get_with(&url, &conditional).whole().status, 200, "{mode}");
         // In a frame it has no bar and no marks. A program gets the origin's bytes, all of them or
@@ -129,7 +129,7 @@ fn the_bar_tells_what_is_shown_when_the_origin_is_gone() {
     assert!(daemon.browse(&origin.url("/")).text().contains("just now"));
     origin.stop();
     let seen = daemon.browse(&origin.url("/"));
-    assert!(seen.text().contains("Kept <time"), "{}", seen.text());
+    assert!(seen.text().contains("Saved <time"), "{}", seen.text());
 }
 
 #[test]

@@ -113,7 +113,7 @@ fn what_has_come_meanwhile_is_not_overwritten() {
     assert!(daemon.get(&url).text().contains("Second"));
     let text = list(&daemon, &told, "1 entry was deleted");
     let back = daemon.submit(&form(&text, "/control/undo")).field("Location").to_owned();
-    assert!(list(&daemon, &back, "Second").contains("1 entry stays behind"));
+    assert!(list(&daemon, &back, "Second").contains("a newer copy exists"));
     daemon.ok(&["offline"]);
     assert!(daemon.get(&url).text().contains("Second"));
     let versions = unescape(&daemon.page(&format!("/history/?{url}")).text());
