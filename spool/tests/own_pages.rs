@@ -25,7 +25,7 @@ fn one_that_cannot_be_read_takes_none_of_the_others_away() {
         Spool::open_with(Arc::new(disk.clone()), Path::new("/spool"), &options).unwrap();
     let html = spool.root().join("html");
     disk.create_dir(&html).unwrap();
-    for name in ["a.html", "b.html", "de.toml"] {
+    for name in ["a.html", "b.html", "de.po"] {
         disk.create(&html.join(name)).unwrap().write_all_at(name.as_bytes(), 0).unwrap();
     }
     disk.set_fault(Fault::Never);
@@ -53,7 +53,7 @@ fn what_can_be_used_is_read_and_the_rest_is_told() {
     std::fs::create_dir(&html).unwrap();
     for (name, text) in [
         ("queue.html", b"<p>".as_slice()),
-        ("de.toml", b"[texts]"),
+        ("de.po", b"[texts]"),
         (".queue.html.swp", b"x"),
         ("queue.html~", b"x"),
         ("notes.txt", b"x"),
@@ -66,7 +66,7 @@ fn what_can_be_used_is_read_and_the_rest_is_told() {
     std::os::unix::fs::symlink("/etc/passwd", html.join("link.html")).unwrap();
     let UserPages { pages, not_read } = spool.own_pages().unwrap();
     let names: Vec<_> = pages.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
-    assert_eq!(names, [("de.toml", "[texts]"), ("queue.html", "<p>")]);
+    assert_eq!(names, [("de.po", "[texts]"), ("queue.html", "<p>")]);
     let mut told: Vec<_> = not_read.iter().map(ToString::to_string).collect();
     told.sort_unstable();
     assert_eq!(

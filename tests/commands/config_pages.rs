@@ -179,7 +179,7 @@ fn a_specification_is_put_together() {
         (answer.status, answer.field("Location")),
         (303, "/configuration/url?*://*.one.test/a/*")
     );
-    says(&daemon.page(answer.field("Location")), &["This is a URL-SPECIFICATION", "make a rule"]);
+    says(&daemon.page(answer.field("Location")), &["This is a URL-SPECIFICATION", "create a rule"]);
     let wrong = daemon.submit(&made.with("host_other", "a b"));
     assert_eq!(wrong.status, 422);
     assert_eq!(daemon.page("/configuration/nothing").status, 404);

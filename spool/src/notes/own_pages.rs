@@ -17,7 +17,7 @@ const MOST_FILES: usize = 256;
 const LONGEST: u64 = 1 << 20;
 
 /// The endings of templates, styles, and texts in other languages.
-const ENDINGS: [&str; 3] = [".html", ".css", ".toml"];
+const ENDINGS: [&str; 3] = [".html", ".css", ".po"];
 
 /// A file in `html/` that was not read.
 #[derive(Debug)]

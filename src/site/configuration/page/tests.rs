@@ -288,7 +288,7 @@ fn a_url_is_told_with_its_places() {
     assert_harmless(&page);
     let body = page.body;
     for want in
-        ["dont-get.urls", "w.conf:3", "make a rule", "By default", "/configuration/editurl?http"]
+        ["dont-get.urls", "w.conf:3", "create a rule", "By default", "/configuration/editurl?http"]
     {
         assert!(body.contains(want), "{want} in {body}");
     }
