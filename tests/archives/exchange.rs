@@ -156,8 +156,8 @@ fn others_read_what_is_exported_and_the_spool_itself() {
     let told = place.run(&["import", "--json", &made]).json();
     assert_eq!((&told["kept"], &told["refused"]), (&10.into(), &0.into()), "{told}");
     let (warc, wacz) = (path(&place, "out.warc.gz"), path(&place, "out.wacz"));
-    assert!(place.ok(&["export", &warc]).contains("10 answers"));
-    assert!(place.ok(&["export", &wacz]).contains("10 answers"));
+    assert!(place.ok(&["export", &warc]).contains("10 responses"));
+    assert!(place.ok(&["export", &wacz]).contains("10 responses"));
 
     let check = run(
         command_with(Command::new("warcio"), &["check".into(), "-v".into(), warc.clone()]),

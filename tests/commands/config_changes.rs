@@ -375,7 +375,7 @@ fn a_thousand_edits_by_two_writers_who_are_killed_lose_nothing() {
         assert!(ended.0.is_ok() && ended.1.is_ok());
     });
     is_whole(&path);
-    assert!(place.ok(&["config", "check"]).contains("no fault"));
+    assert!(place.ok(&["config", "check"]).contains("no errors"));
     let kept = place.ok(&["config", "versions"]).lines().count();
     assert_eq!(kept, 10);
 }
