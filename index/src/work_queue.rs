@@ -72,7 +72,7 @@ pub(crate) enum Task {
 }
 
 #[derive(Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each may be so by itself")]
+#[expect(clippy::struct_excessive_bools, reason = "each is independent of the others")]
 struct QueueState {
     places: HashMap<Key, Place>,
     /// When the oldest of them was recorded.

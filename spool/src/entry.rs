@@ -37,7 +37,7 @@ pub use self::body::{Body, BodyBytes, BodyFile, Verifier};
 
 /// The result of looking up an entry.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "made and taken apart once; a box costs more")]
+#[expect(clippy::large_enum_variant, reason = "created and matched once; a box costs more")]
 pub enum Lookup {
     /// The entry was found.
     Found(Entry),

@@ -80,7 +80,7 @@ pub enum AddOutcome {
 
 /// The result of finishing a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::large_enum_variant, reason = "made and taken apart once; a box costs more")]
+#[expect(clippy::large_enum_variant, reason = "created and matched once; a box costs more")]
 pub enum FinishOutcome {
     /// It has left the queue.
     Gone,

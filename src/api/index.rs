@@ -8,7 +8,7 @@ use super::EntryItem;
 
 /// An entry in the index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(clippy::struct_excessive_bools, reason = "each may be so by itself")]
+#[expect(clippy::struct_excessive_bools, reason = "each is independent of the others")]
 pub struct IndexItem {
     /// The canonical URL, without credentials.
     pub url: String,

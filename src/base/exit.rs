@@ -72,7 +72,7 @@ impl ExitStatus {
             Self::BadConfig => "bad configuration",
             Self::NoDaemon => "no daemon is running on this spool",
             Self::BadSpool => "the spool cannot be used",
-            Self::Taken => "taken: the port, or the spool, is in use by another program",
+            Self::Taken => "in use: another program uses the port or the spool",
         }
     }
 }

@@ -223,12 +223,12 @@ fn tell(
     }
     let out = &mut *terminal.stdout;
     let name = shown::line(&path.to_string_lossy());
-    let would = if typed.dry_run { "would be kept" } else { "kept" };
+    let would = if typed.dry_run { "would be stored" } else { "kept" };
     writeln!(out, "{name}: {} {would}, {}", report.kept, shown::bytes(report.bytes))?;
     for (count, what) in [
         (report.older, "as older versions"),
         (report.same, "were stored already"),
-        (report.outdated, "older than the stored copy, and no older versions are kept"),
+        (report.outdated, "older than the stored copy, and older versions are not stored"),
         (report.worse, "errors, for which a page is stored"),
         (report.queued, "requests queued"),
         (report.answered, "requests removed from the queue, since they have a response"),

@@ -235,7 +235,7 @@ fn status(
     }
     for one in &status.rejections {
         let (host, client) = (shown::line(&one.host), shown::line(&one.client));
-        writeln!(out, "not kept     {host}: {client} rejects our certificate")?;
+        writeln!(out, "not stored   {host}: {client} rejects our certificate")?;
     }
     writeln!(out, "listening    {}", status.listen.join(", "))?;
     writeln!(out, "connections  {}", status.connections)?;

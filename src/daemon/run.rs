@@ -94,7 +94,7 @@ pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), StartFailure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|error| refuse(ExitStatus::Failed, format!("no threads can be had: {error}")))?;
+        .map_err(|error| refuse(ExitStatus::Failed, format!("cannot start threads: {error}")))?;
     let (store, mode) = open(&start.spool, &start.live, files)?;
     let mode = start.mode.unwrap_or(mode);
     let spool = store.spool().clone();
@@ -103,7 +103,7 @@ pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), StartFailure> {
     // Tasks that are still running are abandoned. The next start discards unfinished entries.
     runtime.shutdown_timeout(Duration::from_secs(1));
     if let Err(error) = spool.flush() {
-        warn!(error = error_chain(&error), "the last pages were not kept");
+        warn!(error = error_chain(&error), "the last pages could not be stored");
     }
     ran
 }
@@ -141,7 +141,7 @@ fn open(root: &Path, live: &Live, files: OpenFiles) -> Result<(Store, Choice), S
             )
         })?;
         warn!(
-            "the spool is on a read-only file system: what is stored is served, nothing is added"
+            "the spool is on a read-only file system: stored pages are served, and nothing is added"
         );
     } else {
         tending::keep_reserve(&spool);
@@ -174,7 +174,7 @@ fn say_recovered(recovery: &Recovery) {
         warn!(%damage, "a file of the spool was set aside");
     }
     for failure in failures {
-        warn!(error = error_chain(failure), "a page of the time before could not be kept");
+        warn!(error = error_chain(failure), "a page of the previous run could not be stored");
     }
 }
 
@@ -303,7 +303,7 @@ async fn tell_failures(context: Arc<StorageContext>) {
                 context.store.set_full(true);
                 error!(error, "pages have no place on the disk yet");
             } else {
-                error!(error, "a page could not be kept");
+                error!(error, "a page could not be stored");
             }
         }
     }

@@ -47,9 +47,11 @@ pub(crate) async fn tend(context: Arc<StorageContext>, rest: Duration) {
 pub(crate) fn keep_reserve(spool: &Spool) {
     match spool.keep_reserve() {
         Ok(()) => {}
-        Err(error) if error.is_full() => debug!("nothing is left to be kept for a full disk"),
+        Err(error) if error.is_full() => {
+            debug!("no disk space is left for the reserve for a full disk")
+        }
         Err(error) => {
-            warn!(error = error_chain(&error), "no room can be kept for a full disk");
+            warn!(error = error_chain(&error), "cannot create the reserve for a full disk");
         }
     }
 }
@@ -61,18 +63,18 @@ async fn check_recent(context: &Arc<StorageContext>) {
     match context.store.run(move |spool| Ok(spool.check_recent(&goes_on))).await {
         Ok(checked) => {
             for damage in &checked.damaged {
-                warn!(%damage, "a page that came last was set aside and will be fetched again");
+                warn!(%damage, "a recently stored page is damaged; it was moved to damaged/ and will be fetched again");
             }
             for error in &checked.failures {
-                warn!(error = error_chain(error), "a page that came last cannot be looked at");
+                warn!(error = error_chain(error), "cannot check a recently stored page");
             }
             if checked.files + checked.failed > 0 {
                 let failed = checked.failed;
                 let damaged = checked.damaged.len();
-                info!(files = checked.files, damaged, failed, "what came last has been looked at");
+                info!(files = checked.files, damaged, failed, "checked the recently stored pages");
             }
         }
-        Err(error) => warn!(error = error_chain(&error), "what came last cannot be looked at"),
+        Err(error) => warn!(error = error_chain(&error), "cannot check the recently stored pages"),
     }
 }
 
@@ -85,12 +87,9 @@ async fn forget_removed(context: &Arc<StorageContext>) {
     };
     match context.store.run(forget).await {
         Ok(0) => {}
-        Ok(bytes) => debug!(bytes, "what was removed cannot be had back any more"),
+        Ok(bytes) => debug!(bytes, "removals are no longer kept for undo"),
         Err(error) => {
-            warn!(
-                error = error_chain(&error),
-                "what was removed before cannot be removed for good"
-            );
+            warn!(error = error_chain(&error), "cannot delete the files of earlier removals");
         }
     }
 }
@@ -99,18 +98,21 @@ async fn trim(context: &Arc<StorageContext>) {
     let trimmed = match context.store.run(wwwoffle_spool::Spool::trim).await {
         Ok(trimmed) => trimmed,
         Err(error) => {
-            warn!(error = error_chain(&error), "what is too old cannot be removed");
+            warn!(error = error_chain(&error), "cannot delete expired files");
             return;
         }
     };
     let wwwoffle_spool::TrimReport { partial, damaged, bytes, damaged_over } = trimmed;
     if partial + damaged > 0 {
-        info!(partial, damaged, bytes, "parts, and what was set aside, were too many or too old");
+        info!(
+            partial,
+            damaged, bytes, "deleted segments and damaged files that were too many or too old"
+        );
     }
     if damaged_over > 0 {
         warn!(
             bytes = damaged_over,
-            "damaged/ is above its bound and what was set aside lately stays: look at it, and delete what is of no use"
+            "damaged/ is above its bound, and its recent files stay: examine them, and delete those that are useless"
         );
     }
 }

@@ -125,7 +125,7 @@ async fn answer(
     request: Request<Incoming>,
 ) -> Result<Response<Paced>, Infallible> {
     if request.headers().len() > MAX_REQUEST_FIELDS {
-        let refused = reply::plain(431, "the request has more fields than are taken");
+        let refused = reply::plain(431, "the request has more fields than are accepted");
         return Ok(refused.map(|body| Paced::new(body, visitor, None)));
     }
     let patience = context.base.config().options.head_timeout;

@@ -66,7 +66,7 @@ pub(in crate::site) fn owner(caller: &Caller, named: Option<&str>) -> Result<Own
         return Ok(owner);
     }
     let error =
-        "what is kept for others is shown to the command line, and with the control password";
+        "the copies of others are only shown to the command line, and with the control password";
     Err(CallFault::new(StatusCode::FORBIDDEN, error.to_owned()))
 }
 

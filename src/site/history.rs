@@ -59,10 +59,10 @@ pub(super) enum VersionActionError {
     #[error(transparent)]
     Url(#[from] InfoError),
     /// No version was stored at this time.
-    #[error("no such version is kept")]
+    #[error("no such version is stored")]
     Missing,
     /// The stored versions changed in between.
-    #[error("other answers came meanwhile: try again")]
+    #[error("newer responses were stored during the change: try again")]
     Overtaken,
     /// The form names no version.
     #[error("expected a time as 2026-11-20T14:25:15.812Z in the field at")]

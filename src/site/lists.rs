@@ -205,7 +205,7 @@ fn list_subject(path: &str) -> (String, Option<&str>) {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum EntryActionError {
     /// No entry was selected.
-    #[error("nothing was chosen that is kept")]
+    #[error("none of the selected pages is stored")]
     Nothing,
     /// Too many exports are running.
     #[error("two exports are under way already: try again when one is at its end")]
@@ -220,13 +220,13 @@ pub(super) enum EntryActionError {
     #[error("a list is being deleted already: try again when that is at its end")]
     Deleting,
     /// The index is not available.
-    #[error("the list cannot be had now: {0}")]
+    #[error("the list is not available now: {0}")]
     Index(String),
     /// The archive cannot be written.
     #[error("the archive cannot be written: {0}")]
     Export(String),
     /// The URL is invalid.
-    #[error("what was chosen is no URL")]
+    #[error("the selection is not a URL")]
     Url(#[from] wwwoffle_url::ParseError),
     /// The URL cannot be fetched.
     #[error(transparent)]

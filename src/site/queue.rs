@@ -136,7 +136,7 @@ pub(super) enum RequestActionError {
     #[error("expected a key of 64 hex digits")]
     Key,
     /// The URL is invalid.
-    #[error("what was chosen is no URL")]
+    #[error("the selection is not a URL")]
     Url(#[from] ParseError),
     /// The spool failed.
     #[error(transparent)]

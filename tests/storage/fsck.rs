@@ -129,7 +129,7 @@ fn what_came_last_before_a_crash_is_looked_at_by_itself() {
     bytes[len / 2..len / 2 + 4_096].fill(0);
     fs::write(&large, bytes).unwrap();
     daemon.up();
-    daemon.tells("what came last has been looked at");
+    daemon.tells("checked the recently stored pages");
     assert!(!large.exists(), "it was not requested");
     assert!(daemon.log().contains("set aside"), "{}", daemon.log());
     assert_eq!(daemon.get(&urls[0]).status, 200);

@@ -24,7 +24,7 @@ use wwwoffle_url::Key;
 
 /// The content found at a path.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "made and taken apart once; a box costs more")]
+#[expect(clippy::large_enum_variant, reason = "created and matched once; a box costs more")]
 pub(crate) enum EntryContent {
     Whole(Entry),
     Missing,

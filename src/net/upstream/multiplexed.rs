@@ -301,7 +301,7 @@ async fn head_of(
     }
     let answer = answer.await.map_err(Broken::Stream)?;
     if answer.headers().len() > MAX_ANSWER_FIELDS {
-        return Err(Broken::Rules("it has more fields than are taken"));
+        return Err(Broken::Rules("it has more fields than are accepted"));
     }
     Ok(answer)
 }

@@ -22,7 +22,7 @@ pub(super) enum OriginConnection {
 }
 
 /// The result of one attempt.
-#[expect(clippy::large_enum_variant, reason = "made and taken apart once; a box costs more")]
+#[expect(clippy::large_enum_variant, reason = "created and matched once; a box costs more")]
 pub(super) enum AttemptOutcome {
     Answered(Answer),
     /// The request was not processed. It may use another connection if its body is complete.

@@ -248,7 +248,7 @@ async fn floods_are_borne_or_end_the_exchange() {
                 let head = [vec![OK], field("x-a", "1").repeat(1_000)].concat();
                 frame(HEADERS, END_HEADERS | END_STREAM, id, &head)
             },
-            "the response is invalid: it has more fields than are taken",
+            "the response is invalid: it has more fields than are accepted",
         ),
         (
             "interim answers",

@@ -164,7 +164,7 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
                     self.deliver(frame.into_data().into_iter().collect(), false).await?;
                 }
                 None if self.feed().length() == part.bytes => return Ok(()),
-                None => return Err(Failure::CutShort("what was kept of it has ended".into())),
+                None => return Err(Failure::CutShort("the stored segment has ended".into())),
                 // The damaged segment has been moved to `damaged/`.
                 Some(Err(error)) => return Err(Failure::CutShort(error)),
             }

@@ -146,7 +146,7 @@ fn message(step: &ProgressStep) -> Option<Bytes> {
     match serde_json::to_string(step) {
         Ok(text) => Some(format!("event: progress\ndata: {text}\n\n").into()),
         Err(error) => {
-            tracing::error!(%error, "a step cannot be told");
+            tracing::error!(%error, "cannot write an event");
             None
         }
     }

@@ -364,7 +364,7 @@ impl RequestFollower {
             Ok(None) if matches!(self.task, FollowScope::WorkOff) => {
                 self.settle(&url);
             }
-            Ok(None) => self.fail(url, None, "it was taken off the queue".to_owned()),
+            Ok(None) => self.fail(url, None, "it was removed from the queue".to_owned()),
             Err(error) => self.fail(url, None, error_chain(&error)),
         }
     }

@@ -119,7 +119,7 @@ impl EventInbox {
     pub(in crate::site) async fn flush(&self) -> bool {
         let flushed = self.context.storage.store.run(Spool::flush).await;
         if let Err(error) = &flushed {
-            tracing::error!(error = error_chain(error), "fetched pages are not kept");
+            tracing::error!(error = error_chain(error), "fetched pages are not stored");
         }
         flushed.is_ok()
     }

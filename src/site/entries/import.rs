@@ -35,8 +35,7 @@ const LINES_AHEAD: usize = 8;
 /// continues there.
 pub(in crate::site) fn start(caller: &Caller, wanted: ImportRequest) -> Result<Body, CallFault> {
     if !caller.is_on_socket() {
-        let error =
-            "archives are taken in by the command line alone: their paths are of this machine";
+        let error = "archives are only imported by the command line, because their paths are on this machine";
         return Err(CallFault::new(StatusCode::FORBIDDEN, error.to_owned()));
     }
     let context = Arc::clone(&caller.context);

@@ -51,7 +51,7 @@ pub(in crate::site) async fn undoable_deletions(caller: &Caller) -> Vec<RemovalS
     let who = caller.owner.to_string();
     let resting = caller.context.storage.store.run(move |spool| spool.removals(&who)).await;
     resting.unwrap_or_else(|error| {
-        tracing::warn!(error = error_chain(&error), "what was removed lately cannot be told");
+        tracing::warn!(error = error_chain(&error), "cannot list the recent removals");
         Vec::new()
     })
 }

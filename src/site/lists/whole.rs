@@ -196,7 +196,7 @@ fn delete_in_background(
                 Ok(is_gone) => _ = gone.fetch_add(u64::from(is_gone), Ordering::Relaxed),
                 Err(error) => {
                     let error = error_chain(&error);
-                    tracing::error!(error, "what is left of a list could not be deleted");
+                    tracing::error!(error, "could not delete the rest of a list");
                     return;
                 }
             }

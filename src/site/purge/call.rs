@@ -48,7 +48,8 @@ pub(in crate::site) fn start(caller: &Caller, wanted: PurgeRequest) -> Result<Bo
 /// Returns the pins of all owners, to callers that may see the entries of all owners.
 pub(in crate::site) async fn pins(caller: &Caller) -> Result<Pins, CallFault> {
     if !caller.administers() {
-        let error = "what is pinned is shown to the command line, and with the control password";
+        let error =
+            "pinned pages are only shown to the command line, and with the control password";
         return Err(CallFault::new(StatusCode::FORBIDDEN, error.to_owned()));
     }
     let pins = caller.context.storage.store.run(wwwoffle_spool::Spool::pins).await?;

@@ -20,7 +20,7 @@ use crate::storage::lists;
 /// Responds with the metrics, if the caller owns the machine.
 pub(in crate::site) async fn show(caller: &Caller) -> Response<Body> {
     if !caller.owns() {
-        return reply::plain(403, "the numbers are for whoever owns the proxy");
+        return reply::plain(403, "the metrics are only for the administrator of the proxy");
     }
     let mut text = Exposition::default();
     requests(&caller.context, &mut text);
@@ -113,7 +113,7 @@ async fn kept(context: &SiteContext, text: &mut Exposition) {
     let Ok(kept) = lists::ask(&context.storage, wwwoffle_index::Index::stored_total).await else {
         return;
     };
-    text.one("wwwoffle_spool_entries", Kind::Gauge, "Entries kept.", kept.entries);
+    text.one("wwwoffle_spool_entries", Kind::Gauge, "Stored entries.", kept.entries);
     let help = "Bytes of their files, without what shared bodies take.";
     text.one("wwwoffle_spool_bytes", Kind::Gauge, help, kept.bytes);
 }

@@ -33,7 +33,7 @@ pub struct Planner {
 }
 
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each may be so by itself")]
+#[expect(clippy::struct_excessive_bools, reason = "each is independent of the others")]
 struct PlannedEntry {
     size: u64,
     name: u64,

@@ -108,7 +108,7 @@ async fn how_it_ended_is_learned_from_the_spool_when_no_event_tells() {
         context.storage.store.dequeue(key).await.unwrap();
     };
     let (events, ()) = tokio::join!(followed, taken_off);
-    let (url, error) = (URL.to_owned(), "it was taken off the queue".to_owned());
+    let (url, error) = (URL.to_owned(), "it was removed from the queue".to_owned());
     assert_eq!(events, [Event::Failed { url, status: None, error }, end(0, 1, 0)]);
 
     // The request fails.
