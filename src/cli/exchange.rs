@@ -223,7 +223,7 @@ fn tell(
     }
     let out = &mut *terminal.stdout;
     let name = shown::line(&path.to_string_lossy());
-    let would = if typed.dry_run { "would be stored" } else { "kept" };
+    let would = if typed.dry_run { "would be stored" } else { "stored" };
     writeln!(out, "{name}: {} {would}, {}", report.kept, shown::bytes(report.bytes))?;
     for (count, what) in [
         (report.older, "as older versions"),

@@ -55,7 +55,7 @@ fn serve_puts_together_what_was_typed_and_the_defaults() {
 fn help_and_version_are_answers_and_the_rest_is_usage() {
     let help = at_nowhere(&["--help"]);
     assert_eq!((help.status, help.err.as_str()), (ExitStatus::Done, ""));
-    assert!(help.out.contains("75  taken"), "{}", help.out);
+    assert!(help.out.contains("75  in use"), "{}", help.out);
     assert_eq!(at_nowhere(&["--version"]).status, ExitStatus::Done);
     for line in [&[][..], &["sreve"], &["get"]] {
         let ran = at_nowhere(line);

@@ -57,13 +57,13 @@ fn an_archive_is_taken_in_without_a_daemon_and_by_the_one_that_runs() {
         (archive(&place, "a.warc.gz", 3, 50), archive(&place, "b.warc.gz", 5, 50));
     let ran = place.run(&["import", &first]);
     assert_eq!(ran.status, 0, "{ran:?}");
-    assert_eq!(ran.out, format!("{first}: 3 kept, 150 B\n"));
+    assert_eq!(ran.out, format!("{first}: 3 stored, 150 B\n"));
     assert_eq!(raw(&place, "http://a.example/2"), page(2, 50));
     place.up();
     assert_eq!(place.run(&["offline"]).status, 0);
     let ran = place.run(&["import", "--dry-run", &second]);
     assert!(
-        ran.out.contains("2 would be kept") && ran.out.contains("3 were stored already"),
+        ran.out.contains("2 would be stored") && ran.out.contains("3 were stored already"),
         "{ran:?}"
     );
     assert_eq!(place.get("http://a.example/4").status, 504);
@@ -98,7 +98,7 @@ fn only_the_command_line_names_paths_to_a_daemon() {
     ));
     let response = client.receive("POST").whole();
     assert_eq!(response.status, 403, "{response:?}");
-    assert!(response.text().contains("by the command line alone"), "{}", response.text());
+    assert!(response.text().contains("only imported by the command line"), "{}", response.text());
 }
 
 #[test]
