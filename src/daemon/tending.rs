@@ -48,7 +48,7 @@ pub(crate) fn keep_reserve(spool: &Spool) {
     match spool.keep_reserve() {
         Ok(()) => {}
         Err(error) if error.is_full() => {
-            debug!("no disk space is left for the reserve for a full disk")
+            debug!("no disk space is left for the reserve for a full disk");
         }
         Err(error) => {
             warn!(error = error_chain(&error), "cannot create the reserve for a full disk");
