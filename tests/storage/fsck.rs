@@ -59,7 +59,7 @@ fn a_spool_is_checked_beside_its_daemon_and_mended_without() {
     found.sort();
     let verdicts: Vec<_> = found.iter().map(|(verdict, _)| verdict.as_str()).collect();
     assert_eq!(verdicts, ["beyond repair", "can be repaired", "can be repaired"], "{found:?}");
-    assert!(found[1].1.contains("not the name of its URL"), "{found:?}");
+    assert!(found[1].1.contains("not that of its URL"), "{found:?}");
     assert!(found[2].1.contains("permissions are 644"), "{found:?}");
     assert_eq!((&sums["can_be_repaired"], &sums["beyond_repair"]), (&2.into(), &1.into()));
     assert!(damaged.exists() && !misnamed.exists(), "it has changed a file");
@@ -131,7 +131,7 @@ fn what_came_last_before_a_crash_is_looked_at_by_itself() {
     daemon.up();
     daemon.tells("checked the recently stored pages");
     assert!(!large.exists(), "it was not requested");
-    assert!(daemon.log().contains("set aside"), "{}", daemon.log());
+    assert!(daemon.log().contains("moved to damaged"), "{}", daemon.log());
     assert_eq!(daemon.get(&urls[0]).status, 200);
     daemon.down();
     assert!(!list.exists(), "it stopped cleanly");

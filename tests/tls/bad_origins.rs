@@ -177,7 +177,7 @@ fn what_an_origin_says_by_an_alert_is_told() {
             // TLS 1.2 has no alert for it.
             &["No secure connection", "the origin refused"]
         } else {
-            &["No secure connection", "it wants a certificate of the client"]
+            &["No secure connection", "it requires a certificate of the client"]
         };
         refused(&daemon, &origin.url("/p"), 502, words);
     }

@@ -264,7 +264,7 @@ fn an_origin_that_wants_a_certificate_is_told_of() {
         start_with(Manners { wants_client: true, ..HTTP2 }, "[fetch-options]\nattempts = 1\n");
     let page = daemon.browse(&origin.url("/p"));
     assert_eq!(page.status, 502);
-    assert!(page.text().contains("it wants a certificate of the client"), "{}", page.text());
+    assert!(page.text().contains("it requires a certificate of the client"), "{}", page.text());
 }
 
 /// Size of the bodies whose memory is measured, in bytes.

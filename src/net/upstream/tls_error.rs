@@ -260,7 +260,7 @@ fn inner(error: &io::Error) -> Option<&Error> {
 fn told(alert: AlertDescription) -> String {
     match alert {
         AlertDescription::CertificateRequired => {
-            "it requires a client certificate, and none is configured".to_owned()
+            "it requires a certificate of the client, and none is configured".to_owned()
         }
         AlertDescription::UnrecognisedName => "it has no site of this name".to_owned(),
         AlertDescription::ProtocolVersion => "it accepts no TLS version that we support".to_owned(),
