@@ -281,30 +281,17 @@ impl Importer {
             if is_none(told.value()) {
                 continue;
             }
-            match told.value().parse::<IpAddr>() {
+            let because = match told.value().parse::<IpAddr>() {
                 Ok(address) if address.is_loopback() || self.sheet.lets_others_in() => {
                     is_shared |= !address.is_loopback();
                     addresses.push(quoted(&SocketAddr::new(address, port).to_string()));
+                    continue;
                 }
-                Ok(_) => {
-                    let because = "without [allowed-connect-hosts] only this machine may connect";
-                    self.leave_out(
-                        &told.file,
-                        told.line,
-                        told.item.text.clone(),
-                        because.to_owned(),
-                    );
-                }
-                Err(_) => {
-                    let because = "expected an address";
-                    self.leave_out(
-                        &told.file,
-                        told.line,
-                        told.item.text.clone(),
-                        because.to_owned(),
-                    );
-                }
-            }
+                Ok(_) => "without [allowed-connect-hosts] only this machine may connect",
+                Err(_) => "expected an address",
+            };
+            let text = told.item.text.clone();
+            self.leave_out(&told.file, told.line, text, because.to_owned());
         }
         if addresses.is_empty() {
             addresses.push(quoted(&SocketAddr::from(([127, 0, 0, 1], port)).to_string()));
