@@ -208,14 +208,12 @@ fn the_browser_is_told_what_the_request_was() {
     let (mut request, ()) = hyper::Request::new(()).into_parts();
     request.headers = fields;
     let proxy = "127.0.0.1:8080".parse().unwrap();
-    let told = BrowserParameters {
-        program: Path::new("/b"),
-        request: &request,
-        proxy,
-        key: "KEY",
-        width: 800,
+    let arguments = |request: &Parts| {
+        let program = Path::new("/b");
+        BrowserParameters { program, request, proxy, key: "KEY", width: 800 }
+            .arguments(Path::new("/p"))
     };
-    let line = told.arguments(Path::new("/p"));
+    let line = arguments(&request);
     for want in [
         "--user-data-dir=/p",
         "--proxy-server=http://127.0.0.1:8080",
@@ -228,14 +226,7 @@ fn the_browser_is_told_what_the_request_was() {
     }
     let own = HeaderValue::from_static(OUR_USER_AGENT);
     request.headers.insert(USER_AGENT, own);
-    let told = BrowserParameters {
-        program: Path::new("/b"),
-        request: &request,
-        proxy,
-        key: "KEY",
-        width: 800,
-    };
-    let line = told.arguments(Path::new("/p"));
+    let line = arguments(&request);
     assert!(!line.iter().any(|word| word.to_string_lossy().starts_with("--user-agent")));
 }
 
