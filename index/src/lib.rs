@@ -453,9 +453,12 @@ impl Index {
                 page.items
             }))
         });
-        pages.flat_map(|page| match page {
-            Ok(items) => items.into_iter().map(Ok).collect(),
-            Err(error) => vec![Err(error)],
+        pages.flat_map(|page| {
+            let (items, error) = match page {
+                Ok(items) => (items, None),
+                Err(error) => (Vec::new(), Some(Err(error))),
+            };
+            items.into_iter().map(Ok).chain(error)
         })
     }
 
