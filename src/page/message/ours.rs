@@ -47,7 +47,7 @@ pub(super) fn nothing_chosen() -> MessageText {
 
 pub(super) fn forbidden(refusal: GuardRefusal) -> MessageText {
     let names = say("If you use another name for the proxy, add it to its names.");
-    let anew = say("Reload the page of the proxy, and press the button again.");
+    let reload = say("Reload the page of the proxy, and press the button again.");
     let at_the_machine =
         say("Use the command line on the machine of the proxy, or set a control password with \
          `wwwoffle passwd`.");
@@ -60,16 +60,16 @@ pub(super) fn forbidden(refusal: GuardRefusal) -> MessageText {
         GuardRefusal::CrossSite => (
             say("Another site made your browser send this request. The proxy accepts such \
                 requests only from its own pages. Nothing was changed."),
-            anew,
+            reload,
         ),
         GuardRefusal::ForeignOrigin => (
             say("The form was sent by a page of another site. The proxy accepts forms only from \
                 its own pages. Nothing was changed."),
-            anew,
+            reload,
         ),
         GuardRefusal::NoPassword => (
             say("The request needs the control password and did not have it. Nothing was changed."),
-            anew,
+            reload,
         ),
         GuardRefusal::OtherMachine => (
             say("This proxy has no control password, so other machines may only read and request \
@@ -84,7 +84,7 @@ pub(super) fn forbidden(refusal: GuardRefusal) -> MessageText {
         GuardRefusal::NoToken | GuardRefusal::WrongToken => (
             say("The request lacks the token of this proxy's pages, or has one from before the \
                 last start. Nothing was changed."),
-            anew,
+            reload,
         ),
     };
     words(403, say("Refused for safety"), happened, vec![advice])

@@ -483,11 +483,7 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
             && let Err(error) = self.ground.store.finish_short(writer).await
         {
             let url = self.download.url();
-            warn!(
-                url,
-                error = error_chain(&error),
-                "the received part of the page cannot be saved"
-            );
+            warn!(url, error = error_chain(&error), "the received bytes cannot be saved");
         }
         // Only now: a client that retries at once resumes from the segment.
         self.ground.downloads.leave(self.download);
