@@ -94,9 +94,12 @@ fn decision(criterion: &mut Criterion) {
         only_if_cached: false,
         upgrade: false,
         noise: false,
+        event_stream: false,
         standing: StoragePolicy::Usual,
         queueing: Queueing::Usual,
         recursive: false,
+        dated: false,
+        form_answer: false,
     };
     criterion.bench_function("decide", |bencher| {
         bencher.iter(|| decide(Mode::Online, CopyState::Whole, OnlineUse::Fresh, black_box(asked)));
