@@ -6,6 +6,7 @@
 
 mod about;
 mod beneath;
+pub(crate) mod names;
 pub(crate) mod parallel;
 mod shared;
 pub(crate) mod size;

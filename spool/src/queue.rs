@@ -25,6 +25,7 @@ use self::files::{RequestFile, read_request, sort_by_age};
 use self::index::QueueIndex;
 use crate::durability::{Durability, OUTGOING};
 use crate::error::{Error, Result};
+use crate::fs::names::names;
 use crate::fs::parallel::lock;
 use crate::fs::parent;
 use crate::queue::outgoing::{Outgoing, OutgoingSummary, RequestKind};
@@ -93,7 +94,9 @@ impl Queue {
     pub(crate) fn open(tree: Arc<Tree>, recovery: &mut Recovery) -> Result<Queue> {
         let vault = Vault::open(&tree.root, &mut recovery.damaged)?;
         let mut index = QueueIndex::default();
-        for key in files::keys(&*tree.root.disk, &tree.root.path.join(OUTGOING), usize::MAX)? {
+        for key in
+            files::keys(names(&*tree.root.disk, &tree.root.path.join(OUTGOING))?, usize::MAX)?
+        {
             let path = request_path(&tree.root.path, &key);
             match read_request(&*tree.root.disk, &path, &key, None) {
                 Ok(RequestFile::Valid(request)) => index.insert(key, request.summary()),

@@ -198,6 +198,20 @@ fn limits_have_names() {
 }
 
 #[test]
+fn a_missing_queue_is_an_error_and_not_an_empty_one() {
+    let root = tempfile::tempdir().unwrap();
+    open(root.path(), Durability::Batch)
+        .queue()
+        .add(&outgoing("http://example.org/", RequestKind::Page))
+        .unwrap();
+    let reader = Reader::open(root.path()).unwrap();
+    assert_eq!(reader.queue().unwrap().len(), 1);
+    fs::remove_dir_all(root.path().join("outgoing")).unwrap();
+    let error = reader.queue().unwrap_err();
+    assert!(error.to_string().contains("outgoing"), "{error}");
+}
+
+#[test]
 fn damaged_requests_are_set_aside() {
     let root = tempfile::tempdir().unwrap();
     let request = outgoing("http://example.org/", RequestKind::Page);

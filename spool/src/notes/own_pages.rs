@@ -4,7 +4,8 @@ use std::fmt;
 use std::path::Path;
 
 use crate::durability::Root;
-use crate::error::{Error, Result, is_missing};
+use crate::error::Result;
+use crate::fs::names::names_if_any;
 use crate::fs::{Disk, OpenedFile};
 
 /// The directory of the files.
@@ -46,14 +47,9 @@ impl std::error::Error for UnreadPage {}
 /// Reads the directory. An unreadable file is reported in place of its text.
 pub(crate) fn read_all(root: &Root) -> Result<UserPages> {
     let directory = root.join(DIRECTORY);
-    let names = match root.disk.read_dir(&directory) {
-        Ok(names) => names,
-        Err(error) if is_missing(&error) => return Ok(UserPages::default()),
-        Err(error) => return Err(Error::disk("read", &directory, error)),
-    };
     let UserPages { mut pages, mut not_read } = UserPages::default();
-    for name in names {
-        let name = name.map_err(|error| Error::disk("read", &directory, error))?;
+    for name in names_if_any(&*root.disk, &directory)? {
+        let name = name?;
         let Some(name) = name.to_str().filter(|name| is_one(name)) else { continue };
         let path = directory.join(name);
         let read = if pages.len() == MOST_FILES {

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::durability::{DAMAGED, aside};
-use crate::error::{Error, Result, is_missing};
+use crate::error::{Error, Result};
 use crate::fs::FileKind;
+use crate::fs::names::names_if_any;
 use crate::tree::Tree;
 use crate::tree::segments::{PartialList, files};
 
@@ -113,15 +114,9 @@ pub(crate) fn trim(tree: &Tree) -> Result<TrimReport> {
 /// The files in `damaged/`, with time and length. Foreign names and directories are left out.
 fn damaged(root: &Root) -> Result<Vec<(Timestamp, u64, PathBuf)>> {
     let directory = root.join(DAMAGED);
-    let fail = |error| Error::disk("read", &directory, error);
-    let names = match root.disk.read_dir(&directory) {
-        Ok(names) => names,
-        Err(error) if is_missing(&error) => return Ok(Vec::new()),
-        Err(error) => return Err(fail(error)),
-    };
     let mut found = Vec::new();
-    for name in names {
-        let name = name.map_err(fail)?;
+    for name in names_if_any(&*root.disk, &directory)? {
+        let name = name?;
         let Some(time) = name.to_str().and_then(time_of) else { continue };
         let path = directory.join(&name);
         let about = root.disk.about(&path);

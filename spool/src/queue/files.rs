@@ -1,5 +1,6 @@
 //! The files of outgoing requests and of monitored pages: one request each, named by its key.
 
+use std::ffi::OsString;
 use std::path::Path;
 
 use wwwoffle_url::Key;
@@ -10,8 +11,9 @@ use crate::durability::OUTGOING;
 use crate::durability::outbox::request_path;
 use crate::entry::place::EXTENSION;
 use crate::entry::warc::Reason;
-use crate::error::{Error, Result, is_missing};
+use crate::error::Result;
 use crate::fs::Disk;
+use crate::fs::names::names;
 use crate::fs::whole::read_whole;
 
 /// The content of the file of a request or of a monitored page.
@@ -21,18 +23,11 @@ pub(super) enum RequestFile<T> {
     Invalid(Reason),
 }
 
-/// The keys in the names of the files in a directory, at most `most`. Other names are ignored. A
-/// missing directory has none.
-pub(super) fn keys(disk: &dyn Disk, directory: &Path, most: usize) -> Result<Vec<Key>> {
-    let fail = |error| Error::disk("read", directory, error);
-    let names = match disk.read_dir(directory) {
-        Ok(names) => names,
-        Err(error) if is_missing(&error) => return Ok(Vec::new()),
-        Err(error) => return Err(fail(error)),
-    };
+/// The keys in the names of files, at most `most`. Other names are ignored.
+pub(super) fn keys(names: impl Iterator<Item = Result<OsString>>, most: usize) -> Result<Vec<Key>> {
     let mut keys = Vec::new();
     for name in names {
-        let name = name.map_err(fail)?;
+        let name = name?;
         let key = name.to_str().and_then(|name| name.strip_suffix(EXTENSION));
         keys.extend(key.and_then(|key| key.parse::<Key>().ok()));
         if keys.len() >= most {
@@ -73,7 +68,7 @@ pub(super) fn read_request(
 /// Reads every request of a spool from its file, the oldest first.
 pub(crate) fn list_requests(disk: &dyn Disk, root: &Path) -> Result<Vec<OutgoingSummary>> {
     let mut list = Vec::new();
-    for key in keys(disk, &root.join(OUTGOING), usize::MAX)? {
+    for key in keys(names(disk, &root.join(OUTGOING))?, usize::MAX)? {
         let path = request_path(root, &key);
         if let RequestFile::Valid(request) = read_request(disk, &path, &key, None)? {
             list.push(request.summary());

@@ -14,6 +14,7 @@ use crate::durability::{Durability, MONITOR};
 use crate::entry::place::{EXTENSION, Place};
 use crate::entry::warc::{Reason, parse_record, time_text, unescape};
 use crate::error::{Error, Result};
+use crate::fs::names::names_if_any;
 use crate::fs::parallel::lock;
 use crate::fs::{Disk, parent};
 use crate::queue::files::{RequestFile, keys, read_file};
@@ -134,7 +135,9 @@ impl Monitors {
     pub(crate) fn open(tree: Arc<Tree>, recovery: &mut Recovery) -> Result<Monitors> {
         let vault = Vault::open(&tree.root, &mut recovery.damaged)?;
         let mut index = HashMap::new();
-        for key in keys(&*tree.root.disk, &tree.root.path.join(MONITOR), MAX_MONITORS)? {
+        for key in
+            keys(names_if_any(&*tree.root.disk, &tree.root.path.join(MONITOR))?, MAX_MONITORS)?
+        {
             match read(&*tree.root.disk, &tree.root.path, &key, None) {
                 Ok(RequestFile::Valid(monitor)) => {
                     index.insert(key, monitor.summary());
@@ -284,7 +287,7 @@ impl Monitors {
 /// Reads every monitored page of a spool from its file, ordered by URL.
 pub(crate) fn list(disk: &dyn Disk, root: &Path) -> Result<Vec<MonitorSummary>> {
     let mut list = Vec::new();
-    for key in keys(disk, &root.join(MONITOR), MAX_MONITORS)? {
+    for key in keys(names_if_any(disk, &root.join(MONITOR))?, MAX_MONITORS)? {
         if let RequestFile::Valid(monitor) = read(disk, root, &key, None)? {
             list.push(monitor.summary());
         }

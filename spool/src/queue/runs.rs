@@ -5,6 +5,7 @@ use crate::durability::Root;
 use std::path::PathBuf;
 
 use crate::error::{Damage, Error, Result};
+use crate::fs::names::names;
 use crate::fs::whole::read_whole;
 use crate::queue::wish::RunId;
 
@@ -27,10 +28,9 @@ pub(crate) fn read(root: &Root, id: RunId) -> Result<Option<String>> {
 /// Lists the runs that have a text, in no order. Other names are ignored.
 pub(crate) fn list(root: &Root) -> Result<Vec<RunId>> {
     let directory = root.join(RUNS);
-    let fail = |error| Error::disk("read", &directory, error);
     let mut ids = Vec::new();
-    for name in root.disk.read_dir(&directory).map_err(fail)? {
-        let name = name.map_err(fail)?;
+    for name in names(&*root.disk, &directory)? {
+        let name = name?;
         ids.extend(name.to_str().and_then(|name| name.parse::<RunId>().ok()));
     }
     Ok(ids)

@@ -15,6 +15,7 @@ use crate::entry::place;
 use crate::entry::place::{EXTENSION, SCHEMES, VARIANTS};
 use crate::entry::summary::{Summary, read_summary};
 use crate::error::{Error, Result, is_missing};
+use crate::fs::names::{names, names_if_any};
 use crate::fs::{DirectoryNames, Disk};
 use crate::tree::FinishedFile;
 
@@ -184,13 +185,8 @@ pub(crate) fn hosts(
     let mut hosts = Vec::new();
     for scheme in schemes(&**disk, root, scheme)? {
         let directory = root.join(&*place::scheme_directory(&scheme));
-        let names = match disk.read_dir(&directory) {
-            Ok(names) => names,
-            Err(error) if is_missing(&error) => continue,
-            Err(error) => return Err(Error::disk("read", &directory, error)),
-        };
-        for name in names {
-            let name = name.map_err(|error| Error::disk("read", &directory, error))?;
+        for name in names_if_any(&**disk, &directory)? {
+            let name = name?;
             let Some(name) = name.to_str() else { continue };
             let host = match place::host_of(name) {
                 Some(host) => Some(host),
@@ -223,10 +219,9 @@ pub(crate) fn schemes(disk: &dyn Disk, root: &Path, wanted: Option<&str>) -> Res
     if let Some(scheme) = wanted {
         return Ok(vec![scheme.to_owned()]);
     }
-    let fail = |error| Error::disk("read", root, error);
     let mut schemes: Vec<String> = SCHEMES.map(str::to_owned).to_vec();
-    for name in disk.read_dir(root).map_err(fail)? {
-        let name = name.map_err(fail)?;
+    for name in names(disk, root)? {
+        let name = name?;
         let scheme = name.to_str().and_then(place::scheme_of);
         schemes.extend(scheme.filter(|scheme| !SCHEMES.contains(&scheme.as_str())));
     }

@@ -8,6 +8,7 @@ use crate::durability::tmp::is_rewrite;
 use crate::entry::body::is_whole;
 use crate::entry::read::{self, EntryContent};
 use crate::error::{Damage, Error, Result};
+use crate::fs::names::names;
 use crate::fs::{OpenedFile, parent};
 use crate::tree::{FinishedFile, Tree, salvage, segments};
 
@@ -36,10 +37,8 @@ pub struct Recovery {
 /// newer. An incomplete file with checkpoints is moved to `partial/`.
 pub(crate) fn recover(tree: &Tree, recovery: &mut Recovery) -> Result<()> {
     let tmp = tree.root.join(TMP);
-    let fail = |error| Error::disk("read", &tmp, error);
-    let names = tree.root.disk.read_dir(&tmp).map_err(fail)?;
-    let names: Vec<PathBuf> =
-        names.map(|name| name.map(|name| tmp.join(name)).map_err(fail)).collect::<Result<_>>()?;
+    let names = names(&*tree.root.disk, &tmp)?;
+    let names: Vec<PathBuf> = names.map(|name| Ok(tmp.join(name?))).collect::<Result<_>>()?;
     let (checks, files): (Vec<_>, Vec<_>) =
         names.into_iter().partition(|path| salvage::is_check(path));
     let mut admitted = Vec::new();

@@ -23,6 +23,7 @@ use crate::entry::summary::read_summary;
 use crate::entry::warc::Reason;
 use crate::entry::{Entries, Entry, read};
 use crate::error::{Damage, Error, Result, is_missing};
+use crate::fs::names::names_if_any;
 use crate::fs::parallel::lock;
 use crate::fs::{Disk, parent};
 use crate::tree::{FinishedFile, Tree, segments};
@@ -132,14 +133,9 @@ impl KeyLookup {
 
 /// The names of variants in a directory.
 pub(crate) fn names(disk: &dyn Disk, directory: &Path) -> Result<Vec<Key>> {
-    let names = match disk.read_dir(directory) {
-        Ok(names) => names,
-        Err(error) if is_missing(&error) => return Ok(Vec::new()),
-        Err(error) => return Err(Error::disk("read", directory, error)),
-    };
     let mut keys = Vec::new();
-    for name in names.take(2 * MAX_NAMES) {
-        let name = name.map_err(|error| Error::disk("read", directory, error))?;
+    for name in names_if_any(disk, directory)?.take(2 * MAX_NAMES) {
+        let name = name?;
         let stem = name.to_str().and_then(|name| name.strip_suffix(EXTENSION));
         keys.extend(stem.and_then(|stem| stem.parse::<Key>().ok()));
     }
@@ -436,10 +432,6 @@ impl Tree {
             Err(error) => return Err(Error::disk("open", &single, error)),
         }
         let variants = self.root.join(place.variants_path());
-        match self.root.disk.read_dir(&variants) {
-            Ok(mut names) => Ok(names.next().is_some()),
-            Err(error) if is_missing(&error) => Ok(false),
-            Err(error) => Err(Error::disk("read", &variants, error)),
-        }
+        Ok(names_if_any(&*self.root.disk, &variants)?.next().is_some())
     }
 }

@@ -22,7 +22,8 @@ use crate::entry::read::{EntryContent, ExpectedEntry};
 use crate::entry::summary::{Summary, read_summary};
 use crate::entry::warc::time_text;
 use crate::entry::{Entry, Lookup, read};
-use crate::error::{Damage, Error, Result, is_missing};
+use crate::error::{Damage, Error, Result};
+use crate::fs::names::names_if_any;
 use crate::fs::parallel::lock;
 use crate::fs::{Disk, parent};
 use crate::tree::shelf::VariantChoice;
@@ -337,15 +338,9 @@ pub(crate) fn times(disk: &dyn Disk, root: &Path, place: &Place) -> Result<Vec<T
 }
 
 fn times_in(disk: &dyn Disk, directory: &Path, stem: &str) -> Result<Vec<Timestamp>> {
-    let fail = |error| Error::disk("read", directory, error);
-    let names = match disk.read_dir(directory) {
-        Ok(names) => names,
-        Err(error) if is_missing(&error) => return Ok(Vec::new()),
-        Err(error) => return Err(fail(error)),
-    };
     let mut times = Vec::new();
-    for name in names {
-        let name = name.map_err(fail)?;
+    for name in names_if_any(disk, directory)? {
+        let name = name?;
         times.extend(name.to_str().and_then(|name| time_of(name, stem)));
     }
     times.sort_unstable_by(|one, other| other.cmp(one));
@@ -354,15 +349,9 @@ fn times_in(disk: &dyn Disk, directory: &Path, stem: &str) -> Result<Vec<Timesta
 
 /// The stems of the versions in a directory.
 fn stems(disk: &dyn Disk, directory: &Path) -> Result<BTreeSet<String>> {
-    let fail = |error| Error::disk("read", directory, error);
-    let names = match disk.read_dir(directory) {
-        Ok(names) => names,
-        Err(error) if is_missing(&error) => return Ok(BTreeSet::new()),
-        Err(error) => return Err(fail(error)),
-    };
     let mut stems = BTreeSet::new();
-    for name in names {
-        let name = name.map_err(fail)?;
+    for name in names_if_any(disk, directory)? {
+        let name = name?;
         let stem = name.to_str().and_then(|name| {
             let stem = name.split('.').next()?;
             time_of(name, stem).map(|_| stem.to_owned())

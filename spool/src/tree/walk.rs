@@ -16,6 +16,7 @@ use crate::entry::read::{EntryContent, ExpectedEntry};
 use crate::entry::summary::{Summary, beginning, summary_of};
 use crate::entry::{holder, overlay, place, read};
 use crate::error::{Error, Result, is_missing};
+use crate::fs::names::names_if_any;
 use crate::fs::{Disk, Stamp};
 use crate::tree::list::schemes;
 use crate::tree::{disk_usage, versions};
@@ -353,15 +354,9 @@ impl NamesByKey {
 
 /// The names in a directory that are UTF-8; empty if it is not a directory.
 pub(crate) fn texts(disk: &dyn Disk, directory: &Path) -> Result<Vec<String>> {
-    let fail = |error| Error::disk("read", directory, error);
-    let names = match disk.read_dir(directory) {
-        Ok(names) => names,
-        Err(error) if is_missing(&error) => return Ok(Vec::new()),
-        Err(error) => return Err(fail(error)),
-    };
     let mut found = Vec::new();
-    for name in names {
-        found.extend(name.map_err(fail)?.into_string().ok());
+    for name in names_if_any(disk, directory)? {
+        found.extend(name?.into_string().ok());
     }
     Ok(found)
 }

@@ -17,7 +17,8 @@ use crate::entry::place::{EXTENSION, Place};
 use crate::entry::read::{EntryContent, read_part};
 use crate::entry::verified::span;
 use crate::entry::warc::Reason;
-use crate::error::{Damage, Error, Result, is_missing};
+use crate::error::{Damage, Error, Result};
+use crate::fs::names::names_if_any;
 use crate::fs::{Disk, parent};
 use crate::tree::{FinishedFile, Tree, salvage};
 
@@ -292,12 +293,7 @@ fn read_file(disk: &dyn Disk, path: &Path, place: &Place) -> Result<EntryContent
 
 /// The names in a directory, up to the limit.
 pub(super) fn names(disk: &dyn Disk, directory: &Path) -> Result<Vec<OsString>> {
-    let fail = |error| Error::disk("read", directory, error);
-    match disk.read_dir(directory) {
-        Ok(names) => names.take(MAX_NAMES).map(|name| name.map_err(fail)).collect(),
-        Err(error) if is_missing(&error) => Ok(Vec::new()),
-        Err(error) => Err(fail(error)),
-    }
+    names_if_any(disk, directory)?.take(MAX_NAMES).collect()
 }
 
 /// The directory for the segments of a place.
@@ -321,16 +317,9 @@ fn directories(tree: &Tree, place: &Place) -> Result<Vec<PathBuf>> {
         let rest = name.to_str().and_then(|name| name.strip_prefix(&key));
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     };
-    let fail = |error| Error::disk("read", &group, error);
     let mut found = Vec::new();
-    match tree.root.disk.read_dir(&group) {
-        Ok(names) => {
-            for name in names {
-                found.extend(Some(name.map_err(fail)?).filter(is_ours).map(|it| group.join(it)));
-            }
-        }
-        Err(error) if is_missing(&error) => {}
-        Err(error) => return Err(fail(error)),
+    for name in names_if_any(&*tree.root.disk, &group)? {
+        found.extend(Some(name?).filter(is_ours).map(|name| group.join(name)));
     }
     Ok(found)
 }

@@ -11,6 +11,7 @@ use crate::durability::PARTIAL;
 use crate::entry::place::Place;
 use crate::entry::read::{EntryContent, read_part};
 use crate::error::{Error, Result, is_missing};
+use crate::fs::names::names_if_any;
 use crate::fs::{Disk, OpenedFile};
 use crate::tree::salvage;
 
@@ -41,7 +42,7 @@ pub struct PartialList {
 impl PartialList {
     pub(crate) fn new(disk: Arc<dyn Disk>, root: &Path) -> Result<PartialList> {
         let directory = root.join(PARTIAL);
-        let groups = read_dir(&*disk, &directory)?;
+        let groups = names_if_any(&*disk, &directory)?.collect::<Result<_>>()?;
         Ok(PartialList { disk, directory, groups, keys: Vec::new() })
     }
 }
@@ -53,8 +54,10 @@ impl Iterator for PartialList {
         loop {
             let Some(directory) = self.keys.pop() else {
                 let group = self.directory.join(self.groups.pop()?);
-                match read_dir(&*self.disk, &group) {
-                    Ok(names) => self.keys = names.iter().map(|name| group.join(name)).collect(),
+                let keys = names_if_any(&*self.disk, &group)
+                    .and_then(|names| names.map(|name| Ok(group.join(name?))).collect());
+                match keys {
+                    Ok(keys) => self.keys = keys,
                     Err(error) => return Some(Err(error)),
                 }
                 continue;
@@ -69,16 +72,6 @@ impl Iterator for PartialList {
 impl std::fmt::Debug for PartialList {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("PartialList").field("directory", &self.directory).finish_non_exhaustive()
-    }
-}
-
-/// Every name in a directory; empty if it is missing or not a directory.
-fn read_dir(disk: &dyn Disk, directory: &Path) -> Result<Vec<OsString>> {
-    let fail = |error| Error::disk("read", directory, error);
-    match disk.read_dir(directory) {
-        Ok(names) => names.map(|name| name.map_err(fail)).collect(),
-        Err(error) if is_missing(&error) => Ok(Vec::new()),
-        Err(error) => Err(fail(error)),
     }
 }
 
