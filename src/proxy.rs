@@ -233,8 +233,8 @@ async fn look_up_and_act(
         Ok(plan) => plan,
         Err(error) => return reply::not_chosen(context, &request, &error),
     };
-    let (url, mode, decision) = (request.resource.url.as_str(), request.mode, plan.decision);
-    debug!(method = %request.method, url, %mode, ?decision, "decided");
+    let (url, mode, decision) = (request.resource.url.as_str(), request.start.mode, plan.decision);
+    debug!(method = %request.head.method, url, %mode, ?decision, "decided");
     if let Some(question) = gateway::question_first(&request, decision) {
         return question;
     }

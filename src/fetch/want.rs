@@ -196,7 +196,8 @@ pub(super) fn outgoing(context: &FetchContext, ask: &ProxyRequest, kind: Request
     let (parts, ()) = ask.wire(&context.base.pseudonym).into_parts();
     let secrets = head::write_secrets(&parts.headers);
     let head = head::write_request(&parts);
-    let mut outgoing = Outgoing::new(ask.places.queued.clone(), head, kind, timestamp(ask.now));
+    let mut outgoing =
+        Outgoing::new(ask.places.queued.clone(), head, kind, timestamp(ask.start.now));
     outgoing.secrets = if secrets.is_empty() { Secrets::None } else { Secrets::Open(secrets) };
     outgoing.asked_from = ask.asked_from();
     outgoing

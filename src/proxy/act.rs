@@ -32,7 +32,7 @@ pub(super) async fn act(
         (Decision::Serve, Some(kept)) => {
             let reason = hit_reason(&ask);
             let response = kept::serve(context, &ask, &kept, CacheStatus::Hit(reason));
-            if ask.asked.form_answer || !ask.mode.may_dial() {
+            if ask.asked.form_answer || !ask.start.mode.may_dial() {
                 return response;
             }
             match recode::look_ahead(response).await {
@@ -85,20 +85,20 @@ async fn fetch_again(
     if !undecodable.is_damaged() {
         return undecodable_message(context, &ask.reader(), undecodable);
     }
-    if ask.control.only_if_cached {
+    if ask.copy.control.only_if_cached {
         return missing::refuse(context, &ask, DecisionRefusal::NotKept);
     }
-    ask.verdict = None;
+    ask.copy.verdict = None;
     ask.codings.ask_as_the_client();
     Box::pin(through::fetch(context, client, ask, &CopyLookup::default())).await
 }
 
 /// Why the stored copy is served.
 fn hit_reason(ask: &ProxyRequest) -> HitReason {
-    match ask.mode {
+    match ask.start.mode {
         _ if ask.asked.form_answer => HitReason::FormAnswer,
         Mode::Offline if ask.form.is_some() => HitReason::SameBody,
-        Mode::Offline => ask.near.map_or(HitReason::Offline, HitReason::Near),
+        Mode::Offline => ask.copy.near.map_or(HitReason::Offline, HitReason::Near),
         Mode::Autodial => HitReason::Autodial,
         Mode::Online => reuse_reason(ask),
     }
@@ -106,12 +106,12 @@ fn hit_reason(ask: &ProxyRequest) -> HitReason {
 
 /// Why the stored copy is served while online.
 fn reuse_reason(ask: &ProxyRequest) -> HitReason {
-    let verdict = ask.verdict.as_ref();
+    let verdict = ask.copy.verdict.as_ref();
     let by = match verdict.map(|verdict| (verdict.reuse, verdict.by)) {
         Some((Reuse::StaleTaken, _)) => Some("max-stale"),
         Some((Reuse::Refreshing, _)) => Some("stale-while-revalidate"),
         Some((_, Some(option))) => Some(option.as_str()),
-        Some((_, None)) | None => ask.overruled,
+        Some((_, None)) | None => ask.copy.overruled,
     };
     HitReason::Reused { ttl: verdict.map_or(0, |verdict| verdict.freshness.ttl()), by }
 }

@@ -36,14 +36,14 @@ pub(super) struct Foreign;
 impl Amendment {
     /// The configured changes to the response for `ask`; `None` if there are no changes.
     pub(super) fn of(ask: &ProxyRequest) -> Option<Self> {
-        let config = &ask.config;
+        let config = &ask.start.config;
         let location_error = *config.dont_get.location_error.of(&UrlParts::of(&ask.bare));
         let censors = !config.censor_header.headers.is_empty();
         (location_error || censors).then(|| Self {
             config: Arc::clone(config),
             url: ask.bare.clone(),
             reader: ask.reader(),
-            audience: ask.audience,
+            audience: ask.head.audience,
             location_error,
             censors,
         })

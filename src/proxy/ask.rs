@@ -67,9 +67,28 @@ pub struct ProxyRequest {
     pub owner: Owner,
     /// The places where its response may be stored.
     pub places: Arc<Places>,
-    /// Its method.
+    /// Its method and fields.
+    pub head: RequestHead,
+    /// The state of the proxy when it arrived.
+    pub start: RequestStart,
+    /// The input of the decision.
+    pub asked: DecisionInput,
+    /// The form, if it is a POST that can be stored.
+    pub form: Option<Form>,
+    /// The stored copies that may answer it.
+    pub copy: CopyTerms,
+    /// The codings that the client accepts, and those that the origin is asked for.
+    pub codings: CodingTerms,
+    /// The changes to the response on its way to the client.
+    pub(super) modification: Option<Modification>,
+}
+
+/// What a client sent before the body of a request.
+#[derive(Debug)]
+pub struct RequestHead {
+    /// The method.
     pub method: Method,
-    /// Its fields, without the hop-by-hop ones.
+    /// The fields, without the hop-by-hop ones.
     pub fields: HeaderMap,
     /// The HTTP version of the client.
     pub version: Version,
@@ -77,40 +96,42 @@ pub struct ProxyRequest {
     pub upgrade: Option<HeaderValue>,
     /// Whether the client accepts trailers.
     pub trailers: bool,
-    /// The mode at its start.
-    pub mode: Mode,
-    /// The configuration at its start.
-    pub config: Arc<Config>,
-    /// When it arrived.
-    pub now: SystemTime,
     /// The audience of the response.
     pub audience: Audience,
-    /// The input of the decision.
-    pub asked: DecisionInput,
-    /// The difference between its URL and that of the response, if they differ.
-    pub near: Option<Nearness>,
-    /// The date of the version to which the sub-resource belongs, if a page of ours shows a
-    /// version.
-    pub shown_at: Option<Timestamp>,
-    /// The form, if it is a POST that can be stored.
-    pub form: Option<Form>,
+}
+
+/// The state of the proxy when a request arrived. A later change does not apply to the request.
+#[derive(Debug)]
+pub struct RequestStart {
+    /// The mode.
+    pub mode: Mode,
+    /// The configuration.
+    pub config: Arc<Config>,
+    /// The time.
+    pub now: SystemTime,
+}
+
+/// Which stored copies may answer a request.
+#[derive(Debug)]
+pub struct CopyTerms {
     /// The client's cache directives, as far as they are honoured.
     pub control: RequestControl,
     /// The option that overrules some of them, if that makes a difference.
     pub overruled: Option<&'static str>,
-    /// The permitted use of the stored copy.
+    /// The date of the version to which the sub-resource belongs, if a page of ours shows a
+    /// version.
+    pub shown_at: Option<Timestamp>,
+    /// The permitted use of the copy that was found.
     pub verdict: Option<Verdict>,
-    /// The codings that the client accepts, and those that the origin is asked for.
-    pub codings: CodingTerms,
-    /// The changes to the response on its way to the client.
-    pub(super) modification: Option<Modification>,
+    /// The difference between the URL of the request and that of the copy, if they differ.
+    pub near: Option<Nearness>,
 }
 
 impl ProxyRequest {
     /// The reader of a page that is made for the request.
     #[must_use]
     pub fn reader(&self) -> PageReader {
-        PageReader::of(self.mode, &self.fields)
+        PageReader::of(self.start.mode, &self.head.fields)
     }
 
     /// Parses a request of `owner`. `form` is the body of a POST that was read whole.
@@ -208,22 +229,11 @@ impl ProxyRequest {
             ruling,
             owner,
             places,
-            method,
-            fields,
-            version,
-            upgrade,
-            trailers,
-            mode,
-            config,
-            now,
-            audience,
+            head: RequestHead { method, fields, version, upgrade, trailers, audience },
+            start: RequestStart { mode, config, now },
             asked,
-            near: None,
-            shown_at,
             form,
-            control,
-            overruled,
-            verdict: None,
+            copy: CopyTerms { control, overruled, shown_at, verdict: None, near: None },
             codings,
             modification,
         }
@@ -235,12 +245,12 @@ impl ProxyRequest {
     #[must_use]
     pub fn wire(&self, pseudonym: &str) -> Request<()> {
         let mut request = Request::new(());
-        *request.method_mut() = self.method.clone();
+        *request.method_mut() = self.head.method.clone();
         *request.uri_mut() = self.resource.path.clone().into();
         let fields = request.headers_mut();
-        fields.reserve(self.fields.len() + 3);
+        fields.reserve(self.head.fields.len() + 3);
         fields.insert(HOST, self.resource.host.clone());
-        for (name, value) in &self.fields {
+        for (name, value) in &self.head.fields {
             if name != HOST {
                 fields.append(name, value.clone());
             }
@@ -257,35 +267,35 @@ impl ProxyRequest {
             }
         }
         self.codings.ask(fields);
-        censor::request(&self.config, &self.bare, fields);
-        if self.trailers {
+        censor::request(&self.start.config, &self.bare, fields);
+        if self.head.trailers {
             fields.insert(TE, HeaderValue::from_static("trailers"));
             fields.insert(CONNECTION, HeaderValue::from_static("te"));
         }
-        if let Some(protocol) = &self.upgrade {
+        if let Some(protocol) = &self.head.upgrade {
             fields.insert(UPGRADE, protocol.clone());
             fields.insert(CONNECTION, HeaderValue::from_static("upgrade"));
         }
-        add_via(fields, self.version, pseudonym);
+        add_via(fields, self.head.version, pseudonym);
         request
     }
 
     /// Whether the request has fields that make its response personal.
     #[must_use]
     pub fn is_personal(&self) -> bool {
-        owner::is_personal(&self.fields) || self.places.credentials
+        owner::is_personal(&self.head.fields) || self.places.credentials
     }
 
     /// Whether it has credentials, in a field or in its URL.
     #[must_use]
     pub fn has_credentials(&self) -> bool {
-        self.fields.contains_key(AUTHORIZATION) || self.resource.url.user().is_some()
+        self.head.fields.contains_key(AUTHORIZATION) || self.resource.url.user().is_some()
     }
 
     /// The page that loads the sub-resource: its `Referer`, if that is a page of the web.
     #[must_use]
     pub fn page(&self, context: &ProxyContext) -> Option<CanonicalUrl> {
-        rules::page(&self.fields, &context.base.local)
+        rules::page(&self.head.fields, &context.base.local)
     }
 
     /// The machine of the client, which is recorded with a queued request. If it is not known, it

@@ -228,9 +228,10 @@ pub(super) async fn look_up(
     }
     let selecting = || ask.wire(&context.base.pseudonym).into_parts().0.headers;
     let found =
-        find(&context.storage.store, &ask.places, ask.config.caching.shared, selecting).await?;
+        find(&context.storage.store, &ask.places, ask.start.config.caching.shared, selecting)
+            .await?;
     // Online it is a miss: the origin may have another resource under the requested spelling.
-    let found = if ask.mode == Mode::Offline { found } else { found.without_respelled() };
+    let found = if ask.start.mode == Mode::Offline { found } else { found.without_respelled() };
     let is_withheld = |kept: &Kept| matches!(verdict(context, ask, kept).reuse, Reuse::Withheld(_));
     let found = found.usable(is_withheld);
     let near = found.near().map(Arc::as_ref);

@@ -111,7 +111,7 @@ impl RequestRecord {
         Self {
             account: context.storage.statistics.account(request.bare.host()),
             key: LastKey::of(request),
-            method: request.method.clone(),
+            method: request.head.method.clone(),
         }
     }
 

@@ -32,7 +32,7 @@ pub(super) fn serve(
     kept: &Arc<Kept>,
     status: CacheStatus,
 ) -> Response<Body> {
-    let conditions = Conditions::of(&ask.fields);
+    let conditions = Conditions::of(&ask.head.fields);
     let fields = if replays_cookies(ask, kept) { sent(ask, kept) } else { unasked(ask, kept) };
     answer(context, ask, kept, fields, &conditions, status)
 }
@@ -40,9 +40,9 @@ pub(super) fn serve(
 /// Whether a stored copy sets its cookies again. Only a fresh personal copy does, online: it is
 /// equivalent to a response that its origin has just sent (RFC 9111 §4, §7.3).
 fn replays_cookies(ask: &ProxyRequest, kept: &Kept) -> bool {
-    let is_fresh = ask.verdict.is_some_and(|verdict| verdict.reuse == Reuse::Fresh);
+    let is_fresh = ask.copy.verdict.is_some_and(|verdict| verdict.reuse == Reuse::Fresh);
     let is_own = kept.entry.place().owner().is_some();
-    ask.mode == Mode::Online && is_own && is_fresh
+    ask.start.mode == Mode::Online && is_own && is_fresh
 }
 
 /// The fields of a stored copy that was not revalidated. Offline all of them are sent, because the
@@ -57,8 +57,10 @@ pub(super) fn unasked(ask: &ProxyRequest, kept: &Kept) -> HeaderMap {
 /// The fields of a stored copy that may be sent without revalidation.
 fn sent(ask: &ProxyRequest, kept: &Kept) -> HeaderMap {
     let mut fields = kept.fields.clone();
-    if ask.mode.may_dial() {
-        for name in withheld_fields(&ResponseControl::of(&kept.fields), ask.config.caching.shared) {
+    if ask.start.mode.may_dial() {
+        for name in
+            withheld_fields(&ResponseControl::of(&kept.fields), ask.start.config.caching.shared)
+        {
             fields.remove(name);
         }
     }
@@ -104,7 +106,7 @@ fn unmarked(
             return part;
         }
         // Online the origin itself reports its support for ranges, for HEAD too.
-        if kept.status == StatusCode::OK && ask.mode != Mode::Online {
+        if kept.status == StatusCode::OK && ask.start.mode != Mode::Online {
             ranges::serve::accept(&mut fields);
         }
     }
@@ -118,7 +120,7 @@ fn unmarked(
         // Trailers need the chunked coding, which excludes a length (RFC 9112 §6.2).
         fields.remove(CONTENT_LENGTH);
     }
-    if ask.method == Method::HEAD {
+    if ask.head.method == Method::HEAD {
         return without_body(kept.status, fields);
     }
     if let KeptBody::Whole(whole) = kept.entry.body()
@@ -136,7 +138,7 @@ fn unmarked(
 }
 
 fn trailers(ask: &ProxyRequest, kept: &Kept) -> Option<HeaderMap> {
-    let lines = kept.entry.trailers().filter(|_| ask.trailers)?;
+    let lines = kept.entry.trailers().filter(|_| ask.head.trailers)?;
     head::read_lines(lines).ok().filter(|trailers| !trailers.is_empty())
 }
 

@@ -62,19 +62,22 @@ pub(super) async fn choose(
     found: &CopyLookup,
 ) -> Result<Option<Arc<Kept>>, NotChosen> {
     let is_read = matches!(ask.asked.method, MethodKind::Get | MethodKind::Head);
-    let is_dated = ask.fields.contains_key(&ACCEPT_DATETIME) || ask.shown_at.is_some();
-    if !is_dated || !is_read || ask.asked.standing != StoragePolicy::Usual || ask.upgrade.is_some()
+    let is_dated = ask.head.fields.contains_key(&ACCEPT_DATETIME) || ask.copy.shown_at.is_some();
+    if !is_dated
+        || !is_read
+        || ask.asked.standing != StoragePolicy::Usual
+        || ask.head.upgrade.is_some()
     {
         return Ok(None);
     }
     // The copy of another URL has no versions of this page.
-    let Some(near) = found.near().filter(|_| ask.near.is_none()) else { return Ok(None) };
+    let Some(near) = found.near().filter(|_| ask.copy.near.is_none()) else { return Ok(None) };
     if chooses_itself(&near.fields) {
         return Ok(None);
     }
-    let at = match ask.shown_at {
+    let at = match ask.copy.shown_at {
         Some(shown_at) => shown_at,
-        None => moment(&ask.fields).ok_or(NotChosen::Malformed)?,
+        None => moment(&ask.head.fields).ok_or(NotChosen::Malformed)?,
     };
     let variant = near.entry.place().variant_text();
     // The person's own and the shared versions, of the same variant; a segment is not a version.
@@ -133,7 +136,7 @@ impl VersionCandidate {
 
 /// Whether a shared copy may answer this client: each version decides that from its own fields.
 fn is_theirs(ask: &ProxyRequest, kept: &Kept) -> bool {
-    let shared = ask.config.caching.shared;
+    let shared = ask.start.config.caching.shared;
     kept.entry.place().owner().is_some() || ask.places.takes_public(&kept.fields, shared)
 }
 
@@ -174,7 +177,7 @@ pub(super) fn serve(
     ask: &ProxyRequest,
     kept: &Arc<Kept>,
 ) -> Response<Body> {
-    let mut asked = ask.fields.clone();
+    let mut asked = ask.head.fields.clone();
     // A date cannot be compared here: a version is older than the client's copy of the current
     // page.
     asked.remove(IF_MODIFIED_SINCE);
@@ -193,7 +196,7 @@ pub(super) fn serve(
         }
     };
     set(MEMENTO_DATETIME, http_date(came));
-    if ask.shown_at.is_some() {
+    if ask.copy.shown_at.is_some() {
         // The browser did not name the date, so it must not take the version for the current page.
         set(CACHE_CONTROL, "no-store".to_owned());
     }

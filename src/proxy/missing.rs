@@ -103,7 +103,7 @@ pub(super) fn offered(context: &ProxyContext, ask: &ProxyRequest) -> (String, Op
     let may = matches!(ask.asked.method, MethodKind::Get | MethodKind::Head)
         && ask.asked.standing == StoragePolicy::Usual
         && !ask.has_credentials()
-        && ask.upgrade.is_none();
+        && ask.head.upgrade.is_none();
     let token = may.then(|| context.pages.tokens.fetch(&url));
     (url, token)
 }
@@ -136,7 +136,7 @@ pub(super) async fn part(context: &ProxyContext, ask: &ProxyRequest) -> Response
         return refuse(context, ask, DecisionRefusal::OnlyOnline);
     }
     match enqueue(context, outgoing).await {
-        Ok(_) => reply::with_status(ask.audience.nothing(504), CacheStatus::Queued),
+        Ok(_) => reply::with_status(ask.head.audience.nothing(504), CacheStatus::Queued),
         Err(error) if error.is_read_only() => refuse(context, ask, DecisionRefusal::OnlyOnline),
         Err(error) => reply::spool_failed(context, ask, &error),
     }
@@ -160,14 +160,14 @@ pub(super) async fn refresh(
 
 /// Asks the person whether to send a form later, or to request a page.
 pub(super) fn confirm(context: &ProxyContext, ask: &ProxyRequest, is_kept: bool) -> Response<Body> {
-    let kind = match (ask.method == Method::POST, is_kept) {
+    let kind = match (ask.head.method == Method::POST, is_kept) {
         (true, _) => RequestKind::Post,
         (false, true) => RequestKind::Refresh,
         (false, false) => RequestKind::Page,
     };
     let outgoing = outgoing(context, ask, kind);
-    let content_type = ask.fields.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    question(context, ask, outgoing, (&ask.method, content_type), is_kept)
+    let content_type = ask.head.fields.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    question(context, ask, outgoing, (&ask.head.method, content_type), is_kept)
 }
 
 /// The page that asks whether to send `outgoing`.
@@ -183,7 +183,7 @@ pub(super) fn question(
     let ticket = match context.confirmations.tickets.issue(
         Ticket { outgoing },
         ask.owner.clone(),
-        ask.now,
+        ask.start.now,
     ) {
         Ok(ticket) => ticket,
         Err(error) => {
@@ -215,12 +215,14 @@ pub(super) fn refuse(
     let status = CacheStatus::Refused(refusal);
     let url = ask.resource.url.as_str();
     match refusal {
-        DecisionRefusal::Noise => reply::with_status(reply::line(ask.audience, 504, ""), status),
-        DecisionRefusal::OnlyOnline if ask.method == Method::POST && ask.is_for_a_person() => {
+        DecisionRefusal::Noise => {
+            reply::with_status(reply::line(ask.head.audience, 504, ""), status)
+        }
+        DecisionRefusal::OnlyOnline if ask.head.method == Method::POST && ask.is_for_a_person() => {
             reply::instead(context, ask, status, &Message::TooLargeToQueue { url })
         }
         DecisionRefusal::OnlyOnline => {
-            let told = Message::OfflineRefused { method: ask.method.as_str(), url };
+            let told = Message::OfflineRefused { method: ask.head.method.as_str(), url };
             let mut response = reply::instead(context, ask, status, &told);
             *response.status_mut() = hyper::StatusCode::GATEWAY_TIMEOUT;
             response
@@ -238,8 +240,11 @@ pub(super) fn refuse(
             reply::instead(context, ask, status, &told)
         }
         DecisionRefusal::Unconfirmed | DecisionRefusal::LeftToBrowsers => {
-            let line =
-                reply::line(ask.audience, 504, "not stored, and not queued without confirmation");
+            let line = reply::line(
+                ask.head.audience,
+                504,
+                "not stored, and not queued without confirmation",
+            );
             reply::with_status(line, status)
         }
     }
@@ -248,7 +253,7 @@ pub(super) fn refuse(
 /// The request in the form for later: without all that applies to this moment only.
 fn outgoing(context: &ProxyContext, ask: &ProxyRequest, kind: RequestKind) -> Outgoing {
     let mut request = ask.wire(&context.base.pseudonym);
-    if ask.method == Method::HEAD {
+    if ask.head.method == Method::HEAD {
         *request.method_mut() = Method::GET;
     }
     to_queue(ask, request, ask.form.as_ref().map_or_else(Vec::new, |form| form.body.to_vec()), kind)
@@ -272,7 +277,7 @@ pub(super) fn to_queue(
     }
     let secret = head::write_secrets(fields);
     let (parts, ()) = request.into_parts();
-    let queued = Timestamp::try_from(ask.now).unwrap_or(Timestamp::UNIX_EPOCH);
+    let queued = Timestamp::try_from(ask.start.now).unwrap_or(Timestamp::UNIX_EPOCH);
     let mut outgoing =
         Outgoing::new(ask.places.queued.clone(), head::write_request(&parts), kind, queued);
     outgoing.body = body;

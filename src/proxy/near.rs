@@ -52,15 +52,15 @@ pub(super) async fn find(
     context: &ProxyContext,
     ask: &ProxyRequest,
 ) -> Result<Option<(Nearness, Kept)>, Error> {
-    let may = ask.mode == Mode::Offline
+    let may = ask.start.mode == Mode::Offline
         && ask.asked.standing == StoragePolicy::Usual
         && matches!(ask.asked.method, MethodKind::Get | MethodKind::Head)
         && !ask.places.credentials
-        && *ask.config.offline_options.near_answers.of(&UrlParts::of(&ask.bare));
+        && *ask.start.config.offline_options.near_answers.of(&UrlParts::of(&ask.bare));
     if !may {
         return Ok(None);
     }
-    let added = ask.config.offline_options.near_arguments.of(&UrlParts::of(&ask.bare));
+    let added = ask.start.config.offline_options.near_arguments.of(&UrlParts::of(&ask.bare));
     for (near, url) in near_urls(&ask.bare, &context.base.local, added) {
         if let Some(kept) = at(context, ask, near, url).await? {
             return Ok(Some((near, kept)));
@@ -96,7 +96,8 @@ async fn at(
     let places = Places::of(&mut url, &HeaderMap::new(), &ask.owner);
     let selecting = || ask.wire(&context.base.pseudonym).into_parts().0.headers;
     let found =
-        choose::find(&context.storage.store, &places, ask.config.caching.shared, selecting).await?;
+        choose::find(&context.storage.store, &places, ask.start.config.caching.shared, selecting)
+            .await?;
     let kept = found.near().filter(|kept| kept.status.is_success());
     Ok(kept.map(|kept| guarded(ask, near, Kept::clone(kept))))
 }
@@ -156,7 +157,8 @@ async fn says_it_is(context: &ProxyContext, kept: &Arc<Kept>, url: &CanonicalUrl
 /// newest first. Keys do not show that, so the entries of the host are searched.
 async fn noisy(context: &ProxyContext, ask: &ProxyRequest) -> Result<Vec<CanonicalUrl>, Error> {
     let asked = ask.bare.as_str().to_owned();
-    let added = ask.config.offline_options.near_arguments.of(&UrlParts::of(&ask.bare)).clone();
+    let added =
+        ask.start.config.offline_options.near_arguments.of(&UrlParts::of(&ask.bare)).clone();
     let found = context.storage.store.run(move |spool| {
         let Some((scheme, rest)) = asked.split_once("://") else { return Ok(Vec::new()) };
         let host = rest.split(['/', '?']).next().unwrap_or_default();

@@ -48,7 +48,7 @@ pub(super) async fn pass(
     let head = ask.wire(&context.base.pseudonym);
     let origin = &ask.resource.origin;
     // RFC 9110 §15.2: HTTP/1.0 does not define interim responses.
-    let interim = (ask.version > Version::HTTP_10).then_some(interim);
+    let interim = (ask.head.version > Version::HTTP_10).then_some(interim);
     let sent = clock::now();
     let mut exchange = std::pin::pin!(context.net.upstream.send(origin, head, body, interim));
     let answer = loop {
@@ -78,8 +78,8 @@ fn forward(ask: &ProxyRequest) -> Forward {
     let is_usual = ask.asked.standing == StoragePolicy::Usual && !ask.asked.upgrade;
     match ask.asked.method {
         // A fresh stored copy would be enough.
-        MethodKind::Head if is_usual => Forward::of(ask.verdict.as_ref()),
-        MethodKind::Other if is_usual && !matches!(ask.method, Method::GET | Method::HEAD) => {
+        MethodKind::Head if is_usual => Forward::of(ask.copy.verdict.as_ref()),
+        MethodKind::Other if is_usual && !matches!(ask.head.method, Method::GET | Method::HEAD) => {
             Forward::Method
         }
         _ => Forward::Bypass,
@@ -95,15 +95,15 @@ async fn update_copies(
     asked: RequestTimes,
 ) {
     let (status, fields) = (answer.status(), answer.headers());
-    if ask.method == Method::HEAD {
+    if ask.head.method == Method::HEAD {
         let personal = ask.is_personal();
         freshen::update_from_head(&context.storage.store, found, personal, (status, fields), asked)
             .await;
     }
     let sent = UnsafeRequest {
-        method: &ask.method,
+        method: &ask.head.method,
         url: &ask.bare,
-        fields: &ask.fields,
+        fields: &ask.head.fields,
         owner: &ask.owner,
     };
     let (store, local, downloads) =

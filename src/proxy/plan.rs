@@ -30,17 +30,18 @@ pub(super) async fn plan_request(
     ask: &mut ProxyRequest,
 ) -> Result<RequestPlan, NotChosen> {
     // Only the spool has the response to a form.
-    let mode = if ask.asked.form_answer { Mode::Offline } else { ask.mode };
+    let mode = if ask.asked.form_answer { Mode::Offline } else { ask.start.mode };
     let found = look_up(context, ask).await?;
     let then = memento::choose(context, ask, &found).await?;
     let kept = if mode == Mode::Offline { found.near() } else { found.own() };
     let verdict = kept.map(|kept| verdict::verdict(context, ask, kept));
-    ask.verdict = verdict.filter(|verdict| kept.is_some_and(|kept| is_of_use(mode, kept, verdict)));
-    let kept = kept.filter(|_| ask.verdict.is_some()).map(Arc::clone);
-    let online = ask.verdict.map_or_else(OnlineUse::default, |verdict| verdict.reuse.into());
+    ask.copy.verdict =
+        verdict.filter(|verdict| kept.is_some_and(|kept| is_of_use(mode, kept, verdict)));
+    let kept = kept.filter(|_| ask.copy.verdict.is_some()).map(Arc::clone);
+    let online = ask.copy.verdict.map_or_else(OnlineUse::default, |verdict| verdict.reuse.into());
     ask.asked.dated = then.is_some();
     // A version is never revalidated.
-    ask.verdict = ask.verdict.filter(|_| then.is_none());
+    ask.copy.verdict = ask.copy.verdict.filter(|_| then.is_none());
     let kept = then.or(kept);
     let how = how_kept(ask, kept.as_deref());
     if how == KeptFor::Uncoded {
@@ -60,12 +61,12 @@ async fn look_up(
     let exact = choose::look_up(context, ask).await?;
     if exact.near().is_some_and(|kept| !kept.status.is_server_error()) {
         if exact.is_respelled() {
-            ask.near = Some(Nearness::Spelling);
+            ask.copy.near = Some(Nearness::Spelling);
         }
         return Ok(exact);
     }
     let Some((near, kept)) = Box::pin(near::find(context, ask)).await? else { return Ok(exact) };
-    ask.near = Some(near);
+    ask.copy.near = Some(near);
     Ok(CopyLookup::instead(kept))
 }
 

@@ -22,7 +22,7 @@ use wwwoffle_http::caching::range::if_range::single;
 
 /// The requested ranges. Only GET has ranges (RFC 9110 §14.2).
 fn asked(ask: &ProxyRequest) -> Option<Ranges> {
-    if ask.method == Method::GET { ranges(&ask.fields) } else { None }
+    if ask.head.method == Method::GET { ranges(&ask.head.fields) } else { None }
 }
 
 /// Whether ranges are requested.

@@ -97,7 +97,7 @@ fn put_told(
 ) {
     let mut taken = Taken { patience, ..Taken::default() };
     if delivery.is_decoded() {
-        let asked = (ask.audience, ask.resource.url.as_str().to_owned());
+        let asked = (ask.head.audience, ask.resource.url.as_str().to_owned());
         taken.asked = Some(Arc::new(asked));
         response.extensions_mut().insert(taken.clone());
     }

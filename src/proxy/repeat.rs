@@ -57,24 +57,25 @@ pub(super) fn replay_conditions(
 ) -> Option<ReplayConditions> {
     // A debug log must contain every request.
     let is_told = tracing::enabled!(Level::DEBUG);
-    if plan.decision != Decision::Serve || ask.near.is_some() || is_told {
+    if plan.decision != Decision::Serve || ask.copy.near.is_some() || is_told {
         return None;
     }
     let (kept, shelves) = (plan.kept.as_deref()?, plan.found.shelves()?);
-    let is_anybody = !ask.is_personal() && ask.config.allowed_users.users.is_empty();
+    let is_anybody = !ask.is_personal() && ask.start.config.allowed_users.users.is_empty();
     // A range may be served from segments, which are on no shelf.
-    let is_plain = !ask.fields.contains_key(RANGE) && ask.control == RequestControl::default();
+    let is_plain =
+        !ask.head.fields.contains_key(RANGE) && ask.copy.control == RequestControl::default();
     if !is_anybody || !is_plain || !stays_servable(ask, kept) {
         return None;
     }
-    let age = current_age(&kept.fields, exchange(kept), ask.now).at_least;
+    let age = current_age(&kept.fields, exchange(kept), ask.start.now).at_least;
     Some(ReplayConditions {
-        config: ask.config.clone(),
-        mode: ask.mode,
+        config: ask.start.config.clone(),
+        mode: ask.start.mode,
         dials_since: context.base.mode.dials_since(),
         shelves: shelves.clone(),
-        made: ask.now,
-        until: same_age_until(age, ask.now),
+        made: ask.start.now,
+        until: same_age_until(age, ask.start.now),
     })
 }
 
@@ -83,10 +84,10 @@ fn stays_servable(ask: &ProxyRequest, kept: &Kept) -> bool {
     if kept.status.is_server_error() {
         return false;
     }
-    match ask.mode {
+    match ask.start.mode {
         Mode::Offline | Mode::Autodial => true,
-        Mode::Online => ask.verdict.is_some_and(|verdict| {
-            let is_by_the_book = verdict.by.is_none() && ask.overruled.is_none();
+        Mode::Online => ask.copy.verdict.is_some_and(|verdict| {
+            let is_by_the_book = verdict.by.is_none() && ask.copy.overruled.is_none();
             verdict.reuse == Reuse::Fresh && is_by_the_book && verdict.freshness.ttl() >= 1
         }),
     }

@@ -62,7 +62,7 @@ pub fn instead(
     status: CacheStatus,
     told: &Message<'_>,
 ) -> Response<Body> {
-    with_status(self::told(context, &ask.reader(), ask.audience, told), status)
+    with_status(self::told(context, &ask.reader(), ask.head.audience, told), status)
 }
 
 /// A message, if only this much of the request is known.
@@ -137,7 +137,7 @@ pub fn failed(
     let told = match origin_failure(failure, &chain) {
         Some(failure) => Message::OriginFailed { url, failure, kept },
         None if matches!(failure, Failure::Offline) => {
-            Message::OfflineRefused { method: ask.method.as_str(), url }
+            Message::OfflineRefused { method: ask.head.method.as_str(), url }
         }
         None if matches!(failure, Failure::Ours) => Message::Internal,
         None => Message::BadRequest { detail: &chain },
@@ -282,7 +282,7 @@ pub(super) fn not_chosen(
 ) -> Response<Body> {
     match error {
         NotChosen::Spool(error) => spool_failed(context, ask, error),
-        NotChosen::Malformed => line(ask.audience, 400, &error.to_string()),
+        NotChosen::Malformed => line(ask.head.audience, 400, &error.to_string()),
     }
 }
 

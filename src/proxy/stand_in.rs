@@ -28,7 +28,9 @@ pub(super) fn response(
             blocked(context, visitor, ask, by, replacement.as_deref())
         }
         Ruling::OtherProtocol => refused(context, ask, Ruled::OtherProtocol),
-        Ruling::Usual(_) if allows_method(&ask.config, &ask.bare, &ask.method) => return None,
+        Ruling::Usual(_) if allows_method(&ask.start.config, &ask.bare, &ask.head.method) => {
+            return None;
+        }
         Ruling::Usual(_) => refused(context, ask, Ruled::UnknownMethod),
     })
 }
@@ -36,7 +38,7 @@ pub(super) fn response(
 /// Redirects the browser to the new URL, including the method and the body of a form.
 fn moved(context: &ProxyContext, ask: &ProxyRequest, to: &str, by: &Location) -> Response<Body> {
     debug!(url = ask.resource.url.as_str(), to, %by, "an alias");
-    let status = if is_safe(&ask.method) { 302 } else { 307 };
+    let status = if is_safe(&ask.head.method) { 302 } else { 307 };
     redirect(context, ask, status, to, CacheStatus::Moved)
 }
 
@@ -51,12 +53,12 @@ fn blocked(
 ) -> Response<Body> {
     let url = ask.resource.url.as_str();
     debug!(url, %by, replacement, "blocked");
-    if let Some(with) = replacement.filter(|_| is_safe(&ask.method)) {
+    if let Some(with) = replacement.filter(|_| is_safe(&ask.head.method)) {
         let own = || format!("{}{with}", context.pages.origin);
         let to = if with.starts_with('/') { own() } else { with.to_owned() };
         return redirect(context, ask, 302, &to, CacheStatus::Blocked);
     }
-    if let Some(response) = ask.audience.in_place_of_blocked() {
+    if let Some(response) = ask.head.audience.in_place_of_blocked() {
         return reply::with_status(response, CacheStatus::Blocked);
     }
     let place = by.to_string();
@@ -68,7 +70,7 @@ fn blocked(
 /// Refuses a request that is not one of the web.
 fn refused(context: &ProxyContext, ask: &ProxyRequest, ruled: Ruled) -> Response<Body> {
     let url = ask.resource.url.as_str();
-    debug!(url, method = %ask.method, ?ruled, "refused");
+    debug!(url, method = %ask.head.method, ?ruled, "refused");
     reply::instead(context, ask, CacheStatus::Blocked, &Message::Ruled { url, ruled, place: None })
 }
 

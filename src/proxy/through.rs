@@ -45,8 +45,8 @@ pub(super) async fn fetch(
     // The origin evaluates our copy, and we the client's. The conditions of a form decide whether
     // it is executed.
     if ask.form.is_none() {
-        conditions = Conditions::of(&ask.fields);
-        conditional::strip(&mut ask.fields);
+        conditions = Conditions::of(&ask.head.fields);
+        conditional::strip(&mut ask.head.fields);
     }
     let (conditions, nothing) = (&conditions, CopyLookup::default());
     let turn = OriginFetch { context, client, ask: &ask, found, conditions };
@@ -94,15 +94,15 @@ pub(super) fn revalidate(
     mut ask: ProxyRequest,
     found: &CopyLookup,
 ) {
-    conditional::strip(&mut ask.fields);
+    conditional::strip(&mut ask.head.fields);
     let turn =
         OriginFetch { context, client, ask: &ask, found, conditions: &Conditions::default() };
     let about = turn.revalidation();
     let joined = context.traffic.downloads.join(
         &ask.places,
-        &ask.fields,
+        &ask.head.fields,
         about.identities(),
-        ask.now,
+        ask.start.now,
         false,
     );
     if let Joined::New(download) = joined {
@@ -135,9 +135,9 @@ impl OriginFetch<'_> {
         let downloads = &self.context.traffic.downloads;
         match downloads.join(
             &ask.places,
-            &ask.fields,
+            &ask.head.fields,
             about.identities(),
-            ask.now,
+            ask.start.now,
             ask.asked.reload,
         ) {
             Joined::New(download) => self.start_download(download, about).await,
@@ -156,7 +156,11 @@ impl OriginFetch<'_> {
 
     /// A download that other clients cannot join.
     fn alone(self) -> Arc<Download> {
-        self.context.traffic.downloads.alone(&self.ask.places, &self.ask.fields, self.ask.now)
+        self.context.traffic.downloads.alone(
+            &self.ask.places,
+            &self.ask.head.fields,
+            self.ask.start.now,
+        )
     }
 
     /// Whether the client can read a response, or there is no better one because it chose the
@@ -175,7 +179,7 @@ impl OriginFetch<'_> {
         let reader = download.feed().read();
         let (interim, interims) = mpsc::channel(MAX_INTERIMS);
         // RFC 9110 §15.2: HTTP/1.0 does not define interim responses.
-        let job = self.job(about, (self.ask.version > Version::HTTP_10).then_some(interim));
+        let job = self.job(about, (self.ask.head.version > Version::HTTP_10).then_some(interim));
         let task = run(Arc::clone(self.context), job, Arc::clone(&download));
         self.context.base.tasks.spawn(task);
         Some(match self.wait_for_head(&download, Some(interims)).await {
@@ -196,7 +200,7 @@ impl OriginFetch<'_> {
         let (download, reader) = download.join().await?;
         match self.wait_for_head(&download, None).await {
             HeadOutcome::Keeping(head)
-                if download.serves(&self.ask.fields, &head.fields)
+                if download.serves(&self.ask.head.fields, &head.fields)
                     && self.ask.codings.deliver(head.status, &head.fields).is_readable()
                     && self.may_share(&download, &head) =>
             {
@@ -204,7 +208,7 @@ impl OriginFetch<'_> {
             }
             // The revalidated copies are the same, because they are part of the join key.
             HeadOutcome::Unchanged(confirmed)
-                if download.serves(&self.ask.fields, &confirmed.fields)
+                if download.serves(&self.ask.head.fields, &confirmed.fields)
                     && !owner::sets_cookie(&confirmed.fields)
                     && self.ask.owner.may_see(confirmed.kept.entry.place())
                     && self.reads(&confirmed.kept) =>
@@ -230,7 +234,7 @@ impl OriginFetch<'_> {
 
     /// The revalidation to ask for.
     fn revalidation(self) -> Revalidation {
-        let (config, url) = (&self.ask.config, UrlParts::of(&self.ask.bare));
+        let (config, url) = (&self.ask.start.config, UrlParts::of(&self.ask.bare));
         // Every submission of a form is a new action.
         let asks = self.ask.form.is_none() && self.asks_conditionally();
         let may_ask = |kept: &Kept| asks && self.reads(kept) && !self.is_withheld(kept);
@@ -242,18 +246,18 @@ impl OriginFetch<'_> {
     }
 
     fn job(self, about: Revalidation, interim: Option<mpsc::Sender<Interim>>) -> DownloadJob {
-        let (config, url) = (&self.ask.config, UrlParts::of(&self.ask.bare));
+        let (config, url) = (&self.ask.start.config, UrlParts::of(&self.ask.bare));
         DownloadJob {
             places: self.ask.places.clone(),
             origin: self.ask.resource.origin.clone(),
             head: self.ask.wire(&self.context.base.pseudonym),
             body: self.ask.form.as_ref().map(|form| form.body.clone()),
             kept: self.found.spelled_alike().map(|kept| kept.status),
-            keeping: StorageRules::of(config, &url, &self.ask.fields),
+            keeping: StorageRules::of(config, &url, &self.ask.head.fields),
             answers: self.ask.form.as_ref().map(|form| Arc::clone(&form.answers)),
             about,
             allowance: Allowance::default(),
-            leaving: LeavingRules::of(&self.ask.config, &UrlParts::of(&self.ask.bare)),
+            leaving: LeavingRules::of(&self.ask.start.config, &UrlParts::of(&self.ask.bare)),
             interim,
         }
     }
@@ -346,7 +350,7 @@ impl OriginFetch<'_> {
 
     /// Why the origin is asked.
     fn forward(self) -> Forward {
-        match Forward::of(self.ask.verdict.as_ref()) {
+        match Forward::of(self.ask.copy.verdict.as_ref()) {
             Forward::UriMiss if self.found.own().is_none() && !self.found.all().is_empty() => {
                 Forward::VaryMiss
             }
@@ -356,15 +360,15 @@ impl OriginFetch<'_> {
 
     /// The option that causes the origin to be asked, or how.
     fn by(self) -> Option<&'static str> {
-        let verdict = self.ask.verdict.and_then(|verdict| verdict.by).map(Override::as_str);
+        let verdict = self.ask.copy.verdict.and_then(|verdict| verdict.by).map(Override::as_str);
         let is_whole = self.found.own().is_some() && !self.asks_conditionally();
-        verdict.or(self.ask.overruled).or(is_whole.then_some("request-conditional"))
+        verdict.or(self.ask.copy.overruled).or(is_whole.then_some("request-conditional"))
     }
 
     /// Whether requests to the origin are conditional: `request-conditional`.
     fn asks_conditionally(self) -> bool {
         let url = UrlParts::of(&self.ask.bare);
-        *self.ask.config.online_options.request_conditional.of(&url)
+        *self.ask.start.config.online_options.request_conditional.of(&url)
     }
 
     /// Whether the stored copy may only be used offline.
@@ -373,7 +377,7 @@ impl OriginFetch<'_> {
     }
 
     fn passing(self, download: &Download, why: NotStored) -> Option<Response<Body>> {
-        match (download.take(), self.found.own(), self.ask.verdict) {
+        match (download.take(), self.found.own(), self.ask.copy.verdict) {
             // RFC 5861 §4; a form never gets a stored response.
             (Some(answer), Some(kept), Some(verdict))
                 if verdict.instead_of_error
@@ -398,7 +402,7 @@ impl OriginFetch<'_> {
         debug!(url, failure = failure.chain(), "the origin did not respond");
         let kept = self.found.near().filter(|_| self.ask.form.is_none());
         let kept = kept.map(|kept| (kept, verdict(self.context, self.ask, kept)));
-        let of_use = kept.filter(|(kept, verdict)| is_of_use(self.ask.mode, kept, verdict));
+        let of_use = kept.filter(|(kept, verdict)| is_of_use(self.ask.start.mode, kept, verdict));
         let Some((kept, verdict)) = of_use else {
             let kept = self.found.near().filter(|_| self.ask.form.is_none());
             return reply::failed(self.context, self.ask, failure, kept.map(Arc::as_ref));

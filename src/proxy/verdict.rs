@@ -20,9 +20,14 @@ use wwwoffle_http::caching::storing::RequestFacts;
 
 /// The permitted use of a stored copy for a request.
 pub(super) fn verdict(context: &ProxyContext, ask: &ProxyRequest, kept: &Kept) -> Verdict {
-    let policy = policy(&ask.config, &UrlParts::of(&ask.bare), context.base.mode.dials_since());
-    let mut verdict =
-        decide_reuse(&stored(kept, ask.has_credentials()), &ask.control, &policy, ask.now);
+    let policy =
+        policy(&ask.start.config, &UrlParts::of(&ask.bare), context.base.mode.dials_since());
+    let mut verdict = decide_reuse(
+        &stored(kept, ask.has_credentials()),
+        &ask.copy.control,
+        &policy,
+        ask.start.now,
+    );
     // Revalidations of segments are not recorded: each client would cause another one.
     if kept.part.is_some() && verdict.reuse == Reuse::Refreshing {
         verdict.reuse = Reuse::Validate(RevalidationReason::Stale);

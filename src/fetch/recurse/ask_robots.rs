@@ -167,7 +167,7 @@ fn request(context: &FetchContext, outgoing: &Outgoing, place: &str) -> Result<O
     let resource = of_url(place, &context.base.local).map_err(|_| nothing())?;
     let ask = want::ask(context, &requester, resource);
     // The configuration forbids this URL, so the file cannot be read.
-    if ask.config.dont_get.urls.matches_parts(&UrlParts::of(&ask.bare)).is_some() {
+    if ask.start.config.dont_get.urls.matches_parts(&UrlParts::of(&ask.bare)).is_some() {
         return Err(Robots::Everything);
     }
     Ok(want::outgoing(context, &ask, RequestKind::Recursive))

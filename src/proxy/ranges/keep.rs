@@ -55,7 +55,7 @@ pub(in crate::proxy) async fn pass(
     conditions: &Conditions,
     mut answer: Answer,
 ) -> Response<Body> {
-    let forward = Forward::of(ask.verdict.as_ref());
+    let forward = Forward::of(ask.copy.verdict.as_ref());
     let part = match part_of(ask, answer.status(), answer.headers()) {
         Ok(part) => part,
         Err(why) => {
@@ -78,7 +78,7 @@ pub(in crate::proxy) async fn pass(
     };
     let sent = ask.wire(&context.base.pseudonym).into_parts().0;
     let told = Identification::of(&sent.headers, false);
-    let whose = Whose::of_answer(told, answer.headers(), ask.config.caching.shared);
+    let whose = Whose::of_answer(told, answer.headers(), ask.start.config.caching.shared);
     let place = ask.places.of_answer(whose).clone();
     let (writer, tail) = match context.storage.store.begin_segment(&place, new).await {
         Ok(begun) => begun,
@@ -141,9 +141,9 @@ fn part_of(
 
 /// Whether `no-store` is honoured for the URL, and present (RFC 9111 §5.2.1.5, §5.2.2.5).
 fn must_not_be_stored(ask: &ProxyRequest, fields: &HeaderMap) -> bool {
-    let no_store = RequestControl::of(&ask.fields).no_store;
+    let no_store = RequestControl::of(&ask.head.fields).no_store;
     let requested = RequestFacts { no_store, ..RequestFacts::default() };
-    *ask.config.caching.no_store.of(&UrlParts::of(&ask.bare)) == NoStore::Respect
+    *ask.start.config.caching.no_store.of(&UrlParts::of(&ask.bare)) == NoStore::Respect
         && is_no_store(StatusCode::OK, &ResponseControl::of(fields), requested)
 }
 
@@ -179,7 +179,7 @@ fn new_segment(
     };
     let secured = answer.extensions().get::<Arc<Secured>>();
     Ok(NewSegment {
-        asked: timestamp(ask.now),
+        asked: timestamp(ask.start.now),
         when: timestamp(clock::now()),
         head: head::write_response(answer.status(), fields),
         request: head::write_request(&request),

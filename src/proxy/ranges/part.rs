@@ -33,13 +33,13 @@ pub(in crate::proxy) async fn find(
     let own = at(context, ask, &ranges, &ask.places.own).await;
     let is_newer = |part: &Kept| kept.is_none_or(|kept| kept.entry.when() < part.entry.when());
     let has_own = own.is_some() || kept.is_some_and(|kept| kept.entry.place().owner().is_some());
-    if ask.mode == Mode::Offline && has_own {
+    if ask.start.mode == Mode::Offline && has_own {
         // This person has seen that one.
         return own.filter(is_newer);
     }
     let public = at(context, ask, &ranges, &ask.places.public).await;
-    let public =
-        public.filter(|part| ask.places.takes_public(&part.fields, ask.config.caching.shared));
+    let public = public
+        .filter(|part| ask.places.takes_public(&part.fields, ask.start.config.caching.shared));
     let newest = own.into_iter().chain(public).max_by_key(|part| part.entry.when());
     newest.filter(is_newer)
 }
@@ -69,9 +69,9 @@ fn parts(ask: &ProxyRequest, ranges: &Ranges, partial: Arc<Partial>) -> Option<K
     let delivery = ask.codings.deliver(StatusCode::OK, &fields);
     let is_meant = delivery.is_readable()
         && !delivery.is_decoded()
-        && serves(&request, &fields, &ask.fields)
-        && if_range::holds(&ask.fields, &fields)
-        && !if_range::has_failed(&ask.fields, &fields);
+        && serves(&request, &fields, &ask.head.fields)
+        && if_range::holds(&ask.head.fields, &fields)
+        && !if_range::has_failed(&ask.head.fields, &fields);
     let part = Some(KeptPart { partial, satisfied });
     is_meant.then_some(Kept { entry, status: StatusCode::OK, fields, request, part })
 }

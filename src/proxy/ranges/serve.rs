@@ -33,10 +33,10 @@ pub(in crate::proxy) fn ranges(
         return answer.or_else(|| Some(reply::plain(500, "the ranges cannot be separated")));
     }
     let ranges = super::asked(ask).filter(|_| kept.status == StatusCode::OK)?;
-    if if_range::has_failed(&ask.fields, fields) {
+    if if_range::has_failed(&ask.head.fields, fields) {
         return Some(bare(StatusCode::PRECONDITION_FAILED, fields, None));
     }
-    if !if_range::holds(&ask.fields, fields) {
+    if !if_range::holds(&ask.head.fields, fields) {
         return None;
     }
     let length = kept.entry.body_len();
