@@ -180,16 +180,7 @@ impl JoinKey {
 #[derive(Debug)]
 pub struct Download {
     id: u64,
-    key: JoinKey,
-    /// The owner's own place.
-    own: Place,
-    /// The URL, without credentials.
-    url: String,
-    started: SystemTime,
-    /// The fields of the request, to compare with `Vary`.
-    request: HeaderMap,
-    /// Whether it replaces a download that broke off.
-    succeeds: bool,
+    request: DownloadRequest,
     headed: watch::Sender<Option<HeadOutcome>>,
     feed: Arc<Feed>,
     progress: LiveProgress,
@@ -201,6 +192,25 @@ pub struct Download {
     outdated: OnceLock<SystemTime>,
     /// Whether a newer download for the same key has started.
     is_replaced: AtomicBool,
+}
+
+/// The request that started a download.
+#[derive(Clone, Debug)]
+struct DownloadRequest {
+    key: JoinKey,
+    /// The owner's own place. Its URL has no credentials.
+    own: Place,
+    started: SystemTime,
+    /// The fields, to compare with `Vary`.
+    fields: HeaderMap,
+    /// Whether the download replaces one that broke off.
+    succeeds: bool,
+}
+
+impl DownloadRequest {
+    fn new(key: JoinKey, places: &Places, fields: &HeaderMap, started: SystemTime) -> Self {
+        Self { key, own: places.own.clone(), started, fields: fields.clone(), succeeds: false }
+    }
 }
 
 /// The last state of a download.
@@ -240,13 +250,13 @@ impl Download {
     /// The URL, without credentials.
     #[must_use]
     pub fn url(&self) -> &str {
-        &self.url
+        self.request.own.url()
     }
 
     /// When it started.
     #[must_use]
     pub fn started(&self) -> SystemTime {
-        self.started
+        self.request.started
     }
 
     /// Its progress.
@@ -286,8 +296,11 @@ impl Download {
         loop {
             // Taken before waiting: a body that is complete soon is then read from here.
             let reader = download.feed.read();
-            let is_here =
-                if reader.is_some() { !download.succeeds } else { !download.feed.is_closed() };
+            let is_here = if reader.is_some() {
+                !download.request.succeeds
+            } else {
+                !download.feed.is_closed()
+            };
             if is_here {
                 return reader.map(|reader| (download, reader));
             }
@@ -347,19 +360,19 @@ impl Download {
     /// Whether the owner of `places` has started it.
     #[must_use]
     pub fn is_of(&self, places: &Places) -> bool {
-        self.own.key() == places.own.key()
+        self.request.own.key() == places.own.key()
     }
 
     /// The own place of the person who started it.
     #[must_use]
     pub fn own(&self) -> &Place {
-        &self.own
+        &self.request.own
     }
 
     /// Whether it is personal: the request has a cookie or credentials.
     #[must_use]
     pub fn is_personal(&self) -> bool {
-        self.key.owner.is_some()
+        self.request.key.owner.is_some()
     }
 
     /// Whether `request` would have got the same response, as far as `Vary` shows (RFC 9111 §4.1).
@@ -367,7 +380,7 @@ impl Download {
     #[must_use]
     pub fn serves(&self, request: &HeaderMap, answer: &HeaderMap) -> bool {
         let vary = Vary::of(answer);
-        vary.text(request).is_some_and(|text| vary.text(&self.request) == Some(text))
+        vary.text(request).is_some_and(|text| vary.text(&self.request.fields) == Some(text))
     }
 }
 
@@ -396,33 +409,10 @@ impl Drop for Watch<'_> {
 }
 
 impl Download {
-    fn new(id: u64, key: JoinKey, places: &Places, request: &HeaderMap, now: SystemTime) -> Self {
-        Self::of((id, key), places.own.clone(), request.clone(), now, false)
-    }
-
-    /// A new download for the same request.
-    fn after(former: &Self, id: u64) -> Self {
-        let (own, request) = (former.own.clone(), former.request.clone());
-        let next = Self::of((id, former.key.clone()), own, request, former.started, true);
-        // Its response may have been sent before.
-        Self { outdated: former.outdated.clone(), ..next }
-    }
-
-    fn of(
-        (id, key): (u64, JoinKey),
-        own: Place,
-        request: HeaderMap,
-        started: SystemTime,
-        succeeds: bool,
-    ) -> Self {
+    fn new(id: u64, request: DownloadRequest) -> Self {
         Self {
             id,
-            key,
-            url: own.url().to_owned(),
-            own,
-            started,
             request,
-            succeeds,
             headed: watch::Sender::new(None),
             feed: Feed::new(),
             progress: LiveProgress::default(),
@@ -432,6 +422,13 @@ impl Download {
             outdated: OnceLock::new(),
             is_replaced: AtomicBool::new(false),
         }
+    }
+
+    /// A new download for the same request.
+    fn after(former: &Self, id: u64) -> Self {
+        let next = Self::new(id, DownloadRequest { succeeds: true, ..former.request.clone() });
+        // Its response may have been sent before.
+        Self { outdated: former.outdated.clone(), ..next }
     }
 
     fn set_head(&self, headed: HeadOutcome) {

@@ -10,7 +10,7 @@ use wwwoffle_url::Key;
 use super::sizes::{SizeClass, Sizes};
 use super::{MAX_TIME, class};
 use crate::api::aim::RecursiveRequest;
-use crate::api::plan::{Basis, Expected, RunPlan};
+use crate::api::plan::{Expected, RunPlan};
 use crate::base::owner::{Places, Requester};
 use crate::fetch::attempt::{Foreseen, base, foresee, known};
 use crate::fetch::context::FetchContext;
@@ -63,18 +63,14 @@ struct PlanWalk<'a> {
     /// Contains only the run of this plan.
     runs: Runs,
     id: RunId,
-    start: String,
     queue: VecDeque<Key>,
     waiting: HashMap<Key, Outgoing>,
     /// The examined and counted URLs.
     counted: HashSet<Key>,
-    pages: Expected,
-    parts: Expected,
     sizes: Sizes,
-    unread: u64,
     robots_unknown: HashSet<String>,
-    start_kept: bool,
-    cut: bool,
+    /// The result so far, without the estimates and the counts of `runs`.
+    plan: RunPlan,
 }
 
 impl<'a> PlanWalk<'a> {
@@ -86,17 +82,12 @@ impl<'a> PlanWalk<'a> {
             context,
             runs,
             id,
-            start: start.unwrap_or_default(),
             queue: VecDeque::new(),
             waiting: HashMap::new(),
             counted: HashSet::new(),
-            pages: Expected::default(),
-            parts: Expected::default(),
             sizes: Sizes::default(),
-            unread: 0,
             robots_unknown: HashSet::new(),
-            start_kept: false,
-            cut: false,
+            plan: RunPlan { start: start.unwrap_or_default(), ..RunPlan::default() },
         }
     }
 
@@ -110,24 +101,19 @@ impl<'a> PlanWalk<'a> {
                 continue;
             }
             let is_kept = self.step(&outgoing).await;
-            self.start_kept |= is_kept && key == start;
+            self.plan.start_kept |= is_kept && key == start;
         }
-        self.told()
+        self.finish()
     }
 
-    fn told(self) -> RunPlan {
+    /// Adds the counts and the estimates to the plan.
+    fn finish(self) -> RunPlan {
         let report = self.runs.look(self.id, |run| run.report.clone()).unwrap_or_default();
         let mut plan = RunPlan {
-            start: self.start,
-            start_kept: self.start_kept,
-            pages: self.pages,
-            parts: self.parts,
-            basis: Basis::default(),
-            unread: self.unread,
             robots_unknown: u64::try_from(self.robots_unknown.len()).unwrap_or(u64::MAX),
             failed: report.failed,
             left_out: report.left_out,
-            cut: self.cut,
+            ..self.plan
         };
         for estimate in self.sizes.estimates() {
             let of = if estimate.class.is_none() { &mut plan.pages } else { &mut plan.parts };
@@ -159,7 +145,7 @@ impl<'a> PlanWalk<'a> {
 
     /// Counts a URL that is not examined.
     fn unseen(&mut self, outgoing: &Outgoing) {
-        self.cut = true;
+        self.plan.cut = true;
         let bytes = self.missing(outgoing);
         self.runs.came(outgoing, UrlOutcome::Fetched, bytes);
     }
@@ -236,12 +222,12 @@ impl<'a> PlanWalk<'a> {
             return 0;
         }
         let class = class_of(outgoing);
-        self.unread += u64::from(leads_on(class));
+        self.plan.unread += u64::from(leads_on(class));
         self.sizes.missing(host(outgoing.place.url()), class)
     }
 
     fn of(&mut self, class: SizeClass) -> &mut Expected {
-        if class.is_none() { &mut self.pages } else { &mut self.parts }
+        if class.is_none() { &mut self.plan.pages } else { &mut self.plan.parts }
     }
 
     /// Whether the site forbids it to programs, as far as known here.

@@ -29,7 +29,8 @@ impl Downloads {
     ) {
         let keys: Vec<Key> = places.iter().map(Place::key).collect();
         for download in self.lock().all.values() {
-            let is_meant = keys.contains(&download.key.place) || keys.contains(&download.own.key());
+            let is_meant = keys.contains(&download.request.key.place)
+                || keys.contains(&download.request.own.key());
             if is_meant && !but.is_some_and(|but| Arc::ptr_eq(but, download)) {
                 debug!(url = download.url(), "a download is no longer valid");
                 // The earliest time counts.
@@ -54,7 +55,7 @@ pub(super) async fn keep(
 ) -> Result<(), Error> {
     let (outdated, place) = (&download.outdated, writer.place());
     let is_replaced = download.is_replaced.load(Ordering::Relaxed);
-    let began = is_replaced.then_some(&download.started);
+    let began = is_replaced.then_some(&download.request.started);
     if let Some(since) = outdated.get().or(began)
         && is_overtaken(store, place, timestamp(*since)).await
     {

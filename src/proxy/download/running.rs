@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use hyper::HeaderMap;
 
-use super::{Download, JoinKey};
+use super::{Download, DownloadRequest, JoinKey};
 use crate::base::owner::Places;
 use crate::storage::store::EntryIdentity;
 
@@ -58,7 +58,7 @@ impl DownloadTable {
     }
 
     fn is_joinable(&self, download: &Arc<Download>) -> bool {
-        self.joinable.get(&download.key).is_some_and(|found| Arc::ptr_eq(found, download))
+        self.joinable.get(&download.request.key).is_some_and(|found| Arc::ptr_eq(found, download))
     }
 }
 
@@ -83,7 +83,8 @@ impl Downloads {
             }
             found.is_replaced.store(true, Ordering::Relaxed);
         }
-        let download = running.add(|id| Download::new(id, key.clone(), places, request, now));
+        let request = DownloadRequest::new(key.clone(), places, request, now);
+        let download = running.add(|id| Download::new(id, request));
         running.joinable.insert(key, Arc::clone(&download));
         Joined::New(download)
     }
@@ -92,14 +93,15 @@ impl Downloads {
     #[must_use]
     pub fn alone(&self, places: &Places, request: &HeaderMap, now: SystemTime) -> Arc<Download> {
         let key = JoinKey::of(places, request, Vec::new());
-        self.lock().add(|id| Download::new(id, key, places, request, now))
+        let request = DownloadRequest::new(key, places, request, now);
+        self.lock().add(|id| Download::new(id, request))
     }
 
     /// All running downloads, the oldest first.
     #[must_use]
     pub fn list(&self) -> Vec<Arc<Download>> {
         let mut all: Vec<_> = self.lock().all.values().map(Arc::clone).collect();
-        all.sort_by_key(|download| download.started);
+        all.sort_by_key(|download| download.request.started);
         all
     }
 
@@ -107,11 +109,11 @@ impl Downloads {
     pub(super) fn succeed(&self, former: &Arc<Download>) -> Arc<Download> {
         let mut running = self.lock();
         let may_be_joined =
-            !running.joinable.contains_key(&former.key) || running.is_joinable(former);
+            !running.joinable.contains_key(&former.request.key) || running.is_joinable(former);
         running.all.remove(&former.id);
         let next = running.add(|id| Download::after(former, id));
         if may_be_joined {
-            running.joinable.insert(former.key.clone(), Arc::clone(&next));
+            running.joinable.insert(former.request.key.clone(), Arc::clone(&next));
         }
         next
     }
@@ -121,7 +123,7 @@ impl Downloads {
         let mut running = self.lock();
         running.all.remove(&download.id);
         if running.is_joinable(download) {
-            running.joinable.remove(&download.key);
+            running.joinable.remove(&download.request.key);
         }
     }
 

@@ -1,5 +1,7 @@
 //! Transfers a body to the spool and to its readers, and resumes it if it breaks off.
 
+mod rest;
+
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
@@ -9,21 +11,20 @@ use http_body_util::BodyExt;
 use hyper::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
-use tracing::{debug, warn};
+use tracing::warn;
 use wwwoffle_spool::{Place, Writer};
 
+use self::rest::Resumption;
 use super::begin::AttemptEnd::{self, Changed, Done};
 use super::gather::{GatheredBytes, gather, size_of};
 use super::part::SavedSegment;
-use super::resume::{self, BodyValidator, RestMatch};
+use super::resume::{self, BodyValidator};
 use super::run::{DownloadContext, OriginClient};
 use super::unread::LastRead;
 use super::{BodyEnd, Download, DownloadEnd, DownloadJob, Feed, Then, outdated, unread};
-use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::owner::Whose;
-use crate::net::upstream::{Answer, AnswerBody, Failure, Outbound};
-use crate::proxy::conditional;
+use crate::net::upstream::{AnswerBody, Failure};
 use crate::proxy::keep::NotKept;
 use crate::storage::store::timestamp;
 use wwwoffle_http::head;
@@ -40,40 +41,51 @@ pub(super) struct Transfer<'a, A> {
     ground: &'a DownloadContext<'a, A>,
     job: &'a DownloadJob,
     download: &'a Arc<Download>,
-    /// The validators of its rest, if it may be resumed.
-    mark: Option<BodyValidator>,
     total: Option<u64>,
     /// The byte before which the current response must end.
     end: Option<u64>,
-    /// The file in the spool; `None` if the disk has failed.
-    writer: Option<Writer>,
-    /// The last bytes of the body, which its readers get after the page is stored.
-    last: Vec<Bytes>,
+    storing: Storing,
+    resuming: Resuming,
+    unread: Unread,
     /// The places of the response to a POST and to a GET, if both get the same one.
     answers: Option<(Place, Place)>,
     received: Timestamp,
     /// Whether it is shared, and so replaces older copies of its owner.
     supersedes: bool,
-    disk_error: Option<wwwoffle_spool::Error>,
-    /// Whether it exceeds the storage limit: then it continues for its readers only.
-    is_too_large: bool,
-    /// Whether it continues without readers.
-    goes_on: bool,
-    /// When the last reader left, if there are no readers.
-    left: Option<LastRead>,
-    /// Consecutive attempts without progress.
-    attempts: usize,
-    /// Bytes that had arrived when it last broke off.
-    had: u64,
     /// The deadline of the transfer after the daemon has begun to stop.
     stops: OnceLock<Instant>,
 }
 
-/// The result of an attempt to resume a body.
-enum Resumption {
-    Joined(AnswerBody),
-    Changed(Option<Box<Answer>>),
-    Lost(Failure),
+/// The file of a body in the spool.
+#[derive(Default)]
+struct Storing {
+    /// The file; `None` if the disk has failed.
+    writer: Option<Writer>,
+    /// The last bytes of the body, which its readers get after the page is stored.
+    last: Vec<Bytes>,
+    disk_error: Option<wwwoffle_spool::Error>,
+    /// Whether the body exceeds the storage limit: then it continues for its readers only.
+    is_too_large: bool,
+}
+
+/// The attempts to resume a body.
+#[derive(Default)]
+struct Resuming {
+    /// The validators of the rest, if it may be resumed.
+    mark: Option<BodyValidator>,
+    /// Consecutive attempts without progress.
+    attempts: usize,
+    /// Bytes that had arrived when the body last broke off.
+    had: u64,
+}
+
+/// A transfer without readers.
+#[derive(Default)]
+struct Unread {
+    /// Whether it continues.
+    goes_on: bool,
+    /// When the last reader left, if there are no readers.
+    left: Option<LastRead>,
 }
 
 impl<'a, A: OriginClient> Transfer<'a, A> {
@@ -92,20 +104,14 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
             ground,
             job,
             download,
-            mark,
             total,
             end: total,
-            writer: Some(writer),
-            last: Vec::new(),
+            storing: Storing { writer: Some(writer), ..Storing::default() },
+            resuming: Resuming { mark, ..Resuming::default() },
+            unread: Unread::default(),
             answers: None,
             received: timestamp(received),
             supersedes: whose == Whose::Everyone,
-            disk_error: None,
-            is_too_large: false,
-            goes_on: false,
-            left: None,
-            attempts: 0,
-            had: 0,
             stops: OnceLock::new(),
         }
     }
@@ -151,7 +157,7 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
         self.end = Some(part.bytes);
         let refilled = self.refill(&part).await;
         self.end = end;
-        self.had = self.feed().length();
+        self.resuming.had = self.feed().length();
         self.receive(refilled.map(|()| rest), StatusCode::OK).await
     }
 
@@ -191,7 +197,7 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
             }
             let length = self.feed().length().saturating_add(size_of(&gathered.stretch));
             // A rest may end before the body does, without a failure (RFC 9110 §15.3.7.2).
-            let whole = self.mark.as_ref().and_then(BodyValidator::length);
+            let whole = self.resuming.mark.as_ref().and_then(BodyValidator::length);
             let is_whole =
                 matches!(gathered.end, Some(Ok(_))) && whole.is_none_or(|whole| whole == length);
             if !gathered.stretch.is_empty() {
@@ -232,16 +238,18 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
         if self.end.is_some_and(|end| feed.length().saturating_add(size) > end) {
             return Err(Failure::Wrong("it is longer than announced"));
         }
-        if self.writer.is_some() && feed.length().saturating_add(size) > self.ground.patience.most {
+        if self.storing.writer.is_some()
+            && feed.length().saturating_add(size) > self.ground.patience.most
+        {
             self.stop_storing()?;
         }
-        let left = match self.writer.take() {
+        let left = match self.storing.writer.take() {
             None => stretch,
             Some(writer) => match self.ground.store.write(writer, stretch).await {
                 Ok((writer, stretch)) => {
-                    self.writer = Some(writer);
+                    self.storing.writer = Some(writer);
                     if is_last {
-                        self.last = stretch;
+                        self.storing.last = stretch;
                     } else {
                         feed.written(stretch);
                     }
@@ -250,7 +258,7 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
                 Err((error, stretch)) => {
                     let (url, told) = (self.download.url(), error_chain(&error));
                     warn!(url, error = told, "the page cannot be stored any further");
-                    self.disk_error = Some(error);
+                    self.storing.disk_error = Some(error);
                     feed.spill();
                     stretch
                 }
@@ -269,8 +277,8 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
     fn stop_storing(&mut self) -> Result<(), Failure> {
         let (url, most) = (self.download.url(), self.ground.patience.most);
         warn!(url, most, "the page is larger than the storage limit (max-body)");
-        self.writer = None;
-        self.is_too_large = true;
+        self.storing.writer = None;
+        self.storing.is_too_large = true;
         self.feed().spill();
         if self.feed().close_unread() { Err(Failure::TooLarge { most }) } else { Ok(()) }
     }
@@ -301,10 +309,10 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
     /// Why it ends, if it had no reader for too long. An ending download cannot be joined.
     fn exceeded_limit(&mut self) -> Option<Failure> {
         if self.feed().readers() > 0 {
-            self.left = None;
+            self.unread.left = None;
             return None;
         }
-        let left = *self.left.get_or_insert_with(|| LastRead::now(self.download));
+        let left = *self.unread.left.get_or_insert_with(|| LastRead::now(self.download));
         let (bounds, is_unbounded) =
             (&self.ground.patience.unread, self.job.allowance.is_unbounded);
         let failure = bounds.judge(self.download, left, self.total, is_unbounded)?;
@@ -317,9 +325,9 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
     fn end_if_unread(&mut self) -> Option<Failure> {
         let then = self.job.leaving.then(self.feed().length(), self.total);
         // Without a disk there is no reason to continue.
-        let may_go_on = self.disk_error.is_none() && !self.is_too_large;
+        let may_go_on = self.storing.disk_error.is_none() && !self.storing.is_too_large;
         if then == Then::GoOn && may_go_on && !self.ground.downloads.are_too_many_unread() {
-            self.goes_on = true;
+            self.unread.goes_on = true;
             return None;
         }
         // A new reader may have joined by now.
@@ -327,12 +335,16 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
             return None;
         }
         let most = self.ground.patience.most;
-        Some(if self.is_too_large { Failure::TooLarge { most } } else { Failure::Abandoned })
+        Some(if self.storing.is_too_large {
+            Failure::TooLarge { most }
+        } else {
+            Failure::Abandoned
+        })
     }
 
     /// Resolves when there are no readers, if that is still relevant.
     async fn left(&self) {
-        if self.goes_on && self.disk_error.is_none() && !self.is_too_large {
+        if self.unread.goes_on && self.storing.disk_error.is_none() && !self.storing.is_too_large {
             std::future::pending::<()>().await;
         }
         self.feed().abandoned().await;
@@ -347,85 +359,9 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
         }
     }
 
-    /// Requests the missing bytes repeatedly, until they arrive or the attempts are used up.
-    async fn request_rest(&mut self, failure: Failure) -> Resumption {
-        let Some(mark) = self.mark.clone().filter(|_| resume::may_go_on(&failure)) else {
-            return Resumption::Lost(failure);
-        };
-        let (from, url) = (self.feed().length(), self.download.url());
-        if from > self.had {
-            (self.attempts, self.had) = (0, from);
-        }
-        let mut failure = failure;
-        while self.attempts < self.ground.patience.attempts {
-            self.attempts += 1;
-            debug!(url, from, attempt = self.attempts, error = failure.chain(), "it broke off");
-            if let Err(ended) = self.pause(&failure).await {
-                return Resumption::Lost(ended);
-            }
-            let mut request = self.job.head.clone();
-            // Earlier copies are irrelevant here: only the rest of this body is requested.
-            conditional::strip(request.headers_mut());
-            mark.ask(&mut request, from);
-            let ask = self.ground.asks.ask(&self.job.origin, request, Outbound::Empty, None);
-            let answer = match self.unless_ended(ask).await {
-                Ok(Ok(answer)) => answer,
-                Ok(Err(lost @ Failure::Offline)) => return Resumption::Lost(lost),
-                Ok(Err(lost)) if !lost.may_pass() => return Resumption::Lost(lost),
-                Ok(Err(passing)) => {
-                    failure = passing;
-                    continue;
-                }
-                Err(ended) => return Resumption::Lost(ended),
-            };
-            let status = answer.status();
-            match mark.judge(status, answer.headers(), from) {
-                RestMatch::Joins { end, length } => {
-                    self.join(end, length);
-                    return Resumption::Joined(answer.into_body());
-                }
-                RestMatch::Afresh => return Resumption::Changed(Some(Box::new(answer))),
-                RestMatch::Unfit => return Resumption::Changed(None),
-                RestMatch::Trouble => failure = Failure::NotResumed(status),
-                RestMatch::Nothing => return Resumption::Lost(Failure::NotResumed(status)),
-            }
-        }
-        Resumption::Lost(failure)
-    }
-
-    fn join(&mut self, end: Option<u64>, length: Option<u64>) {
-        if let Some(mark) = &mut self.mark {
-            mark.learn(length);
-        }
-        self.total = self.total.or(length);
-        self.end = end;
-        self.download.progress.goes_on(self.total);
-    }
-
-    /// Waits before the next attempt, as long as the mode allows one.
-    async fn pause(&mut self, failure: &Failure) -> Result<(), Failure> {
-        let pause = resume::pause(self.ground.patience.pause, self.attempts);
-        let now = clock::now();
-        let next = resume::after(now, pause);
-        self.download.progress.waits(next, now, self.attempts, failure.chain());
-        let mut mode = self.ground.mode.watch();
-        let offline = async move {
-            // Cannot fail: the daemon holds the sender of the mode.
-            let _offline = mode.wait_for(|mode| !mode.may_dial()).await;
-        };
-        let waited = async {
-            tokio::select! {
-                biased;
-                () = offline => Err(Failure::Offline),
-                () = sleep(pause) => Ok(()),
-            }
-        };
-        self.unless_ended(waited).await?
-    }
-
     async fn finish(mut self, trailers: Option<HeaderMap>, status: StatusCode) -> DownloadEnd {
         let lines = trailers.as_ref().map(head::write_lines);
-        let finished = match self.writer.take() {
+        let finished = match self.storing.writer.take() {
             Some(writer) => {
                 let about = (&*self.job.places, self.received);
                 outdated::keep(self.ground.store, self.download, about, writer, lines).await
@@ -436,8 +372,10 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
             self.answer_get(post, get).await;
         }
         let url = self.download.url();
-        let outcome = match (finished, self.disk_error.take()) {
-            (Ok(()), None) if self.is_too_large => DownloadEnd::NotKept(status, NotKept::TooLarge),
+        let outcome = match (finished, self.storing.disk_error.take()) {
+            (Ok(()), None) if self.storing.is_too_large => {
+                DownloadEnd::NotKept(status, NotKept::TooLarge)
+            }
             (Ok(()), None) => DownloadEnd::Kept(status),
             (Ok(()), Some(error)) => DownloadEnd::Unkeepable(Arc::new(error)),
             (Err(error), _) => {
@@ -453,8 +391,8 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
         // copy that is not fresh is revalidated.
         self.ground.downloads.leave(self.download);
         // The readers get the whole, even if our copy failed.
-        if !self.last.is_empty() {
-            self.feed().written(std::mem::take(&mut self.last));
+        if !self.storing.last.is_empty() {
+            self.feed().written(std::mem::take(&mut self.storing.last));
         }
         self.feed().finish(BodyEnd::Whole(trailers.map(Arc::new)));
         outcome
@@ -479,7 +417,7 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
             _ => self.job.leaving.keeps_broken && resume::leaves_sound(&failure),
         };
         // A longer segment of the same body stays.
-        if let Some(writer) = self.writer.take().filter(|_| keeps)
+        if let Some(writer) = self.storing.writer.take().filter(|_| keeps)
             && let Err(error) = self.ground.store.finish_short(writer).await
         {
             let url = self.download.url();
@@ -489,7 +427,7 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
         self.ground.downloads.leave(self.download);
         let failure = Arc::new(failure);
         self.feed().finish(BodyEnd::Broken(Arc::clone(&failure)));
-        match self.disk_error.take() {
+        match self.storing.disk_error.take() {
             // There are no readers, so the failed storage is the relevant error.
             Some(error) if matches!(*failure, Failure::Abandoned) => {
                 DownloadEnd::Unkeepable(Arc::new(error))

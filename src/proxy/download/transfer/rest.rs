@@ -1,0 +1,102 @@
+//! Requests the rest of a body that broke off.
+
+use tokio::time::sleep;
+use tracing::debug;
+
+use super::Transfer;
+use crate::base::clock;
+use crate::net::upstream::{Answer, AnswerBody, Failure, Outbound};
+use crate::proxy::conditional;
+use crate::proxy::download::resume::{self, RestMatch};
+use crate::proxy::download::run::OriginClient;
+
+/// The result of an attempt to resume a body.
+pub(super) enum Resumption {
+    Joined(AnswerBody),
+    Changed(Option<Box<Answer>>),
+    Lost(Failure),
+}
+
+impl<A: OriginClient> Transfer<'_, A> {
+    /// Requests the missing bytes repeatedly, until they arrive or the attempts are used up.
+    pub(super) async fn request_rest(&mut self, failure: Failure) -> Resumption {
+        let Some(mark) = self.resuming.mark.clone().filter(|_| resume::may_go_on(&failure)) else {
+            return Resumption::Lost(failure);
+        };
+        let (from, url) = (self.feed().length(), self.download.url());
+        if from > self.resuming.had {
+            (self.resuming.attempts, self.resuming.had) = (0, from);
+        }
+        let mut failure = failure;
+        while self.resuming.attempts < self.ground.patience.attempts {
+            self.resuming.attempts += 1;
+            debug!(
+                url,
+                from,
+                attempt = self.resuming.attempts,
+                error = failure.chain(),
+                "it broke off"
+            );
+            if let Err(ended) = self.pause(&failure).await {
+                return Resumption::Lost(ended);
+            }
+            let mut request = self.job.head.clone();
+            // Earlier copies are irrelevant here: only the rest of this body is requested.
+            conditional::strip(request.headers_mut());
+            mark.ask(&mut request, from);
+            let ask = self.ground.asks.ask(&self.job.origin, request, Outbound::Empty, None);
+            let answer = match self.unless_ended(ask).await {
+                Ok(Ok(answer)) => answer,
+                Ok(Err(lost @ Failure::Offline)) => return Resumption::Lost(lost),
+                Ok(Err(lost)) if !lost.may_pass() => return Resumption::Lost(lost),
+                Ok(Err(passing)) => {
+                    failure = passing;
+                    continue;
+                }
+                Err(ended) => return Resumption::Lost(ended),
+            };
+            let status = answer.status();
+            match mark.judge(status, answer.headers(), from) {
+                RestMatch::Joins { end, length } => {
+                    self.join(end, length);
+                    return Resumption::Joined(answer.into_body());
+                }
+                RestMatch::Afresh => return Resumption::Changed(Some(Box::new(answer))),
+                RestMatch::Unfit => return Resumption::Changed(None),
+                RestMatch::Trouble => failure = Failure::NotResumed(status),
+                RestMatch::Nothing => return Resumption::Lost(Failure::NotResumed(status)),
+            }
+        }
+        Resumption::Lost(failure)
+    }
+
+    fn join(&mut self, end: Option<u64>, length: Option<u64>) {
+        if let Some(mark) = &mut self.resuming.mark {
+            mark.learn(length);
+        }
+        self.total = self.total.or(length);
+        self.end = end;
+        self.download.progress.goes_on(self.total);
+    }
+
+    /// Waits before the next attempt, as long as the mode allows one.
+    async fn pause(&mut self, failure: &Failure) -> Result<(), Failure> {
+        let pause = resume::pause(self.ground.patience.pause, self.resuming.attempts);
+        let now = clock::now();
+        let next = resume::after(now, pause);
+        self.download.progress.waits(next, now, self.resuming.attempts, failure.chain());
+        let mut mode = self.ground.mode.watch();
+        let offline = async move {
+            // Cannot fail: the daemon holds the sender of the mode.
+            let _offline = mode.wait_for(|mode| !mode.may_dial()).await;
+        };
+        let waited = async {
+            tokio::select! {
+                biased;
+                () = offline => Err(Failure::Offline),
+                () = sleep(pause) => Ok(()),
+            }
+        };
+        self.unless_ended(waited).await?
+    }
+}
