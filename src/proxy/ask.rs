@@ -68,7 +68,7 @@ pub struct ProxyRequest {
     /// The places where its response may be stored.
     pub places: Arc<Places>,
     /// Its method and fields.
-    pub head: RequestHead,
+    pub head: ClientHead,
     /// The state of the proxy when it arrived.
     pub start: RequestStart,
     /// The input of the decision.
@@ -85,7 +85,7 @@ pub struct ProxyRequest {
 
 /// What a client sent before the body of a request.
 #[derive(Debug)]
-pub struct RequestHead {
+pub struct ClientHead {
     /// The method.
     pub method: Method,
     /// The fields, without the hop-by-hop ones.
@@ -229,7 +229,7 @@ impl ProxyRequest {
             ruling,
             owner,
             places,
-            head: RequestHead { method, fields, version, upgrade, trailers, audience },
+            head: ClientHead { method, fields, version, upgrade, trailers, audience },
             start: RequestStart { mode, config, now },
             asked,
             form,

@@ -44,9 +44,9 @@ pub(super) struct Transfer<'a, A> {
     total: Option<u64>,
     /// The byte before which the current response must end.
     end: Option<u64>,
-    storing: Storing,
-    resuming: Resuming,
-    unread: Unread,
+    storing: BodyStorage,
+    resuming: ResumeAttempts,
+    unread: UnreadTransfer,
     /// The places of the response to a POST and to a GET, if both get the same one.
     answers: Option<(Place, Place)>,
     received: Timestamp,
@@ -58,7 +58,7 @@ pub(super) struct Transfer<'a, A> {
 
 /// The file of a body in the spool.
 #[derive(Default)]
-struct Storing {
+struct BodyStorage {
     /// The file; `None` if the disk has failed.
     writer: Option<Writer>,
     /// The last bytes of the body, which its readers get after the page is stored.
@@ -70,7 +70,7 @@ struct Storing {
 
 /// The attempts to resume a body.
 #[derive(Default)]
-struct Resuming {
+struct ResumeAttempts {
     /// The validators of the rest, if it may be resumed.
     mark: Option<BodyValidator>,
     /// Consecutive attempts without progress.
@@ -81,7 +81,7 @@ struct Resuming {
 
 /// A transfer without readers.
 #[derive(Default)]
-struct Unread {
+struct UnreadTransfer {
     /// Whether it continues.
     goes_on: bool,
     /// When the last reader left, if there are no readers.
@@ -106,9 +106,9 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
             download,
             total,
             end: total,
-            storing: Storing { writer: Some(writer), ..Storing::default() },
-            resuming: Resuming { mark, ..Resuming::default() },
-            unread: Unread::default(),
+            storing: BodyStorage { writer: Some(writer), ..BodyStorage::default() },
+            resuming: ResumeAttempts { mark, ..ResumeAttempts::default() },
+            unread: UnreadTransfer::default(),
             answers: None,
             received: timestamp(received),
             supersedes: whose == Whose::Everyone,
