@@ -272,7 +272,7 @@ fn pages(base: &Arc<BaseContext>, templates: UserPages) -> anyhow::Result<PageCo
     Ok(PageContext {
         base: Arc::clone(base),
         origin: LocalOrigin::parse("http", &format!("{}:{port}", base.local.name()))?,
-        templates,
+        templates: Arc::new(templates),
         template_faults,
         tokens: Tokens::new()?,
     })

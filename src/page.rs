@@ -29,6 +29,8 @@ pub mod undone;
 pub mod ways;
 pub mod will_get;
 
+use std::sync::Arc;
+
 use crate::base::shown;
 use jiff::tz::TimeZone;
 
@@ -54,6 +56,8 @@ pub struct Page {
 /// The values that all pages of one request share.
 #[derive(Clone, Debug)]
 pub struct Shell {
+    /// The templates.
+    pub templates: Arc<Templates>,
     /// The origin of our own pages. On a local page it has the name that the client used, because a
     /// form sent to another of our names would count as foreign.
     pub origin: LocalOrigin,
@@ -68,6 +72,9 @@ pub struct Shell {
     pub reader: String,
     /// The path of the page, which marks its entry in the navigation; empty if the URL is not ours.
     pub path: String,
+    /// The token for the forms of a local page; empty on message pages, which scripts of an origin
+    /// may read.
+    pub token: String,
 }
 
 impl Shell {
@@ -118,11 +125,11 @@ pub fn style(templates: &Templates) -> Page {
 mod tests {
     use super::*;
     use crate::page::message::{self, Message};
-    use crate::page::testing::{assert_harmless, hostile, shell, templates};
+    use crate::page::testing::{assert_harmless, hostile, shell};
 
     fn at(path: &str) -> Page {
         let shell = Shell { path: path.to_owned(), ..shell() };
-        message::page(&templates(), &shell, &Message::NotFound { path: "/x" })
+        message::page(&shell, &Message::NotFound { path: "/x" })
     }
 
     #[test]

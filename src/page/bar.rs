@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::base::shown::{ShownTime, ShownUrl};
 use crate::base::text::{Text, count, say};
-use crate::page::{Shell, Templates};
+use crate::page::Shell;
 use wwwoffle_html::rewrite::Bar;
 use wwwoffle_html::rewrite::csp::style_source;
 
@@ -28,13 +28,7 @@ struct BarView {
 
 /// Renders the bar of the page at `url`.
 #[must_use]
-pub fn bar(
-    templates: &Templates,
-    shell: &Shell,
-    url: &str,
-    kept: Option<Timestamp>,
-    now: Timestamp,
-) -> Bar {
+pub fn bar(shell: &Shell, url: &str, kept: Option<Timestamp>, now: Timestamp) -> Bar {
     let url = ShownUrl::new(url).href.unwrap_or_default();
     let view = BarView {
         kept: kept.map(|kept| ShownTime::new(kept, &shell.zone)),
@@ -44,7 +38,7 @@ pub fn bar(
         versions: links::history(&url),
         info: links::info(&url),
     };
-    let html = templates.page("bar.html", 200, shell, &view).body;
+    let html = shell.page("bar.html", 200, &view).body;
     let style = html.split_once("<style>").and_then(|(_, rest)| rest.split_once("</style>"));
     let style = style_source(style.map_or("", |(style, _)| style));
     Bar { html, style }
@@ -72,10 +66,10 @@ mod tests {
 
     #[test]
     fn a_bar_tells_of_when_a_page_is_and_its_style_is_known() {
-        let (shell, templates) = (testing::shell(), testing::templates());
+        let shell = testing::shell();
         let kept = Some(testing::time());
         let now = "2026-11-23T13:00:00Z".parse().unwrap();
-        let told = bar(&templates, &shell, "http://user:pw@a.example/?b=<c>", kept, now);
+        let told = bar(&shell, "http://user:pw@a.example/?b=<c>", kept, now);
         for part in [
             "<time datetime=\"2026-11-20T12:00:00Z\">2026-11-20 12:00</time>",
             "3 days",
@@ -86,14 +80,14 @@ mod tests {
         }
         let (_, style) = told.html.split_once("<style>").unwrap();
         assert_eq!(told.style, style_source(style.split_once("</style>").unwrap().0));
-        let now = bar(&templates, &shell, "http://a.example/", None, now);
+        let now = bar(&shell, "http://a.example/", None, now);
         assert!(now.html.contains("just now") && now.style == told.style, "{}", now.html);
     }
 
     #[test]
     fn a_bar_shows_hostile_urls_as_text() {
         for url in testing::hostile() {
-            let told = bar(&testing::templates(), &testing::shell(), &url, None, testing::time());
+            let told = bar(&testing::shell(), &url, None, testing::time());
             assert_eq!(told.html.matches('<').count(), 20, "{}", told.html);
             assert!(!told.html.contains("hunter2"), "{}", told.html);
         }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::api::{Certificate, Chain};
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::net::certificates::with_colons;
-use crate::page::{Page, Shell, Templates};
+use crate::page::{Page, Shell};
 
 /// The certificate on a message page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,15 +109,14 @@ struct CertificatePageView<'a> {
     back: &'a str,
     chain: Option<ChainView>,
     sha256: &'a str,
-    token: &'a str,
     file: String,
     lines: Option<String>,
     command: Option<String>,
 }
 
-/// Renders the page; `token` is the general token.
+/// Renders the page.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, site: &CertificatePage<'_>, token: &str) -> Page {
+pub fn page(shell: &Shell, site: &CertificatePage<'_>) -> Page {
     let (state, fault, differs) = match site.standing {
         CertificateState::Refused { fault, differs } => {
             ("refused", Some(shown::text(fault)), differs)
@@ -141,18 +140,17 @@ pub fn page(templates: &Templates, shell: &Shell, site: &CertificatePage<'_>, to
         url: url.clone(),
         chain: site.chain.map(|chain| ChainView::new(chain, &shell.zone)),
         sha256: site.sha256,
-        token,
         file: shown::text(site.file.unwrap_or_default()),
         lines: site.file.is_none().then(line),
         command: (site.file.is_some() && !site.has_button).then(command),
     };
-    templates.page("certificate.html", 200, shell, &view)
+    shell.page("certificate.html", 200, &view)
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::page::testing::{assert_harmless, hostile, shell, templates, time};
+    use crate::page::testing::{assert_harmless, hostile, shell, time};
 
     /// A chain with `text` in each of its fields.
     pub(crate) fn chain(text: &str) -> Chain {
@@ -181,7 +179,7 @@ pub(crate) mod tests {
     }
 
     fn body(site: &CertificatePage<'_>) -> String {
-        let page = page(&templates(), &shell(), site, "f00");
+        let page = page(&shell(), site);
         assert_harmless(&page);
         page.body
     }

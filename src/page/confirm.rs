@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::base::shown::{self, ShownUrl};
 use crate::page::ways::PageLink;
-use crate::page::{Page, Shell, Templates};
+use crate::page::{Page, Shell};
 
 /// The content of the page. The daemon keeps the body itself under the ticket.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +40,7 @@ struct ConfirmPageView<'a> {
 
 /// Renders the page, with status 504.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, confirm: &Confirm<'_>) -> Page {
+pub fn page(shell: &Shell, confirm: &Confirm<'_>) -> Page {
     let url = confirm.url;
     let is_form = confirm.method == "POST";
     // A form has no stored pages like it, and its address finds none.
@@ -57,13 +57,13 @@ pub fn page(templates: &Templates, shell: &Shell, confirm: &Confirm<'_>) -> Page
         token: confirm.token,
         kept: confirm.kept.map(ShownUrl::new),
     };
-    templates.page("confirm-post.html", 504, shell, &view)
+    shell.page("confirm-post.html", 504, &view)
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Confirm, page};
-    use crate::page::testing::{as_key, assert_harmless, hostile, shell, templates};
+    use crate::page::testing::{as_key, assert_harmless, hostile, shell};
 
     #[test]
     fn says_what_would_be_sent_where() {
@@ -76,7 +76,7 @@ mod tests {
             token: "t2",
             kept: Some("https://a.example/order?!POST:ab"),
         };
-        let page = page(&templates(), &shell(), &confirm);
+        let page = page(&shell(), &confirm);
         assert_eq!(page.status, 504);
         assert_harmless(&page);
         let body = page.body;
@@ -107,7 +107,7 @@ mod tests {
                 token: ticket,
                 kept: Some(hostile),
             };
-            assert_harmless(&page(&templates(), &shell(), &confirm));
+            assert_harmless(&page(&shell(), &confirm));
         }
     }
 }

@@ -18,7 +18,7 @@ pub struct PageContext {
     /// The origin of our own pages, for links on our pages that replace others.
     pub origin: LocalOrigin,
     /// The built-in templates, overridden by the user's.
-    pub templates: Templates,
+    pub templates: Arc<Templates>,
     /// The faults of the user's templates and texts.
     pub template_faults: Vec<String>,
     /// Makes and checks form tokens.
@@ -52,8 +52,15 @@ impl PageContext {
     pub fn shell(&self, reader: &PageReader) -> Shell {
         let config = self.base.config();
         let language = self.templates.language(config.pages.language.as_str(), reader.accepted());
-        let (origin, mode) = (self.origin.clone(), reader.mode);
-        let (reader, path) = (String::new(), String::new());
-        Shell { origin, mode, zone: TimeZone::system(), language, reader, path }
+        Shell {
+            templates: Arc::clone(&self.templates),
+            origin: self.origin.clone(),
+            mode: reader.mode,
+            zone: TimeZone::system(),
+            language,
+            reader: String::new(),
+            path: String::new(),
+            token: String::new(),
+        }
     }
 }

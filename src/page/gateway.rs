@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::base::shown::{self, ShownUrl};
-use crate::page::{Page, Shell, Templates};
+use crate::page::{Page, Shell};
 
 /// The path of the address form.
 pub const PATH: &str = "/gateway/";
@@ -45,7 +45,7 @@ struct GatewayFormView {
 
 /// The page with the form; `typed` is an address that cannot be parsed, and the reason.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, typed: Option<(&str, &str)>) -> Page {
+pub fn page(shell: &Shell, typed: Option<(&str, &str)>) -> Page {
     let (typed, refused) = typed.unzip();
     let view = GatewayFormView {
         path: PATH,
@@ -53,12 +53,12 @@ pub fn page(templates: &Templates, shell: &Shell, typed: Option<(&str, &str)>) -
         refused: refused.map(shown::text),
     };
     let status = if view.refused.is_some() { 400 } else { 200 };
-    templates.page("gateway.html", status, shell, &view)
+    shell.page("gateway.html", status, &view)
 }
 
 /// The page that asks whether to send a form.
 #[must_use]
-pub fn send(templates: &Templates, shell: &Shell, send: &Send<'_>) -> Page {
+pub fn send(shell: &Shell, send: &Send<'_>) -> Page {
     let view = SendView {
         url: ShownUrl::new(send.url),
         size: shown::bytes(send.bytes),
@@ -67,23 +67,23 @@ pub fn send(templates: &Templates, shell: &Shell, send: &Send<'_>) -> Page {
         ticket: send.ticket,
         token: send.token,
     };
-    templates.page("gateway-send.html", 200, shell, &view)
+    shell.page("gateway-send.html", 200, &view)
 }
 
 /// The text of a link that replaces an automatic refresh: HTML.
 #[must_use]
-pub fn onward(templates: &Templates, shell: &Shell) -> String {
-    templates.page("gateway-onward.html", 200, shell, &()).body.trim().to_owned()
+pub fn onward(shell: &Shell) -> String {
+    shell.page("gateway-onward.html", 200, &()).body.trim().to_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Send, onward, page, send};
-    use crate::page::testing::{as_key, assert_harmless, hostile, shell, templates};
+    use crate::page::testing::{as_key, assert_harmless, hostile, shell};
 
     #[test]
     fn pages_say_what_is_to_be_said() {
-        let form = page(&templates(), &shell(), None);
+        let form = page(&shell(), None);
         assert_harmless(&form);
         assert_eq!(form.status, 200);
         let body = form.body;
@@ -91,7 +91,7 @@ mod tests {
             body.contains(r#"<form method="get" action="http://localhost:8080/gateway/""#),
             "{body}"
         );
-        let refused = page(&templates(), &shell(), Some(("http://[", "no host")));
+        let refused = page(&shell(), Some(("http://[", "no host")));
         assert_eq!(refused.status, 400);
         assert!(refused.body.contains("no host"), "{}", refused.body);
         let question = Send {
@@ -101,7 +101,7 @@ mod tests {
             ticket: "t1",
             token: "t2",
         };
-        let question = send(&templates(), &shell(), &question);
+        let question = send(&shell(), &question);
         assert_harmless(&question);
         let body = question.body;
         for want in [
@@ -113,13 +113,13 @@ mod tests {
         ] {
             assert!(body.contains(want), "{want} in {body}");
         }
-        assert!(!onward(&templates(), &shell()).contains(['<', '\n']));
+        assert!(!onward(&shell()).contains(['<', '\n']));
     }
 
     #[test]
     fn hostile_values_are_text() {
         for hostile in &hostile() {
-            assert_harmless(&page(&templates(), &shell(), Some((hostile, hostile))));
+            assert_harmless(&page(&shell(), Some((hostile, hostile))));
             let ticket = as_key(hostile);
             let question = Send {
                 url: hostile,
@@ -128,7 +128,7 @@ mod tests {
                 ticket,
                 token: ticket,
             };
-            assert_harmless(&send(&templates(), &shell(), &question));
+            assert_harmless(&send(&shell(), &question));
         }
     }
 }

@@ -129,6 +129,8 @@ struct Context<'a, P> {
     version: &'static str,
     /// The path of the page among our own pages; empty elsewhere.
     path: &'a str,
+    /// The token for the forms of a local page.
+    token: &'a str,
     page: &'a P,
 }
 
@@ -186,24 +188,6 @@ impl Templates {
         self.render(Language::default(), "style.css", ())
     }
 
-    /// Renders the template called `name` as a page.
-    pub(crate) fn page(
-        &self,
-        name: &'static str,
-        status: u16,
-        shell: &Shell,
-        page: &impl Serialize,
-    ) -> Page {
-        let context = Context {
-            origin: shell.origin.as_str(),
-            mode: shell.mode.as_str(),
-            version: env!("CARGO_PKG_VERSION"),
-            path: &shell.path,
-            page,
-        };
-        Page { status, content_type: HTML, body: self.render(shell.language, name, context) }
-    }
-
     fn render(&self, language: Language, name: &'static str, context: impl Serialize) -> String {
         const UNSHOWN: &str =
             "<!DOCTYPE html><title>wwwoffle</title><p>This page cannot be shown.</p>";
@@ -250,6 +234,22 @@ impl Templates {
                 own: self.own.as_ref().map(speaking),
             }
         })
+    }
+}
+
+impl Shell {
+    /// Renders the template called `name` as a page.
+    pub(crate) fn page(&self, name: &'static str, status: u16, page: &impl Serialize) -> Page {
+        let context = Context {
+            origin: self.origin.as_str(),
+            mode: self.mode.as_str(),
+            version: env!("CARGO_PKG_VERSION"),
+            path: &self.path,
+            token: &self.token,
+            page,
+        };
+        let body = self.templates.render(self.language, name, context);
+        Page { status, content_type: HTML, body }
     }
 }
 
@@ -349,6 +349,8 @@ impl Templates {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::{BUILT_IN, Templates};
     use crate::page::testing;
     use crate::page::{Shell, style};
@@ -364,20 +366,24 @@ mod tests {
         let own = ("undone.html".to_owned(), "<p>{{ page.url.text }} & {{ mode }}</p>".to_owned());
         let (templates, faults) = Templates::new([own]);
         assert!(faults.is_empty());
-        let page = crate::page::undone::page(&templates, &testing::shell(), "http://a/<b>", true);
-        assert_eq!(page.body, "<p>http://a/&lt;b&gt; & offline</p>");
+        assert_eq!(
+            testing::undone(&Arc::new(templates)).body,
+            "<p>http://a.example/&lt;b&gt; & offline</p>"
+        );
     }
 
     #[test]
     fn a_faulty_template_gives_way_to_the_built_in_one() {
         let parse = ("undone.html".to_owned(), "{% if %}".to_owned());
         let (templates, faults) = Templates::new([parse]);
+        let templates = Arc::new(templates);
         assert_eq!(faults[0].to_string(), "\"undone.html\" cannot be used");
-        let built_in = testing::undone(&Templates::default());
+        let built_in = testing::undone(&Arc::default());
         assert_eq!(testing::undone(&templates), built_in);
 
         let undefined = ("undone.html".to_owned(), "{{ page.nothing }}".to_owned());
         let (templates, faults) = Templates::new([undefined]);
+        let templates = Arc::new(templates);
         assert!(faults.is_empty());
         assert_eq!(testing::undone(&templates), built_in);
         // A failure is logged once, not with each page.
@@ -386,7 +392,7 @@ mod tests {
         let loops =
             "{% for a in range(10000) %}{% for b in range(10000) %}x{% endfor %}{% endfor %}";
         let (templates, _) = Templates::new([("undone.html".to_owned(), loops.to_owned())]);
-        assert_eq!(testing::undone(&templates), built_in);
+        assert_eq!(testing::undone(&Arc::new(templates)), built_in);
     }
 
     /// A catalogue with a translation of "Queue".
@@ -436,10 +442,11 @@ mod tests {
     fn a_language_is_read_when_somebody_is_told_something_in_it() {
         let own = [("nl.po".to_owned(), queue("Rij"))];
         let (templates, faults) = Templates::new(own);
+        let templates = Arc::new(templates);
         assert!(faults.is_empty());
         let shown = |language| {
-            let shell = Shell { language, ..testing::shell() };
-            crate::page::undone::page(&templates, &shell, "http://a/", true).body
+            let shell = Shell { language, templates: templates.clone(), ..testing::shell() };
+            crate::page::undone::page(&shell, "http://a/", true).body
         };
         let are_ready = || {
             let languages = templates.languages.iter();

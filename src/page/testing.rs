@@ -1,5 +1,7 @@
 //! Helpers for the tests of all pages.
 
+use std::sync::Arc;
+
 use jiff::{Timestamp, tz::TimeZone};
 
 use crate::api::Mode;
@@ -39,6 +41,8 @@ pub(crate) fn as_key(hostile: &str) -> &str {
 
 pub(crate) fn shell() -> Shell {
     Shell {
+        templates: Arc::default(),
+        token: "f00".to_owned(),
         origin: LocalOrigin::parse("http", "localhost:8080").unwrap(),
         mode: Mode::Offline,
         zone: TimeZone::UTC,
@@ -48,16 +52,13 @@ pub(crate) fn shell() -> Shell {
     }
 }
 
-pub(crate) fn templates() -> Templates {
-    Templates::default()
-}
-
 pub(crate) fn time() -> Timestamp {
     "2026-11-20T12:00:00Z".parse().unwrap()
 }
 
-pub(crate) fn undone(templates: &Templates) -> Page {
-    crate::page::undone::page(templates, &shell(), "http://a.example/", true)
+pub(crate) fn undone(templates: &Arc<Templates>) -> Page {
+    let shell = Shell { templates: Arc::clone(templates), ..shell() };
+    crate::page::undone::page(&shell, "http://a.example/<b>", true)
 }
 
 /// Elements that have no end tag.

@@ -4,7 +4,7 @@ use serde::Serialize;
 use wwwoffle_url::url_encode_form_args;
 
 use crate::base::shown::ShownUrl;
-use crate::page::{Page, Shell, Templates};
+use crate::page::{Page, Shell};
 
 #[derive(Serialize)]
 struct UndoneView {
@@ -32,23 +32,23 @@ pub fn path_of(url: &str, removed: bool) -> String {
 /// Renders the page; `removed` says whether the queue had such a request. If it had none, the URL
 /// may be empty, because it is not recorded.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, url: &str, removed: bool) -> Page {
-    templates.page("undone.html", 200, shell, &UndoneView { url: ShownUrl::new(url), removed })
+pub fn page(shell: &Shell, url: &str, removed: bool) -> Page {
+    shell.page("undone.html", 200, &UndoneView { url: ShownUrl::new(url), removed })
 }
 
 #[cfg(test)]
 mod tests {
     use super::{LONGEST_URL, PATH, page, path_of};
-    use crate::page::testing::{assert_harmless, hostile, shell, templates};
+    use crate::page::testing::{assert_harmless, hostile, shell};
 
     #[test]
     fn says_whether_it_was_there() {
-        let done = page(&templates(), &shell(), "http://a.example/", true);
+        let done = page(&shell(), "http://a.example/", true);
         assert!(done.body.contains("<h1>Removed from the queue</h1>"));
-        let gone = page(&templates(), &shell(), "http://a.example/", false);
+        let gone = page(&shell(), "http://a.example/", false);
         assert!(gone.body.contains("<h1>Not on the queue</h1>"));
         for url in &hostile() {
-            assert_harmless(&page(&templates(), &shell(), url, true));
+            assert_harmless(&page(&shell(), url, true));
             let path = path_of(url, true);
             assert!(
                 path.len() < 3 * LONGEST_URL + 100 && path.bytes().all(|b| b.is_ascii_graphic())

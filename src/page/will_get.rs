@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::api::Priority;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::page::ways::{FetchOffer, FetchOfferView, PageLink, SimilarPage, SimilarPageView};
-use crate::page::{Page, Shell, Templates};
+use crate::page::{Page, Shell};
 
 /// The content of the page.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +59,7 @@ struct SegmentView {
 
 /// Renders the page, with status 504, so that a program does not mistake it for the requested page.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, will_get: &WillGet<'_>) -> Page {
+pub fn page(shell: &Shell, will_get: &WillGet<'_>) -> Page {
     let url = will_get.url;
     let versions = will_get.has_versions.then(|| PageLink::versions(url)).flatten();
     let ways = [
@@ -87,13 +87,13 @@ pub fn page(templates: &Templates, shell: &Shell, will_get: &WillGet<'_>) -> Pag
         likes: will_get.likes.iter().map(|like| SimilarPageView::new(like, shell)).collect(),
         ways: ways.into_iter().flatten().collect(),
     };
-    templates.page("will-get.html", 504, shell, &view)
+    shell.page("will-get.html", 504, &view)
 }
 
 #[cfg(test)]
 mod tests {
     use super::{FetchOffer, Priority, SimilarPage, WillGet, page};
-    use crate::page::testing::{as_key, assert_harmless, hostile, shell, templates, time};
+    use crate::page::testing::{as_key, assert_harmless, hostile, shell, time};
     use wwwoffle_http::caching::like::Likeness;
 
     fn like(url: &str) -> SimilarPage {
@@ -150,7 +150,7 @@ mod tests {
             (new, &["<h1>Not saved yet – it will be fetched when you are online</h1>"]),
             (old, &["<h1>Already recorded</h1>", ">2026-11-20 12:00</time>", "refused"]),
         ] {
-            let page = page(&templates(), &shell(), &will_get);
+            let page = page(&shell(), &will_get);
             assert_eq!(page.status, 504);
             assert_harmless(&page);
             let common = [
@@ -190,7 +190,7 @@ mod tests {
                 likes: &[like(hostile)],
                 has_versions: true,
             };
-            assert_harmless(&page(&templates(), &shell(), &will_get));
+            assert_harmless(&page(&shell(), &will_get));
         }
     }
 }

@@ -232,7 +232,7 @@ impl GatewayClient {
         if let Some(refused) = refuse_inward(context, &self.client, mode, &mut resource, &parts) {
             return refused;
         }
-        let onward = pages::onward(&context.pages.templates, &self.shell);
+        let onward = pages::onward(&self.shell);
         let gateway = Gateway { local: context.base.local.clone(), is_ours: false, onward };
         let (shell, is_unasked) = (self.shell.clone(), wanted.is_unasked);
         parts.extensions.insert(Arc::new(Gate { url, shell, gateway, is_unasked }));

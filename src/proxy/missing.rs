@@ -70,7 +70,7 @@ pub(super) async fn page(context: &ProxyContext, ask: &ProxyRequest) -> Response
             likes: &likes,
             has_versions,
         };
-        reply::from_page(&shell, will_get::page(&context.pages.templates, &shell, &will_get))
+        reply::from_page(&shell, will_get::page(&shell, &will_get))
     } else if part.is_some() {
         reply::plain(504, "only a part is stored; the rest is queued")
     } else {
@@ -202,7 +202,7 @@ pub(super) fn question(
         kept: is_kept.then_some(url),
     };
     let shell = context.pages.shell(&ask.reader());
-    let page = confirm::page(&context.pages.templates, &shell, &question);
+    let page = confirm::page(&shell, &question);
     reply::with_status(reply::from_page(&shell, page), CacheStatus::Asking)
 }
 

@@ -174,7 +174,7 @@ impl Modification {
             ("text/html", Some(changes)) if may_change(&answer) => {
                 let mut changes = changes.clone();
                 let shell = context.pages.shell(&self.reader);
-                changes.bar = self.bar(context, &shell, kept, &answer);
+                changes.bar = self.bar(&shell, kept, &answer);
                 own_images(&mut changes, &shell);
                 let Ok(url) = BrowserUrl::parse(self.url.as_str(), None) else { return answer };
                 amend(answer.headers_mut(), &changes);
@@ -197,16 +197,10 @@ impl Modification {
     }
 
     /// The bar of the page, if it may have one.
-    fn bar(
-        &self,
-        context: &ProxyContext,
-        shell: &Shell,
-        kept: Option<Timestamp>,
-        answer: &Response<Body>,
-    ) -> Option<Bar> {
+    fn bar(&self, shell: &Shell, kept: Option<Timestamp>, answer: &Response<Body>) -> Option<Bar> {
         let kept = kept.filter(|_| is_from_spool(answer.headers()));
         let (now, url) = (timestamp(clock::now()), self.url.as_str());
-        self.has_bar.then(|| bar(&context.pages.templates, shell, url, kept, now))
+        self.has_bar.then(|| bar(shell, url, kept, now))
     }
 }
 

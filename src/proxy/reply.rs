@@ -50,7 +50,7 @@ pub fn message(
     message: &Message<'_>,
 ) -> Response<Body> {
     let shell = context.pages.shell(reader);
-    from_page(&shell, page(&context.pages.templates, &shell, message))
+    from_page(&shell, page(&shell, message))
 }
 
 /// A message in place of a response, in the form that suits its audience: a sub-resource never gets
@@ -173,7 +173,7 @@ fn with_aid(
     let token = token.filter(|_| can_be_had_later);
     let fetch = token.as_deref().map(|token| FetchOffer { url: &url, token });
     let shell = context.pages.shell(&ask.reader());
-    let page = page_with(&context.pages.templates, &shell, told, &Aid { fetch, likes: &[] });
+    let page = page_with(&shell, told, &Aid { fetch, likes: &[] });
     with_status(from_page(&shell, page), status)
 }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::base::text::{Text, say};
 use crate::page::fault::FormFault;
-use crate::page::{Page, Shell, Templates};
+use crate::page::{Page, Shell};
 
 /// The page that was requested without a valid URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ struct AddressFormView<'a> {
 
 /// Renders the page. `typed` is the input that is not a valid web address.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, about: AddressPage, typed: Option<&str>) -> Page {
+pub fn page(shell: &Shell, about: AddressPage, typed: Option<&str>) -> Page {
     let fault = |_| {
         let text = say("Enter the address of a page, such as {example}.");
         FormFault::new("url", text.with("example", "https://www.example.org/"))
@@ -70,24 +70,24 @@ pub fn page(templates: &Templates, shell: &Shell, about: AddressPage, typed: Opt
         faults: typed.map(fault).into_iter().collect(),
     };
     let status = if typed.is_some() { 400 } else { 200 };
-    templates.page("address.html", status, shell, &view)
+    shell.page("address.html", status, &view)
 }
 
 #[cfg(test)]
 mod tests {
     use super::{AddressPage, page};
-    use crate::page::testing::{as_key, assert_harmless, hostile, shell, templates};
+    use crate::page::testing::{as_key, assert_harmless, hostile, shell};
 
     #[test]
     fn it_asks_for_an_address_and_says_what_is_wrong_with_one() {
         use AddressPage::{History, Info, Missing, Records, Request, Source};
         for about in [Info, Request, Source, Records, History, Missing] {
-            let asked = page(&templates(), &shell(), about, None);
+            let asked = page(&shell(), about, None);
             assert_harmless(&asked);
             assert_eq!(asked.status, 200);
             assert!(!asked.body.contains("aria-invalid"), "{}", asked.body);
             for text in &hostile() {
-                let wrong = page(&templates(), &shell(), about, Some(as_key(text)));
+                let wrong = page(&shell(), about, Some(as_key(text)));
                 assert_harmless(&wrong);
                 assert_eq!(wrong.status, 400);
                 assert!(wrong.body.contains("aria-invalid=\"true\""), "{}", wrong.body);

@@ -50,6 +50,17 @@ pub(super) struct Caller {
     pub(super) owner: Owner,
     /// Location of the caller.
     asked_from: RequesterLocation,
+    /// Source of the request.
+    source: RequestSource,
+    /// The destination of the response, if the browser names one.
+    audience: Option<Audience>,
+    /// The request as the browser sent it, for the page that shows it.
+    pub(super) sent: Option<SentRequest>,
+}
+
+/// The source of a request, as its connection and its header fields show it.
+#[derive(Clone, Debug)]
+struct RequestSource {
     over: Over,
     host_is_ours: bool,
     fetch_site: Option<String>,
@@ -57,10 +68,6 @@ pub(super) struct Caller {
     /// The referring page, as the request names it.
     referer: Option<String>,
     origin: Option<String>,
-    /// The destination of the response, if the browser names one.
-    audience: Option<Audience>,
-    /// The request as the browser sent it, for the page that shows it.
-    pub(super) sent: Option<SentRequest>,
 }
 
 /// A request as it arrived.
@@ -130,47 +137,53 @@ impl Caller {
         url.path().clone_into(&mut shell.path);
         let owner = Owner::of(visit.peer.ip(), None);
         shell.reader = owner.to_string();
-        let audience = || Audience::of(request.method(), request.headers());
+        shell.token = context.pages.tokens.of_page(&shell.reader);
+        let fields = request.headers();
         Self {
             shell,
             context,
-            referer: single_value(request.headers(), &REFERER),
             permission: Permission::Read,
             owner,
             asked_from: upstream::Reach::of(visit.peer.ip()).into(),
-            over: Over::Tcp,
-            host_is_ours,
-            fetch_site: single_value(request.headers(), &FETCH_SITE),
-            other_sites: isolation::other_sites(url.path(), request.headers()),
-            origin: single_value(request.headers(), &ORIGIN),
+            source: RequestSource {
+                over: Over::Tcp,
+                host_is_ours,
+                fetch_site: single_value(fields, &FETCH_SITE),
+                other_sites: isolation::other_sites(url.path(), fields),
+                referer: single_value(fields, &REFERER),
+                origin: single_value(fields, &ORIGIN),
+            },
             sent: (url.path() == REQUEST).then(|| SentRequest::of(request, visit)),
-            audience: request.headers().contains_key(SEC_FETCH_DEST).then(audience),
+            audience: (fields.contains_key(SEC_FETCH_DEST))
+                .then(|| Audience::of(request.method(), fields)),
         }
     }
 
     /// Whether the caller uses the control socket: on this machine, as the user that runs the
     /// daemon.
     pub(super) fn is_on_socket(&self) -> bool {
-        self.over == Over::UnixSocket
+        self.source.over == Over::UnixSocket
     }
 
     /// A caller on the control socket.
     pub(super) fn over_socket(context: Arc<SiteContext>) -> Self {
-        let shell =
+        let mut shell =
             context.pages.shell(&PageReader::of(context.base.mode.now(), &HeaderMap::new()));
-        let over = Over::UnixSocket;
+        shell.token = context.pages.tokens.of_page(&Owner::Local.to_string());
         Self {
             context,
             shell,
             permission: Permission::Administer,
             owner: Owner::Local,
             asked_from: RequesterLocation::Here,
-            over,
-            host_is_ours: true,
-            fetch_site: None,
-            other_sites: OtherSites::Refused,
-            referer: None,
-            origin: None,
+            source: RequestSource {
+                over: Over::UnixSocket,
+                host_is_ours: true,
+                fetch_site: None,
+                other_sites: OtherSites::Refused,
+                referer: None,
+                origin: None,
+            },
             sent: None,
             audience: None,
         }
@@ -243,7 +256,7 @@ impl Caller {
 
     /// Whether the browser says that another site caused the request.
     pub(super) fn is_sent_by_another_site(&self) -> bool {
-        match self.fetch_site.as_deref() {
+        match self.source.fetch_site.as_deref() {
             Some(site) => !matches!(site, "same-origin" | "none"),
             // Browsers send the field to trustworthy origins only. For other origins, the referrer
             // shows requests from our own pages.
@@ -253,8 +266,11 @@ impl Caller {
 
     /// Whether the request names one of our pages as its referrer.
     fn is_referred_by_us(&self) -> bool {
-        let rest =
-            self.referer.as_deref().and_then(|page| page.strip_prefix(self.shell.origin.as_str()));
+        let rest = self
+            .source
+            .referer
+            .as_deref()
+            .and_then(|page| page.strip_prefix(self.shell.origin.as_str()));
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
@@ -272,12 +288,12 @@ impl Caller {
         token: Token,
     ) -> Result<(), GuardRefusal> {
         let verdict = guard(&Attempt {
-            over: self.over,
+            over: self.source.over,
             safe_method: needed == Permission::Read,
-            host_is_ours: self.host_is_ours,
-            fetch_site: self.fetch_site.as_deref(),
-            other_sites: self.other_sites,
-            origin: self.origin.as_deref(),
+            host_is_ours: self.source.host_is_ours,
+            fetch_site: self.source.fetch_site.as_deref(),
+            other_sites: self.source.other_sites,
+            origin: self.source.origin.as_deref(),
             our_origin: self.shell.origin.as_str(),
             token,
             scope,
@@ -295,9 +311,10 @@ impl Caller {
         self.check(Permission::Read, ActionScope::General, Token::Absent)
     }
 
-    /// The token for forms on pages for this caller.
-    pub(super) fn token(&self) -> String {
-        self.context.pages.tokens.of_page(&self.owner.to_string())
+    /// Acts for this owner: shows its entries, and sends forms with its token.
+    pub(super) fn act_for(&mut self, owner: Owner) {
+        self.shell.token = self.context.pages.tokens.of_page(&owner.to_string());
+        self.owner = owner;
     }
 
     /// Returns the caller in the role of the owner for whom the page with this form `token` was
@@ -309,8 +326,11 @@ impl Caller {
         let has_password = self.administers() && !self.is_on_socket();
         let named =
             token.filter(|_| has_password).and_then(|token| self.context.pages.tokens.owner(token));
-        let owner = named.and_then(|owner| owner.parse().ok());
-        Self { owner: owner.unwrap_or_else(|| self.owner.clone()), ..self.clone() }
+        let mut caller = self.clone();
+        if let Some(owner) = named.and_then(|owner| owner.parse().ok()) {
+            caller.act_for(owner);
+        }
+        caller
     }
 
     /// Validates a token for `purpose`.
@@ -350,14 +370,14 @@ impl Caller {
         if let Some(audience) = self.audience.filter(|audience| audience.is_part()) {
             return audience.nothing(message.status());
         }
-        self.page(message::page(&self.context.pages.templates, &self.shell, message))
+        self.page(message::page(&self.shell, message))
     }
 
     /// Responds with the form for an address, in place of the page about it; `typed` is the invalid
     /// input.
     pub(super) fn ask_for_address(&self, about: AddressPage, typed: &str) -> Response<Body> {
         let typed = Some(typed).filter(|typed| !typed.is_empty());
-        self.page(address::page(&self.context.pages.templates, &self.shell, about, typed))
+        self.page(address::page(&self.shell, about, typed))
     }
 
     /// Responds with the message page for an invalid address of ours; `detail` names the fault.

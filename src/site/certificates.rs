@@ -51,7 +51,6 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let file = context.base.live.file();
     let file = file.path();
     let page = certificates::page(
-        &context.pages.templates,
         &caller.shell,
         &CertificatePage {
             site: &site,
@@ -62,7 +61,6 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
             file: file.to_str().filter(|file| !file.is_empty()),
             has_button: caller.administers() || config.startup.password.hash().is_some(),
         },
-        &context.pages.tokens.general(),
     );
     caller.page(page)
 }

@@ -96,7 +96,7 @@ pub(super) async fn show_section(
         let rules = seen.rules(section);
         let part =
             SectionPage { section, settings: &settings, rules: &rules, url: about.as_deref() };
-        part::page(&caller.context.pages.templates, &caller.shell, &part)
+        part::page(&caller.shell, &part)
     });
     answer(caller, page)
 }
@@ -195,7 +195,6 @@ fn option(
     refused: Option<&RejectedInput>,
 ) -> Page {
     let SectionOption { section, option } = item;
-    let context = &caller.context;
     let setting = seen.setting(section.name, option.key);
     let rules = seen.rules(section);
     let text = &seen.standing.text;
@@ -217,10 +216,9 @@ fn option(
         stamp: &stamp,
         url: about,
         refused,
-        token: &context.pages.tokens.general(),
     };
     let status = if refused.is_some() { 422 } else { 200 };
-    item::page(&context.pages.templates, &caller.shell, status, &page)
+    item::page(&caller.shell, status, &page)
 }
 
 /// Returns the number of comment lines directly above a line.
@@ -235,7 +233,6 @@ async fn index(
     status: StatusCode,
     about: Option<&str>,
 ) -> Result<Page, ChangeError> {
-    let context = &caller.context;
     let seen = CurrentConfiguration::of(caller).await?;
     let (versions, text) = (seen.standing.versions.clone(), seen.standing.text.text.clone());
     let versions = blocking(move || {
@@ -274,9 +271,8 @@ async fn index(
         set: &set,
         later: &later,
         url: about,
-        token: &context.pages.tokens.general(),
     };
-    Ok(index::page(&context.pages.templates, &caller.shell, status.as_u16(), &index))
+    Ok(index::page(&caller.shell, status.as_u16(), &index))
 }
 
 fn until(version: &EarlierConfig) -> Timestamp {
@@ -286,7 +282,6 @@ fn until(version: &EarlierConfig) -> Timestamp {
 /// Shows the last change, computed from the file and the last version. So no state is needed, and
 /// no link can show a different change.
 async fn last_change(caller: &Caller, was_so: bool) -> Result<Page, ChangeError> {
-    let context = &caller.context;
     let seen = CurrentConfiguration::of(caller).await?;
     let last = seen.standing.versions.last();
     let old = match last {
@@ -309,9 +304,8 @@ async fn last_change(caller: &Caller, was_so: bool) -> Result<Page, ChangeError>
         stamp: &stamp,
         file: &seen.file,
         was_so,
-        token: &context.pages.tokens.general(),
     };
-    Ok(changed::page(&context.pages.templates, &caller.shell, &change))
+    Ok(changed::page(&caller.shell, &change))
 }
 
 fn url_page(caller: &Caller, text: &str) -> Page {
@@ -328,7 +322,7 @@ fn url_page(caller: &Caller, text: &str) -> Page {
         (Err(error), _) => (text.to_owned(), None, Some(error_chain(&error))),
     };
     let page = UrlPage { url: &url, values: values.as_deref(), fault: fault.as_deref() };
-    url::page(&context.pages.templates, shell, &page)
+    url::page(shell, &page)
 }
 
 /// Shows the form that builds a URL-SPECIFICATION.
@@ -336,9 +330,8 @@ fn builder(caller: &Caller, about: Option<&str>, refused: Option<(&str, &str)>) 
     let context = &caller.context;
     let url = about.and_then(|about| CanonicalUrl::parse(about, &context.base.local).ok());
     let url = url.as_ref().map(CanonicalUrl::without_credentials);
-    let token = context.pages.tokens.general();
-    let builder = SpecificationForm { url: url.as_ref(), refused, token: &token };
-    specification::page(&context.pages.templates, &caller.shell, &builder)
+    let builder = SpecificationForm { url: url.as_ref(), refused };
+    specification::page(&caller.shell, &builder)
 }
 
 /// Responds to a failure that is not a fault of the request.

@@ -45,16 +45,14 @@ pub(super) fn show(caller: &Caller) -> Response<Body> {
         link: status::link_report(context),
         counts,
     };
-    let token = caller.token();
-    caller.page(page::page(&context.pages.templates, &caller.shell, &state, &token))
+    caller.page(page::page(&caller.shell, &state))
 }
 
 /// Asks for confirmation of the button at `path`. A link cannot press it, because any page could
 /// contain that link.
 pub(super) fn ask_button(caller: &Caller, path: &str) -> Response<Body> {
     let Some(action) = ControlAction::at(path) else { return caller.see_other(PATH) };
-    let token = caller.token();
-    caller.page(page::confirm(&caller.context.pages.templates, &caller.shell, action, &token))
+    caller.page(page::confirm(&caller.shell, action))
 }
 
 /// Changes the mode.
@@ -102,8 +100,7 @@ pub(super) fn ask_all_monitors(caller: &Caller) -> Response<Body> {
 }
 
 fn ask(caller: &Caller, doomed: &DeletionTarget<'_>) -> Response<Body> {
-    let (context, token) = (&caller.context, caller.token());
-    caller.page(question::page(&context.pages.templates, &caller.shell, doomed, &token))
+    caller.page(question::page(&caller.shell, doomed))
 }
 
 /// Shows what emptying the queue would delete for the caller.

@@ -102,7 +102,7 @@ pub(super) async fn admit<B>(
     if is_control(place) {
         caller.permission = Permission::Administer;
     } else if let Some(user) = config.allowed_users.users.named(&login.user) {
-        caller.owner = Owner::of(visit.peer.ip(), Some(&user.name));
+        caller.act_for(Owner::of(visit.peer.ip(), Some(&user.name)));
         caller.shell.reader = caller.owner.to_string();
     }
     Ok(())

@@ -140,10 +140,9 @@ pub(super) async fn recurse(caller: &Caller, arguments: Option<&str>) -> Respons
 
 /// Shows the list of fetches. While any of them is running, the browser reloads it periodically.
 pub(super) fn list(caller: &Caller) -> Response<Body> {
-    let (token, runs) = (caller.token(), all(caller).runs);
+    let runs = all(caller).runs;
     let downloads = status::downloads(caller);
-    let templates = &caller.context.pages.templates;
-    let page = page::list(templates, &caller.shell, &runs, &downloads, &token);
+    let page = page::list(&caller.shell, &runs, &downloads);
     let mut response = caller.page(page);
     if !downloads.is_empty() || runs.iter().any(|run| run.ended.is_none()) {
         response.headers_mut().insert(REFRESH, AGAIN);
@@ -294,8 +293,7 @@ async fn refresh_now(caller: &Caller, url: &str) -> Result<Response<Body>, Refre
 }
 
 fn show(caller: &Caller, asked: &RecursiveRequest, plan: Option<&RunPlan>) -> Response<Body> {
-    let token = caller.token();
-    caller.page(page::options(&caller.context.pages.templates, &caller.shell, asked, &token, plan))
+    caller.page(page::options(&caller.shell, asked, plan))
 }
 
 /// Shows the form again with the valid values and the error messages.
@@ -337,10 +335,8 @@ fn show_again(
     {
         faults.push(FormFault::new("url", no_url()));
     }
-    let (context, token) = (&caller.context, caller.token());
     let depth = depth.map_or_else(|| asked.aim.depth.to_string(), str::to_owned);
-    let (templates, shell) = (&context.pages.templates, &caller.shell);
-    Ok(caller.page(page::options_again(templates, shell, asked, &depth, &faults, &token)))
+    Ok(caller.page(page::options_again(&caller.shell, asked, &depth, &faults)))
 }
 
 /// Returns the field of the form that must be corrected, if there is one.

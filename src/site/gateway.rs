@@ -36,14 +36,14 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
         Err(error) => return caller.bad_address(&error.to_string()),
     };
     let Some(typed) = form.value("url").map(str::trim).filter(|typed| !typed.is_empty()) else {
-        return caller.page(gateway::page(&context.pages.templates, shell, None));
+        return caller.page(gateway::page(shell, None));
     };
     match typed_address(typed) {
         Ok(address) => caller.see_other(&address),
         Err(error) => {
             let refused = Some((typed, error.to_string()));
             let refused = refused.as_ref().map(|(typed, why)| (*typed, why.as_str()));
-            caller.page(gateway::page(&context.pages.templates, shell, refused))
+            caller.page(gateway::page(shell, refused))
         }
     }
 }

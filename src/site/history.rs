@@ -107,14 +107,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
                 Some(found) => lines(context, &history, found).await,
                 None => Vec::new(),
             };
-            let token = caller.token();
-            caller.page(page::page(
-                &context.pages.templates,
-                &caller.shell,
-                &history,
-                &lines,
-                &token,
-            ))
+            caller.page(page::page(&caller.shell, &history, &lines))
         }
         Err(DiffError::NoUrl) => caller.ask_for_address(AddressPage::History, ""),
         Err(DiffError::Url(_)) => {

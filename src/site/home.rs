@@ -55,8 +55,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
         help: (is_ready && total.entries == 0) || asked.value("help").is_some(),
         now: timestamp(clock::now()),
     };
-    let token = caller.token();
-    caller.page(page::page(&context.pages.templates, &caller.shell, &home, &token))
+    caller.page(page::page(&caller.shell, &home))
 }
 
 /// Returns the size of all entries that the caller may see, and the pages that were stored last.

@@ -90,16 +90,9 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
     }
     match of(context, &caller.owner, &url).await {
         Ok(details) => {
-            let token = caller.token();
             let done = own_lists::action_result(caller, done).await;
             let more = InfoExtras { action: done, ..more(caller, &url, &details).await };
-            caller.page(page::page(
-                &context.pages.templates,
-                &caller.shell,
-                &details,
-                &more,
-                &token,
-            ))
+            caller.page(page::page(&caller.shell, &details, &more))
         }
         Err(InfoError::Url(_)) => caller.ask_for_address(AddressPage::Info, &url),
         Err(InfoError::Spool(error)) => caller.spool_failed(&error),
@@ -174,5 +167,5 @@ pub(super) fn request(caller: &Caller, arguments: Option<&str>) -> Response<Body
             self::entry_info::redacted_fields(wire.headers()),
         ),
     };
-    caller.page(page::request_page(&context.pages.templates, &caller.shell, &comparison))
+    caller.page(page::request_page(&caller.shell, &comparison))
 }

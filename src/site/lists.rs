@@ -59,8 +59,8 @@ pub(super) async fn show(caller: &Caller, path: &str, arguments: Option<&str>) -
     if name.is_empty() {
         let sessions = sessions::sessions(&context.storage).await;
         let resting = removed::undoable_deletions(caller).await;
-        let (rows, token) = ((sessions.began(), &*resting), caller.token());
-        return caller.page(page::root(&context.pages.templates, shell, rows, &token));
+        let rows = (sessions.began(), &*resting);
+        return caller.page(page::root(shell, rows));
     }
     if name == "url" || name == "url/" {
         return caller.see_other(&of_url(caller, arguments));
@@ -118,8 +118,7 @@ fn answer(
     let owner = caller.owner.to_string();
     let is_going_on = caller.context.storage.deletions.is_by(&owner);
     let shown = &ListAddress { is_going_on, owner, ..shown.clone() };
-    let (context, token) = (&caller.context, caller.token());
-    caller.page(page::page(&context.pages.templates, &caller.shell, shown, outcome, &token))
+    caller.page(page::page(&caller.shell, shown, outcome))
 }
 
 /// Returns the address of the list of the host of a URL: `/index/url?<URL>`.

@@ -44,7 +44,6 @@ async fn show_similar_pages(caller: &Caller, url: &CanonicalUrl) -> Result<Respo
         is_kept: kept.is_some(),
         has_versions: like::has_versions(&context.proxy, &places).await?,
         likes: &likes,
-        token: &caller.token(),
     };
-    Ok(caller.page(page::page(&context.pages.templates, &caller.shell, &page)))
+    Ok(caller.page(page::page(&caller.shell, &page)))
 }

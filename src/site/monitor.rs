@@ -56,14 +56,14 @@ pub(super) fn key_of(caller: &Caller, url: &str) -> Result<Key, ParseError> {
 /// Shows the list, if the configuration allows pages to be monitored.
 pub(super) async fn show(caller: &Caller) -> Response<Body> {
     let context = &caller.context;
-    let (token, config) = (caller.token(), context.base.config());
+    let config = context.base.config();
     let mut items = list(caller);
     items.retain(|item| Kind::Monitored.has(&config, &item.url));
     let mut changed = Vec::new();
     for item in items.iter().take(page::SHOWN_PAGES) {
         changed.push(has_changed(caller, &item.url).await);
     }
-    caller.page(page::page(&context.pages.templates, &caller.shell, &items, &changed, &token))
+    caller.page(page::page(&caller.shell, &items, &changed))
 }
 
 /// Whether there is an older version to compare with. If that is unknown, the list is shown without
@@ -94,16 +94,14 @@ pub(super) async fn options(caller: &Caller, arguments: Option<&str>) -> Respons
         Err(error) if error.is_damaged() => None,
         Err(error) => return caller.spool_failed(&error),
     };
-    let token = caller.token();
     let form = page::MonitorForm {
         url,
         schedule: known.as_ref().map(|known| known.schedule),
         versions: known.as_ref().map(|known| known.versions),
         max_versions: monitor::MAX_VERSIONS,
         aim: known.as_ref().and_then(|known| monitor::aim(&known.request)),
-        token: &token,
     };
-    caller.page(page::options(&caller.context.pages.templates, &caller.shell, &form))
+    caller.page(page::options(&caller.shell, &form))
 }
 
 /// Shows the form for the page that a link names, in the syntax of WWWOFFLE 2.9.
@@ -138,9 +136,7 @@ pub(super) async fn set(
 }
 
 fn show_again(caller: &Caller, form: &SubmittedForm, faults: &[FormFault]) -> Response<Body> {
-    let (context, token) = (&caller.context, caller.token());
-    let given = (monitor::MAX_VERSIONS, token.as_str());
-    caller.page(page::options_again(&context.pages.templates, &caller.shell, form, faults, given))
+    caller.page(page::options_again(&caller.shell, form, faults, monitor::MAX_VERSIONS))
 }
 
 /// Parses the form except for the URL. Returns the faults of its fields.

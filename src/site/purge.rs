@@ -48,8 +48,7 @@ pub(super) async fn show(caller: &Caller) -> Response<Body> {
         let _in_time = timeout(WAITS, planned).await;
         purging = context.storage.purging.told();
     }
-    let token = context.pages.tokens.general();
-    caller.page(page::page(&context.pages.templates, &caller.shell, &purging, &token))
+    caller.page(page::page(&caller.shell, &purging))
 }
 
 fn has_plan(purging: &PurgeStatus) -> bool {

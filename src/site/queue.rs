@@ -108,8 +108,7 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
         item
     });
     let shown = QueuePage { items: items.collect(), asked, total, counts };
-    let token = caller.token();
-    caller.page(page::page(&context.pages.templates, &caller.shell, &shown, &token))
+    caller.page(page::page(&caller.shell, &shown))
 }
 
 /// Returns the keys of a page in order, without sorting all others.

@@ -62,7 +62,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
             (typed, outcome)
         }
     };
-    caller.page(page::page(&caller.context.pages.templates, &caller.shell, &typed, outcome))
+    caller.page(page::page(&caller.shell, &typed, outcome))
 }
 
 /// Whether the words are just the address of a page.

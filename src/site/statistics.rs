@@ -39,7 +39,7 @@ pub(super) fn statistics(caller: &Caller) -> StatisticsReport {
 /// Shows the page.
 pub(super) fn show(caller: &Caller) -> Response<Body> {
     let figures = statistics(caller);
-    caller.page(page::page(&caller.context.pages.templates, &caller.shell, &figures))
+    caller.page(page::page(&caller.shell, &figures))
 }
 
 /// Shows the page with the names of hosts, if the caller owns the machine.

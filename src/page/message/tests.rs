@@ -6,7 +6,7 @@ use crate::api::{Chain, Mode};
 use crate::page::Shell;
 use crate::page::certificates::{self, ShownCertificate};
 use crate::page::guard::GuardRefusal;
-use crate::page::testing::{assert_harmless, hostile, shell, templates, time};
+use crate::page::testing::{assert_harmless, hostile, shell, time};
 use crate::page::ways::{FetchOffer, SimilarPage};
 use wwwoffle_http::caching::like::Likeness;
 
@@ -97,7 +97,7 @@ pub(crate) fn all<'a>(text: &'a str, chain: &'a Chain) -> Vec<(u16, Message<'a>)
 #[test]
 fn each_says_what_happened_and_what_one_can_do() {
     for (status, message) in all("http://a.example/", &Chain::default()) {
-        let page = page(&templates(), &shell(), &message);
+        let page = page(&shell(), &message);
         assert_eq!((page.status, message.status()), (status, status), "{message:?}");
         assert!(page.body.contains(&format!("<h1>{}</h1>", message.title())), "{message:?}");
         assert!(page.body.contains("<h2>What you can do</h2>\n<ul>\n<li>"), "{message:?}");
@@ -114,7 +114,7 @@ fn a_kept_copy_is_offered() {
         failure: OriginFailure::Refused,
         kept: Some(CopyInfo { url: "http://a.example/p", stored: time(), came: time() }),
     };
-    let body = page(&templates(), &shell(), &message).body;
+    let body = page(&shell(), &message).body;
     let when = "saved on <time datetime=\"2026-11-20T12:00:00Z\">2026-11-20 12:00";
     assert!(body.contains(when), "{body}");
     let copy = "href=\"http://localhost:8080/history/version/?url=http://a.example/p&amp;came=";
@@ -157,7 +157,7 @@ fn each_leads_to_what_does_the_thing() {
         (Message::NotKept { url }, vec!["/missing/?", "/refresh-options/?"]),
         (Message::NothingKept { url }, vec!["/missing/?", "/refresh-options/?"]),
     ] {
-        let body = page(&templates(), &shell(), &message).body;
+        let body = page(&shell(), &message).body;
         let body = body.split("<main>").nth(1).unwrap();
         for path in want {
             assert!(body.contains(&format!("href=\"http://localhost:8080{path}")), "{path} {body}");
@@ -179,7 +179,7 @@ fn what_can_be_had_later_has_a_button_and_what_is_like_it_is_told() {
     let aid = Aid { fetch: Some(FetchOffer { url, token: "ab12" }), likes: &likes };
     for mode in [Mode::Online, Mode::Offline] {
         let shell = Shell { mode, ..shell() };
-        let page = page_with(&templates(), &shell, &message, &aid);
+        let page = page_with(&shell, &message, &aid);
         assert_harmless(&page);
         let body = page.body;
         assert!(body.contains("action=\"http://localhost:8080/refresh-request/\""), "{body}");
@@ -201,7 +201,7 @@ fn a_bad_certificate_is_shown_with_its_chain_and_the_clock() {
         let failure = OriginFailure::Certificate { fault, detail: "it expired", shown };
         let message =
             Message::OriginFailed { url: "https://a.example:8443/p?q", failure, kept: None };
-        let body = page(&templates(), &shell(), &message).body;
+        let body = page(&shell(), &message).body;
         assert_eq!(body.contains("The clock of this machine says"), fault.is_about_time());
         let way = "href=\"http://localhost:8080/certificate?site=a.example:8443&amp;url=\
                    https://a.example:8443/p%3Fq\"";
@@ -225,7 +225,7 @@ fn hostile_values_are_text() {
             let aid = Aid { fetch, likes: &likes };
             for mode in [Mode::Online, Mode::Offline] {
                 let shell = Shell { mode, ..shell() };
-                assert_harmless(&page_with(&templates(), &shell, &message, &aid));
+                assert_harmless(&page_with(&shell, &message, &aid));
             }
         }
     }
@@ -234,7 +234,7 @@ fn hostile_values_are_text() {
 #[test]
 fn a_file_of_ones_own_that_is_not_there_is_told_where_it_would_lie() {
     for (path, want) in [("/local/", true), ("/local/a.html", true), ("/locals", false)] {
-        let body = page(&templates(), &shell(), &Message::NotFound { path }).body;
+        let body = page(&shell(), &Message::NotFound { path }).body;
         assert_eq!(body.contains("<code>local</code> of the spool"), want, "{path}: {body}");
     }
 }

@@ -10,7 +10,7 @@ use crate::page::certificates::ChainView;
 use crate::page::ways::{
     FetchOffer, FetchOfferView, PageLink, SimilarPage, SimilarPageView, copy_of,
 };
-use crate::page::{Page, Shell, Templates};
+use crate::page::{Page, Shell};
 
 /// Additional offers of a page, which depend on the request.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,18 +52,13 @@ struct StoredCopyView {
 
 /// Renders the page.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, message: &Message<'_>) -> Page {
-    page_with(templates, shell, message, &Aid::default())
+pub fn page(shell: &Shell, message: &Message<'_>) -> Page {
+    page_with(shell, message, &Aid::default())
 }
 
 /// Renders the page with additional offers.
 #[must_use]
-pub fn page_with(
-    templates: &Templates,
-    shell: &Shell,
-    message: &Message<'_>,
-    aid: &Aid<'_>,
-) -> Page {
+pub fn page_with(shell: &Shell, message: &Message<'_>, aid: &Aid<'_>) -> Page {
     let MessageText { status, title, happened, advice } = message.words();
     let certificate = match message {
         Message::OriginFailed {
@@ -98,5 +93,5 @@ pub fn page_with(
         fetch: aid.fetch.and_then(|fetch| FetchOfferView::new(&fetch, shell)),
         likes: aid.likes.iter().map(|like| SimilarPageView::new(like, shell)).collect(),
     };
-    templates.page("message.html", status, shell, &view)
+    shell.page("message.html", status, &view)
 }

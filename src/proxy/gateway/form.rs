@@ -73,7 +73,7 @@ impl GatewayClient {
             ticket: &ticket,
             token: &token,
         };
-        let page = pages::send(&context.pages.templates, &self.shell, &send);
+        let page = pages::send(&self.shell, &send);
         reply::from_page(&self.shell, page)
     }
 

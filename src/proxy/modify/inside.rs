@@ -51,8 +51,7 @@ impl Modification {
                 "the page has moved to a URL that the gateway does not support",
             );
         }
-        let bar =
-            (shape == Shape::Page).then(|| self.bar(context, &gate.shell, kept, &answer)).flatten();
+        let bar = (shape == Shape::Page).then(|| self.bar(&gate.shell, kept, &answer)).flatten();
         *answer.headers_mut() = answered(answer.headers(), shape, &gate.shell.origin);
         if answer.status() == StatusCode::NOT_MODIFIED {
             // A browser would apply them to its own copy (RFC 9111 §3.2), and they describe a body

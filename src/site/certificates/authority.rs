@@ -52,7 +52,7 @@ pub(in crate::site) fn show(caller: &Caller) -> Response<Body> {
         phone: phone.as_deref(),
         rejected: &status::rejections(context),
     };
-    let mut response = caller.page(page::page(&context.pages.templates, shell, &trust));
+    let mut response = caller.page(page::page(shell, &trust));
     // Only this page loads anything from another origin: the style sheet of its test.
     if let Ok(policy) = HeaderValue::from_str(&shell.policy(&format!(" {secure}"))) {
         response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);

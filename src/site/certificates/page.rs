@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::code::QrImage;
 use crate::api::RejectionItem;
 use crate::base::shown::{self, ShownTime};
-use crate::page::{LocalOrigin, Page, Shell, Templates};
+use crate::page::{LocalOrigin, Page, Shell};
 
 /// Maximum number of rejections in the list; the others are counted.
 const SHOWN_REJECTIONS: usize = 50;
@@ -66,7 +66,7 @@ struct RejectionView {
 
 /// Renders the page.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, trust: &AuthorityStatus<'_>) -> Page {
+pub fn page(shell: &Shell, trust: &AuthorityStatus<'_>) -> Page {
     let rejection = |one: &RejectionItem| RejectionView {
         host: shown::text(&one.host),
         client: shown::text(&one.client),
@@ -84,7 +84,7 @@ pub fn page(templates: &Templates, shell: &Shell, trust: &AuthorityStatus<'_>) -
         rejected: trust.rejected.iter().take(SHOWN_REJECTIONS).map(rejection).collect(),
         more_rejected: trust.rejected.len().saturating_sub(SHOWN_REJECTIONS),
     };
-    templates.page("ca.html", 200, shell, &view)
+    shell.page("ca.html", 200, &view)
 }
 
 /// The style sheet that only loads in a browser that trusts the authority.
@@ -129,7 +129,7 @@ fn is_here(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::testing::{assert_harmless, hostile, shell, templates, time};
+    use crate::page::testing::{assert_harmless, hostile, shell, time};
 
     fn secure() -> LocalOrigin {
         LocalOrigin::parse("https", "localhost:8080").unwrap()
@@ -162,8 +162,8 @@ mod tests {
 
     #[test]
     fn it_offers_the_certificate_and_says_what_to_do_with_it() {
-        let (templates, secure) = (templates(), secure());
-        let plain = page(&templates, &shell(), &trust("AB:CD", &secure, &[]));
+        let secure = secure();
+        let plain = page(&shell(), &trust("AB:CD", &secure, &[]));
         assert_harmless(&plain);
         let body = plain.body;
         for want in [
@@ -189,7 +189,7 @@ mod tests {
             ends_soon: true,
             ..trust("x", &secure, &[])
         };
-        let page = page(&templates, &shell(), &open);
+        let page = page(&shell(), &open);
         assert_harmless(&page);
         let body = page.body;
         assert!(body.contains("<code>http://192.168.1.2:8080/ca.crt</code>"), "{body}");
@@ -199,16 +199,16 @@ mod tests {
 
     #[test]
     fn rejections_and_hostile_values_are_bounded_text() {
-        let (templates, secure) = (templates(), secure());
+        let secure = secure();
         let many: Vec<RejectionItem> =
             (0..SHOWN_REJECTIONS + 5).map(|n| rejection(&format!("h{n}.example"))).collect();
-        let page_of_many = page(&templates, &shell(), &trust("x", &secure, &many));
+        let page_of_many = page(&shell(), &trust("x", &secure, &many));
         assert_harmless(&page_of_many);
         assert!(page_of_many.body.contains("and 5 more"));
         for text in hostile() {
             let rejected = [rejection(&text)];
             let off = AuthorityStatus { intercept: false, ..trust(&text, &secure, &rejected) };
-            let page = page(&templates, &shell(), &off);
+            let page = page(&shell(), &off);
             assert_harmless(&page);
             assert!(page.body.contains("intercept = true"));
         }

@@ -279,7 +279,6 @@ async fn conflict(
     let file = context.base.live.file().path().display().to_string();
     let look = if matches!(path, "/configuration/undo") { "/configuration/" } else { path };
     let page = changed::conflict(
-        &context.pages.templates,
         &caller.shell,
         &ConfigurationConflict {
             known: known.as_deref(),
@@ -289,7 +288,6 @@ async fn conflict(
             path,
             look,
             fields: may_repeat.then_some(&fields),
-            token: &context.pages.tokens.general(),
         },
     );
     Ok(caller.page(page))

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::api::{Choice, Mode, QueueCounts};
 use crate::base::text::{Text, say};
-use crate::page::{Page, Shell, Templates};
+use crate::page::{Page, Shell};
 use crate::site::link::{LinkReport, LinkView};
 
 /// Path of the page.
@@ -111,8 +111,7 @@ pub struct ControlPage {
 }
 
 #[derive(Serialize)]
-struct ControlPageView<'a> {
-    token: &'a str,
+struct ControlPageView {
     modes: Vec<ActionButton>,
     link: LinkView,
     counts: QueueCounts,
@@ -134,15 +133,14 @@ fn button(action: ControlAction, chosen: bool) -> ActionButton {
     ActionButton { path, label: action.label(), explanation: action.explanation(), chosen }
 }
 
-/// Renders the page; `token` is the general token.
+/// Renders the page.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, content: &ControlPage, token: &str) -> Page {
+pub fn page(shell: &Shell, content: &ControlPage) -> Page {
     let counts = content.counts;
     let may_dial = shell.mode != Mode::Offline;
     let is_some = |some: bool, action| (may_dial && some).then(|| button(action, false));
     let modes = Choice::ALL.map(|one| button(ControlAction::Mode(one), one == content.chosen));
     let view = ControlPageView {
-        token,
         modes: modes.into(),
         link: LinkView::new(&content.link, shell),
         counts,
@@ -150,26 +148,25 @@ pub fn page(templates: &Templates, shell: &Shell, content: &ControlPage, token: 
         hold: is_some(counts.waiting > 0 || counts.active > 0, ControlAction::Hold),
         reload: button(ControlAction::Reload, false),
     };
-    templates.page("control.html", 200, shell, &view)
+    shell.page("control.html", 200, &view)
 }
 
 #[derive(Serialize)]
-struct ConfirmView<'a> {
-    token: &'a str,
+struct ConfirmView {
     button: ActionButton,
 }
 
-/// Renders the confirmation page; `token` is the general token.
+/// Renders the confirmation page.
 #[must_use]
-pub fn confirm(templates: &Templates, shell: &Shell, action: ControlAction, token: &str) -> Page {
-    let view = ConfirmView { token, button: button(action, false) };
-    templates.page("control-confirm.html", 200, shell, &view)
+pub fn confirm(shell: &Shell, action: ControlAction) -> Page {
+    let view = ConfirmView { button: button(action, false) };
+    shell.page("control-confirm.html", 200, &view)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::testing::{assert_harmless, shell, templates};
+    use crate::page::testing::{assert_harmless, shell};
     use crate::site::link::link;
 
     #[test]
@@ -187,7 +184,7 @@ mod tests {
             assert_eq!(ControlAction::at(path), want, "{path}");
         }
         for action in ControlAction::ALL {
-            let page = confirm(&templates(), &shell(), action, "f00");
+            let page = confirm(&shell(), action);
             assert_harmless(&page);
             let body = page.body;
             let to = format!("action=\"http://localhost:8080/control/{}\"", action.name());
@@ -205,7 +202,7 @@ mod tests {
             (Mode::Online, QueueCounts { active: 1, ..QueueCounts::default() }, false, true),
         ] {
             let content = ControlPage { chosen: mode.into(), link: link(), counts };
-            let page = page(&templates(), &Shell { mode, ..shell() }, &content, "f00");
+            let page = page(&Shell { mode, ..shell() }, &content);
             assert_harmless(&page);
             let body = page.body;
             assert_eq!(body.contains("/control/fetch\""), fetch, "{mode} {counts:?}");

@@ -12,7 +12,7 @@ use crate::api::scope::Scope;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, say};
 use crate::page::fault::{self, FormFault};
-use crate::page::{Page, Shell, Templates};
+use crate::page::{Page, Shell};
 
 /// Maximum number of listed downloads; the others are counted.
 const SHOWN_DOWNLOADS: usize = 20;
@@ -22,7 +22,6 @@ const SHOWN_FAILURES: usize = 20;
 
 #[derive(Serialize)]
 struct RefreshFormView<'a> {
-    token: &'a str,
     url: ShownUrl,
     /// Value that the form sends: the URL as it was given, which may contain a password.
     value: &'a str,
@@ -92,45 +91,34 @@ impl ClassCheckBox {
     }
 }
 
-/// Renders the form, filled in from `asked`, with the plan of the fetch; `token` is the general
-/// token.
+/// Renders the form, filled in from `asked`, with the plan of the fetch.
 #[must_use]
-pub fn options(
-    templates: &Templates,
-    shell: &Shell,
-    asked: &RecursiveRequest,
-    token: &str,
-    plan: Option<&RunPlan>,
-) -> Page {
-    form(templates, shell, (asked, asked.aim.depth.to_string()), &[], (token, plan))
+pub fn options(shell: &Shell, asked: &RecursiveRequest, plan: Option<&RunPlan>) -> Page {
+    form(shell, (asked, asked.aim.depth.to_string()), &[], plan)
 }
 
 /// Renders the form again, with the typed `depth` and the error messages.
 #[must_use]
 pub fn options_again(
-    templates: &Templates,
     shell: &Shell,
     asked: &RecursiveRequest,
     depth: &str,
     faults: &[FormFault],
-    token: &str,
 ) -> Page {
-    form(templates, shell, (asked, shown::text(depth)), faults, (token, None))
+    form(shell, (asked, shown::text(depth)), faults, None)
 }
 
 fn form(
-    templates: &Templates,
     shell: &Shell,
     (asked, depth): (&RecursiveRequest, String),
     faults: &[FormFault],
-    (token, plan): (&str, Option<&RunPlan>),
+    plan: Option<&RunPlan>,
 ) -> Page {
     let aim = &asked.aim;
     let part = |class: PartClass| {
         ClassCheckBox::new(class, aim.parts.get(&class).copied().unwrap_or_default())
     };
     let view = RefreshFormView {
-        token,
         url: ShownUrl::new(&asked.url),
         value: &asked.url,
         links: LinksView::new(depth, &aim.scope),
@@ -143,7 +131,7 @@ fn form(
         }),
         faults,
     };
-    templates.page("refresh-options.html", fault::status(faults), shell, &view)
+    shell.page("refresh-options.html", fault::status(faults), &view)
 }
 
 fn label(class: PartClass) -> Text {
@@ -162,7 +150,6 @@ fn label(class: PartClass) -> Text {
 
 #[derive(Serialize)]
 struct FetchListView<'a> {
-    token: &'a str,
     /// The listed running downloads, and the number of the others.
     downloads: Vec<DownloadRow>,
     more: usize,
@@ -210,15 +197,9 @@ struct OmissionView {
     why: Text,
 }
 
-/// Renders the list of recursive fetches and running downloads; `token` is the general token.
+/// Renders the list of recursive fetches and running downloads.
 #[must_use]
-pub fn list(
-    templates: &Templates,
-    shell: &Shell,
-    runs: &[RunItem],
-    downloads: &[DownloadItem],
-    token: &str,
-) -> Page {
+pub fn list(shell: &Shell, runs: &[RunItem], downloads: &[DownloadItem]) -> Page {
     let fetches = runs.iter().map(|run| fetch(shell, run)).collect();
     let more = downloads.len().saturating_sub(SHOWN_DOWNLOADS);
     let shown = downloads.iter().take(SHOWN_DOWNLOADS).map(|download| DownloadRow {
@@ -227,7 +208,7 @@ pub fn list(
         text: progress::describe_download(download),
     });
     let downloads = shown.collect();
-    templates.page("fetches.html", 200, shell, &FetchListView { token, downloads, more, fetches })
+    shell.page("fetches.html", 200, &FetchListView { downloads, more, fetches })
 }
 
 fn failures(failed: &[FailedUrl]) -> Vec<FailureView> {
@@ -271,7 +252,7 @@ mod tests {
     use super::*;
     use crate::api::aim::Aim;
     use crate::fetch::recurse::run::{LeftOut, Report};
-    use crate::page::testing::{as_key, assert_harmless, hostile, shell, templates};
+    use crate::page::testing::{as_key, assert_harmless, hostile, shell};
 
     #[test]
     fn the_form_says_what_is_asked_for() {
@@ -282,7 +263,7 @@ mod tests {
             ..Aim::default()
         };
         let asked = RecursiveRequest { url: "http://h.example/\"><script>".to_owned(), aim };
-        let page = options(&templates(), &shell(), &asked, "token-1", None);
+        let page = options(&shell(), &asked, None);
         let text = String::from_utf8(page.body.clone().into()).unwrap();
         assert!(!text.contains("<script>") && !text.contains("<a>\""), "{text}");
         for want in [
@@ -290,7 +271,7 @@ mod tests {
             "name=\"images\" value=\"Y\" id=\"images\" checked",
             "name=\"icons\" value=\"N\"",
             "name=\"fonts\" value=\"N\"",
-            "value=\"token-1\"",
+            "value=\"f00\"",
         ] {
             assert!(text.contains(want), "{want} in {text}");
         }
@@ -301,7 +282,7 @@ mod tests {
         let faults = ["url", "depth", "method"].map(|field| FormFault::new(field, say("none")));
         for text in &hostile() {
             let asked = RecursiveRequest { url: as_key(text).to_owned(), aim: Aim::default() };
-            let page = options_again(&templates(), &shell(), &asked, text, &faults, "token-1");
+            let page = options_again(&shell(), &asked, text, &faults);
             assert_eq!(page.status, 422);
             assert_harmless(&page);
             for field in ["url", "depth", "method"] {
@@ -340,7 +321,7 @@ mod tests {
             resumed: 0,
             waiting: None,
         };
-        let page = list(&templates(), &shell(), &[run], &vec![download; 21], "token-1");
+        let page = list(&shell(), &[run], &vec![download; 21]);
         let text = String::from_utf8(page.body.clone().into()).unwrap();
         for markup in ["<b>", "<i>", "<film>"] {
             assert!(!text.contains(markup), "{text}");

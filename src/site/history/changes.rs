@@ -122,12 +122,7 @@ pub(in crate::site) async fn difference(
 /// Shows the difference as a page.
 pub(in crate::site) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     match compared(caller, arguments).await {
-        Ok((difference, diff)) => caller.page(pages::diff(
-            &caller.context.pages.templates,
-            &caller.shell,
-            &difference,
-            &diff,
-        )),
+        Ok((difference, diff)) => caller.page(pages::diff(&caller.shell, &difference, &diff)),
         Err(error) => no_difference_page(caller, arguments, &error),
     }
 }
@@ -142,8 +137,7 @@ pub(in crate::site) fn no_difference_page(
         DiffError::Versions(NotCompared::Spool(error)) => caller.spool_failed(error),
         DiffError::Versions(why) => {
             let url = DiffArguments::read(arguments).map(|asked| asked.url).unwrap_or_default();
-            let (templates, shell) = (&caller.context.pages.templates, &caller.shell);
-            caller.page(history::no_history_page(templates, shell, &url, why))
+            caller.page(history::no_history_page(&caller.shell, &url, why))
         }
         error => caller.bad_address(&error_chain(error)),
     }

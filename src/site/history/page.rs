@@ -8,7 +8,7 @@ use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, say};
 use crate::page::links;
-use crate::page::{Page, Shell, Templates};
+use crate::page::{Page, Shell};
 use crate::site::history::version_list::changes;
 use crate::site::lists::page::room::{count_fitting, link_size, without_long_link};
 use crate::storage::versions::NotCompared;
@@ -34,9 +34,8 @@ pub struct LineCounts {
 }
 
 #[derive(Serialize)]
-struct HistoryView<'a> {
+struct HistoryView {
     url: ShownUrl,
-    token: &'a str,
     owner: Option<Text>,
     versions: Vec<VersionRow>,
     more: usize,
@@ -61,15 +60,9 @@ struct VersionRow {
     diff: Option<String>,
 }
 
-/// Renders the page; `lines` belong to the first versions, `token` is the general token.
+/// Renders the page; `lines` belong to the first versions.
 #[must_use]
-pub fn page(
-    templates: &Templates,
-    shell: &Shell,
-    history: &History,
-    lines: &[Option<LineCounts>],
-    token: &str,
-) -> Page {
+pub fn page(shell: &Shell, history: &History, lines: &[Option<LineCounts>]) -> Page {
     let url = ShownUrl::new(&history.url);
     let href = url.href.clone().unwrap_or_default();
     let url = without_long_link(url);
@@ -83,17 +76,16 @@ pub fn page(
     let mut versions: Vec<_> = all.take(SHOWN_VERSIONS).map(view).collect();
     // The link to the page, and the form that compares versions.
     let around = 2 * link_size(&url) + written(&timemap);
-    let costs = versions.iter().map(|version| version.cost(link_size(&url) + token.len()));
+    let costs = versions.iter().map(|version| version.cost(link_size(&url) + shell.token.len()));
     versions.truncate(count_fitting(ROOM.saturating_sub(around), costs));
     let view = HistoryView {
-        token,
         owner: history.owner.as_deref().map(|owner| shell.for_whom(owner)),
         more: history.versions.len().saturating_sub(versions.len()),
         versions: distinguish_times(versions, history, shell),
         timemap,
         url,
     };
-    templates.page("history.html", 200, shell, &view)
+    shell.page("history.html", 200, &view)
 }
 
 /// Adds seconds to times that would otherwise look the same.
@@ -155,14 +147,14 @@ struct NoHistoryView {
 /// Renders the page in place of a version or a difference that cannot be shown. The status is 404
 /// if nothing is stored.
 #[must_use]
-pub fn no_history_page(templates: &Templates, shell: &Shell, url: &str, why: &NotCompared) -> Page {
+pub fn no_history_page(shell: &Shell, url: &str, why: &NotCompared) -> Page {
     let (status, list) = match why {
         NotCompared::NotKept => (404, None),
         NotCompared::NoVersion => (404, Some(links::history(url))),
         _ => (200, Some(links::history(url))),
     };
     let view = NoHistoryView { url: ShownUrl::new(url), why: words(why), list };
-    templates.page("history-none.html", status, shell, &view)
+    shell.page("history-none.html", status, &view)
 }
 
 fn words(why: &NotCompared) -> Text {
@@ -182,7 +174,7 @@ fn words(why: &NotCompared) -> Text {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::testing::{assert_harmless, hostile, shell, templates, time};
+    use crate::page::testing::{assert_harmless, hostile, shell, time};
 
     fn version(number: i64, content_type: &str) -> Version {
         let received = time() - jiff::SignedDuration::from_hours(number);
@@ -197,7 +189,7 @@ mod tests {
     }
 
     fn body(history: &History, lines: &[Option<LineCounts>]) -> String {
-        let page = page(&templates(), &shell(), history, lines, "f00");
+        let page = page(&shell(), history, lines);
         assert_harmless(&page);
         page.body
     }
@@ -261,7 +253,7 @@ mod tests {
 
     #[test]
     fn there_are_as_many_versions_as_there_is_room_for() {
-        let token = "f".repeat(64);
+        let shell = Shell { token: "f".repeat(64), ..shell() };
         for (part, length, at_least) in [
             ("a/b", 60, 30),
             ("a/b=c&", 900, 10),
@@ -274,7 +266,7 @@ mod tests {
             let versions = (0..30).map(|number| version(number, "application/xhtml+xml")).collect();
             let history = History { url: url.clone(), owner: None, versions };
             let lines = [Some(LineCounts { added: 3_000, removed: 1_000 }); 30];
-            let page = page(&templates(), &shell(), &history, &lines, &token);
+            let page = page(&shell, &history, &lines);
             assert_harmless(&page);
             let body = page.body;
             let shown = body.matches("class=\"card\"").count();
@@ -293,7 +285,7 @@ mod tests {
             (NotCompared::NoVersion, 404, "no version of that time is saved"),
             (NotCompared::NoText, 200, "one of the versions has no text"),
         ] {
-            let page = no_history_page(&templates(), &shell(), "http://a.example/", &why);
+            let page = no_history_page(&shell(), "http://a.example/", &why);
             assert_harmless(&page);
             assert_eq!(page.status, status);
             assert!(page.body.contains(want), "{want} in {}", page.body);
@@ -306,12 +298,7 @@ mod tests {
             let versions = (0..3).map(|number| version(number, &text)).collect();
             let history = History { url: text.clone(), owner: Some(text.clone()), versions };
             body(&history, &[]);
-            assert_harmless(&no_history_page(
-                &templates(),
-                &shell(),
-                &text,
-                &NotCompared::Unread(text.clone()),
-            ));
+            assert_harmless(&no_history_page(&shell(), &text, &NotCompared::Unread(text.clone())));
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, say};
 use crate::fetch::LastFetch;
-use crate::page::{Page, Shell, Templates};
+use crate::page::{Page, Shell};
 use crate::site::control::page::mode_label;
 use crate::site::fetches::progress;
 use crate::site::link::{LinkReport, LinkView};
@@ -97,7 +97,6 @@ struct HomeView<'a> {
     explanation: Text,
     modes: [ModeChoice; 4],
     link: LinkView,
-    token: &'a str,
     queue: QueueCounts,
     failed: String,
     can_fetch: bool,
@@ -168,9 +167,9 @@ struct RefusedClientsView {
     at: ShownTime,
 }
 
-/// Renders the page; `token` is the general token.
+/// Renders the page.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, home: &HomePage, token: &str) -> Page {
+pub fn page(shell: &Shell, home: &HomePage) -> Page {
     let (headline, explanation) = mode(home.status.mode);
     let Status { queue: counts, downloads, chosen, .. } = &home.status;
     let may_dial = home.status.mode != Mode::Offline;
@@ -186,7 +185,6 @@ pub fn page(templates: &Templates, shell: &Shell, home: &HomePage, token: &str) 
         explanation,
         modes: Choice::ALL.map(choice),
         link: LinkView::new(&home.link, shell),
-        token,
         queue: *counts,
         failed: queue::failed(),
         can_fetch: may_dial && counts.waiting > 0,
@@ -227,7 +225,7 @@ pub fn page(templates: &Templates, shell: &Shell, home: &HomePage, token: &str) 
         proxy: shell.origin.host_port(),
         pac: format!("{}/proxy.pac", shell.origin),
     };
-    templates.page("welcome.html", 200, shell, &view)
+    shell.page("welcome.html", 200, &view)
 }
 
 const fn mode(mode: Mode) -> (Text, Text) {

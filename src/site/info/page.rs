@@ -12,7 +12,7 @@ use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, count, say};
 use crate::page::certificates::ChainView;
 use crate::page::links;
-use crate::page::{Page, Shell, Templates};
+use crate::page::{Page, Shell};
 use crate::proxy::last::LastAction;
 use crate::proxy::rehearsal::PredictedAction;
 use crate::site::lists::page as lists;
@@ -61,9 +61,8 @@ pub struct RequestComparison {
 
 #[derive(Serialize)]
 #[expect(clippy::struct_excessive_bools, reason = "what a template asks")]
-struct InfoView<'a> {
+struct InfoView {
     url: ShownUrl,
-    token: &'a str,
     as_configured: &'static str,
     key: String,
     is_secure: bool,
@@ -172,15 +171,9 @@ struct ConnectionView {
     chain: ChainView,
 }
 
-/// Renders the page; `token` is the general token.
+/// Renders the page.
 #[must_use]
-pub fn page(
-    templates: &Templates,
-    shell: &Shell,
-    info: &Info,
-    more: &InfoExtras,
-    token: &str,
-) -> Page {
+pub fn page(shell: &Shell, info: &Info, more: &InfoExtras) -> Page {
     let url = ShownUrl::new(&info.url);
     let (referrers, more_referrers) = more.referrers.as_deref().map_or((None, 0), referrers);
     let view = InfoView {
@@ -199,7 +192,6 @@ pub fn page(
         is_form_answer: CanonicalUrl::parse(&info.url, &LocalHost::default())
             .is_ok_and(|url| url.is_form_answer()),
         url,
-        token,
         as_configured: AS_CONFIGURED,
         key: shown::text(&info.key),
         is_secure: info.url.starts_with("https:"),
@@ -208,7 +200,7 @@ pub fn page(
         history: links::history(&info.url),
         pinned: info.pinned,
     };
-    templates.page("info.html", 200, shell, &view)
+    shell.page("info.html", 200, &view)
 }
 
 /// Returns the first referring pages and the number of the others.
@@ -227,14 +219,14 @@ fn referrers(all: &[String]) -> (Option<Vec<ShownUrl>>, u64) {
 
 /// Renders the page about a request.
 #[must_use]
-pub fn request_page(templates: &Templates, shell: &Shell, request: &RequestComparison) -> Page {
+pub fn request_page(shell: &Shell, request: &RequestComparison) -> Page {
     let head = |(line, fields): &(String, Vec<Field>)| HeadView {
         line: shown::text(line),
         fields: FieldList::new(fields),
     };
     let (came, goes) = (head(&request.came), head(&request.goes));
     let view = RequestView { url: ShownUrl::new(&request.url), came, goes };
-    templates.page("info-request.html", 200, shell, &view)
+    shell.page("info-request.html", 200, &view)
 }
 
 impl LastActionView {

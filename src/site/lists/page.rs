@@ -28,7 +28,7 @@ use self::words::{crumbs, cut, heading, kinds, sorts};
 use crate::api::{EntryItem, IndexAsked, IndexHost, IndexItem, IndexPage, IndexSite, Listed};
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, count, say};
-use crate::page::{Page, Shell, Templates};
+use crate::page::{Page, Shell};
 
 /// Path below which the lists are.
 pub const ROOT: &str = "/index/";
@@ -56,9 +56,8 @@ pub enum ListResult {
 
 #[derive(Serialize)]
 #[expect(clippy::struct_excessive_bools, reason = "independent flags of a template")]
-struct IndexListView<'a> {
+struct IndexListView {
     heading: Text,
-    token: &'a str,
     crumbs: Vec<Crumb>,
     /// Path of this list, for the form that sorts and filters it; `None` if it has no such form.
     form: Option<String>,
@@ -157,18 +156,15 @@ pub fn list_unavailable(why: &str) -> Text {
     say("This cannot be determined now: {why}").with("why", shown::text(why))
 }
 
-/// Renders the page of a list; `token` is the general token.
+/// Renders the page of a list.
 #[must_use]
 pub fn page(
-    templates: &Templates,
     shell: &Shell,
     shown: &ListAddress,
     (outcome, result, count): (ListResult, Option<ActionResult>, Option<u64>),
-    token: &str,
 ) -> Page {
     let mut view = IndexListView {
         heading: heading(&shown.path),
-        token,
         crumbs: crumbs(&shown.path),
         form: None,
         back: shown.address(),
@@ -208,7 +204,7 @@ pub fn page(
             fill(&mut view, shell, shown, found.listed);
         }
     }
-    templates.page("lists.html", status, shell, &view)
+    shell.page("lists.html", status, &view)
 }
 
 /// Returns the address of this page, with the result of the last action.
@@ -232,7 +228,7 @@ fn choose(shown: &ListAddress) -> String {
     }
 }
 
-fn fill(view: &mut IndexListView<'_>, shell: &Shell, shown: &ListAddress, listed: Listed) {
+fn fill(view: &mut IndexListView, shell: &Shell, shown: &ListAddress, listed: Listed) {
     match listed {
         Listed::Entries(items) => {
             view.form = Some(format!("{ROOT}{}", encode_path(&shown.path)));
@@ -364,8 +360,7 @@ fn request(url: &str, queued: Timestamp, shell: &Shell) -> RequestRow {
 }
 
 #[derive(Serialize)]
-struct ListsRootView<'a> {
-    token: &'a str,
+struct ListsRootView {
     removed: Vec<UndoView>,
     online: Vec<SessionLinks>,
     schemes: [&'static str; 4],
@@ -381,12 +376,7 @@ struct SessionLinks {
 /// Renders the root of the lists. `sessions` holds the start times of the last online sessions,
 /// latest first; `resting` holds the deletions that can be undone.
 #[must_use]
-pub fn root(
-    templates: &Templates,
-    shell: &Shell,
-    (sessions, resting): (&[Timestamp], &[RemovalSummary]),
-    token: &str,
-) -> Page {
+pub fn root(shell: &Shell, (sessions, resting): (&[Timestamp], &[RemovalSummary])) -> Page {
     let session = |(back, began): (usize, &Timestamp)| SessionLinks {
         began: ShownTime::new(*began, &shell.zone),
         kept: if back == 0 { "lasttime".to_owned() } else { format!("prevtime{back}") },
@@ -395,8 +385,8 @@ pub fn root(
     let online = sessions.iter().enumerate().map(session).collect();
     let removed =
         resting.iter().take(SHOWN_REMOVALS).map(|resting| UndoView::new(resting, shell)).collect();
-    let view = ListsRootView { token, removed, online, schemes: SCHEMES };
-    templates.page("lists-root.html", 200, shell, &view)
+    let view = ListsRootView { removed, online, schemes: SCHEMES };
+    shell.page("lists-root.html", 200, &view)
 }
 
 #[cfg(test)]

@@ -68,8 +68,7 @@ pub(in crate::site) async fn ask(caller: &Caller, arguments: Option<&str>) -> Re
                 has_others: caller.administers(),
                 until: now.to_string(),
             };
-            let (context, token) = (&caller.context, caller.token());
-            caller.page(page::page(&context.pages.templates, &caller.shell, &shown, &found, &token))
+            caller.page(page::page(&caller.shell, &shown, &found))
         }
         // The list page says that it is empty, or why it is not available.
         _ => caller.see_other(list),

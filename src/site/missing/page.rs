@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::base::shown::ShownUrl;
 use crate::page::ways::{FetchOffer, FetchOfferView, PageLink, SimilarPage, SimilarPageView};
-use crate::page::{Page, Shell, Templates};
+use crate::page::{Page, Shell};
 
 /// The content of the page.
 #[derive(Clone, Copy, Debug)]
@@ -17,8 +17,6 @@ pub struct MissingPage<'a> {
     pub has_versions: bool,
     /// Similar stored pages.
     pub likes: &'a [SimilarPage],
-    /// The general token.
-    pub token: &'a str,
 }
 
 #[derive(Serialize)]
@@ -33,7 +31,7 @@ struct MissingPageView {
 
 /// Renders the page.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, missing: &MissingPage<'_>) -> Page {
+pub fn page(shell: &Shell, missing: &MissingPage<'_>) -> Page {
     let url = missing.url;
     let versions =
         (missing.has_versions || missing.is_kept).then(|| PageLink::versions(url)).flatten();
@@ -50,16 +48,16 @@ pub fn page(templates: &Templates, shell: &Shell, missing: &MissingPage<'_>) -> 
         is_kept: missing.is_kept,
         has_versions: missing.has_versions,
         likes: missing.likes.iter().map(|like| SimilarPageView::new(like, shell)).collect(),
-        fetch: FetchOfferView::new(&FetchOffer { url, token: missing.token }, shell),
+        fetch: FetchOfferView::new(&FetchOffer { url, token: &shell.token }, shell),
         ways: ways.into_iter().flatten().collect(),
     };
-    templates.page("missing.html", 200, shell, &view)
+    shell.page("missing.html", 200, &view)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::testing::{as_key, assert_harmless, hostile, shell, templates, time};
+    use crate::page::testing::{assert_harmless, hostile, shell, time};
     use wwwoffle_http::caching::like::Likeness;
 
     fn like(url: &str) -> SimilarPage {
@@ -74,9 +72,8 @@ mod tests {
             is_kept: false,
             has_versions: true,
             likes: &likes,
-            token: "t",
         };
-        let body = page(&templates(), &shell(), &missing).body;
+        let body = page(&shell(), &missing).body;
         for want in [
             "<h1>",
             "href=\"http://a.example/tea/\"",
@@ -86,12 +83,12 @@ mod tests {
             "href=\"http://localhost:8080/index/url?",
             "href=\"http://localhost:8080/search/?q=tea\"",
             "action=\"http://localhost:8080/refresh-request/\"",
-            "name=\"token\" value=\"t\"",
+            "name=\"token\" value=\"f00\"",
         ] {
             assert!(body.contains(want), "{want} in {body}");
         }
         let none = MissingPage { likes: &[], has_versions: false, ..missing };
-        let body = page(&templates(), &shell(), &none).body;
+        let body = page(&shell(), &none).body;
         assert!(body.contains("There is no similar saved page.") && !body.contains("/history/"));
     }
 
@@ -100,14 +97,9 @@ mod tests {
         for hostile in &hostile() {
             let likes = [like(hostile), like(hostile)];
             for is_kept in [false, true] {
-                let missing = MissingPage {
-                    url: hostile,
-                    is_kept,
-                    has_versions: true,
-                    likes: &likes,
-                    token: as_key(hostile),
-                };
-                assert_harmless(&page(&templates(), &shell(), &missing));
+                let missing =
+                    MissingPage { url: hostile, is_kept, has_versions: true, likes: &likes };
+                assert_harmless(&page(&shell(), &missing));
             }
         }
     }

@@ -15,7 +15,7 @@ use crate::base::text::{Text, say};
 use crate::page::fault::{self, FormFault};
 use crate::page::form::SubmittedForm;
 use crate::page::links;
-use crate::page::{Page, Shell, Templates};
+use crate::page::{Page, Shell};
 use crate::site::configuration::page::diff::DiffLine;
 use crate::site::fetches::page::LinksView;
 use crate::site::lists::page::room;
@@ -83,7 +83,7 @@ struct OlderChange {
 
 /// Renders the difference between two versions.
 #[must_use]
-pub fn diff(templates: &Templates, shell: &Shell, versions: &VersionDiff, diff: &Diff) -> Page {
+pub fn diff(shell: &Shell, versions: &VersionDiff, diff: &Diff) -> Page {
     let line = |line: &crate::storage::versions::diff::ComparedLine| {
         let kind = match line.sort {
             Sort::Same => "same",
@@ -121,12 +121,11 @@ pub fn diff(templates: &Templates, shell: &Shell, versions: &VersionDiff, diff: 
         older: older.collect(),
         history: links::history(&versions.url),
     };
-    templates.page("monitor-diff.html", 200, shell, &view)
+    shell.page("monitor-diff.html", 200, &view)
 }
 
 #[derive(Serialize)]
 struct MonitorListView<'a> {
-    token: &'a str,
     pages: Vec<MonitorRow<'a>>,
     more: usize,
 }
@@ -147,16 +146,9 @@ struct MonitorRow<'a> {
     changes: Option<String>,
 }
 
-/// Renders the list. `changed` says which of `items` have an older version; `token` is the general
-/// token.
+/// Renders the list. `changed` says which of `items` have an older version.
 #[must_use]
-pub fn page<'a>(
-    templates: &Templates,
-    shell: &Shell,
-    items: &'a [MonitorItem],
-    changed: &[bool],
-    token: &'a str,
-) -> Page {
+pub fn page<'a>(shell: &Shell, items: &'a [MonitorItem], changed: &[bool]) -> Page {
     let time = |time| ShownTime::new(time, &shell.zone);
     let view = |(item, changed): (&'a MonitorItem, bool)| {
         let MonitorItem { key, url, schedule, versions, last, next, owner } = item;
@@ -175,10 +167,10 @@ pub fn page<'a>(
     };
     let changed = changed.iter().copied().chain(std::iter::repeat(false));
     let mut pages: Vec<_> = items.iter().zip(changed).take(SHOWN_PAGES).map(view).collect();
-    pages.truncate(room::count_fitting(ROOM, pages.iter().map(|page| cost(page, token))));
+    pages.truncate(room::count_fitting(ROOM, pages.iter().map(|page| cost(page, &shell.token))));
     let more = items.len().saturating_sub(pages.len());
-    let view = MonitorListView { token, pages, more };
-    templates.page("monitor.html", 200, shell, &view)
+    let view = MonitorListView { pages, more };
+    shell.page("monitor.html", 200, &view)
 }
 
 /// Size of a row of the list after escaping, in bytes.
@@ -204,13 +196,10 @@ pub struct MonitorForm<'a> {
     /// The settings for further fetches, if it is monitored and more than its sub-resources is
     /// fetched with it.
     pub aim: Option<Aim>,
-    /// The general token.
-    pub token: &'a str,
 }
 
 #[derive(Serialize)]
 struct MonitorFormView<'a> {
-    token: &'a str,
     url: ShownUrl,
     /// Value that the form sends: the URL as it was given, which may contain a password.
     value: &'a str,
@@ -237,7 +226,7 @@ struct CheckBox {
 
 /// Renders the form.
 #[must_use]
-pub fn options(templates: &Templates, shell: &Shell, options: &MonitorForm<'_>) -> Page {
+pub fn options(shell: &Shell, options: &MonitorForm<'_>) -> Page {
     let schedule = options.schedule;
     let [minutes, hours, days, ..] = schedule.map(|it| it.fields()).unwrap_or_default();
     // WWWOFFLE 2.9 supports full hours only, and days that are in both sets.
@@ -256,7 +245,6 @@ pub fn options(templates: &Templates, shell: &Shell, options: &MonitorForm<'_>) 
         boxes.collect()
     };
     let view = MonitorFormView {
-        token: options.token,
         url: ShownUrl::new(options.url),
         value: options.url,
         is_known: schedule.is_some(),
@@ -273,19 +261,13 @@ pub fn options(templates: &Templates, shell: &Shell, options: &MonitorForm<'_>) 
         max_versions: options.max_versions,
         faults: &[],
     };
-    templates.page("monitor-options.html", 200, shell, &view)
+    shell.page("monitor-options.html", 200, &view)
 }
 
 /// Renders the form again with the typed values and error messages. `most` is the maximum number of
-/// versions, `token` the general token.
+/// versions.
 #[must_use]
-pub fn options_again(
-    templates: &Templates,
-    shell: &Shell,
-    form: &SubmittedForm,
-    faults: &[FormFault],
-    (most, token): (u16, &str),
-) -> Page {
+pub fn options_again(shell: &Shell, form: &SubmittedForm, faults: &[FormFault], most: u16) -> Page {
     let value = |name: &str| form.value(name).unwrap_or_default();
     let boxes = |name: &str, labels: &[Text], first: u8| {
         let numbers = labels.iter().cloned().zip(first..);
@@ -297,7 +279,6 @@ pub fn options_again(
     };
     let scope = form.value("method").and_then(|scope| Scope::parse(scope).ok());
     let view = MonitorFormView {
-        token,
         url: ShownUrl::new(value("url")),
         value: value("url"),
         is_known: false,
@@ -311,7 +292,7 @@ pub fn options_again(
         max_versions: most,
         faults,
     };
-    templates.page("monitor-options.html", fault::status(faults), shell, &view)
+    shell.page("monitor-options.html", fault::status(faults), &view)
 }
 
 #[cfg(test)]

@@ -5,11 +5,10 @@ use serde::Serialize;
 use crate::api::{PurgeCompressed, PurgeReport, PurgeShared, PurgeStatus, PurgeSum};
 use crate::base::shown::{self, ShownTime};
 use crate::base::text::{Text, count, say};
-use crate::page::{Page, Shell, Templates};
+use crate::page::{Page, Shell};
 
 #[derive(Serialize)]
-struct PurgeView<'a> {
-    token: &'a str,
+struct PurgeView {
     running: bool,
     looked: u64,
     plan: Option<ReportView>,
@@ -41,19 +40,18 @@ struct SumView {
     size: String,
 }
 
-/// Renders the page; `token` is the general token.
+/// Renders the page.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, purging: &PurgeStatus, token: &str) -> Page {
+pub fn page(shell: &Shell, purging: &PurgeStatus) -> Page {
     let view = |report: &PurgeReport| ReportView::new(report, shell);
     let view = PurgeView {
-        token,
         running: purging.running,
         looked: purging.looked,
         plan: purging.plan.as_ref().map(view),
         last: purging.last.as_ref().map(view),
         failure: purging.failure.as_deref().map(shown::text),
     };
-    templates.page("purge.html", 200, shell, &view)
+    shell.page("purge.html", 200, &view)
 }
 
 impl ReportView {
@@ -161,7 +159,7 @@ pub fn in_words(why: &str) -> Text {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::testing::{assert_harmless, hostile, shell, templates, time};
+    use crate::page::testing::{assert_harmless, hostile, shell, time};
 
     fn report(why: &str, missing: u64) -> PurgeReport {
         let sum = |why: &str| PurgeSum { why: why.to_owned(), entries: 7, bytes: 81_920 };
@@ -198,7 +196,7 @@ mod tests {
     }
 
     fn body(purging: &PurgeStatus) -> String {
-        let page = page(&templates(), &shell(), purging, "f00");
+        let page = page(&shell(), purging);
         assert_harmless(&page);
         page.body
     }

@@ -42,7 +42,7 @@ pub(in crate::site) fn show(caller: &Caller, arguments: Option<&str>) -> Respons
     let item = status::item(request, state, None);
     let about = (&item, bring.as_ref().map(|bring| &bring.aim));
     let back = list::QueueSelection::parse(arguments).address();
-    caller.page(page::page(&context.pages.templates, shell, about, &back, &caller.token()))
+    caller.page(page::page(shell, about, &back))
 }
 
 /// Changes the request in the field `key` as the form says. Fields that the form omits stay
@@ -103,7 +103,7 @@ fn named(caller: &Caller, form: &SubmittedForm) -> Option<OutgoingSummary> {
 }
 
 fn gone(caller: &Caller) -> Response<Body> {
-    caller.page(undone::page(&caller.context.pages.templates, &caller.shell, "", false))
+    caller.page(undone::page(&caller.shell, "", false))
 }
 
 /// Returns the further fetches of a page that a person requested; `None` for forms, sub-resources,

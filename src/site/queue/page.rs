@@ -10,7 +10,7 @@ use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, say};
 use crate::page::form::SubmittedForm;
-use crate::page::{Page, Shell, Templates};
+use crate::page::{Page, Shell};
 
 /// Path of the page.
 pub const PATH: &str = "/queue/";
@@ -79,7 +79,6 @@ pub struct QueuePage {
 
 #[derive(Serialize)]
 struct QueueView<'a> {
-    token: &'a str,
     back: String,
     /// Arguments that lead back to this page, for the address of a request's own page.
     rest: String,
@@ -132,14 +131,13 @@ struct QueueRow<'a> {
     owner: Option<Text>,
 }
 
-/// Renders the page; `token` is the general token.
+/// Renders the page.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, shown: &QueuePage, token: &str) -> Page {
+pub fn page(shell: &Shell, shown: &QueuePage) -> Page {
     let QueuePage { items, asked, total, counts } = shown;
     let before = asked.page.saturating_sub(1).saturating_mul(ROWS);
     let beside = |page: usize| QueueSelection { page, ..*asked }.address();
     let view = QueueView {
-        token,
         rest: edit::rest(&asked.address()),
         back: asked.address(),
         counts: *counts,
@@ -152,7 +150,7 @@ pub fn page(templates: &Templates, shell: &Shell, shown: &QueuePage, token: &str
         previous: (asked.page > 1).then(|| beside(asked.page - 1)),
         next: (before + ROWS < *total).then(|| beside(asked.page + 1)),
     };
-    templates.page("queue.html", 200, shell, &view)
+    shell.page("queue.html", 200, &view)
 }
 
 const STATES: [ItemState; 4] =

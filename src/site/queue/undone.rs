@@ -13,7 +13,7 @@ use crate::site::caller::Caller;
 pub(in crate::site) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let context = &caller.context;
     let Some(url) = arguments.and_then(|arguments| arguments.strip_prefix("url=")) else {
-        return caller.page(page(&context.pages.templates, &caller.shell, "", false));
+        return caller.page(page(&caller.shell, "", false));
     };
     let url = url_decode_form_args(url.as_bytes());
     let url = String::from_utf8_lossy(&url);
@@ -23,5 +23,5 @@ pub(in crate::site) fn show(caller: &Caller, arguments: Option<&str>) -> Respons
             return caller.see_other("/queue/");
         }
     }
-    caller.page(page(&context.pages.templates, &caller.shell, &url, true))
+    caller.page(page(&caller.shell, &url, true))
 }

@@ -9,7 +9,7 @@ use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, say};
 use crate::page::links::SEARCH;
-use crate::page::{Page, Shell, Templates};
+use crate::page::{Page, Shell};
 use crate::site::lists::page::room::{count_fitting, link_size};
 
 /// Content type of the description (`OpenSearch` 1.1, draft 6).
@@ -116,12 +116,7 @@ fn cost(found: &SearchHit) -> usize {
 
 /// Renders the page.
 #[must_use]
-pub fn page(
-    templates: &Templates,
-    shell: &Shell,
-    typed: &SearchQuery,
-    outcome: SearchResult,
-) -> Page {
+pub fn page(shell: &Shell, typed: &SearchQuery, outcome: SearchResult) -> Page {
     let kind = |value, label, kind| Kind { value, label, chosen: typed.kind == kind };
     let mut view = SearchView {
         words: shown::text(&typed.words),
@@ -149,7 +144,7 @@ pub fn page(
             (view.partial, view.incomplete, view.next) = (found.partial, found.incomplete, next);
         }
     }
-    templates.page("search.html", 200, shell, &view)
+    shell.page("search.html", 200, &view)
 }
 
 fn hit(found: &SearchHit, zone: &TimeZone) -> HitView {
@@ -232,7 +227,7 @@ pub fn description(shell: &Shell) -> Page {
 mod tests {
     use super::*;
     use crate::api::{IndexItem, ShownSnippet};
-    use crate::page::testing::{assert_harmless, hostile, shell, templates, time};
+    use crate::page::testing::{assert_harmless, hostile, shell, time};
 
     fn found(text: &str) -> SearchHit {
         SearchHit {
@@ -272,7 +267,7 @@ mod tests {
     }
 
     fn page_of(typed: &SearchQuery, outcome: SearchResult) -> Page {
-        page(&templates(), &shell(), typed, outcome)
+        page(&shell(), typed, outcome)
     }
 
     #[test]

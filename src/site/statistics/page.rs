@@ -10,7 +10,7 @@ use crate::api::{HostCounts, StatisticsReport, Sums};
 use crate::base::shown;
 use crate::base::statistics::Outcome;
 use crate::base::text::{Text, count, say};
-use crate::page::{Page, Shell, Templates};
+use crate::page::{Page, Shell};
 
 /// Path of the page.
 pub const PATH: &str = "/statistics/";
@@ -63,7 +63,7 @@ struct HostStatistics {
 
 /// Renders the page.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, statistics: &StatisticsReport) -> Page {
+pub fn page(shell: &Shell, statistics: &StatisticsReport) -> Page {
     let month = last_days(statistics, MONTH);
     let view = StatisticsView {
         is_empty: statistics.days.is_empty(),
@@ -72,7 +72,7 @@ pub fn page(templates: &Templates, shell: &Shell, statistics: &StatisticsReport)
         days: month.iter().rev().map(|(day, sums)| DayStatistics::new(*day, sums)).collect(),
         hosts: statistics.hosts.as_ref().map(|hosts| self::hosts(hosts, statistics.rest.as_ref())),
     };
-    templates.page("statistics.html", 200, shell, &view)
+    shell.page("statistics.html", 200, &view)
 }
 
 /// Returns the last days up to today, oldest first, including days without requests.
@@ -199,7 +199,7 @@ fn hosts(all: &[HostCounts], rest: Option<&Sums>) -> Vec<HostStatistics> {
 mod tests {
     use super::*;
     use crate::api::DayCounts;
-    use crate::page::testing::{assert_harmless, hostile, shell, templates};
+    use crate::page::testing::{assert_harmless, hostile, shell};
 
     fn sums(hits: u64, saved: u64) -> Sums {
         let requests = [("hit".to_owned(), hits), ("queued".to_owned(), 1)].into_iter().collect();
@@ -221,7 +221,7 @@ mod tests {
     }
 
     fn body(statistics: &StatisticsReport) -> String {
-        let page = page(&templates(), &shell(), statistics);
+        let page = page(&shell(), statistics);
         assert_harmless(&page);
         page.body
     }

@@ -7,7 +7,7 @@ use wwwoffle_config::OptionChange;
 use super::OptionLink;
 use super::diff::{DiffLine, diff};
 use crate::base::shown;
-use crate::page::{Page, Shell, Templates};
+use crate::page::{Page, Shell};
 
 /// The last change and its effects.
 #[derive(Clone, Copy, Debug)]
@@ -28,8 +28,6 @@ pub struct LastChange<'a> {
     pub file: &'a str,
     /// Whether the file already had the requested value, so that nothing changed.
     pub was_so: bool,
-    /// The general token.
-    pub token: &'a str,
 }
 
 #[derive(Serialize)]
@@ -42,12 +40,11 @@ struct ChangeView<'a> {
     file: String,
     was_so: bool,
     made: bool,
-    token: &'a str,
 }
 
 /// Renders the page.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, change: &LastChange<'_>) -> Page {
+pub fn page(shell: &Shell, change: &LastChange<'_>) -> Page {
     let view = ChangeView {
         options: OptionLink::all(change.options),
         restart: OptionLink::all(change.restart),
@@ -57,9 +54,8 @@ pub fn page(templates: &Templates, shell: &Shell, change: &LastChange<'_>) -> Pa
         file: shown::text(change.file),
         was_so: change.was_so,
         made: change.old.is_none(),
-        token: change.token,
     };
-    templates.page("configuration-changed.html", 200, shell, &view)
+    shell.page("configuration-changed.html", 200, &view)
 }
 
 /// A change that was refused because the file was changed in between.
@@ -80,8 +76,6 @@ pub struct ConfigurationConflict<'a> {
     /// Form fields for sending the change again against the current text; `None` if they could mean
     /// something else there.
     pub fields: Option<&'a [(String, String)]>,
-    /// The general token.
-    pub token: &'a str,
 }
 
 #[derive(Serialize)]
@@ -94,16 +88,11 @@ struct ConflictView<'a> {
     path: &'a str,
     look: &'a str,
     fields: Option<&'a [(String, String)]>,
-    token: &'a str,
 }
 
 /// Renders the page, with status 409.
 #[must_use]
-pub fn conflict(
-    templates: &Templates,
-    shell: &Shell,
-    conflict: &ConfigurationConflict<'_>,
-) -> Page {
+pub fn conflict(shell: &Shell, conflict: &ConfigurationConflict<'_>) -> Page {
     let view = ConflictView {
         meanwhile: conflict.known.map(|known| diff(known, conflict.current)),
         current: if conflict.known.is_none() { diff("", conflict.current) } else { Vec::new() },
@@ -113,7 +102,6 @@ pub fn conflict(
         path: conflict.path,
         look: conflict.look,
         fields: conflict.fields,
-        token: conflict.token,
     };
-    templates.page("configuration-conflict.html", 409, shell, &view)
+    shell.page("configuration-conflict.html", 409, &view)
 }

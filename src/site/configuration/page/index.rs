@@ -8,7 +8,7 @@ use wwwoffle_config::{Faults, OptionChange};
 
 use super::OptionLink;
 use crate::base::shown::{self, ShownTime};
-use crate::page::{Page, Shell, Templates};
+use crate::page::{Page, Shell};
 
 /// Maximum number of changed options named for each version; the others are counted.
 const MOST_NAMED: usize = 5;
@@ -37,8 +37,6 @@ pub struct ConfigurationIndex<'a> {
     pub later: &'a [(&'static str, &'static str)],
     /// The URL carried along from page to page.
     pub url: Option<&'a str>,
-    /// The general token.
-    pub token: &'a str,
 }
 
 #[derive(Serialize)]
@@ -55,7 +53,6 @@ struct ConfigurationView<'a> {
     versions: Vec<FileVersionView>,
     sections: Vec<SectionView>,
     url: String,
-    token: &'a str,
 }
 
 #[derive(Serialize)]
@@ -88,12 +85,7 @@ pub(super) fn shown_faults(faults: &Faults) -> (Vec<String>, usize) {
 
 /// Renders the page.
 #[must_use]
-pub fn page(
-    templates: &Templates,
-    shell: &Shell,
-    status: u16,
-    index: &ConfigurationIndex<'_>,
-) -> Page {
+pub fn page(shell: &Shell, status: u16, index: &ConfigurationIndex<'_>) -> Page {
     let (faults, more_faults) = index.faults.map(shown_faults).unwrap_or_default();
     let versions = index.versions.iter().rev().map(|(number, until, changes)| FileVersionView {
         number: *number,
@@ -132,7 +124,6 @@ pub fn page(
         versions: versions.collect(),
         sections: sections.collect(),
         url: index.url.map(shown::text).unwrap_or_default(),
-        token: index.token,
     };
-    templates.page("configuration.html", status, shell, &view)
+    shell.page("configuration.html", status, &view)
 }

@@ -9,7 +9,7 @@ use super::diff::DiffLine;
 use super::part::{MOST_RULES, OptionSetting, PlaceView, RuleSetting, place};
 use super::{SectionOption, effect_word, short};
 use crate::base::shown;
-use crate::page::{Page, Shell, Templates};
+use crate::page::{Page, Shell};
 
 /// Maximum number of array elements shown, each with its button.
 const MOST_ELEMENTS: usize = 200;
@@ -88,8 +88,6 @@ pub struct OptionPage<'a> {
     pub url: Option<&'a str>,
     /// The rejected input.
     pub refused: Option<&'a RejectedInput>,
-    /// The general token.
-    pub token: &'a str,
 }
 
 #[derive(Serialize)]
@@ -125,7 +123,6 @@ struct OptionPageView<'a> {
     new_control: OptionControlView,
     url: String,
     stamp: &'a str,
-    token: &'a str,
 }
 
 /// Error messages for each form.
@@ -164,7 +161,7 @@ struct OptionRuleView {
 
 /// Renders the page.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, status: u16, content: &OptionPage<'_>) -> Page {
+pub fn page(shell: &Shell, status: u16, content: &OptionPage<'_>) -> Page {
     let SectionOption { section, option } = content.item;
     let control = OptionControl::of(option);
     let current = content.setting.value.as_deref();
@@ -233,9 +230,8 @@ pub fn page(templates: &Templates, shell: &Shell, status: u16, content: &OptionP
         new_control: OptionControlView::new(&control, &new_value),
         url: content.url.map(shown::text).unwrap_or_default(),
         stamp: content.stamp,
-        token: content.token,
     };
-    templates.page("configuration-option.html", status, shell, &view)
+    shell.page("configuration-option.html", status, &view)
 }
 
 /// The rules that set the option.

@@ -6,7 +6,7 @@ use wwwoffle_config::schema::{SECTIONS, Section};
 
 use super::{effect_word, short};
 use crate::base::shown;
-use crate::page::{Page, Shell, Templates};
+use crate::page::{Page, Shell};
 
 /// Maximum number of rules shown.
 pub(super) const MOST_RULES: usize = 100;
@@ -110,7 +110,7 @@ pub(super) fn place(setting: &OptionSetting) -> Option<PlaceView> {
 
 /// Renders the page.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, part: &SectionPage<'_>) -> Page {
+pub fn page(shell: &Shell, part: &SectionPage<'_>) -> Page {
     let section = part.section;
     let none = OptionSetting::default();
     let settings = part.settings.iter().chain(std::iter::repeat(&none));
@@ -146,7 +146,7 @@ pub fn page(templates: &Templates, shell: &Shell, part: &SectionPage<'_>) -> Pag
         after: way(at.checked_add(1)),
         index: links::configuration(&[], part.url),
     };
-    templates.page("configuration-section.html", 200, shell, &view)
+    shell.page("configuration-section.html", 200, &view)
 }
 
 fn rule_option(section: &Section, key: &str, value: &str) -> RuleOption {

@@ -6,7 +6,7 @@ use wwwoffle_url::CanonicalUrl;
 use super::control::LONGEST_VALUE;
 use crate::base::shown;
 use crate::base::text::{Text, say};
-use crate::page::{Page, Shell, Templates};
+use crate::page::{Page, Shell};
 
 /// Maximum number of choices for one component.
 const MOST_CHOICES: usize = 12;
@@ -54,17 +54,14 @@ pub struct SpecificationForm<'a> {
     pub url: Option<&'a CanonicalUrl>,
     /// The rejected URL-SPECIFICATION and the error message.
     pub refused: Option<(&'a str, &'a str)>,
-    /// The general token.
-    pub token: &'a str,
 }
 
 #[derive(Serialize)]
-struct SpecificationView<'a> {
+struct SpecificationView {
     parts: Vec<ComponentView>,
     url: String,
     refused: Option<String>,
     fault: Option<String>,
-    token: &'a str,
 }
 
 #[derive(Serialize)]
@@ -85,17 +82,16 @@ struct ComponentChoice {
 
 /// Renders the page.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, builder: &SpecificationForm<'_>) -> Page {
+pub fn page(shell: &Shell, builder: &SpecificationForm<'_>) -> Page {
     let refused = builder.refused.filter(|(spec, _)| spec.len() <= LONGEST_VALUE);
     let view = SpecificationView {
         parts: parts(builder.url),
         url: builder.url.map(|url| shown::text(url.as_str())).unwrap_or_default(),
         refused: refused.map(|(spec, _)| shown::text(spec)),
         fault: builder.refused.map(|(_, fault)| shown::text(fault)),
-        token: builder.token,
     };
     let status = if builder.refused.is_some() { 422 } else { 200 };
-    templates.page("configuration-editurl.html", status, shell, &view)
+    shell.page("configuration-editurl.html", status, &view)
 }
 
 fn parts(url: Option<&CanonicalUrl>) -> Vec<ComponentView> {

@@ -14,7 +14,7 @@ use super::specification::SpecificationForm;
 use super::url::UrlPage;
 use super::*;
 use crate::page::Page;
-use crate::page::testing::{assert_harmless, hostile, shell, templates, time};
+use crate::page::testing::{assert_harmless, hostile, shell, time};
 
 fn item(section: &str, key: &str) -> SectionOption {
     let section = SECTIONS.iter().find(|known| known.name == section).unwrap();
@@ -27,7 +27,7 @@ fn setting(value: &str) -> OptionSetting {
 }
 
 fn render(page: &OptionPage<'_>) -> Page {
-    item::page(&templates(), &shell(), 200, page)
+    item::page(&shell(), 200, page)
 }
 
 fn plain(item: SectionOption, setting: &OptionSetting) -> OptionPage<'_> {
@@ -40,7 +40,6 @@ fn plain(item: SectionOption, setting: &OptionSetting) -> OptionPage<'_> {
         stamp: "5a",
         url: None,
         refused: None,
-        token: "t0",
     }
 }
 
@@ -53,7 +52,7 @@ fn every_option_has_a_page_with_its_control() {
             assert_harmless(&page);
             let body = page.body;
             assert!(body.contains(&format!("<h1>{}.{}</h1>", section.name, option.key)), "{body}");
-            assert!(body.contains(r#"name="token" value="t0""#) && body.contains(r#"value="5a""#));
+            assert!(body.contains(r#"name="token" value="f00""#) && body.contains(r#"value="5a""#));
             let has_rules = body.contains(r#"value="add-rule""#);
             assert_eq!(has_rules, option.rules, "{}.{}", section.name, option.key);
             assert!(!body.contains(r#"value="unset""#), "nothing is set");
@@ -172,7 +171,6 @@ fn the_index_tells_what_is_set_and_hostile_names_are_text() {
     let changed = changes("", "[options]\nlog-level = 'warn'\n[startup]\nmax-connections = 1\n");
     for hostile in &hostile() {
         let page = index::page(
-            &templates(),
             &shell(),
             200,
             &ConfigurationIndex {
@@ -186,7 +184,6 @@ fn the_index_tells_what_is_set_and_hostile_names_are_text() {
                 set: &[("options", "log-level"), ("options", "for")],
                 later: &[("options", "log-level")],
                 url: Some(hostile),
-                token: "t0",
             },
         );
         assert_harmless(&page);
@@ -220,7 +217,7 @@ fn a_section_shows_options_and_rules() {
         };
         // The browser limits the length of a page's address, and that limits our links.
         let part = if hostile.len() > 1_000 { SectionPage { url: None, ..part } } else { part };
-        let page = part::page(&templates(), &shell(), &part);
+        let page = part::page(&shell(), &part);
         assert_harmless(&page);
         assert!(page.body.contains("line 9") && page.body.contains("and 2 more"));
     }
@@ -242,15 +239,14 @@ fn a_change_and_a_conflict_show_both_texts() {
             stamp: "5a",
             file: hostile,
             was_so: false,
-            token: "t0",
         };
-        let page = changed::page(&templates(), &shell(), &change);
+        let page = changed::page(&shell(), &change);
         assert_harmless(&page);
         assert!(page.body.contains("Undo this change"));
-        let same = changed::page(&templates(), &shell(), &LastChange { was_so: true, ..change });
+        let same = changed::page(&shell(), &LastChange { was_so: true, ..change });
         assert!(same.body.contains("Nothing to change"));
         let first = LastChange { old: None, version: None, ..change };
-        assert_harmless(&changed::page(&templates(), &shell(), &first));
+        assert_harmless(&changed::page(&shell(), &first));
         let short: String = hostile.replace("hunter2", "").chars().take(40).collect();
         let fields = [("do".to_owned(), "set".to_owned()), ("value".to_owned(), short)];
         let fits = crate::base::shown::line(hostile) == *hostile;
@@ -262,18 +258,17 @@ fn a_change_and_a_conflict_show_both_texts() {
             path: "/configuration/options/log-level",
             look: "/configuration/options/log-level",
             fields: fits.then_some(&fields),
-            token: "t0",
         };
-        let page = changed::conflict(&templates(), &shell(), &conflict);
+        let page = changed::conflict(&shell(), &conflict);
         assert_eq!(page.status, 409);
         assert_harmless(&page);
         assert_eq!(page.body.contains("Apply my change"), fits);
         for (known, wanted) in [(None, None), (None, Some("x"))] {
             let bare = ConfigurationConflict { known, wanted, fields: None, ..conflict };
-            assert_harmless(&changed::conflict(&templates(), &shell(), &bare));
+            assert_harmless(&changed::conflict(&shell(), &bare));
         }
         let gone = ConfigurationConflict { current: "", wanted: None, ..conflict };
-        assert_harmless(&changed::conflict(&templates(), &shell(), &gone));
+        assert_harmless(&changed::conflict(&shell(), &gone));
     }
 }
 
@@ -284,7 +279,7 @@ fn a_url_is_told_with_its_places() {
     let url = CanonicalUrl::parse("http://ads.example/b?x=1", &LocalHost::default()).unwrap();
     let values = config.explain(&url);
     let page = UrlPage { url: url.as_str(), values: Some(&values), fault: None };
-    let page = url::page(&templates(), &shell(), &page);
+    let page = url::page(&shell(), &page);
     assert_harmless(&page);
     let body = page.body;
     for want in
@@ -297,7 +292,7 @@ fn a_url_is_told_with_its_places() {
             [(Some(values.as_slice()), None), (None, None), (None, Some("no URL"))]
         {
             let page = UrlPage { url: hostile, values, fault };
-            assert_harmless(&url::page(&templates(), &shell(), &page));
+            assert_harmless(&url::page(&shell(), &page));
         }
     }
 }
@@ -307,16 +302,12 @@ fn a_specification_is_put_together_from_a_url() {
     let url = "https://www.example.org:8443/a/\"%3Cb%3E.html?<script>";
     let url = CanonicalUrl::parse(url, &LocalHost::default()).unwrap();
     for hostile in &hostile() {
-        let builder = SpecificationForm {
-            url: Some(&url),
-            refused: Some((hostile, "it is none")),
-            token: "t0",
-        };
-        let page = specification::page(&templates(), &shell(), &builder);
+        let builder = SpecificationForm { url: Some(&url), refused: Some((hostile, "it is none")) };
+        let page = specification::page(&shell(), &builder);
         assert_harmless(&page);
         assert_eq!(page.status, 422);
         assert!(page.body.contains("it is none"));
     }
-    let builder = SpecificationForm { url: None, refused: None, token: "t0" };
-    assert_harmless(&specification::page(&templates(), &shell(), &builder));
+    let builder = SpecificationForm { url: None, refused: None };
+    assert_harmless(&specification::page(&shell(), &builder));
 }

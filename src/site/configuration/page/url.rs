@@ -7,7 +7,7 @@ use wwwoffle_config::schema::SECTIONS;
 
 use super::{effect_word, short};
 use crate::base::shown::{self, ShownUrl};
-use crate::page::{Page, Shell, Templates};
+use crate::page::{Page, Shell};
 
 /// The content of the page.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +47,7 @@ struct UrlOptionRow {
 
 /// Renders the page.
 #[must_use]
-pub fn page(templates: &Templates, shell: &Shell, content: &UrlPage<'_>) -> Page {
+pub fn page(shell: &Shell, content: &UrlPage<'_>) -> Page {
     let mut set = Vec::new();
     let mut unset = Vec::new();
     let options = SECTIONS
@@ -93,5 +93,5 @@ pub fn page(templates: &Templates, shell: &Shell, content: &UrlPage<'_>) -> Page
         unset,
     };
     let status = if content.fault.is_some() { 400 } else { 200 };
-    templates.page("configuration-url.html", status, shell, &view)
+    shell.page("configuration-url.html", status, &view)
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::api::QueueCounts;
 use crate::base::shown::ShownUrl;
 use crate::base::text::{Text, count, say};
-use crate::page::{Page, Shell, Templates};
+use crate::page::{Page, Shell};
 
 /// The items to be deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,8 +41,7 @@ pub enum DeletionTarget<'a> {
 }
 
 #[derive(Serialize)]
-struct QuestionView<'a> {
-    token: &'a str,
+struct QuestionView {
     heading: Text,
     url: Option<ShownUrl>,
     lines: Vec<Text>,
@@ -55,19 +54,14 @@ struct QuestionView<'a> {
     back: BackLink,
 }
 
-/// Renders the page; `token` is the general token.
+/// Renders the page.
 #[must_use]
-pub fn page(
-    templates: &Templates,
-    shell: &Shell,
-    doomed: &DeletionTarget<'_>,
-    token: &str,
-) -> Page {
-    let view = QuestionView { token, ..view(*doomed) };
-    templates.page("question.html", 200, shell, &view)
+pub fn page(shell: &Shell, doomed: &DeletionTarget<'_>) -> Page {
+    let view = view(*doomed);
+    shell.page("question.html", 200, &view)
 }
 
-fn view(doomed: DeletionTarget<'_>) -> QuestionView<'_> {
+fn view(doomed: DeletionTarget<'_>) -> QuestionView {
     let for_good = say("It is removed from the queue. You cannot undo this.");
     match doomed {
         DeletionTarget::Queue { counts, forms } => {
@@ -109,8 +103,8 @@ const QUEUE: BackLink = ("/queue/", say("Back to the queue"));
 const MONITOR: BackLink = ("/monitor/", say("All monitored pages"));
 const LISTS: BackLink = ("/index/", say("Lists of everything saved"));
 
-impl QuestionView<'_> {
-    /// A question without a token; `act` is the last component of the form's target path.
+impl QuestionView {
+    /// A question; `act` is the last component of the form's target path.
     fn new(
         heading: Text,
         explanation: Text,
@@ -118,8 +112,8 @@ impl QuestionView<'_> {
         act: &'static str,
         label: Text,
     ) -> Self {
-        let (url, lines, field, token) = (None, Vec::new(), None, "");
-        Self { token, heading, url, lines, explanation, act, field, label, back }
+        let (url, lines, field) = (None, Vec::new(), None);
+        Self { heading, url, lines, explanation, act, field, label, back }
     }
 
     /// Adds the URL, and the form field that identifies the item.
@@ -159,7 +153,7 @@ fn of_queue(counts: QueueCounts, forms: u64) -> Vec<Text> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::testing::{as_key, assert_harmless, hostile, shell, templates};
+    use crate::page::testing::{as_key, assert_harmless, hostile, shell};
 
     #[test]
     fn tells_how_much_goes_before_it_does() {
@@ -184,8 +178,7 @@ mod tests {
                 "wait",
             ),
         ] {
-            let page =
-                page(&templates(), &shell(), &DeletionTarget::Queue { counts, forms }, "f00");
+            let page = page(&shell(), &DeletionTarget::Queue { counts, forms });
             assert_harmless(&page);
             let body = page.body;
             let to = "method=\"post\" action=\"http://localhost:8080/control/delete/req-all\"";
@@ -207,7 +200,7 @@ mod tests {
                 (DeletionTarget::Monitor { url, key }, "delete/mon"),
                 (DeletionTarget::Entry { url }, "delete/url"),
             ] {
-                let page = page(&templates(), &shell(), &doomed, "f00");
+                let page = page(&shell(), &doomed);
                 assert_harmless(&page);
                 let body = page.body;
                 let to = format!("action=\"http://localhost:8080/control/{to}\"");

@@ -3,7 +3,7 @@ use crate::api::{Choice, DownloadItem, DownloadWaiting, Mode, QueueCounts, Rejec
 use crate::base::text::say;
 use crate::fetch::LastFetch;
 use crate::page::Page;
-use crate::page::testing::{assert_harmless, hostile, shell, templates, time};
+use crate::page::testing::{assert_harmless, hostile, shell, time};
 use crate::site::link::LinkReport;
 use crate::site::link::link;
 
@@ -42,7 +42,7 @@ fn home(mode: Mode) -> HomePage {
 }
 
 fn page_of(home: &HomePage) -> Page {
-    let page = page(&templates(), &shell(), home, "f00");
+    let page = page(&shell(), home);
     assert_harmless(&page);
     page
 }

@@ -6,7 +6,7 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 use super::*;
 use crate::api::CompressedFile;
 use crate::page::certificates::tests::chain;
-use crate::page::testing::{assert_harmless, hostile, shell, templates, time};
+use crate::page::testing::{assert_harmless, hostile, shell, time};
 use crate::proxy::decide::Decision;
 use crate::proxy::status::{CacheStatus, HitReason};
 
@@ -135,14 +135,14 @@ fn a_request_is_told_as_it_came_and_as_it_goes_on() {
         };
         let head = || (text.clone(), vec![field(&text, Some(&text)), field("cookie", None)]);
         let told = RequestComparison { url: text.clone(), came: head(), goes: head() };
-        let page = request_page(&templates(), &shell(), &told);
+        let page = request_page(&shell(), &told);
         assert_harmless(&page);
         assert!(page.body.contains("<dt>cookie</dt><dd class=\"soft\">not shown</dd>"));
     }
 }
 
 fn body(info: &Info) -> String {
-    let page = page(&templates(), &shell(), info, &more(&info.url), "f00");
+    let page = page(&shell(), info, &more(&info.url));
     assert_harmless(&page);
     page.body
 }

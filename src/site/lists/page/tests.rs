@@ -1,8 +1,11 @@
+use std::sync::Arc;
+
 use wwwoffle_url::url_encode_form_args;
 
 use super::*;
+use crate::page::Templates;
 use crate::page::form::LONGEST_FORM;
-use crate::page::testing::{as_key, assert_harmless, hostile, shell, templates, time};
+use crate::page::testing::{as_key, assert_harmless, hostile, shell, time};
 
 fn item(text: &str) -> IndexItem {
     IndexItem {
@@ -33,7 +36,7 @@ fn item(text: &str) -> IndexItem {
 }
 
 fn page_of(shown: &ListAddress, outcome: ListResult) -> Page {
-    page(&templates(), &shell(), shown, (outcome, None, Some(3)), "t")
+    page(&shell(), shown, (outcome, None, Some(3)))
 }
 
 fn found(listed: Listed, next: Option<&str>) -> ListResult {
@@ -67,7 +70,7 @@ fn nothing_in_a_list_becomes_markup() {
             assert_harmless(&page_of(&shown, found(Listed::Sites(vec![site]), None)));
         }
     }
-    assert_harmless(&root(&templates(), &shell(), (&[time(), time()], &[]), "t"));
+    assert_harmless(&root(&shell(), (&[time(), time()], &[])));
 }
 
 #[test]
@@ -85,9 +88,10 @@ fn the_longest_page_takes_few_steps_of_the_templates_engine() {
     let shown =
         ListAddress { sort: Some(Sort::Stored), is_all_chosen: true, ..ListAddress::default() };
     for (steps, want) in [(20_000, false), (5_000, true)] {
-        let (templates, shown) = (Templates::within(steps), shown.clone());
+        let (templates, shown) = (Arc::new(Templates::within(steps)), shown.clone());
         let outcome = found(Listed::Entries(items.clone()), Some("x"));
-        let page = page(&templates, &shell(), &shown, (outcome, None, Some(3)), "t");
+        let shell = Shell { templates: Arc::clone(&templates), ..shell() };
+        let page = page(&shell, &shown, (outcome, None, Some(3)));
         assert_harmless(&page);
         assert_eq!(templates.have_failed(), want, "{steps} steps");
     }
@@ -110,7 +114,7 @@ fn what_was_deleted_can_be_had_back() {
         let outcome = found(Listed::Entries(Vec::new()), None);
         let shown =
             ListAddress { path: "all".into(), sort: Some(Sort::Size), ..ListAddress::default() };
-        let page = page(&templates(), &shell(), &shown, (outcome, Some(result), None), "f00");
+        let page = page(&shell(), &shown, (outcome, Some(result), None));
         assert_harmless(&page);
         page.body
     };
@@ -144,10 +148,10 @@ fn what_was_deleted_can_be_had_back() {
     }
     // Only the latest deletions are shown, as many as are useful.
     let many: Vec<_> = (0..12).map(|entries| RemovalSummary { entries, ..resting }).collect();
-    let last = root(&templates(), &shell(), (&[], &many), "f00").body;
+    let last = root(&shell(), (&[], &many)).body;
     assert_eq!(last.matches(">Undo</button>").count(), 10);
     assert!(last.contains(">9 entries") && !last.contains(">10 entries"), "{last}");
-    let root = root(&templates(), &shell(), (&[], &[resting]), "f00");
+    let root = root(&shell(), (&[], &[resting]));
     assert_harmless(&root);
     assert!(root.body.contains("3 entries were deleted") && root.body.contains("f00"));
 }

@@ -9,7 +9,7 @@ use super::words::{heading, kinds};
 use super::{ListAddress, words};
 use crate::base::shown;
 use crate::base::text::Text;
-use crate::page::{Page, Shell, Templates};
+use crate::page::{Page, Shell};
 use crate::storage::lists::whole::{GatheredEntries, MOST};
 
 /// Path of the page and of its form.
@@ -43,7 +43,6 @@ pub struct ListContents<'a> {
 #[derive(Serialize)]
 struct ListDeletionView<'a> {
     heading: Text,
-    token: &'a str,
     /// Address of the list.
     back: String,
     until: &'a str,
@@ -63,21 +62,14 @@ struct ListDeletionView<'a> {
     narrowed: Vec<(&'static str, String)>,
 }
 
-/// Renders the page; `token` is the general token.
+/// Renders the page.
 #[must_use]
-pub fn page(
-    templates: &Templates,
-    shell: &Shell,
-    list: &ListAddress,
-    found: &ListContents<'_>,
-    token: &str,
-) -> Page {
+pub fn page(shell: &Shell, list: &ListAddress, found: &ListContents<'_>) -> Page {
     let GatheredEntries { places, bytes, pinned, named, .. } = found.gathered;
     let text = (!list.text.is_empty()).then(|| ("text", shown::text(&list.text)));
     let others = list.others.iter().map(|(name, value)| (*name, shown::text(value)));
     let view = ListDeletionView {
         heading: heading(&list.path),
-        token,
         back: list.first().address(),
         until: &found.until,
         entries: places.len(),
@@ -92,7 +84,7 @@ pub fn page(
         pages_only: list.pages_only,
         narrowed: text.into_iter().chain(others).collect(),
     };
-    templates.page("lists-delete.html", 200, shell, &view)
+    shell.page("lists-delete.html", 200, &view)
 }
 
 /// Whether a deletion of this size cannot be undone.
@@ -108,12 +100,12 @@ fn label(kind: Class) -> Option<Text> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::testing::{as_key, assert_harmless, hostile, shell, templates};
+    use crate::page::testing::{as_key, assert_harmless, hostile, shell};
 
     fn made(list: &ListAddress, gathered: &GatheredEntries, is_all: bool) -> String {
         let until = "2026-11-20T12:00:00Z".to_owned();
         let found = ListContents { gathered, is_all, has_others: true, until };
-        let page = page(&templates(), &shell(), list, &found, "f00");
+        let page = page(&shell(), list, &found);
         assert_eq!(page.status, 200);
         assert_harmless(&page);
         page.body

@@ -1,5 +1,5 @@
 use super::*;
-use crate::page::testing::{as_key, assert_harmless, hostile, shell, templates, time};
+use crate::page::testing::{as_key, assert_harmless, hostile, shell, time};
 
 fn item(url: &str) -> MonitorItem {
     MonitorItem {
@@ -16,10 +16,10 @@ fn item(url: &str) -> MonitorItem {
 #[test]
 fn it_lists_when_and_what_can_be_done() {
     let items = [item("http://a.example/p?x=1&y")];
-    let unchanged = page(&templates(), &shell(), &items, &[false], "f00");
+    let unchanged = page(&shell(), &items, &[false]);
     assert_harmless(&unchanged);
     assert!(!unchanged.body.contains("Changes"), "{}", unchanged.body);
-    let page = page(&templates(), &shell(), &items, &[true], "f00");
+    let page = page(&shell(), &items, &[true]);
     assert_harmless(&page);
     let body = page.body;
     for want in [
@@ -36,23 +36,23 @@ fn it_lists_when_and_what_can_be_done() {
         assert!(body.contains(want), "{want} in {body}");
     }
     let many = vec![item("http://a.example/"); SHOWN_PAGES + 2];
-    let page = super::page(&templates(), &shell(), &many, &[], "f00");
+    let page = super::page(&shell(), &many, &[]);
     assert_harmless(&page);
     assert!(page.body.contains("and 2 more"), "{}", page.body);
-    let none = super::page(&templates(), &shell(), &[], &[], "f00");
+    let none = super::page(&shell(), &[], &[]);
     assert_harmless(&none);
     assert!(none.body.contains("No page is monitored"));
 }
 
 #[test]
 fn the_list_has_as_many_rows_as_there_is_room_for() {
-    let token = "f".repeat(64);
+    let shell = Shell { token: "f".repeat(64), ..shell() };
     for (part, length, at_least) in
         [("a/b", 40, 45), ("a/b=c&", 900, 10), ("&", 8_100, 1), ("=", 8_100, 1), ("%3f", 8_100, 1)]
     {
         let url = format!("http://www.example.org/?{}", part.repeat(length / part.len()));
         let many = vec![MonitorItem { key: "a".repeat(64), ..item(&url) }; SHOWN_PAGES];
-        let page = page(&templates(), &shell(), &many, &[true; SHOWN_PAGES], &token);
+        let page = page(&shell, &many, &[true; SHOWN_PAGES]);
         assert_harmless(&page);
         let rows = page.body.matches("<section").count();
         assert!(rows >= at_least, "{rows} rows of {url:.60}");
@@ -71,9 +71,8 @@ fn the_form_begins_with_what_is_said_already() {
             versions: Some(7),
             max_versions: 100,
             aim: None,
-            token: "f00",
         };
-        let page = options(&templates(), &shell(), &given);
+        let page = options(&shell(), &given);
         assert_harmless(&page);
         page.body
     };
@@ -106,9 +105,8 @@ fn the_form_says_how_far_links_are_followed() {
         ),
     ] {
         let url = "http://a.example/";
-        let given =
-            MonitorForm { url, schedule: None, versions: None, max_versions: 9, aim, token: "t" };
-        let page = options(&templates(), &shell(), &given);
+        let given = MonitorForm { url, schedule: None, versions: None, max_versions: 9, aim };
+        let page = options(&shell(), &given);
         assert_harmless(&page);
         let body = page.body;
         for want in [
@@ -126,7 +124,7 @@ fn a_form_that_cannot_be_done_shows_what_was_typed() {
     let form = SubmittedForm::parse(Some("application/x-www-form-urlencoded"), body).unwrap();
     let fields = ["url", "dofm", "hofd", "cron", "versions", "depth", "method"];
     let faults = fields.map(|field| FormFault::new(field, say("none")));
-    let page = options_again(&templates(), &shell(), &form, &faults, (9, "t"));
+    let page = options_again(&shell(), &form, &faults, 9);
     assert_harmless(&page);
     assert_eq!(page.status, 422);
     assert_eq!(page.body.matches("checked=\"checked\"").count(), 2, "{}", page.body);
@@ -155,7 +153,7 @@ fn a_form_that_cannot_be_done_shows_what_was_typed() {
         ) else {
             continue;
         };
-        assert_harmless(&options_again(&templates(), &shell(), &form, &faults, (9, "t")));
+        assert_harmless(&options_again(&shell(), &form, &faults, 9));
     }
 }
 
@@ -178,7 +176,7 @@ fn a_change_is_shown_line_by_line() {
             diff: diff.plain(),
             is_cut: true,
         };
-        let page = super::diff(&templates(), &shell(), &told, &diff);
+        let page = super::diff(&shell(), &told, &diff);
         assert_harmless(&page);
         assert!(page.body.contains("<bdi>new words</bdi>"), "{}", page.body);
     }
@@ -193,7 +191,7 @@ fn hostile_values_are_text() {
             owner: Some(text.clone()),
             ..item(text)
         };
-        assert_harmless(&page(&templates(), &shell(), &[item], &[true], "t"));
+        assert_harmless(&page(&shell(), &[item], &[true]));
         let url = as_key(text);
         let given = MonitorForm {
             url,
@@ -205,8 +203,7 @@ fn hostile_values_are_text() {
                 scope: Scope::Prefix(as_key(text).to_owned()),
                 ..Aim::default()
             }),
-            token: "t",
         };
-        assert_harmless(&options(&templates(), &shell(), &given));
+        assert_harmless(&options(&shell(), &given));
     }
 }

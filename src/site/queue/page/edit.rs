@@ -8,7 +8,7 @@ use crate::api::aim::{Aim, PartClass};
 use crate::api::{ItemKind, Priority, QueueItem};
 use crate::base::shown::ShownUrl;
 use crate::base::text::{Text, say};
-use crate::page::{Page, Shell, Templates};
+use crate::page::{Page, Shell};
 use crate::site::fetches::page::{ClassCheckBox, LinksView};
 
 /// Link depths that the form offers, in addition to the current one.
@@ -23,7 +23,6 @@ pub(super) fn rest(back: &str) -> String {
 
 #[derive(Serialize)]
 struct QueueEditView<'a> {
-    token: &'a str,
     key: &'a str,
     back: &'a str,
     url: ShownUrl,
@@ -58,15 +57,9 @@ struct PriorityChoice {
 }
 
 /// Renders the page. `aim` is set if the request itself has settings for further fetches; `back` is
-/// the page of the queue to return to, and `token` the general token.
+/// the page of the queue to return to.
 #[must_use]
-pub fn page(
-    templates: &Templates,
-    shell: &Shell,
-    (item, aim): (&QueueItem, Option<&Aim>),
-    back: &str,
-    token: &str,
-) -> Page {
+pub fn page(shell: &Shell, (item, aim): (&QueueItem, Option<&Aim>), back: &str) -> Page {
     let why = match item.kind {
         _ if aim.is_some() => None,
         ItemKind::Post => Some(say("A form is sent once, as you filled it in.")),
@@ -82,7 +75,6 @@ pub fn page(
         _ => None,
     };
     let view = QueueEditView {
-        token,
         key: &item.key,
         back,
         url: ShownUrl::new(&item.url),
@@ -92,7 +84,7 @@ pub fn page(
         elsewhere: elsewhere.filter(|_| why.is_some()),
         why,
     };
-    templates.page("queue-edit.html", 200, shell, &view)
+    shell.page("queue-edit.html", 200, &view)
 }
 
 fn priorities(chosen: Priority) -> Vec<PriorityChoice> {
@@ -128,10 +120,10 @@ mod tests {
     use super::super::tests::item;
     use super::*;
     use crate::api::ItemState;
-    use crate::page::testing::{as_key, assert_harmless, hostile, shell, templates};
+    use crate::page::testing::{as_key, assert_harmless, hostile, shell};
 
     fn body(item: &QueueItem, aim: Option<&Aim>) -> String {
-        let page = page(&templates(), &shell(), (item, aim), "/queue/?page=2", "f00");
+        let page = page(&shell(), (item, aim), "/queue/?page=2");
         assert_harmless(&page);
         page.body
     }

@@ -1,6 +1,6 @@
 use super::{QueuePage, QueueSelection, ROWS, page};
 use crate::api::{Held, ItemKind, ItemState, Mode, Priority, QueueCounts, QueueItem};
-use crate::page::testing::{as_key, assert_harmless, hostile, shell, templates, time};
+use crate::page::testing::{as_key, assert_harmless, hostile, shell, time};
 use crate::page::{Page, Shell};
 
 pub(super) fn item(url: &str, page: Option<&str>, state: ItemState) -> QueueItem {
@@ -32,7 +32,7 @@ fn shown(items: &[QueueItem]) -> QueuePage {
 }
 
 fn page_of(mode: Mode, shown: &QueuePage) -> Page {
-    page(&templates(), &Shell { mode, ..shell() }, shown, "f00")
+    page(&Shell { mode, ..shell() }, shown)
 }
 
 fn body(page: &Page) -> String {
