@@ -5,7 +5,7 @@
 
 use std::future::ready;
 
-use wwwoffle_spool::Priority;
+use wwwoffle_spool::Priority::{First, Last, Usual};
 
 use super::api::{events, json_later, json_now, json_of_body, lines_later, lines_of_body};
 use super::certificates::authority;
@@ -16,7 +16,7 @@ use super::info::source;
 use super::lists::export::ExportFormat::{Wacz, Warc};
 use super::lists::{EntryAction, removed};
 use super::permission::Permission::{self, Administer, Change, Request};
-use super::queue::undone;
+use super::queue::{RequestAction, undone};
 use super::route::{
     ButtonToken, CallHandler, FormHandler, Guard, Handler, PageHandler, Paths, Route, now,
 };
@@ -82,11 +82,53 @@ const fn call(paths: PathList, needed: Permission, answer: CallHandler) -> Route
     }
 }
 
+/// A page that a function shows at once; with `arguments` it takes those of the address.
+macro_rules! show {
+    ($show:path) => {
+        |caller, _| now($show(caller))
+    };
+    ($show:path, arguments) => {
+        |caller, at| now($show(caller, at.arguments))
+    };
+}
+
+/// As [`show`], by an asynchronous function.
+macro_rules! show_later {
+    ($show:path) => {
+        |caller, _| Box::pin($show(caller))
+    };
+    ($show:path, arguments) => {
+        |caller, at| Box::pin($show(caller, at.arguments))
+    };
+}
+
+/// A form that an asynchronous function processes, for this action if it has several.
+macro_rules! submit {
+    ($submit:path $(, $action:expr)?) => {
+        |caller, sent| run($submit(caller, $($action,)? sent.form))
+    };
+}
+
+/// A call of the API that an asynchronous function answers; it takes the body and returns JSON.
+macro_rules! answer {
+    ($answer:path) => {
+        |caller, call| json_of_body(caller, call, $answer)
+    };
+}
+
+/// A call of the API that an asynchronous function answers; it takes the arguments of the address
+/// and returns JSON.
+macro_rules! answer_query {
+    ($answer:path) => {
+        |caller, call| json_later(caller, $answer(caller, call.arguments))
+    };
+}
+
 /// The table.
 pub(super) const ROUTES: &[Route] = &[
     // The start page and control.
-    page(&["/"], |caller, at| Box::pin(home::show(caller, at.arguments))),
-    page(&["/control/"], |caller, _| now(control::show(caller))),
+    page(&["/"], show_later!(home::show, arguments)),
+    page(&["/control/"], show!(control::show)),
     moved(&["/control"], "/control/"),
     moved(&["/control/status"], "/"),
     moved(&["/control/edit", "/control/edit/"], "/configuration/"),
@@ -101,7 +143,7 @@ pub(super) const ROUTES: &[Route] = &[
     form(&["/control/hold"], Change, |caller, _| now(Ok(control::hold(caller)))),
     form(&["/control/reload", "/control/config"], Change, |caller, _| run(control::reload(caller))),
     query(&["/api/status"], |caller, _| json_now(caller, &status::status(caller))),
-    call(&["/api/mode"], Change, |caller, call| json_of_body(caller, call, control::call::mode)),
+    call(&["/api/mode"], Change, answer!(control::call::mode)),
     call(&["/api/fetch"], Change, |caller, call| {
         Box::pin(async move { fetches::call::fetch(caller, call.read(caller).await?) })
     }),
@@ -109,75 +151,57 @@ pub(super) const ROUTES: &[Route] = &[
     call(&["/api/stop"], Change, |caller, _| json_now(caller, &control::call::stop(caller))),
     query(&["/api/events"], |caller, call| now(Ok(events::answer(caller, &call.parts.method)))),
     // The queue.
-    page(&["/queue/"], |caller, at| now(queue::show(caller, at.arguments))),
-    page(&["/queue/edit"], |caller, at| now(queue::edit::show(caller, at.arguments))),
+    page(&["/queue/"], show!(queue::show, arguments)),
+    page(&["/queue/edit"], show!(queue::edit::show, arguments)),
     moved(&["/queue", "/index/outgoing", "/index/outgoing/"], "/queue/"),
     // The queue shows the reason of each failure, and the buttons.
     moved(&["/index/failed", "/index/failed/"], "/queue/?state=failed"),
-    page(&["/undone/"], |caller, at| now(undone::show(caller, at.arguments))),
-    form(&["/control/queue/edit"], Request, |caller, sent| {
-        run(queue::edit::save(caller, sent.form))
-    }),
-    form(&["/control/retry"], Request, |caller, sent| Box::pin(queue::retry(caller, sent.form))),
-    form(&["/control/retry-multiple"], Request, |caller, sent| {
-        Box::pin(queue::submit(caller, queue::RequestAction::Retry, sent.form))
-    }),
-    page(&["/control/delete/req"], |caller, at| now(control::ask_request(caller, at.arguments))),
+    page(&["/undone/"], show!(undone::show, arguments)),
+    form(&["/control/queue/edit"], Request, submit!(queue::edit::save)),
+    form(&["/control/retry"], Request, submit!(queue::retry)),
+    form(&["/control/retry-multiple"], Request, submit!(queue::submit, RequestAction::Retry)),
+    page(&["/control/delete/req"], show!(control::ask_request, arguments)),
     button(&["/control/delete/req"], queue::delete_token, |caller, sent| {
         Box::pin(queue::delete(caller, sent))
     }),
-    form(&["/control/delete-multiple/req"], Request, |caller, sent| {
-        Box::pin(queue::submit(caller, queue::RequestAction::Delete, sent.form))
-    }),
-    page(&["/control/delete/req-all"], |caller, _| now(control::ask_all_requests(caller))),
+    form(&["/control/delete-multiple/req"], Request, submit!(queue::submit, RequestAction::Delete)),
+    page(&["/control/delete/req-all"], show!(control::ask_all_requests)),
     form(&["/control/delete/req-all"], Request, |caller, _| run(queue::delete_all(caller))),
-    button(&["/control/queue/first"], queue::priority_token, |caller, sent| {
-        Box::pin(queue::submit(
-            caller,
-            queue::RequestAction::Prioritize(Priority::First),
-            sent.form,
-        ))
-    }),
-    button(&["/control/queue/usual"], queue::priority_token, |caller, sent| {
-        Box::pin(queue::submit(
-            caller,
-            queue::RequestAction::Prioritize(Priority::Usual),
-            sent.form,
-        ))
-    }),
-    button(&["/control/queue/last"], queue::priority_token, |caller, sent| {
-        Box::pin(queue::submit(caller, queue::RequestAction::Prioritize(Priority::Last), sent.form))
-    }),
+    button(
+        &["/control/queue/first"],
+        queue::priority_token,
+        submit!(queue::submit, RequestAction::Prioritize(First)),
+    ),
+    button(
+        &["/control/queue/usual"],
+        queue::priority_token,
+        submit!(queue::submit, RequestAction::Prioritize(Usual)),
+    ),
+    button(
+        &["/control/queue/last"],
+        queue::priority_token,
+        submit!(queue::submit, RequestAction::Prioritize(Last)),
+    ),
     query(&["/api/queue"], |caller, _| json_now(caller, &Queue { queue: status::queue(caller) })),
     query(&["/api/queue/plan"], |caller, _| json_later(caller, fetches::plan_call::queue(caller))),
-    call(&["/api/queue/retry"], Request, |caller, call| {
-        json_of_body(caller, call, queue::call::retry)
-    }),
-    call(&["/api/queue/delete"], Request, |caller, call| {
-        json_of_body(caller, call, queue::call::delete)
-    }),
-    call(&["/api/queue/priority"], Request, |caller, call| {
-        json_of_body(caller, call, queue::call::prioritize)
-    }),
+    call(&["/api/queue/retry"], Request, answer!(queue::call::retry)),
+    call(&["/api/queue/delete"], Request, answer!(queue::call::delete)),
+    call(&["/api/queue/priority"], Request, answer!(queue::call::prioritize)),
     call(&["/api/get"], Request, |caller, call| {
         Box::pin(async move { fetches::call::get(caller, call.read(caller).await?) })
     }),
     // Fetches.
-    page(&["/fetches/"], |caller, _| now(fetches::list(caller))),
+    page(&["/fetches/"], show!(fetches::list)),
     moved(&["/fetches"], "/fetches/"),
-    page(&["/refresh-options", "/refresh-options/"], |caller, at| {
-        now(fetches::options(caller, at.arguments))
-    }),
-    page(&["/refresh", "/refresh/"], |caller, at| Box::pin(fetches::refresh(caller, at.arguments))),
-    page(&["/refresh-recurse", "/refresh-recurse/"], |caller, at| {
-        Box::pin(fetches::recurse(caller, at.arguments))
-    }),
-    page(&["/refresh-request/"], |caller, at| now(fetches::show_for_link(caller, at.arguments))),
+    page(&["/refresh-options", "/refresh-options/"], show!(fetches::options, arguments)),
+    page(&["/refresh", "/refresh/"], show_later!(fetches::refresh, arguments)),
+    page(&["/refresh-recurse", "/refresh-recurse/"], show_later!(fetches::recurse, arguments)),
+    page(&["/refresh-request/"], show!(fetches::show_for_link, arguments)),
     button(&["/refresh-request/"], fetches::token, |caller, sent| {
         Box::pin(fetches::confirm(caller, sent))
     }),
-    form(&["/refresh-plan/"], Request, |caller, sent| run(fetches::plan(caller, sent.form))),
-    form(&["/control/fetch/stop"], Request, |caller, sent| run(fetches::stop(caller, sent.form))),
+    form(&["/refresh-plan/"], Request, submit!(fetches::plan)),
+    form(&["/control/fetch/stop"], Request, submit!(fetches::stop)),
     form(&["/control/download/end"], Change, |caller, sent| {
         now(Ok(fetches::end_download(caller, sent.form)))
     }),
@@ -185,68 +209,43 @@ pub(super) const ROUTES: &[Route] = &[
     call(&["/api/runs"], Request, |caller, call| {
         Box::pin(async move { fetches::call::start(caller, call.read(caller).await?).await })
     }),
-    call(&["/api/runs/plan"], Request, |caller, call| {
-        json_of_body(caller, call, fetches::plan_call::runs)
-    }),
-    call(&["/api/runs/stop"], Request, |caller, call| {
-        json_of_body(caller, call, fetches::call::stop)
-    }),
+    call(&["/api/runs/plan"], Request, answer!(fetches::plan_call::runs)),
+    call(&["/api/runs/stop"], Request, answer!(fetches::call::stop)),
     call(&["/api/downloads/end"], Change, |caller, call| {
         json_of_body(caller, call, |caller, wanted| {
             ready(fetches::call::end_download(caller, wanted))
         })
     }),
     // Monitored pages.
-    page(&["/monitor/"], |caller, _| Box::pin(monitor::show(caller))),
+    page(&["/monitor/"], show_later!(monitor::show)),
     moved(&["/monitor", "/index/monitor", "/index/monitor/"], "/monitor/"),
-    page(&["/monitor-options", "/monitor-options/"], |caller, at| {
-        Box::pin(monitor::options(caller, at.arguments))
-    }),
-    page(&["/monitor/feed"], |caller, _| Box::pin(changes::feed(caller))),
-    page(&["/monitor-request/"], |caller, at| {
-        Box::pin(monitor::show_for_link(caller, at.arguments))
-    }),
-    form(&["/monitor-request/"], Change, |caller, sent| run(monitor::set(caller, sent.form))),
-    page(&["/control/delete/mon"], |caller, at| now(control::ask_monitor(caller, at.arguments))),
-    form(&["/control/delete/mon"], Change, |caller, sent| run(monitor::delete(caller, sent.form))),
-    page(&["/control/delete/mon-all"], |caller, _| now(control::ask_all_monitors(caller))),
+    page(&["/monitor-options", "/monitor-options/"], show_later!(monitor::options, arguments)),
+    page(&["/monitor/feed"], show_later!(changes::feed)),
+    page(&["/monitor-request/"], show_later!(monitor::show_for_link, arguments)),
+    form(&["/monitor-request/"], Change, submit!(monitor::set)),
+    page(&["/control/delete/mon"], show!(control::ask_monitor, arguments)),
+    form(&["/control/delete/mon"], Change, submit!(monitor::delete)),
+    page(&["/control/delete/mon-all"], show!(control::ask_all_monitors)),
     form(&["/control/delete/mon-all"], Change, |caller, _| run(monitor::delete_all(caller))),
     query(&["/api/monitor"], |caller, _| json_now(caller, &monitor::call::all(caller))),
-    call(&["/api/monitor"], Change, |caller, call| json_of_body(caller, call, monitor::call::set)),
-    query(&["/api/monitor/diff"], |caller, call| {
-        json_later(caller, monitor::call::diff(caller, call.arguments))
-    }),
-    call(&["/api/monitor/delete"], Change, |caller, call| {
-        json_of_body(caller, call, monitor::call::delete)
-    }),
+    call(&["/api/monitor"], Change, answer!(monitor::call::set)),
+    query(&["/api/monitor/diff"], answer_query!(monitor::call::diff)),
+    call(&["/api/monitor/delete"], Change, answer!(monitor::call::delete)),
     // Older versions.
-    page(&["/history", "/history/"], |caller, at| Box::pin(history::show(caller, at.arguments))),
-    page(&["/history/version", "/history/version/"], |caller, at| {
-        Box::pin(history::version(caller, at.arguments))
-    }),
-    page(&["/history/timemap", "/history/timemap/"], |caller, at| {
-        Box::pin(history::timemap(caller, at.arguments))
-    }),
-    page(&["/history/diff", "/history/diff/", "/monitor/diff", "/monitor/diff/"], |caller, at| {
-        Box::pin(changes::show(caller, at.arguments))
-    }),
-    form(&["/control/history/restore"], Change, |caller, sent| {
-        run(history::press(caller, VersionAction::Restore, sent.form))
-    }),
-    form(&["/control/history/delete"], Change, |caller, sent| {
-        run(history::press(caller, VersionAction::Remove, sent.form))
-    }),
-    query(&["/api/history"], |caller, call| {
-        json_later(caller, history::call::list(caller, call.arguments))
-    }),
-    call(&["/api/history/restore"], Change, |caller, call| {
-        json_of_body(caller, call, history::call::restore)
-    }),
-    call(&["/api/history/delete"], Change, |caller, call| {
-        json_of_body(caller, call, history::call::delete)
-    }),
+    page(&["/history", "/history/"], show_later!(history::show, arguments)),
+    page(&["/history/version", "/history/version/"], show_later!(history::version, arguments)),
+    page(&["/history/timemap", "/history/timemap/"], show_later!(history::timemap, arguments)),
+    page(
+        &["/history/diff", "/history/diff/", "/monitor/diff", "/monitor/diff/"],
+        show_later!(changes::show, arguments),
+    ),
+    form(&["/control/history/restore"], Change, submit!(history::press, VersionAction::Restore)),
+    form(&["/control/history/delete"], Change, submit!(history::press, VersionAction::Remove)),
+    query(&["/api/history"], answer_query!(history::call::list)),
+    call(&["/api/history/restore"], Change, answer!(history::call::restore)),
+    call(&["/api/history/delete"], Change, answer!(history::call::delete)),
     // Purging and pins.
-    page(&["/purge/"], |caller, _| Box::pin(purge::show(caller))),
+    page(&["/purge/"], show_later!(purge::show)),
     moved(&["/purge", "/control/purge"], "/purge/"),
     form(&["/control/purge"], Change, |caller, _| run(ready(purge::submit(caller)))),
     form(&["/control/pin"], Change, |caller, sent| run(purge::pin(caller, sent.form, true))),
@@ -254,100 +253,74 @@ pub(super) const ROUTES: &[Route] = &[
     query(&["/api/purge"], |caller, _| json_now(caller, &caller.context.storage.purging.told())),
     call(&["/api/purge"], Change, |caller, call| lines_of_body(caller, call, purge::call::start)),
     query(&["/api/pins"], |caller, _| json_later(caller, purge::call::pins(caller))),
-    call(&["/api/pins"], Change, |caller, call| json_of_body(caller, call, purge::call::pin)),
+    call(&["/api/pins"], Change, answer!(purge::call::pin)),
     // One URL.
-    page(&["/info", "/info/", "/info/url", "/info/content"], |caller, at| {
-        Box::pin(info::show(caller, at.arguments))
-    }),
-    page(&["/info/source"], |caller, at| Box::pin(source::show(caller, at.arguments))),
-    page(&["/info/warc"], |caller, at| Box::pin(source::warc(caller, at.arguments))),
-    page(&["/info/request"], |caller, at| now(info::request(caller, at.arguments))),
-    page(&["/missing", "/missing/"], |caller, at| Box::pin(missing::show(caller, at.arguments))),
-    query(&["/api/info"], |caller, call| json_later(caller, entries::info(caller, call.arguments))),
+    page(&["/info", "/info/", "/info/url", "/info/content"], show_later!(info::show, arguments)),
+    page(&["/info/source"], show_later!(source::show, arguments)),
+    page(&["/info/warc"], show_later!(source::warc, arguments)),
+    page(&["/info/request"], show!(info::request, arguments)),
+    page(&["/missing", "/missing/"], show_later!(missing::show, arguments)),
+    query(&["/api/info"], answer_query!(entries::info)),
     // Stored entries.
-    page(&["/control/delete/url"], |caller, at| now(control::ask_entry(caller, at.arguments))),
-    form(&["/control/delete/url", "/control/delete-multiple/url"], Change, |caller, sent| {
-        Box::pin(lists::press(caller, EntryAction::Delete, sent.form))
-    }),
-    form(&["/control/refresh-multiple"], Request, |caller, sent| {
-        Box::pin(lists::press(caller, EntryAction::Refresh, sent.form))
-    }),
-    form(&["/control/pin-multiple"], Change, |caller, sent| {
-        Box::pin(lists::press(caller, EntryAction::Pin, sent.form))
-    }),
-    form(&["/control/monitor-multiple"], Change, |caller, sent| {
-        Box::pin(lists::press(caller, EntryAction::Monitor, sent.form))
-    }),
-    form(&["/control/export-multiple/warc"], Request, |caller, sent| {
-        Box::pin(lists::press(caller, EntryAction::Export(Warc), sent.form))
-    }),
-    form(&["/control/export-multiple/wacz"], Request, |caller, sent| {
-        Box::pin(lists::press(caller, EntryAction::Export(Wacz), sent.form))
-    }),
-    form(&["/control/export-list/warc"], Request, |caller, sent| {
-        Box::pin(lists::export_list(caller, Warc, sent.form))
-    }),
-    form(&["/control/export-list/wacz"], Request, |caller, sent| {
-        Box::pin(lists::export_list(caller, Wacz, sent.form))
-    }),
-    page(&["/control/delete/url-all"], |caller, at| {
-        Box::pin(lists::whole::ask(caller, at.arguments))
-    }),
-    form(&["/control/delete/url-all"], Change, |caller, sent| {
-        Box::pin(lists::delete_list(caller, sent.form))
-    }),
-    form(&["/control/undo"], Change, |caller, sent| run(removed::undo(caller, sent.form))),
+    page(&["/control/delete/url"], show!(control::ask_entry, arguments)),
+    form(
+        &["/control/delete/url", "/control/delete-multiple/url"],
+        Change,
+        submit!(lists::press, EntryAction::Delete),
+    ),
+    form(&["/control/refresh-multiple"], Request, submit!(lists::press, EntryAction::Refresh)),
+    form(&["/control/pin-multiple"], Change, submit!(lists::press, EntryAction::Pin)),
+    form(&["/control/monitor-multiple"], Change, submit!(lists::press, EntryAction::Monitor)),
+    form(
+        &["/control/export-multiple/warc"],
+        Request,
+        submit!(lists::press, EntryAction::Export(Warc)),
+    ),
+    form(
+        &["/control/export-multiple/wacz"],
+        Request,
+        submit!(lists::press, EntryAction::Export(Wacz)),
+    ),
+    form(&["/control/export-list/warc"], Request, submit!(lists::export_list, Warc)),
+    form(&["/control/export-list/wacz"], Request, submit!(lists::export_list, Wacz)),
+    page(&["/control/delete/url-all"], show_later!(lists::whole::ask, arguments)),
+    form(&["/control/delete/url-all"], Change, submit!(lists::delete_list)),
+    form(&["/control/undo"], Change, submit!(removed::undo)),
     query(&["/api/entries"], |caller, call| {
         lines_later(caller, entries::list(caller, call.arguments))
     }),
-    call(&["/api/entries/delete"], Change, |caller, call| {
-        json_of_body(caller, call, by_hand::forget)
-    }),
+    call(&["/api/entries/delete"], Change, answer!(by_hand::forget)),
     call(&["/api/entries/compress"], Change, |caller, call| {
         lines_of_body(caller, call, |caller, wanted: EntriesToCompress| {
             compress::start(caller, &wanted)
         })
     }),
-    call(&["/api/entries/move"], Administer, |caller, call| {
-        json_of_body(caller, call, by_hand::rename)
-    }),
+    call(&["/api/entries/move"], Administer, answer!(by_hand::rename)),
     call(&["/api/entries/write"], Administer, |caller, call| {
         json_later(caller, by_hand::write(caller, call.arguments, call.incoming))
     }),
     call(&["/api/import"], Administer, |caller, call| lines_of_body(caller, call, import::start)),
     // Lists and search.
-    page(&["/search/"], |caller, at| Box::pin(search::show(caller, at.arguments))),
+    page(&["/search/"], show_later!(search::show, arguments)),
     moved(&["/search"], "/search/"),
-    page(&["/search/opensearch.xml"], |caller, _| now(search::describe(caller))),
-    query(&["/api/index"], |caller, call| {
-        json_later(caller, search::call::list(caller, call.arguments))
-    }),
-    query(&["/api/search"], |caller, call| {
-        json_later(caller, search::call::search(caller, call.arguments))
-    }),
+    page(&["/search/opensearch.xml"], show!(search::describe)),
+    query(&["/api/index"], answer_query!(search::call::list)),
+    query(&["/api/search"], answer_query!(search::call::search)),
     call(&["/api/reindex"], Administer, |caller, call| {
         lines_of_body(caller, call, |caller, wanted: ReindexRequest| {
             Ok(search::call::reindex(caller, &wanted))
         })
     }),
     // The configuration.
-    page(&["/configuration/"], |caller, at| {
-        Box::pin(configuration::show_index(caller, at.arguments))
-    }),
+    page(&["/configuration/"], show_later!(configuration::show_index, arguments)),
     moved(&["/configuration", "/README.CONF.html"], "/configuration/"),
-    page(&["/configuration/changed"], |caller, at| {
-        Box::pin(configuration::show_last_change(caller, at.arguments))
-    }),
-    page(&["/configuration/url"], |caller, at| now(configuration::show_url(caller, at.arguments))),
-    page(&["/configuration/editurl"], |caller, at| {
-        now(configuration::show_builder(caller, at.arguments))
-    }),
+    page(&["/configuration/changed"], show_later!(configuration::show_last_change, arguments)),
+    page(&["/configuration/url"], show!(configuration::show_url, arguments)),
+    page(&["/configuration/editurl"], show!(configuration::show_builder, arguments)),
     form(&["/configuration/editurl"], Change, |caller, sent| {
         now(Ok(configuration::form::specification(caller, sent.form)))
     }),
-    form(&["/configuration/undo"], Change, |caller, sent| {
-        Box::pin(configuration::form::submit_undo(caller, sent.form))
-    }),
+    form(&["/configuration/undo"], Change, submit!(configuration::form::submit_undo)),
     form(&["/configuration/reload"], Change, |caller, _| {
         Box::pin(configuration::form::reload(caller))
     }),
@@ -377,32 +350,30 @@ pub(super) const ROUTES: &[Route] = &[
         }),
     },
     // Statistics.
-    page(&["/statistics/"], |caller, _| now(statistics::show(caller))),
+    page(&["/statistics/"], show!(statistics::show)),
     moved(&["/statistics"], "/statistics/"),
-    guarded(&["/statistics/hosts"], Guard::Owner, |caller, _| now(statistics::show_hosts(caller))),
-    guarded(&["/metrics"], Guard::Owner, |caller, _| Box::pin(metrics::show(caller))),
+    guarded(&["/statistics/hosts"], Guard::Owner, show!(statistics::show_hosts)),
+    guarded(&["/metrics"], Guard::Owner, show_later!(metrics::show)),
     query(&["/api/statistics"], |caller, _| json_now(caller, &statistics::statistics(caller))),
     // Certificates.
-    guarded(&["/ca", "/ca/"], Guard::Open, |caller, _| now(authority::show(caller))),
-    guarded(&["/ca.pem", "/certificates/root-cert.pem"], Guard::Public, |caller, _| {
-        now(authority::pem(caller))
-    }),
-    guarded(&["/ca.crt"], Guard::Public, |caller, _| now(authority::der(caller))),
+    guarded(&["/ca", "/ca/"], Guard::Open, show!(authority::show)),
+    guarded(&["/ca.pem", "/certificates/root-cert.pem"], Guard::Public, show!(authority::pem)),
+    guarded(&["/ca.crt"], Guard::Public, show!(authority::der)),
     // A browser sends no password for a sub-resource from another origin.
-    guarded(&["/ca/trusted.css"], Guard::Public, |caller, _| now(authority::test(caller))),
-    page(&["/certificate"], |caller, at| now(certificates::show(caller, at.arguments))),
-    form(&["/control/certificate/allow"], Administer, |caller, sent| {
-        run(certificates::allow(caller, sent.form))
-    }),
+    guarded(&["/ca/trusted.css"], Guard::Public, show!(authority::test)),
+    page(&["/certificate"], show!(certificates::show, arguments)),
+    form(&["/control/certificate/allow"], Administer, submit!(certificates::allow)),
     // Gateway and browsers.
-    page(&["/gateway/"], |caller, at| now(gateway::show(caller, at.arguments))),
+    page(&["/gateway/"], show!(gateway::show, arguments)),
     moved(&["/gateway", "/http", "/https"], "/gateway/"),
-    guarded(&["/style.css"], Guard::Public, |caller, _| now(browser::stylesheet(caller))),
-    guarded(&["/proxy.pac", "/wpad.dat", "/wwwoffle.pac"], Guard::Public, |caller, _| {
-        now(browser::proxy_settings(caller))
-    }),
-    guarded(&["/robots.txt"], Guard::Public, |caller, _| now(browser::robots(caller))),
-    guarded(&["/favicon.ico"], Guard::Public, |caller, _| now(browser::no_icon(caller))),
+    guarded(&["/style.css"], Guard::Public, show!(browser::stylesheet)),
+    guarded(
+        &["/proxy.pac", "/wpad.dat", "/wwwoffle.pac"],
+        Guard::Public,
+        show!(browser::proxy_settings),
+    ),
+    guarded(&["/robots.txt"], Guard::Public, show!(browser::robots)),
+    guarded(&["/favicon.ico"], Guard::Public, show!(browser::no_icon)),
     // Addresses of WWWOFFLE 2.9.
     moved(&["/index.html", "/Welcome.html"], "/"),
     moved(&["/FAQ.html"], "/?help=1"),
