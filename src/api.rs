@@ -32,7 +32,7 @@ pub use index::{
     IndexAsked, IndexHost, IndexItem, IndexPage, IndexSite, Listed, ReindexEvent, ReindexRequest,
     SearchHit, SearchPage, ShownSnippet,
 };
-pub use info::{Certificate, Chain, CompressedFile, Connection, Field, Info, KeptInfo};
+pub use info::{BodyOnDisk, Certificate, Chain, CompressedFile, Connection, Field, Info, KeptInfo};
 use jiff::Timestamp;
 pub use kept::{
     CompressEvent, CompressedUrls, EntriesToCompress, EntriesToMove, MovedUrl, MovedUrls, NotMoved,
@@ -49,8 +49,8 @@ pub use purge::{
 pub use queue::{Prioritized, Priority, PriorityRequest};
 pub use statistics::{DayCounts, HostCounts, StatisticsReport, Sums};
 pub use types::{
-    ApiError, Choice, Deleted, DeletedUrls, DownloadItem, DownloadWaiting, EntriesToDelete,
-    EntryItem, Event, FetchRequest, Flushed, GetRequest, ItemKind, ItemState, LinkStatus, Mode,
-    ModeChange, ModeRequest, Queue, QueueCounts, QueueItem, QueueTarget, RejectionItem, Retried,
-    Started, Status, Stopping,
+    ApiError, Choice, DaemonProcess, Deleted, DeletedUrls, DownloadItem, DownloadWaiting,
+    EntriesToDelete, EntryItem, Event, FetchAttempts, FetchRequest, Flushed, GetRequest, ItemKind,
+    ItemState, LinkStatus, Mode, ModeChange, ModeRequest, Queue, QueueCounts, QueueItem,
+    QueueTarget, RejectionItem, Retried, Started, Status, Stopping,
 };

@@ -86,6 +86,22 @@ pub struct CompressedFile {
     pub plain: u64,
 }
 
+/// How the file of a stored copy stores the body.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BodyOnDisk {
+    /// The size of the file, if that is compressed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compressed: Option<CompressedFile>,
+    /// Whether the body is stored once for all entries and older versions that have it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shared: bool,
+    /// The number of entries that share the body, including this one and not counting older
+    /// versions. Only entries of the same owner or of everyone are counted, depending on the owner
+    /// of this one. Only a daemon with an index reports it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sharing: Option<u64>,
+}
+
 /// The stored copy of a URL.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptInfo {
@@ -100,17 +116,9 @@ pub struct KeptInfo {
     pub stored: Timestamp,
     /// The length of the body as received, without transfer coding.
     pub bytes: u64,
-    /// The size of its file, if that is compressed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub compressed: Option<CompressedFile>,
-    /// Whether the body is stored once for all entries and older versions that have it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub shared: bool,
-    /// The number of entries that share the body, including this one and not counting older
-    /// versions. Only entries of the same owner or of everyone are counted, depending on the owner
-    /// of this one. Only a daemon with an index reports it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sharing: Option<u64>,
+    /// How its file stores the body.
+    #[serde(flatten)]
+    pub storage: BodyOnDisk,
     /// The SHA-256 of the body, 64 hex digits.
     pub sha256: String,
     /// The `Content-Type`.

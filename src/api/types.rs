@@ -25,17 +25,9 @@ pub struct Status {
     /// Whether the outward interface is one of `metered-interfaces`.
     #[serde(default)]
     pub metered: bool,
-    /// The daemon's process ID.
-    pub pid: u32,
-    /// The spool that it has locked.
-    pub spool: String,
-    /// Whether the spool is on a read-only file system, so that nothing is stored.
-    #[serde(default)]
-    pub read_only: bool,
-    /// The addresses it listens on, with the actual ports.
-    pub listen: Vec<String>,
-    /// When it was started.
-    pub since: Timestamp,
+    /// The process of the daemon.
+    #[serde(flatten)]
+    pub process: DaemonProcess,
     /// The counts of the queue.
     pub queue: QueueCounts,
     /// The downloads in progress.
@@ -48,6 +40,22 @@ pub struct Status {
     /// hundred.
     #[serde(default)]
     pub rejections: Vec<RejectionItem>,
+}
+
+/// The process of the daemon.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DaemonProcess {
+    /// Its process ID.
+    pub pid: u32,
+    /// The spool that it has locked.
+    pub spool: String,
+    /// Whether the spool is on a read-only file system, so that nothing is stored.
+    #[serde(default)]
+    pub read_only: bool,
+    /// The addresses it listens on, with the actual ports.
+    pub listen: Vec<String>,
+    /// When it was started.
+    pub since: Timestamp,
 }
 
 /// The state of the link.
@@ -171,15 +179,9 @@ pub struct QueueItem {
     pub queued: Timestamp,
     /// Its state.
     pub state: ItemState,
-    /// The number of attempts.
-    pub attempts: u32,
-    /// The earliest time of the next attempt.
-    pub not_before: Option<Timestamp>,
-    /// The reason that holds it back; absent if nothing does, or if it has failed permanently.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub held: Option<Held>,
-    /// The error of the last attempt.
-    pub error: Option<String>,
+    /// The attempts to fetch it.
+    #[serde(flatten)]
+    pub attempts: FetchAttempts,
     /// The priority set by the user.
     #[serde(default, skip_serializing_if = "Priority::is_usual")]
     pub priority: Priority,
@@ -190,6 +192,22 @@ pub struct QueueItem {
     /// The owner, as `user:ada` or `client:192.0.2.1`; absent for this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
+}
+
+/// The attempts to fetch a queued request.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FetchAttempts {
+    /// Their number.
+    #[serde(rename = "attempts")]
+    pub count: u32,
+    /// The earliest time of the next one.
+    pub not_before: Option<Timestamp>,
+    /// The reason that holds the request back; absent if nothing does, or if it has failed
+    /// permanently.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<Held>,
+    /// The error of the last one.
+    pub error: Option<String>,
 }
 
 /// Why a request is in the queue.

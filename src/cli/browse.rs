@@ -76,7 +76,7 @@ fn browse(
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, VerbFailure> {
-    let proxy = plan::proxy(&status.listen)
+    let proxy = plan::proxy(&status.process.listen)
         .ok_or_else(|| VerbFailure::plain("the daemon does not listen on any address"))?;
     let authority = authority::load(settings)?;
     let profile = match &typed.profile {

@@ -65,9 +65,10 @@ fn print_kept(told: &Info, kept: &KeptInfo, out: &mut dyn Write) -> Result<(), V
     writeln!(out, "received    {}", kept.received)?;
     writeln!(out, "stored      {}", kept.stored)?;
     writeln!(out, "type        {}", shown::line(kept.content_type.as_deref().unwrap_or("-")))?;
-    let shared = if kept.shared { ", stored once for all entries with the same body" } else { "" };
+    let shared =
+        if kept.storage.shared { ", stored once for all entries with the same body" } else { "" };
     writeln!(out, "bytes       {}{shared}", kept.bytes)?;
-    if let Some(CompressedFile { bytes, plain }) = kept.compressed {
+    if let Some(CompressedFile { bytes, plain }) = kept.storage.compressed {
         writeln!(out, "compressed  {bytes} bytes in the file instead of {plain}")?;
     }
     writeln!(out, "sha256      {}", kept.sha256)?;

@@ -67,13 +67,13 @@ fn line(item: &QueueItem) -> String {
         ItemState::Asking => "asking",
     };
     let url = shown::line(&item.url);
-    let error = item.error.as_deref().map(|error| format!(": {}", shown::line(error)));
+    let error = item.attempts.error.as_deref().map(|error| format!(": {}", shown::line(error)));
     let priority = match item.priority {
         Priority::First => "; first",
         Priority::Usual => "",
         Priority::Last => "; last",
     };
-    let held = item.held.map(|held| held.in_words(|time| format!("{time:.0}")));
+    let held = item.attempts.held.map(|held| held.in_words(|time| format!("{time:.0}")));
     let held = held.map(|held| format!("; {held}"));
     let [error, held] = [error, held].map(Option::unwrap_or_default);
     let method = shown::line(&item.method);

@@ -23,7 +23,9 @@ use super::{
     queue, url,
 };
 use crate::api::plan::QueuePlan;
-use crate::api::{Choice, FetchRequest, ModeChange, ModeRequest, Started, Status, Stopping};
+use crate::api::{
+    Choice, DaemonProcess, FetchRequest, ModeChange, ModeRequest, Started, Status, Stopping,
+};
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
 use crate::site::fetches::progress;
@@ -237,7 +239,7 @@ fn status(
         let (host, client) = (shown::line(&one.host), shown::line(&one.client));
         writeln!(out, "not stored   {host}: {client} rejects our certificate")?;
     }
-    writeln!(out, "listening    {}", status.listen.join(", "))?;
+    writeln!(out, "listening    {}", status.process.listen.join(", "))?;
     writeln!(out, "connections  {}", status.connections)?;
     if status.outward_refused > 0 {
         writeln!(
@@ -246,21 +248,21 @@ fn status(
             status.outward_refused
         )?;
     }
-    writeln!(out, "spool        {}", status.spool)?;
-    if status.read_only {
+    writeln!(out, "spool        {}", status.process.spool)?;
+    if status.process.read_only {
         writeln!(out, "             on a read-only file system: nothing is stored")?;
     }
     writeln!(
         out,
         "daemon       {}, pid {}, since {:.0}",
-        status.version, status.pid, status.since
+        status.version, status.process.pid, status.process.since
     )?;
     Ok(ExitStatus::Done)
 }
 
 /// Asks the daemon to stop, and waits until its process has ended, which releases the spool.
 fn stop(control: &Control, terminal: &mut Terminal<'_>) -> Result<ExitStatus, VerbFailure> {
-    let Status { pid, .. } = control.get("/api/status")?;
+    let Status { process: DaemonProcess { pid, .. }, .. } = control.get("/api/status")?;
     let process = process(pid);
     let Stopping { .. } = control.post("/api/stop", &serde_json::json!({}))?;
     let asked = Instant::now();
@@ -288,7 +290,7 @@ fn has_ended(process: Option<&OwnedFd>, control: &Control, pid: u32) -> Result<b
     let Some(process) = process else {
         std::thread::sleep(STOP_POLL);
         return Ok(match control.get::<Status>("/api/status") {
-            Ok(status) => status.pid != pid,
+            Ok(status) => status.process.pid != pid,
             Err(failure) => matches!(failure, VerbFailure::Said(ExitStatus::NoDaemon, _)),
         });
     };

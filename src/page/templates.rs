@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use jiff::Timestamp;
 use minijinja::{
     AutoEscape, Environment, UndefinedBehavior, Value, syntax::SyntaxConfig, value::Serde,
 };
 use serde::Serialize;
 
+use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{self, BuiltIn, Catalogue};
 use crate::page::{HTML, Page, Shell};
 use wwwoffle_http::caching::language::Languages;
@@ -131,6 +133,8 @@ struct Context<'a, P> {
     path: &'a str,
     /// The token for the forms of a local page.
     token: &'a str,
+    /// Formats a time for the macro `when`.
+    time: Value,
     page: &'a P,
 }
 
@@ -240,12 +244,15 @@ impl Templates {
 impl Shell {
     /// Renders the template called `name` as a page.
     pub(crate) fn page(&self, name: &'static str, status: u16, page: &impl Serialize) -> Page {
+        let zone = self.zone.clone();
+        let time = move |time: Serde<Timestamp>| Value::from(Serde(ShownTime::new(*time, &zone)));
         let context = Context {
             origin: self.origin.as_str(),
             mode: self.mode.as_str(),
             version: env!("CARGO_PKG_VERSION"),
             path: &self.path,
             token: &self.token,
+            time: Value::from_function(time),
             page,
         };
         let body = self.templates.render(self.language, name, context);
@@ -319,6 +326,10 @@ fn environment() -> Environment<'static> {
     if let Ok(syntax) = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build() {
         environment.set_syntax(syntax);
     }
+    // These prepare foreign text and sizes for display.
+    environment.add_filter("url", |url: &str| Value::from(Serde(ShownUrl::new(url))));
+    environment.add_filter("text", shown::text);
+    environment.add_filter("size", shown::bytes);
     // Each language replaces this function; templates are checked without a language.
     text::speak(&mut environment, &Arc::new(Catalogue::english()));
     // Everything but the style sheets is HTML, whatever the name of a user's template.

@@ -57,7 +57,7 @@ pub(super) async fn of(context: &SiteContext, owner: &Owner, url: &str) -> Resul
     };
     let mut details = self::entry_info::of(&places.public, entry.as_ref(), parts);
     if let (Some(kept), Some(entry)) = (&mut details.kept, entry.filter(Entry::shares_body)) {
-        kept.sharing = sharing(context, entry).await;
+        kept.storage.sharing = sharing(context, entry).await;
     }
     let pins = context.storage.store.run(wwwoffle_spool::Spool::pins).await?;
     Ok(Info { pinned: pins.contains(&details.url), ..details })

@@ -178,13 +178,14 @@ fn read(
         wanted.sort = Sort::Stored;
     }
     shown.sort = Some(wanted.sort);
-    shown.kind = wanted.filter.class;
-    shown.text = wanted.filter.text.clone().unwrap_or_default();
+    shown.filter.kind = wanted.filter.class;
+    shown.filter.text = wanted.filter.text.clone().unwrap_or_default();
     let other = |name: &&'static str| Some((*name, form.value(name)?.trim().to_owned()));
-    shown.others = page::OTHERS.iter().filter_map(other).filter(|(_, it)| !it.is_empty()).collect();
+    shown.filter.others =
+        page::OTHERS.iter().filter_map(other).filter(|(_, it)| !it.is_empty()).collect();
     (shown.is_part, shown.is_all_chosen) =
         (is_part(&wanted), form.value(page::CHOSEN) == Some("1"));
-    (shown.pages_only, shown.all) = (wanted.filter.pages_only, wanted.all);
+    (shown.filter.pages_only, shown.filter.all) = (wanted.filter.pages_only, wanted.all);
     shown.after = wanted.after.as_ref().map(ToString::to_string);
     shown.trail = Trail::parse(form.value("before").unwrap_or_default());
     Ok((shown, wanted))
@@ -406,7 +407,10 @@ mod tests {
         }
         let (shown, wanted) = read("site/example.org", Some("type=image&text=a+b;all")).unwrap();
         assert_eq!(wanted.filter.site.as_deref(), Some("example.org"));
-        assert_eq!((wanted.filter.class, shown.kind), (Some(Class::Image), Some(Class::Image)));
+        assert_eq!(
+            (wanted.filter.class, shown.filter.kind),
+            (Some(Class::Image), Some(Class::Image))
+        );
         assert_eq!((wanted.all, wanted.filter.text.as_deref()), (true, Some("a b")));
         for (name, arguments) in [("gopher", None), ("prevtimex", None), ("all", Some("after=%ff"))]
         {

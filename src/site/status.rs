@@ -8,8 +8,8 @@ use wwwoffle_url::Key;
 use super::caller::Caller;
 use super::queue::QueueRank;
 use crate::api::{
-    Choice, DownloadItem, DownloadWaiting, Held, ItemState, LinkStatus, QueueCounts, QueueItem,
-    RejectionItem, Status,
+    Choice, DaemonProcess, DownloadItem, DownloadWaiting, FetchAttempts, Held, ItemState,
+    LinkStatus, QueueCounts, QueueItem, RejectionItem, Status,
 };
 use crate::base::clock;
 use crate::fetch::held::Holder;
@@ -40,11 +40,13 @@ fn with_queue(caller: &Caller, queue: QueueCounts) -> Status {
         chosen: context.base.mode.chosen(),
         link: link(context),
         metered: context.net.link.class(&context.base.config()) == LinkClass::Metered,
-        pid: std::process::id(),
-        spool: context.storage.store.spool().root().display().to_string(),
-        read_only: context.storage.store.spool().is_read_only(),
-        listen: context.base.listening.iter().map(ToString::to_string).collect(),
-        since: timestamp(context.base.since),
+        process: DaemonProcess {
+            pid: std::process::id(),
+            spool: context.storage.store.spool().root().display().to_string(),
+            read_only: context.storage.store.spool().is_read_only(),
+            listen: context.base.listening.iter().map(ToString::to_string).collect(),
+            since: timestamp(context.base.since),
+        },
         queue,
         downloads: downloads(caller),
         connections: u64::try_from(context.connected()).unwrap_or(u64::MAX),
@@ -195,10 +197,12 @@ pub(super) fn item(request: OutgoingSummary, state: ItemState, held: Option<Held
         page: request.page,
         queued: request.queued,
         state,
-        attempts: request.attempts,
-        not_before: request.not_before,
-        held,
-        error,
+        attempts: FetchAttempts {
+            count: request.attempts,
+            not_before: request.not_before,
+            held,
+            error,
+        },
         priority: request.priority.into(),
         turn: None,
         owner: request.place.owner().map(str::to_owned),
@@ -222,10 +226,13 @@ mod tests {
         outgoing.last_error = Some("refused".to_owned());
         let waiting = item(outgoing.summary(), ItemState::Waiting, Some(Held::Mode));
         assert_eq!((waiting.url.as_str(), waiting.method.as_str()), ("http://h.example/x", "GET"));
-        assert_eq!((waiting.kind, waiting.error.as_deref()), (ItemKind::Part, Some("refused")));
-        assert_eq!((waiting.key, waiting.held), (url.key().to_string(), Some(Held::Mode)));
+        assert_eq!(
+            (waiting.kind, waiting.attempts.error.as_deref()),
+            (ItemKind::Part, Some("refused"))
+        );
+        assert_eq!((waiting.key, waiting.attempts.held), (url.key().to_string(), Some(Held::Mode)));
         outgoing.state = RequestState::Failed { reason: "gone".to_owned(), status: Some(410) };
         let failed = item(outgoing.summary(), ItemState::Failed, None);
-        assert_eq!(failed.error.as_deref(), Some("gone"));
+        assert_eq!(failed.attempts.error.as_deref(), Some("gone"));
     }
 }

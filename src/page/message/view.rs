@@ -34,9 +34,15 @@ struct MessageView {
     kept: Option<StoredCopyView>,
     fetch: Option<FetchOfferView>,
     likes: Vec<SimilarPageView>,
+    certificate: Option<RefusedCertificateView>,
+}
+
+/// The refused certificate of an origin.
+#[derive(Serialize)]
+struct RefusedCertificateView {
     /// The clock of this machine, if it may be wrong.
     clock: Option<ShownTime>,
-    chain: Option<ChainView>,
+    chain: ChainView,
     /// The page of ours that can allow the certificate, without our origin.
     allow: Option<String>,
 }
@@ -65,17 +71,15 @@ pub fn page_with(shell: &Shell, message: &Message<'_>, aid: &Aid<'_>) -> Page {
             url,
             failure: OriginFailure::Certificate { fault, shown, .. },
             ..
-        } => Some((url, fault, shown)),
+        } => Some(RefusedCertificateView {
+            clock: fault.is_about_time().then(|| ShownTime::new(shown.now, &shell.zone)),
+            chain: ChainView::new(shown.chain, &shell.zone),
+            allow: shown.may_be_allowed.then(|| links::certificate(shown.site, url)),
+        }),
         _ => None,
     };
     let view = MessageView {
-        clock: certificate
-            .filter(|(_, fault, _)| fault.is_about_time())
-            .map(|(_, _, shown)| ShownTime::new(shown.now, &shell.zone)),
-        chain: certificate.map(|(_, _, shown)| ChainView::new(shown.chain, &shell.zone)),
-        allow: certificate
-            .filter(|(_, _, shown)| shown.may_be_allowed)
-            .map(|(url, _, shown)| links::certificate(shown.site, url)),
+        certificate,
         status,
         title,
         happened,

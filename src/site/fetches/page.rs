@@ -9,7 +9,7 @@ use crate::api::aim::{MAX_DEPTH, PartClass, RecursiveRequest};
 use crate::api::plan::RunPlan;
 use crate::api::runs::{FailedUrl, RunItem};
 use crate::api::scope::Scope;
-use crate::base::shown::{self, ShownTime, ShownUrl};
+use crate::base::shown::{self, ShownUrl};
 use crate::base::text::{Text, say};
 use crate::page::fault::{self, FormFault};
 use crate::page::{Page, Shell};
@@ -28,7 +28,7 @@ struct RefreshFormView<'a> {
     links: LinksView,
     force: bool,
     parts: Vec<ClassCheckBox>,
-    plan: Option<PlanView>,
+    plan: Option<PlanView<'a>>,
     faults: &'a [FormFault],
 }
 
@@ -42,10 +42,10 @@ pub(in crate::site) struct LinksView {
 }
 
 #[derive(Serialize)]
-struct PlanView {
+struct PlanView<'a> {
     start_kept: bool,
     lines: Vec<Text>,
-    failures: Vec<FailureView>,
+    failures: &'a [FailedUrl],
 }
 
 #[derive(Serialize)]
@@ -127,7 +127,7 @@ fn form(
         plan: plan.map(|plan| PlanView {
             start_kept: plan.start_kept,
             lines: plan::describe_run(plan),
-            failures: failures(&plan.failed),
+            failures: plan.failed.get(..SHOWN_FAILURES).unwrap_or(&plan.failed),
         }),
         faults,
     };
@@ -154,6 +154,8 @@ struct FetchListView<'a> {
     downloads: Vec<DownloadRow>,
     more: usize,
     fetches: Vec<FetchView<'a>>,
+    /// Maximum number of listed failures; the others are counted.
+    most_failures: usize,
 }
 
 #[derive(Serialize)]
@@ -165,30 +167,9 @@ struct DownloadRow {
 
 #[derive(Serialize)]
 struct FetchView<'a> {
-    id: &'a str,
-    start: ShownUrl,
-    depth: u16,
-    begun: ShownTime,
-    ended: Option<ShownTime>,
-    waiting: u64,
-    pages: u64,
-    parts: u64,
-    fetched: u64,
-    unchanged: u64,
-    kept: u64,
-    failed: u64,
-    bytes: String,
-    failures: Vec<FailureView>,
-    more: usize,
+    run: &'a RunItem,
+    has_ended: bool,
     left_out: Vec<OmissionView>,
-}
-
-#[derive(Serialize)]
-struct FailureView {
-    url: ShownUrl,
-    from: Option<ShownUrl>,
-    reason: String,
-    dead: bool,
 }
 
 #[derive(Serialize)]
@@ -199,8 +180,14 @@ struct OmissionView {
 
 /// Renders the list of recursive fetches and running downloads.
 #[must_use]
-pub fn list(shell: &Shell, runs: &[RunItem], downloads: &[DownloadItem]) -> Page {
-    let fetches = runs.iter().map(|run| fetch(shell, run)).collect();
+pub fn list<'a>(shell: &Shell, runs: &'a [RunItem], downloads: &[DownloadItem]) -> Page {
+    let fetch = |run: &'a RunItem| {
+        let left = run.report.left_out.iter();
+        let left_out =
+            left.map(|(why, left)| OmissionView { count: left.count, why: why.text() }).collect();
+        FetchView { run, has_ended: run.ended.is_some(), left_out }
+    };
+    let (fetches, most_failures) = (runs.iter().map(fetch).collect(), SHOWN_FAILURES);
     let more = downloads.len().saturating_sub(SHOWN_DOWNLOADS);
     let shown = downloads.iter().take(SHOWN_DOWNLOADS).map(|download| DownloadRow {
         id: download.id,
@@ -208,43 +195,7 @@ pub fn list(shell: &Shell, runs: &[RunItem], downloads: &[DownloadItem]) -> Page
         text: progress::describe_download(download),
     });
     let downloads = shown.collect();
-    shell.page("fetches.html", 200, &FetchListView { downloads, more, fetches })
-}
-
-fn failures(failed: &[FailedUrl]) -> Vec<FailureView> {
-    let view = |failed: &FailedUrl| FailureView {
-        url: ShownUrl::new(&failed.url),
-        from: failed.from.as_deref().map(ShownUrl::new),
-        reason: shown::text(&failed.reason),
-        dead: failed.dead,
-    };
-    failed.iter().take(SHOWN_FAILURES).map(view).collect()
-}
-
-fn fetch<'a>(shell: &Shell, run: &'a RunItem) -> FetchView<'a> {
-    let (counts, report) = (&run.report.counts, &run.report);
-    let time = |time| ShownTime::new(time, &shell.zone);
-    let left = report.left_out.iter();
-    FetchView {
-        id: &run.id,
-        start: ShownUrl::new(&run.start),
-        depth: run.aim.depth,
-        begun: time(run.begun),
-        ended: run.ended.map(time),
-        waiting: run.waiting,
-        pages: counts.pages,
-        parts: counts.parts,
-        fetched: counts.fetched,
-        unchanged: counts.unchanged,
-        kept: counts.kept,
-        failed: counts.failed,
-        bytes: shown::bytes(counts.bytes),
-        failures: failures(&report.failed),
-        more: report.failed.len().saturating_sub(SHOWN_FAILURES),
-        left_out: left
-            .map(|(why, left)| OmissionView { count: left.count, why: why.text() })
-            .collect(),
-    }
+    shell.page("fetches.html", 200, &FetchListView { downloads, more, fetches, most_failures })
 }
 
 #[cfg(test)]

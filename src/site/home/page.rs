@@ -91,32 +91,55 @@ pub struct RefusedClients {
 }
 
 #[derive(Serialize)]
-#[expect(clippy::struct_excessive_bools, reason = "what a template asks")]
 struct HomeView<'a> {
-    headline: Text,
-    explanation: Text,
-    modes: [ModeChoice; 4],
-    link: LinkView,
+    mode: ModeView,
     queue: QueueCounts,
-    failed: String,
-    can_fetch: bool,
-    can_hold: bool,
-    last: Option<LastFetchView>,
-    downloads: Vec<DownloadProgress>,
-    more_downloads: usize,
+    /// The notices; `None` if nothing needs attention.
+    attention: Option<NoticesView>,
+    activity: ActivityView,
     recent: Vec<RecentPageView>,
     is_ready: bool,
     space: Option<DiskUseView>,
+    /// `None` if the first steps are not shown.
+    setup: Option<BrowserSetup<'a>>,
+}
+
+/// The mode in force, and the buttons that set another.
+#[derive(Serialize)]
+struct ModeView {
+    headline: Text,
+    explanation: Text,
+    choices: [ModeChoice; 4],
+    link: LinkView,
+}
+
+/// The problems that need attention, apart from those of the queue and the disk.
+#[derive(Serialize)]
+struct NoticesView {
+    /// Address of the list of failed requests.
+    failed: String,
     read_only: bool,
     was_full: bool,
-    /// Whether something needs attention.
-    attention: bool,
     /// Number of hosts whose certificates were rejected by a client.
     rejected: usize,
     refused: Option<RefusedClientsView>,
     config_faults: bool,
     template_faults: usize,
-    help: bool,
+}
+
+/// The fetches and downloads.
+#[derive(Serialize)]
+struct ActivityView {
+    can_fetch: bool,
+    can_hold: bool,
+    last: Option<LastFetchView>,
+    downloads: Vec<DownloadProgress>,
+    more_downloads: usize,
+}
+
+/// The values to enter in a browser.
+#[derive(Serialize)]
+struct BrowserSetup<'a> {
     proxy: &'a str,
     /// Address of the proxy auto-configuration file.
     pac: String,
@@ -170,62 +193,87 @@ struct RefusedClientsView {
 /// Renders the page.
 #[must_use]
 pub fn page(shell: &Shell, home: &HomePage) -> Page {
-    let (headline, explanation) = mode(home.status.mode);
-    let Status { queue: counts, downloads, chosen, .. } = &home.status;
-    let may_dial = home.status.mode != Mode::Offline;
-    let choice = |one: Choice| ModeChoice {
-        word: one.as_str(),
-        label: mode_label(one),
-        chosen: one == *chosen,
-    };
     let space = home.space.map(DiskUseView::of);
-    let rejected = rejected(&home.status);
+    let needs_attention = needs_attention(home, space.as_ref());
     let view = HomeView {
-        headline,
-        explanation,
-        modes: Choice::ALL.map(choice),
-        link: LinkView::new(&home.link, shell),
-        queue: *counts,
-        failed: queue::failed(),
-        can_fetch: may_dial && counts.waiting > 0,
-        can_hold: may_dial && counts.active > 0,
-        last: home.last.map(|last| LastFetchView {
-            at: ShownTime::new(last.at, &shell.zone),
-            age: age::of(last.at, home.now, &shell.zone),
-            done: last.done,
-            failed: last.failed,
-        }),
-        downloads: (downloads.iter().take(SHOWN_DOWNLOADS))
-            .map(|one| download(shell, one))
-            .collect(),
-        more_downloads: downloads.len().saturating_sub(SHOWN_DOWNLOADS),
+        mode: ModeView::new(home, shell),
+        queue: home.status.queue,
+        attention: needs_attention.then(|| NoticesView::new(home, shell)),
+        activity: ActivityView::new(home, shell),
         recent: home.recent.iter().map(|one| recent(one, home.now, shell)).collect(),
         is_ready: home.is_ready,
-        attention: counts.failed > 0
-            || counts.asking > 0
-            || rejected > 0
-            || home.refused.is_some()
-            || home.config_faults
-            || home.template_faults > 0
-            || home.status.read_only
-            || home.was_full
-            || space.as_ref().is_some_and(|space| space.is_short),
         space,
-        read_only: home.status.read_only,
-        was_full: home.was_full,
-        rejected,
-        refused: home.refused.map(|refused| RefusedClientsView {
-            count: refused.count,
-            client: refused.client.to_string(),
-            at: ShownTime::new(refused.at, &shell.zone),
+        setup: home.help.then(|| BrowserSetup {
+            proxy: shell.origin.host_port(),
+            pac: format!("{}/proxy.pac", shell.origin),
         }),
-        config_faults: home.config_faults,
-        template_faults: home.template_faults,
-        help: home.help,
-        proxy: shell.origin.host_port(),
-        pac: format!("{}/proxy.pac", shell.origin),
     };
     shell.page("welcome.html", 200, &view)
+}
+
+fn needs_attention(home: &HomePage, space: Option<&DiskUseView>) -> bool {
+    let Status { queue, rejections, process, .. } = &home.status;
+    queue.failed > 0
+        || queue.asking > 0
+        || !rejections.is_empty()
+        || home.refused.is_some()
+        || home.config_faults
+        || home.template_faults > 0
+        || process.read_only
+        || home.was_full
+        || space.is_some_and(|space| space.is_short)
+}
+
+impl ModeView {
+    fn new(home: &HomePage, shell: &Shell) -> Self {
+        let (headline, explanation) = mode(home.status.mode);
+        let choice = |one: Choice| ModeChoice {
+            word: one.as_str(),
+            label: mode_label(one),
+            chosen: one == home.status.chosen,
+        };
+        let link = LinkView::new(&home.link, shell);
+        Self { headline, explanation, choices: Choice::ALL.map(choice), link }
+    }
+}
+
+impl NoticesView {
+    fn new(home: &HomePage, shell: &Shell) -> Self {
+        Self {
+            failed: queue::failed(),
+            read_only: home.status.process.read_only,
+            was_full: home.was_full,
+            rejected: rejected(&home.status),
+            refused: home.refused.map(|refused| RefusedClientsView {
+                count: refused.count,
+                client: refused.client.to_string(),
+                at: ShownTime::new(refused.at, &shell.zone),
+            }),
+            config_faults: home.config_faults,
+            template_faults: home.template_faults,
+        }
+    }
+}
+
+impl ActivityView {
+    fn new(home: &HomePage, shell: &Shell) -> Self {
+        let Status { queue, downloads, mode, .. } = &home.status;
+        let may_dial = *mode != Mode::Offline;
+        Self {
+            can_fetch: may_dial && queue.waiting > 0,
+            can_hold: may_dial && queue.active > 0,
+            last: home.last.map(|last| LastFetchView {
+                at: ShownTime::new(last.at, &shell.zone),
+                age: age::of(last.at, home.now, &shell.zone),
+                done: last.done,
+                failed: last.failed,
+            }),
+            downloads: (downloads.iter().take(SHOWN_DOWNLOADS))
+                .map(|one| download(shell, one))
+                .collect(),
+            more_downloads: downloads.len().saturating_sub(SHOWN_DOWNLOADS),
+        }
+    }
 }
 
 const fn mode(mode: Mode) -> (Text, Text) {

@@ -4,7 +4,7 @@ use hyper::HeaderMap;
 use hyper::header::{CONTENT_TYPE, HeaderName, SET_COOKIE};
 use wwwoffle_spool::{Entry, Place};
 
-use crate::api::{CompressedFile, Field, Info, KeptInfo, Parts};
+use crate::api::{BodyOnDisk, CompressedFile, Field, Info, KeptInfo, Parts};
 use crate::base::shown;
 use crate::net::connection;
 use wwwoffle_http::head::{self, SECRET};
@@ -32,11 +32,13 @@ fn kept(entry: &Entry) -> KeptInfo {
         received: entry.when(),
         stored: entry.stored(),
         bytes: entry.body_len(),
-        compressed: entry
-            .plain_len()
-            .map(|plain| CompressedFile { bytes: entry.file_len(), plain }),
-        shared: entry.shares_body(),
-        sharing: None,
+        storage: BodyOnDisk {
+            compressed: entry
+                .plain_len()
+                .map(|plain| CompressedFile { bytes: entry.file_len(), plain }),
+            shared: entry.shares_body(),
+            sharing: None,
+        },
         sha256: hex::encode(entry.digest()),
         content_type,
         response: fields(&response),

@@ -7,7 +7,7 @@ use serde::Serialize;
 use wwwoffle_url::{CanonicalUrl, LocalHost, url_encode_form_args};
 
 use crate::api::aim::AS_CONFIGURED;
-use crate::api::{Connection, Field, Info, KeptInfo, PartItem, PartState, Parts};
+use crate::api::{BodyOnDisk, Connection, Field, Info, KeptInfo, PartItem, PartState, Parts};
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, count, say};
 use crate::page::certificates::ChainView;
@@ -60,33 +60,56 @@ pub struct RequestComparison {
 }
 
 #[derive(Serialize)]
-#[expect(clippy::struct_excessive_bools, reason = "what a template asks")]
-struct InfoView {
+struct InfoView<'a> {
     url: ShownUrl,
-    as_configured: &'static str,
-    key: String,
     is_secure: bool,
-    kept: Option<StoredEntryView>,
+    kept: Option<StoredEntryView<'a>>,
+    actions: EntryActionsView,
     parts: Option<SubResourcesView>,
-    /// Address of the list of versions, without our origin.
-    history: String,
-    pinned: bool,
-    versions: u64,
-    /// The URL, encoded as an argument of an address.
-    argument: String,
-    referrers: Option<Vec<ShownUrl>>,
-    more_referrers: u64,
-    last: Option<LastActionView>,
-    would: Option<Text>,
-    queued: bool,
+    links: InfoLinks,
+    referrers: Option<ReferrersView>,
+    requests: RequestsView,
     #[serde(flatten)]
     action: ActionResultView,
-    /// Address of this page, for the way back.
-    back: String,
+}
+
+/// What can be done with the entry.
+#[derive(Serialize)]
+struct EntryActionsView {
+    /// Value of a form field that fetches the sub-resources of the configuration.
+    as_configured: &'static str,
+    pinned: bool,
     /// Whether the URL alone identifies the entry. Otherwise no button could find it.
     is_named_by_url: bool,
     /// Whether it is the response to a form, which cannot be fetched again.
     is_form_answer: bool,
+}
+
+/// The other pages about the URL.
+#[derive(Serialize)]
+struct InfoLinks {
+    /// The URL, encoded as an argument of an address.
+    argument: String,
+    /// Address of the list of versions, without our origin.
+    history: String,
+    versions: u64,
+    /// Address of this page, for the way back.
+    back: String,
+}
+
+/// The pages that refer to the URL.
+#[derive(Serialize)]
+struct ReferrersView {
+    shown: Vec<ShownUrl>,
+    more: u64,
+}
+
+/// The requests of the caller for the URL: the last one, and the next one.
+#[derive(Serialize)]
+struct RequestsView {
+    last: Option<LastActionView>,
+    would: Option<Text>,
+    queued: bool,
 }
 
 #[derive(Serialize)]
@@ -140,21 +163,15 @@ struct SubResourceView {
 }
 
 #[derive(Serialize)]
-struct StoredEntryView {
+struct StoredEntryView<'a> {
+    entry: &'a KeptInfo,
+    key: &'a str,
     owner: Text,
-    status: u16,
-    received: ShownTime,
-    stored: ShownTime,
-    size: String,
-    bytes: u64,
     /// Notes about its file and its body.
     notes: Vec<Text>,
-    sha256: String,
-    content_type: Option<String>,
-    method: String,
     response: FieldList,
     request: FieldList,
-    connection: Option<ConnectionView>,
+    chain: Option<ChainView>,
 }
 
 #[derive(Serialize)]
@@ -163,58 +180,55 @@ struct FieldList {
     more: usize,
 }
 
-#[derive(Serialize)]
-struct ConnectionView {
-    version: String,
-    suite: String,
-    by_fingerprint: bool,
-    chain: ChainView,
-}
-
 /// Renders the page.
 #[must_use]
 pub fn page(shell: &Shell, info: &Info, more: &InfoExtras) -> Page {
     let url = ShownUrl::new(&info.url);
-    let (referrers, more_referrers) = more.referrers.as_deref().map_or((None, 0), referrers);
     let view = InfoView {
-        argument: url_encode_form_args(url.href.as_deref().unwrap_or_default().as_bytes()),
-        versions: more.versions.map_or(0, |many| u64::try_from(many).unwrap_or(u64::MAX)),
-        referrers,
-        more_referrers,
-        last: more.last.as_ref().map(|last| LastActionView::new(last, shell)),
-        would: more.would.map(words::describe_prediction),
-        queued: more.queued,
+        links: InfoLinks {
+            argument: url_encode_form_args(url.href.as_deref().unwrap_or_default().as_bytes()),
+            history: links::history(&info.url),
+            versions: more.versions.map_or(0, |many| u64::try_from(many).unwrap_or(u64::MAX)),
+            back: links::info(&info.url),
+        },
+        referrers: more.referrers.as_deref().map(ReferrersView::new),
+        requests: RequestsView {
+            last: more.last.as_ref().map(|last| LastActionView::new(last, shell)),
+            would: more.would.map(words::describe_prediction),
+            queued: more.queued,
+        },
         action: ActionResultView::new(more.action, shell),
-        back: links::info(&info.url),
-        is_named_by_url: info.kept.as_ref().is_some_and(|kept| {
-            lists::is_named_by_url(&info.url, kept.owner.as_deref(), &info.key)
-        }),
-        is_form_answer: CanonicalUrl::parse(&info.url, &LocalHost::default())
-            .is_ok_and(|url| url.is_form_answer()),
-        url,
-        as_configured: AS_CONFIGURED,
-        key: shown::text(&info.key),
+        actions: EntryActionsView {
+            as_configured: AS_CONFIGURED,
+            pinned: info.pinned,
+            is_named_by_url: info.kept.as_ref().is_some_and(|kept| {
+                lists::is_named_by_url(&info.url, kept.owner.as_deref(), &info.key)
+            }),
+            is_form_answer: CanonicalUrl::parse(&info.url, &LocalHost::default())
+                .is_ok_and(|url| url.is_form_answer()),
+        },
         is_secure: info.url.starts_with("https:"),
-        kept: info.kept.as_ref().map(|kept| StoredEntryView::new(kept, shell)),
+        kept: info.kept.as_ref().map(|kept| StoredEntryView::new(info, kept, shell)),
         parts: info.parts.as_ref().map(SubResourcesView::new),
-        history: links::history(&info.url),
-        pinned: info.pinned,
+        url,
     };
     shell.page("info.html", 200, &view)
 }
 
-/// Returns the first referring pages and the number of the others.
-fn referrers(all: &[String]) -> (Option<Vec<ShownUrl>>, u64) {
-    let (mut shown, mut room) = (Vec::new(), ROOM_FOR_REFERRERS);
-    for url in all.iter().take(SHOWN_REFERRERS) {
-        let url = ShownUrl::new(url);
-        let takes = url.text.len() + url.href.as_deref().map_or(0, str::len);
-        let Some(left) = room.checked_sub(takes) else { break };
-        room = left;
-        shown.push(url);
+impl ReferrersView {
+    /// The first referring pages and the number of the others.
+    fn new(all: &[String]) -> Self {
+        let (mut shown, mut room) = (Vec::new(), ROOM_FOR_REFERRERS);
+        for url in all.iter().take(SHOWN_REFERRERS) {
+            let url = ShownUrl::new(url);
+            let takes = url.text.len() + url.href.as_deref().map_or(0, str::len);
+            let Some(left) = room.checked_sub(takes) else { break };
+            room = left;
+            shown.push(url);
+        }
+        let more = u64::try_from(all.len() - shown.len()).unwrap_or(u64::MAX);
+        Self { shown, more }
     }
-    let more = u64::try_from(all.len() - shown.len()).unwrap_or(u64::MAX);
-    (Some(shown), more)
 }
 
 /// Renders the page about a request.
@@ -280,40 +294,30 @@ impl SubResourceView {
     }
 }
 
-impl StoredEntryView {
-    fn new(kept: &KeptInfo, shell: &Shell) -> Self {
-        let connection = |connection: &Connection| ConnectionView {
-            version: shown::text(&connection.version),
-            suite: shown::text(&connection.suite),
-            by_fingerprint: connection.by_fingerprint,
-            chain: ChainView::new(&connection.chain, &shell.zone),
-        };
+impl<'a> StoredEntryView<'a> {
+    fn new(info: &'a Info, entry: &'a KeptInfo, shell: &Shell) -> Self {
+        let chain = |connection: &Connection| ChainView::new(&connection.chain, &shell.zone);
+        let owner = entry.owner.as_deref();
         Self {
-            owner: kept.owner.as_deref().map_or(say("for everyone"), |owner| shell.for_whom(owner)),
-            status: kept.status,
-            received: ShownTime::new(kept.received, &shell.zone),
-            stored: ShownTime::new(kept.stored, &shell.zone),
-            size: shown::bytes(kept.bytes),
-            bytes: kept.bytes,
-            notes: notes(kept),
-            sha256: shown::text(&kept.sha256),
-            content_type: kept.content_type.as_deref().map(shown::text),
-            method: shown::text(&kept.method),
-            response: FieldList::new(&kept.response),
-            request: FieldList::new(&kept.request),
-            connection: kept.connection.as_ref().map(connection),
+            owner: owner.map_or(say("for everyone"), |owner| shell.for_whom(owner)),
+            key: &info.key,
+            notes: notes(&entry.storage),
+            response: FieldList::new(&entry.response),
+            request: FieldList::new(&entry.request),
+            chain: entry.connection.as_ref().map(chain),
+            entry,
         }
     }
 }
 
 /// Notes about the file of an entry and its body.
-fn notes(kept: &KeptInfo) -> Vec<Text> {
-    let compressed = kept.compressed.map(|file| {
+fn notes(storage: &BodyOnDisk) -> Vec<Text> {
+    let compressed = storage.compressed.map(|file| {
         say("It is compressed: its file has {bytes} instead of {plain}.")
             .with("bytes", shown::bytes(file.bytes))
             .with("plain", shown::bytes(file.plain))
     });
-    let shared = kept.shared.then(|| match kept.sharing {
+    let shared = storage.shared.then(|| match storage.sharing {
         Some(many) => count(
             many,
             "Its content is stored once for {n} entry.",

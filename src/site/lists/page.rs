@@ -16,7 +16,7 @@ mod words;
 
 pub use self::action::{ActionResult, CompletedAction};
 pub use self::address::{
-    BACK, CHOSEN, DONE, ListAddress, OTHERS, REMOVED, Trail, split_report, with,
+    BACK, CHOSEN, DONE, ListAddress, ListFilter, OTHERS, REMOVED, Trail, split_report, with,
 };
 pub use self::restored::RestoredCounts;
 pub use self::words::SCHEMES;
@@ -55,44 +55,76 @@ pub enum ListResult {
 }
 
 #[derive(Serialize)]
-#[expect(clippy::struct_excessive_bools, reason = "independent flags of a template")]
 struct IndexListView {
     heading: Text,
     crumbs: Vec<Crumb>,
-    /// Path of this list, for the form that sorts and filters it; `None` if it has no such form.
-    form: Option<String>,
     /// Address of this page, for the way back.
     back: String,
+    /// The form that sorts and filters the list, if it has one.
+    form: Option<FilterForm>,
+    refused: Option<Text>,
+    #[serde(flatten)]
+    rows: ListRows,
+    selection: ListSelection,
+    whole: WholeList,
+    /// Address for reloading this page while a deletion of a whole list is running.
+    again: Option<String>,
+    pager: ListPager,
+    #[serde(flatten)]
+    result: ActionResultView,
+}
+
+/// The form that sorts and filters a list.
+#[derive(Serialize)]
+struct FilterForm {
+    /// Path of the list.
+    path: String,
     sorts: Vec<ListChoice>,
     kinds: Vec<ListChoice>,
     text: String,
     pages_only: bool,
-    refused: Option<Text>,
-    entries: Vec<EntryRow>,
-    can_choose: bool,
-    hosts: Vec<HostRow>,
-    requests: Vec<RequestRow>,
     /// Arguments that the form must keep.
     others: Vec<FormArgument>,
+}
+
+/// The rows of a list, all of one sort.
+#[derive(Default, Serialize)]
+struct ListRows {
+    entries: Vec<EntryRow>,
+    hosts: Vec<HostRow>,
+    requests: Vec<RequestRow>,
+    empty: bool,
+}
+
+/// The selection of rows.
+#[derive(Serialize)]
+struct ListSelection {
+    /// Whether a row can be selected.
+    possible: bool,
     /// Whether all rows that can be selected are selected.
-    is_all_chosen: bool,
+    is_all: bool,
     /// Address of this page with the opposite selection.
-    choose: String,
-    /// Address of the page that deletes the whole list.
-    whole: Option<String>,
+    opposite: String,
+}
+
+/// The list as a whole, with all its pages.
+#[derive(Serialize)]
+struct WholeList {
+    /// Number of entries, if known.
+    count: Option<u64>,
+    /// Address of the page that deletes it.
+    delete: Option<String>,
     /// The list to export, from its first page.
-    exported: Option<String>,
-    /// Address for reloading this page while a deletion of a whole list is running.
-    again: Option<String>,
-    next: Option<String>,
-    previous: Option<String>,
+    export: Option<String>,
+}
+
+/// The ways to the other pages of a list.
+#[derive(Serialize)]
+struct ListPager {
     /// Address of the first page, unless that is the previous page.
     first: Option<String>,
-    empty: bool,
-    /// Number of entries in the whole list, if known.
-    count: Option<u64>,
-    #[serde(flatten)]
-    result: ActionResultView,
+    previous: Option<String>,
+    next: Option<String>,
 }
 
 /// An argument that a form keeps.
@@ -166,41 +198,27 @@ pub fn page(
     let mut view = IndexListView {
         heading: heading(&shown.path),
         crumbs: crumbs(&shown.path),
-        form: None,
         back: shown.address(),
-        sorts: Vec::new(),
-        kinds: Vec::new(),
-        text: shown::text(&shown.text),
-        pages_only: shown.pages_only,
+        form: None,
         refused: None,
-        entries: Vec::new(),
-        can_choose: false,
-        hosts: Vec::new(),
-        requests: Vec::new(),
-        others: Vec::new(),
-        is_all_chosen: shown.is_all_chosen,
-        choose: choose(shown),
-        whole: None,
-        exported: None,
+        rows: ListRows::default(),
+        selection: ListSelection {
+            possible: false,
+            is_all: shown.is_all_chosen,
+            opposite: choose(shown),
+        },
+        whole: WholeList { count, delete: None, export: None },
         again: shown.is_going_on.then(|| again(shown, result.as_ref())),
-        next: None,
-        previous: shown.previous().map(|previous| previous.address()),
-        first: None,
-        empty: false,
-        count,
+        pager: ListPager::new(shown),
         result: ActionResultView::new(result, shell),
     };
-    if shown.after.is_some() {
-        let first = shown.first().address();
-        view.first = Some(first).filter(|first| view.previous.as_ref() != Some(first));
-    }
     let mut status = 200;
     match outcome {
         ListResult::Refused(why) => {
             (view.refused, status) = (Some(why), 404);
         }
         ListResult::Found(found) => {
-            view.next = found.next.as_deref().map(|next| shown.following(next).address());
+            view.pager.next = found.next.as_deref().map(|next| shown.following(next).address());
             fill(&mut view, shell, shown, found.listed);
         }
     }
@@ -229,38 +247,50 @@ fn choose(shown: &ListAddress) -> String {
 }
 
 fn fill(view: &mut IndexListView, shell: &Shell, shown: &ListAddress, listed: Listed) {
+    let rows = &mut view.rows;
     match listed {
         Listed::Entries(items) => {
-            view.form = Some(format!("{ROOT}{}", encode_path(&shown.path)));
-            (view.sorts, view.kinds) = (sorts(shown.sort), kinds(shown.kind));
-            view.entries = entries(&items, shown, shell);
-            view.can_choose = view.entries.iter().any(|row| row.value.is_some());
-            view.empty = items.is_empty();
-            view.whole = (shown.is_part && !items.is_empty()).then(|| whole::address(shown));
-            view.exported = view.can_choose.then(|| shown.first().address());
-            let others = shown.others.iter();
-            let others =
-                others.map(|(name, value)| FormArgument { name, value: shown::text(value) });
-            view.others = others.collect();
+            rows.entries = entries(&items, shown, shell);
+            let can_choose = rows.entries.iter().any(|row| row.value.is_some());
+            view.form = Some(FilterForm::new(shown));
+            view.selection.possible = can_choose;
+            view.whole.delete = (shown.is_part && !items.is_empty()).then(|| whole::address(shown));
+            view.whole.export = can_choose.then(|| shown.first().address());
         }
-        Listed::Hosts(hosts) => {
-            view.empty = hosts.is_empty();
-            view.hosts = hosts.iter().map(host).collect();
-        }
-        Listed::Sites(sites) => {
-            view.empty = sites.is_empty();
-            view.hosts = sites.iter().map(site).collect();
-        }
+        Listed::Hosts(hosts) => rows.hosts = hosts.iter().map(host).collect(),
+        Listed::Sites(sites) => rows.hosts = sites.iter().map(site).collect(),
         Listed::Requests(requests) => {
-            view.empty = requests.is_empty();
             let row = |one: &EntryItem| request(&one.url, one.stored, shell);
-            view.requests = requests.iter().map(row).collect();
+            rows.requests = requests.iter().map(row).collect();
         }
         Listed::Asked(asked) => {
-            view.empty = asked.is_empty();
             let row = |one: &IndexAsked| request(&one.url, one.queued, shell);
-            view.requests = asked.iter().map(row).collect();
+            rows.requests = asked.iter().map(row).collect();
         }
+    }
+    rows.empty = rows.entries.is_empty() && rows.hosts.is_empty() && rows.requests.is_empty();
+}
+
+impl FilterForm {
+    fn new(shown: &ListAddress) -> Self {
+        let others = shown.filter.others.iter();
+        let others = others.map(|(name, value)| FormArgument { name, value: shown::text(value) });
+        Self {
+            path: format!("{ROOT}{}", encode_path(&shown.path)),
+            sorts: sorts(shown.sort),
+            kinds: kinds(shown.filter.kind),
+            text: shown::text(&shown.filter.text),
+            pages_only: shown.filter.pages_only,
+            others: others.collect(),
+        }
+    }
+}
+
+impl ListPager {
+    fn new(shown: &ListAddress) -> Self {
+        let previous = shown.previous().map(|previous| previous.address());
+        let first = shown.after.is_some().then(|| shown.first().address());
+        Self { first: first.filter(|first| previous.as_ref() != Some(first)), previous, next: None }
     }
 }
 

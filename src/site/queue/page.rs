@@ -113,18 +113,16 @@ struct RequestGroup<'a> {
 #[derive(Serialize)]
 struct QueueRow<'a> {
     number: usize,
-    key: &'a str,
+    item: &'a QueueItem,
     url: ShownUrl,
     /// The URL in the names of buttons.
     name: String,
-    state: ItemState,
     /// The state in words.
     is: Text,
     what: Text,
     page: Option<String>,
     priority: Option<Text>,
     queued: ShownTime,
-    attempts: u32,
     /// Reason why it waits, in words.
     held: Option<Text>,
     error: Option<String>,
@@ -240,10 +238,9 @@ fn row<'a>(number: usize, item: &'a QueueItem, shell: &Shell) -> QueueRow<'a> {
     };
     QueueRow {
         number,
-        key: &item.key,
+        item,
         url: ShownUrl::new(&item.url),
         name: shown::brief(&item.url, SHOWN_NAME),
-        state: item.state,
         is,
         what,
         page: item.page.as_deref().map(|page| shown::brief(page, SHOWN_PAGE)),
@@ -253,9 +250,11 @@ fn row<'a>(number: usize, item: &'a QueueItem, shell: &Shell) -> QueueRow<'a> {
             Priority::Last => Some(say("last")),
         },
         queued: ShownTime::new(item.queued, zone),
-        attempts: item.attempts,
-        held: item.held.map(|held| held::sentence(held, |time| ShownTime::new(time, zone))),
-        error: item.error.as_deref().map(shown::text),
+        held: item
+            .attempts
+            .held
+            .map(|held| held::sentence(held, |time| ShownTime::new(time, zone))),
+        error: item.attempts.error.as_deref().map(shown::text),
         owner: item.owner.as_deref().map(|owner| shell.for_whom(owner)),
     }
 }

@@ -92,6 +92,19 @@ pub struct OptionPage<'a> {
 
 #[derive(Serialize)]
 struct OptionPageView<'a> {
+    option: OptionDescription,
+    setting: SettingView<'a>,
+    control: OptionControlView,
+    faults: FaultsByForm,
+    elements: ElementsView,
+    rules: OptionRulesView,
+    new_rule: NewRuleForm,
+    stamp: &'a str,
+}
+
+/// The option, whatever its setting.
+#[derive(Serialize)]
+struct OptionDescription {
     section: &'static str,
     section_path: String,
     key: &'static str,
@@ -103,6 +116,11 @@ struct OptionPageView<'a> {
     rules_apply: bool,
     effect: &'static str,
     default: String,
+}
+
+/// The setting of the option in the file.
+#[derive(Serialize)]
+struct SettingView<'a> {
     value: Option<String>,
     place: Option<PlaceView>,
     other_file: bool,
@@ -110,19 +128,30 @@ struct OptionPageView<'a> {
     lines: &'a [DiffLine],
     /// Number of elements, if the option is an array that is set.
     entries: Option<usize>,
-    control: OptionControlView,
-    faults: FaultsByForm,
-    elements: Vec<ElementRow>,
-    more_elements: usize,
+}
+
+/// The elements of an array, and the text in the form that adds one.
+#[derive(Serialize)]
+struct ElementsView {
+    shown: Vec<ElementRow>,
+    more: usize,
     add: String,
-    positions: Vec<usize>,
-    rules: Vec<OptionRuleView>,
-    rule_count: usize,
-    more_rules: usize,
-    new_urls: String,
-    new_control: OptionControlView,
-    url: String,
-    stamp: &'a str,
+}
+
+/// The rules that set the option, among all rules of the section.
+#[derive(Serialize)]
+struct OptionRulesView {
+    shown: Vec<OptionRuleView>,
+    more: usize,
+    /// Number of rules in the section.
+    in_section: usize,
+}
+
+/// The form that adds a rule.
+#[derive(Serialize)]
+struct NewRuleForm {
+    urls: String,
+    control: OptionControlView,
 }
 
 /// Error messages for each form.
@@ -162,7 +191,7 @@ struct OptionRuleView {
 /// Renders the page.
 #[must_use]
 pub fn page(shell: &Shell, status: u16, content: &OptionPage<'_>) -> Page {
-    let SectionOption { section, option } = content.item;
+    let option = content.item.option;
     let control = OptionControl::of(option);
     let current = content.setting.value.as_deref();
     let value = current.unwrap_or(option.default);
@@ -189,24 +218,17 @@ pub fn page(shell: &Shell, status: u16, content: &OptionPage<'_>) -> Page {
     let new_value =
         of_new.map_or_else(|| control.typed(option.default), |new| escape_invisible(&new.value));
     let view = OptionPageView {
-        section: section.name,
-        section_path: links::configuration(&[section.name], content.url),
-        key: option.key,
-        path: links::configuration(&[section.name, option.key], None),
-        sentence: option.sentence.trim(),
-        kind: option.kind,
-        meaning: meaning(option.meaning),
-        is_secret: option.is_secret,
-        rules_apply: option.rules,
-        effect: effect_word(option.effect),
-        default: escape_invisible(option.default),
-        value: current.map(|value| if option.is_secret { String::new() } else { limited(value) }),
-        place: place(content.setting),
-        other_file: matches!(&content.setting.place, Some((_, Some(_)))),
-        in_force: content.in_force.map(short),
-        lines: content.lines,
-        entries: (control == OptionControl::List && current.is_some())
-            .then_some(elements.len() + more_elements),
+        option: OptionDescription::new(content),
+        setting: SettingView {
+            value: current
+                .map(|value| if option.is_secret { String::new() } else { limited(value) }),
+            place: place(content.setting),
+            other_file: matches!(&content.setting.place, Some((_, Some(_)))),
+            in_force: content.in_force.map(short),
+            lines: content.lines,
+            entries: (control == OptionControl::List && current.is_some())
+                .then_some(elements.len() + more_elements),
+        },
         control: OptionControlView::new(&control, &typed),
         faults: FaultsByForm {
             set: faults(OptionAction::Set),
@@ -219,19 +241,38 @@ pub fn page(shell: &Shell, status: u16, content: &OptionPage<'_>) -> Page {
             ]
             .concat(),
         },
-        positions: (1..=elements.len()).collect(),
-        elements,
-        more_elements,
-        add,
-        rule_count: content.rules.len(),
-        more_rules: rules.len().saturating_sub(MOST_RULES),
-        rules: rules.into_iter().take(MOST_RULES).collect(),
-        new_urls: of_new.map_or(spec, |new| fit_lines(&new.urls)),
-        new_control: OptionControlView::new(&control, &new_value),
-        url: content.url.map(shown::text).unwrap_or_default(),
+        elements: ElementsView { shown: elements, more: more_elements, add },
+        rules: OptionRulesView {
+            more: rules.len().saturating_sub(MOST_RULES),
+            shown: rules.into_iter().take(MOST_RULES).collect(),
+            in_section: content.rules.len(),
+        },
+        new_rule: NewRuleForm {
+            urls: of_new.map_or(spec, |new| fit_lines(&new.urls)),
+            control: OptionControlView::new(&control, &new_value),
+        },
         stamp: content.stamp,
     };
     shell.page("configuration-option.html", status, &view)
+}
+
+impl OptionDescription {
+    fn new(content: &OptionPage<'_>) -> Self {
+        let SectionOption { section, option } = content.item;
+        Self {
+            section: section.name,
+            section_path: links::configuration(&[section.name], content.url),
+            key: option.key,
+            path: links::configuration(&[section.name, option.key], None),
+            sentence: option.sentence.trim(),
+            kind: option.kind,
+            meaning: meaning(option.meaning),
+            is_secret: option.is_secret,
+            rules_apply: option.rules,
+            effect: effect_word(option.effect),
+            default: escape_invisible(option.default),
+        }
+    }
 }
 
 /// The rules that set the option.

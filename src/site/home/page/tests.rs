@@ -1,5 +1,7 @@
 use super::{DiskUse, HomePage, RecentPage, RefusedClients, page};
-use crate::api::{Choice, DownloadItem, DownloadWaiting, Mode, QueueCounts, RejectionItem, Status};
+use crate::api::{
+    Choice, DaemonProcess, DownloadItem, DownloadWaiting, Mode, QueueCounts, RejectionItem, Status,
+};
 use crate::base::text::say;
 use crate::fetch::LastFetch;
 use crate::page::Page;
@@ -14,11 +16,13 @@ fn home(mode: Mode) -> HomePage {
         chosen: mode.into(),
         link: None,
         metered: false,
-        pid: 1,
-        spool: "/s".into(),
-        read_only: false,
-        listen: vec![],
-        since: time(),
+        process: DaemonProcess {
+            pid: 1,
+            spool: "/s".into(),
+            read_only: false,
+            listen: vec![],
+            since: time(),
+        },
         queue: QueueCounts { waiting: 1, failed: 2, active: 0, asking: 0 },
         downloads: vec![],
         connections: 0,

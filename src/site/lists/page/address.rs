@@ -10,22 +10,13 @@ use crate::page::links::ABOUT;
 
 /// A page of a list: the filters, the order and the position.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "independent flags of an address")]
 pub struct ListAddress {
     /// Path of the list below [`ROOT`], such as `https/www.example.org`.
     pub path: String,
     /// Order of the rows.
     pub sort: Option<Sort>,
-    /// Shows only entries of this class.
-    pub kind: Option<Class>,
-    /// Shows only entries with this text in their URL or title.
-    pub text: String,
-    /// Shows only pages, without sub-resources.
-    pub pages_only: bool,
-    /// Also shows entries that the configuration excludes from lists.
-    pub all: bool,
-    /// Further filters as (name, value), as they were given.
-    pub others: Vec<(&'static str, String)>,
+    /// The filters.
+    pub filter: ListFilter,
     /// Whether the list is a subset of the entries that may be deleted at once.
     pub is_part: bool,
     /// Whether all rows that can be selected are selected.
@@ -40,6 +31,21 @@ pub struct ListAddress {
     pub trail: Trail,
 }
 
+/// The filters of a list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListFilter {
+    /// Shows only entries of this class.
+    pub kind: Option<Class>,
+    /// Shows only entries with this text in their URL or title.
+    pub text: String,
+    /// Shows only pages, without sub-resources.
+    pub pages_only: bool,
+    /// Also shows entries that the configuration excludes from lists.
+    pub all: bool,
+    /// Further filters as (name, value), as they were given.
+    pub others: Vec<(&'static str, String)>,
+}
+
 /// Maximum number of previous pages to which the page links back one by one. The link before them
 /// leads to the first page.
 const LONGEST_TRAIL: usize = 6;
@@ -49,13 +55,13 @@ impl ListAddress {
     #[must_use]
     pub fn address(&self) -> String {
         let trail = self.trail.to_string();
-        let others = self.others.iter().map(|(name, value)| (*name, value.as_str()));
+        let others = self.filter.others.iter().map(|(name, value)| (*name, value.as_str()));
         let pairs = [
             ("sort", self.sort.map(Sort::name).unwrap_or_default()),
-            ("type", self.kind.map(Class::name).unwrap_or_default()),
-            ("text", &self.text),
-            ("pages", if self.pages_only { "1" } else { "" }),
-            ("all", if self.all { "1" } else { "" }),
+            ("type", self.filter.kind.map(Class::name).unwrap_or_default()),
+            ("text", &self.filter.text),
+            ("pages", if self.filter.pages_only { "1" } else { "" }),
+            ("all", if self.filter.all { "1" } else { "" }),
             ("after", self.after.as_deref().unwrap_or_default()),
             ("before", &trail),
         ];
@@ -203,12 +209,14 @@ mod tests {
         let shown = ListAddress {
             path: "https/www.example.org:8443".into(),
             sort: Some(Sort::Size),
-            kind: Some(Class::Image),
-            text: "a&b c".into(),
-            pages_only: true,
-            all: true,
+            filter: ListFilter {
+                kind: Some(Class::Image),
+                text: "a&b c".into(),
+                pages_only: true,
+                all: true,
+                others: vec![("status", "4xx".into()), ("until", "2026-11-20".into())],
+            },
             after: Some("x+".into()),
-            others: vec![("status", "4xx".into()), ("until", "2026-11-20".into())],
             ..ListAddress::default()
         };
         let want = "/index/https/www.example.org:8443?sort=size&type=image&text=a%26b+c&pages=1&all=1&after=x%2B\

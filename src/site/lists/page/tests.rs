@@ -50,7 +50,11 @@ fn nothing_in_a_list_becomes_markup() {
         // The address already contains the typed text, as a key. A host has neither user nor
         // password.
         let typed = as_key(&text).to_owned();
-        let shown = ListAddress { path, text: typed.clone(), ..ListAddress::default() };
+        let shown = ListAddress {
+            path,
+            filter: ListFilter { text: typed.clone(), ..ListFilter::default() },
+            ..ListAddress::default()
+        };
         let (host, site) = (typed.clone(), typed);
         let host =
             IndexHost { scheme: "http".into(), host, site: site.clone(), entries: 1, bytes: 1 };

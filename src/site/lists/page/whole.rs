@@ -46,6 +46,21 @@ struct ListDeletionView<'a> {
     /// Address of the list.
     back: String,
     until: &'a str,
+    filter: DeletionFilterView,
+    contents: DeletionContentsView,
+}
+
+/// The filters of the list, in words.
+#[derive(Serialize)]
+struct DeletionFilterView {
+    kind: Option<Text>,
+    pages_only: bool,
+    narrowed: Vec<(&'static str, String)>,
+}
+
+/// The entries to be deleted.
+#[derive(Serialize)]
+struct DeletionContentsView {
     entries: usize,
     size: String,
     pinned: u64,
@@ -56,33 +71,34 @@ struct ListDeletionView<'a> {
     /// Set if the entries exceed the size up to which a deletion can be undone; the text states
     /// that size.
     for_good: Option<String>,
-    /// Filters of the list.
-    kind: Option<Text>,
-    pages_only: bool,
-    narrowed: Vec<(&'static str, String)>,
 }
 
 /// Renders the page.
 #[must_use]
 pub fn page(shell: &Shell, list: &ListAddress, found: &ListContents<'_>) -> Page {
     let GatheredEntries { places, bytes, pinned, named, .. } = found.gathered;
-    let text = (!list.text.is_empty()).then(|| ("text", shown::text(&list.text)));
-    let others = list.others.iter().map(|(name, value)| (*name, shown::text(value)));
+    let filter = &list.filter;
+    let text = (!filter.text.is_empty()).then(|| ("text", shown::text(&filter.text)));
+    let others = filter.others.iter().map(|(name, value)| (*name, shown::text(value)));
     let view = ListDeletionView {
         heading: heading(&list.path),
         back: list.first().address(),
         until: &found.until,
-        entries: places.len(),
-        size: shown::bytes(*bytes),
-        pinned: *pinned,
-        named: named.iter().map(|name| words::cut(name)).collect(),
-        is_all: found.is_all,
-        has_others: found.has_others,
-        most: MOST,
-        for_good: is_for_good(*bytes).then(|| shown::bytes(MAX_REMOVED_BYTES)),
-        kind: list.kind.and_then(label),
-        pages_only: list.pages_only,
-        narrowed: text.into_iter().chain(others).collect(),
+        filter: DeletionFilterView {
+            kind: filter.kind.and_then(label),
+            pages_only: filter.pages_only,
+            narrowed: text.into_iter().chain(others).collect(),
+        },
+        contents: DeletionContentsView {
+            entries: places.len(),
+            size: shown::bytes(*bytes),
+            pinned: *pinned,
+            named: named.iter().map(|name| words::cut(name)).collect(),
+            is_all: found.is_all,
+            has_others: found.has_others,
+            most: MOST,
+            for_good: is_for_good(*bytes).then(|| shown::bytes(MAX_REMOVED_BYTES)),
+        },
     };
     shell.page("lists-delete.html", 200, &view)
 }
@@ -101,6 +117,7 @@ fn label(kind: Class) -> Option<Text> {
 mod tests {
     use super::*;
     use crate::page::testing::{as_key, assert_harmless, hostile, shell};
+    use crate::site::lists::page::ListFilter;
 
     fn made(list: &ListAddress, gathered: &GatheredEntries, is_all: bool) -> String {
         let until = "2026-11-20T12:00:00Z".to_owned();
@@ -115,8 +132,11 @@ mod tests {
     fn it_says_how_much_goes_and_whether_it_comes_back() {
         let list = ListAddress {
             path: "http/a.example".into(),
-            kind: Some(Class::Image),
-            text: "cat".into(),
+            filter: ListFilter {
+                kind: Some(Class::Image),
+                text: "cat".into(),
+                ..ListFilter::default()
+            },
             after: Some("x".into()),
             ..ListAddress::default()
         };
@@ -151,7 +171,10 @@ mod tests {
             // The address already contains the typed text, as a key.
             let typed = as_key(&text).to_owned();
             let others = vec![("status", typed.clone())];
-            let list = ListAddress { text: typed, others, ..ListAddress::default() };
+            let list = ListAddress {
+                filter: ListFilter { text: typed, others, ..ListFilter::default() },
+                ..ListAddress::default()
+            };
             let mut gathered = GatheredEntries::default();
             gathered.named.push(text);
             made(&list, &gathered, true);

@@ -1,5 +1,7 @@
 use super::{QueuePage, QueueSelection, ROWS, page};
-use crate::api::{Held, ItemKind, ItemState, Mode, Priority, QueueCounts, QueueItem};
+use crate::api::{
+    FetchAttempts, Held, ItemKind, ItemState, Mode, Priority, QueueCounts, QueueItem,
+};
 use crate::page::testing::{as_key, assert_harmless, hostile, shell, time};
 use crate::page::{Page, Shell};
 
@@ -12,10 +14,7 @@ pub(super) fn item(url: &str, page: Option<&str>, state: ItemState) -> QueueItem
         page: page.map(Into::into),
         queued: time(),
         state,
-        attempts: 0,
-        not_before: None,
-        held: None,
-        error: None,
+        attempts: FetchAttempts::default(),
         priority: Priority::Usual,
         turn: None,
         owner: None,
@@ -60,14 +59,20 @@ fn arguments_are_read_back_from_the_address() {
 fn shows_why_and_when_and_what_can_be_done() {
     let failed = QueueItem {
         key: "f1".into(),
-        attempts: 5,
-        error: Some("connection refused".into()),
+        attempts: FetchAttempts {
+            count: 5,
+            error: Some("connection refused".into()),
+            ..FetchAttempts::default()
+        },
         ..item("http://a.example/", None, ItemState::Failed)
     };
     let waiting = QueueItem {
-        attempts: 1,
-        not_before: Some(time()),
-        held: Some(Held::Retry { until: time() }),
+        attempts: FetchAttempts {
+            count: 1,
+            not_before: Some(time()),
+            held: Some(Held::Retry { until: time() }),
+            error: None,
+        },
         priority: Priority::First,
         ..item("http://a.example/x.css", Some("http://a.example/"), ItemState::Waiting)
     };
@@ -132,7 +137,7 @@ fn hostile_values_are_text() {
             key: as_key(hostile).into(),
             method: hostile.clone(),
             kind: ItemKind::Post,
-            error: Some(hostile.clone()),
+            attempts: FetchAttempts { error: Some(hostile.clone()), ..FetchAttempts::default() },
             owner: Some(hostile.clone()),
             ..item(hostile, Some(hostile), ItemState::Failed)
         };
@@ -146,8 +151,11 @@ fn a_long_queue_is_pages_of_bounded_size_and_each_has_its_place() {
     let url = |n: usize| format!("http://host{n}.example/{}?{n}", "path/to/a/page&".repeat(100));
     let item = |n: usize| QueueItem {
         key: "ab".repeat(32),
-        held: Some(Held::Retry { until: time() }),
-        error: Some("the connection was refused".repeat(4)),
+        attempts: FetchAttempts {
+            held: Some(Held::Retry { until: time() }),
+            error: Some("the connection was refused".repeat(4)),
+            ..FetchAttempts::default()
+        },
         ..item(&url(n), Some(&url(n)), ItemState::Waiting)
     };
     let items: Vec<_> = (0..ROWS).map(item).collect();
