@@ -19,7 +19,7 @@ pub fn run(data: &[u8]) {
     if let Ok(base) = CanonicalUrl::parse_bytes(base, &around.local_host) {
         let found = link_url(&base, link, &around.local_host);
         let record = OldRecord::link_url(base.as_str().as_bytes(), link, &around);
-        assert_eq!(found.map(|url| url.to_string()), record.map(|record| record.name));
+        assert_eq!(found.map(|url| url.to_string()), record.map(|record| record.url.to_string()));
     }
     coders_undo_each_other(data);
     if let Ok(host) = canonicalise_host(data) {
@@ -32,7 +32,7 @@ pub fn run(data: &[u8]) {
 
 fn is_idempotent(url: &CanonicalUrl, data: &[u8], around: &LocalScope) {
     let record = OldRecord::split_url(data, around).expect("it could be parsed");
-    let again = CanonicalUrl::parse(&record.file, &around.local_host).expect("it is canonical");
+    let again = CanonicalUrl::parse(&record.file(), &around.local_host).expect("it is canonical");
     assert_eq!(&again, url);
     assert_eq!(again.key(), url.key());
     assert_eq!((again.user(), again.password()), (url.user(), url.password()));

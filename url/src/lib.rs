@@ -38,7 +38,7 @@ pub use host::canonicalise_host;
 pub use key::Key;
 pub use link::link_url;
 pub use localhost::LocalHost;
-pub use old_name::{LocalNet, LocalScope, OldName, OldParts, OldRecord, make_hash};
+pub use old_name::{LocalNet, LocalScope, OldName, OldParts, OldRecord, OldWritten, make_hash};
 pub use path::canonicalise_name;
 pub use pdf::{PdfError, pdf_canonical, pdf_identifier};
 pub use reference::{MAX_REFERENCE, Reference};

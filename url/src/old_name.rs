@@ -160,59 +160,41 @@ pub struct LocalScope {
     pub local_net: LocalNet,
 }
 
-/// The record of 2.9 about a URL, with the field names of its `URL` type.
+/// The record of 2.9 about a URL.
 ///
-/// The spelling is ours. `dir` and `hash` name the files in a spool of 2.9, so they follow 2.9's
-/// spelling where the two differ ([`OldName`]). The record holds the password in clear text: never
-/// log it.
+/// The spelling is ours. `location` names the files in a spool of 2.9, so it follows 2.9's spelling
+/// where the two differ ([`OldName`]). The record holds the password in clear text: never log it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct OldRecord {
-    /// Canonical, without credentials.
-    pub name: String,
-    /// Canonical, with credentials.
-    pub file: String,
-    /// File name in a spool of 2.9, without its first letter.
-    pub hash: String,
-    /// Directory in a spool of 2.9, below the protocol's.
-    pub dir: String,
+    /// The URL. 2.9 has its parts as fields.
+    pub url: CanonicalUrl,
+    /// Password, decoded; even one without a user, which no URL has.
+    pub password: Option<Vec<u8>>,
+    /// Where a spool of 2.9 stores it.
+    pub location: OldName,
     /// The URL at which a browser reaches this one through the proxy.
     pub link: String,
-    /// `name` from the host on.
-    pub hostp: String,
-    /// `name` from the path on.
-    pub pathp: String,
-    /// Protocol, in lower case.
-    pub proto: String,
-    /// Host, and port unless it is the protocol's default.
-    pub hostport: String,
-    /// Host without port.
-    pub host: String,
-    /// Port unless it is the protocol's default.
-    pub port: Option<u16>,
-    /// Path, with its leading slash.
-    pub path: String,
-    /// Arguments, without their `?`.
-    pub args: Option<String>,
-    /// User, decoded.
-    pub user: Option<Vec<u8>>,
-    /// Password, decoded.
-    pub pass: Option<Vec<u8>>,
-    /// Whether it is a local page.
-    pub local: bool,
     /// Whether the host is this proxy or on the local network.
-    pub localnet: bool,
+    pub is_localnet: bool,
     /// Whether 2.9 knows the protocol.
-    pub handled: bool,
+    pub is_handled: bool,
     /// The protocol's default port; 0 for an unknown protocol.
-    pub defport: u16,
-    /// `name` with path and arguments as written.
-    pub original_name: Vec<u8>,
-    /// `pathp` as written.
-    pub original_pathp: Vec<u8>,
-    /// `path` as written.
-    pub original_path: Vec<u8>,
-    /// `args` as written.
-    pub original_args: Option<Vec<u8>>,
+    pub default_port: u16,
+    /// The URL as written.
+    pub written: OldWritten,
+}
+
+/// A URL with path and arguments as written.
+#[derive(Clone, PartialEq, Eq)]
+pub struct OldWritten {
+    /// The URL without credentials.
+    pub name: Vec<u8>,
+    /// Path and arguments.
+    pub path_and_arguments: Vec<u8>,
+    /// Path; `/` if nothing was written.
+    pub path: Vec<u8>,
+    /// Arguments, without their `?`.
+    pub arguments: Option<Vec<u8>>,
 }
 
 impl OldRecord {
@@ -289,8 +271,8 @@ impl OldRecord {
         let url = CanonicalUrl::parse_bytes(url, &around.local_host)?;
         let Some(user) = user else {
             // 2.9 stores a password without a user, but writes it into no URL.
-            let pass = pass.filter(|pass| !pass.is_empty()).map(<[u8]>::to_vec);
-            return Ok(Self { pass, ..Self::canonical(&url.without_credentials(), around) });
+            let password = pass.filter(|pass| !pass.is_empty()).map(<[u8]>::to_vec);
+            return Ok(Self { password, ..Self::canonical(&url.without_credentials(), around) });
         };
         Ok(Self::canonical(&url.with_credentials(user, pass), around))
     }
@@ -308,55 +290,50 @@ impl OldRecord {
     }
 
     fn new(url: &CanonicalUrl, written: &SplitUrl<'_>, around: &LocalScope) -> Self {
-        let name = url.as_str();
-        let handled = matches!(url.protocol(), "http" | "https" | "ftp" | "finger");
-        let own_port = default_port(url.protocol().as_bytes()).filter(|_| handled);
-        let hostp = [url.host_port(), url.path_and_arguments()].concat();
+        let is_handled = matches!(url.protocol(), "http" | "https" | "ftp" | "finger");
+        let own_port = default_port(url.protocol().as_bytes()).filter(|_| is_handled);
+        let local = &around.local_host;
         // A browser cannot follow a link with a protocol that it does not know.
         let link = if matches!(url.protocol(), "http" | "https" | "ftp") {
-            name.to_owned()
+            url.as_str().to_owned()
         } else {
-            let local = &around.local_host;
-            format!("http://{}:{}/{}/{hostp}", local.name(), local.http_port(), url.protocol())
+            let (name, port, protocol) = (local.name(), local.http_port(), url.protocol());
+            let (host, path) = (url.host_port(), url.path_and_arguments());
+            format!("http://{name}:{port}/{protocol}/{host}{path}")
         };
-        let OldName { dir, hash } = OldName::of(url);
-        let original_path = original_path(written);
+        Self {
+            url: url.clone(),
+            password: url.password().map(std::borrow::Cow::into_owned),
+            location: OldName::of(url),
+            link,
+            is_localnet: local.has_name(url.host()) || around.local_net.matches(url.host()),
+            is_handled,
+            default_port: own_port.unwrap_or(0),
+            written: OldWritten::new(url, written),
+        }
+    }
+
+    /// The URL in canonical form, with credentials.
+    #[must_use]
+    pub fn file(&self) -> String {
+        self.url.secret_pieces().concat()
+    }
+}
+
+impl OldWritten {
+    fn new(url: &CanonicalUrl, written: &SplitUrl<'_>) -> Self {
+        let path = if written.path.is_empty() { b"/" } else { written.path };
         let question: &[u8] = if written.args.is_some() { b"?" } else { b"" };
-        let original_pathp = [&original_path, question, written.args.unwrap_or_default()].concat();
+        let path_and_arguments = [path, question, written.args.unwrap_or_default()].concat();
         let host = match written.host {
             SplitHost::Local => url.host_port().as_bytes(),
             SplitHost::Written(host) => host,
         };
         Self {
-            name: name.to_owned(),
-            file: url.secret_pieces().concat(),
-            hash,
-            dir,
-            link,
-            hostp,
-            pathp: url.path_and_arguments().to_owned(),
-            proto: url.protocol().to_owned(),
-            hostport: url.host_port().to_owned(),
-            host: url.host().to_owned(),
-            port: url.port(),
-            path: url.path().to_owned(),
-            args: url.arguments().map(str::to_owned),
-            user: url.user().map(std::borrow::Cow::into_owned),
-            pass: url.password().map(std::borrow::Cow::into_owned),
-            local: url.is_local(),
-            localnet: around.local_host.has_name(url.host())
-                || around.local_net.matches(url.host()),
-            handled,
-            defport: own_port.unwrap_or(0),
-            original_name: [written.protocol, b"://", host, &original_pathp].concat(),
-            original_pathp,
-            original_path,
-            original_args: written.args.map(<[u8]>::to_vec),
+            name: [written.protocol, b"://", host, &path_and_arguments].concat(),
+            path_and_arguments,
+            path: path.to_vec(),
+            arguments: written.args.map(<[u8]>::to_vec),
         }
     }
-}
-
-/// The path as written; an empty path is `/` even here.
-fn original_path(written: &SplitUrl<'_>) -> Vec<u8> {
-    if written.path.is_empty() { b"/".to_vec() } else { written.path.to_vec() }
 }

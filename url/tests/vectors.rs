@@ -33,18 +33,22 @@ fn text(bytes: impl AsRef<[u8]>) -> Value {
     bytes.as_ref().iter().copied().map(char::from).collect::<String>().into()
 }
 
-fn record(record: OldRecord) -> Value {
+fn record(record: &OldRecord) -> Value {
+    let (url, written) = (&record.url, &record.written);
+    let hostp = [url.host_port(), url.path_and_arguments()].concat();
     json!({
-        "name": record.name, "file": record.file, "hash": record.hash, "dir": record.dir,
-        "link": record.link, "hostp": record.hostp, "pathp": record.pathp, "proto": record.proto,
-        "hostport": record.hostport, "host": record.host,
-        "port": record.port.map_or(-1, i32::from), "path": record.path, "args": record.args,
-        "user": record.user.map(text), "pass": record.pass.map(text), "local": record.local,
-        "localnet": record.localnet, "handled": record.handled, "defport": record.defport,
-        "original_name": text(record.original_name),
-        "original_pathp": text(record.original_pathp),
-        "original_path": text(record.original_path),
-        "original_args": record.original_args.map(text),
+        "name": url.as_str(), "file": record.file(), "hash": record.location.hash,
+        "dir": record.location.dir, "link": record.link,
+        "hostp": hostp,
+        "pathp": url.path_and_arguments(), "proto": url.protocol(), "hostport": url.host_port(),
+        "host": url.host(), "port": url.port().map_or(-1, i32::from), "path": url.path(),
+        "args": url.arguments(), "user": url.user().map(text),
+        "pass": record.password.as_ref().map(text), "local": url.is_local(),
+        "localnet": record.is_localnet, "handled": record.is_handled,
+        "defport": record.default_port, "original_name": text(&written.name),
+        "original_pathp": text(&written.path_and_arguments),
+        "original_path": text(&written.path),
+        "original_args": written.arguments.as_ref().map(text),
     })
 }
 
@@ -93,7 +97,7 @@ fn run(function: &str, given: &Value) -> Value {
         }
         _ => panic!("the vectors have an unknown function, {function}"),
     };
-    result.map_or_else(refused, record)
+    result.map_or_else(refused, |found| record(&found))
 }
 
 /// The names of the differing fields, or `out` if the result is not a record.

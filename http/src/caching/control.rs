@@ -154,10 +154,17 @@ pub struct ResponseControl {
     pub must_understand: bool,
     /// The response does not change while it is fresh.
     pub immutable: bool,
-    /// How long a stale response may be served during revalidation.
-    pub stale_while_revalidate: Option<Duration>,
-    /// How long a stale response may be served in place of an error.
-    pub stale_if_error: Option<Duration>,
+    /// How long it may be served stale.
+    pub stale: StaleTimes,
+}
+
+/// How long a stale response may be served (RFC 5861).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StaleTimes {
+    /// During revalidation.
+    pub while_revalidate: Option<Duration>,
+    /// In place of an error.
+    pub if_error: Option<Duration>,
 }
 
 impl ResponseControl {
@@ -183,8 +190,8 @@ impl ResponseControl {
             _ => {}
         });
         // These directives relax other rules, so an invalid one is ignored.
-        control.stale_while_revalidate = revalidate.valid();
-        control.stale_if_error = error.valid();
+        control.stale =
+            StaleTimes { while_revalidate: revalidate.valid(), if_error: error.valid() };
         control
     }
 }
@@ -408,8 +415,8 @@ mod tests {
         ] {
             told.extend(is_there.then(|| name.to_owned()));
         }
-        seconds("swr", optional(control.stale_while_revalidate), &mut told);
-        seconds("sie", optional(control.stale_if_error), &mut told);
+        seconds("swr", optional(control.stale.while_revalidate), &mut told);
+        seconds("sie", optional(control.stale.if_error), &mut told);
         told
     }
 

@@ -183,7 +183,7 @@ pub fn decide_reuse(
         _ if policy.serve_unreachable => Unreachable::ServeOverruled,
         _ => Unreachable::Forbidden,
     };
-    let if_error = control.stale_if_error.max(request.stale_if_error);
+    let if_error = control.stale.if_error.max(request.stale_if_error);
     let instead_of_error = unreachable != Unreachable::Forbidden
         && if_error.is_some_and(|time| freshness.is_stale_for_at_most(time));
     Verdict { reuse, unreachable, instead_of_error, freshness, by }
@@ -326,7 +326,7 @@ impl ReuseQuery<'_> {
             Reuse::Validate(RevalidationReason::Stale)
         } else if within(self.request.max_stale) && !self.is_too_old() {
             Reuse::StaleTaken
-        } else if within(self.control.stale_while_revalidate) && !asks_for_fresh {
+        } else if within(self.control.stale.while_revalidate) && !asks_for_fresh {
             Reuse::Refreshing
         } else {
             Reuse::Validate(RevalidationReason::Stale)

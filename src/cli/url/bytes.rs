@@ -63,17 +63,21 @@ fn add_password(given: &Value, around: &LocalScope) -> UrlAnswer {
 
 fn record(record: Result<OldRecord, ParseError>) -> UrlAnswer {
     let record = record?;
+    let (url, written) = (&record.url, &record.written);
+    let hostp = [url.host_port(), url.path_and_arguments()].concat();
     Ok(json!({
-        "name": record.name, "file": record.file, "hash": record.hash, "dir": record.dir,
-        "link": record.link, "hostp": record.hostp, "pathp": record.pathp, "proto": record.proto,
-        "hostport": record.hostport, "host": record.host,
-        "port": record.port.map_or(-1, i32::from), "path": record.path, "args": record.args,
-        "user": record.user.map(text), "pass": record.pass.map(text), "local": record.local,
-        "localnet": record.localnet, "handled": record.handled, "defport": record.defport,
-        "original_name": text(record.original_name),
-        "original_pathp": text(record.original_pathp),
-        "original_path": text(record.original_path),
-        "original_args": record.original_args.map(text),
+        "name": url.as_str(), "file": record.file(), "hash": record.location.hash,
+        "dir": record.location.dir, "link": record.link,
+        "hostp": hostp,
+        "pathp": url.path_and_arguments(), "proto": url.protocol(), "hostport": url.host_port(),
+        "host": url.host(), "port": url.port().map_or(-1, i32::from), "path": url.path(),
+        "args": url.arguments(), "user": url.user().map(text),
+        "pass": record.password.as_ref().map(text), "local": url.is_local(),
+        "localnet": record.is_localnet, "handled": record.is_handled,
+        "defport": record.default_port, "original_name": text(&written.name),
+        "original_pathp": text(&written.path_and_arguments),
+        "original_path": text(&written.path),
+        "original_args": written.arguments.as_ref().map(text),
     }))
 }
 
