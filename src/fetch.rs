@@ -283,7 +283,7 @@ pub async fn retry(
         RequestState::Asking { .. } => is_meant,
     };
     let may_go = |summary: &OutgoingSummary| {
-        rests(&summary.state, summary.not_before) && is_theirs(&summary.place)
+        rests(&summary.fetching.state, summary.fetching.not_before) && is_theirs(&summary.place)
     };
     let mut chosen = Vec::new();
     match only {
@@ -306,7 +306,8 @@ pub async fn retry(
         // It may be starting now. A form being sent counts as failed: waking it would send it
         // twice.
         let wake = move |known: Outgoing| {
-            let may = !own.fetcher.is_active(&key) && rests(&known.state, known.not_before);
+            let may = !own.fetcher.is_active(&key)
+                && rests(&known.summary.fetching.state, known.summary.fetching.not_before);
             may.then(|| want::awake(known))
         };
         let woken = context.storage.store.run(move |spool| spool.queue().change_if(&key, wake));

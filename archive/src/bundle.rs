@@ -53,7 +53,7 @@ impl Bundle {
     pub fn of_queue(reader: &Reader, local: &LocalHost) -> Result<Self> {
         let mut bundle = Self::default();
         for summary in reader.queue()? {
-            let waits = summary.state == RequestState::Waiting;
+            let waits = summary.fetching.state == RequestState::Waiting;
             let is_page = summary.method == "GET" && summary.kind != RequestKind::Post;
             let is_everyones = summary.place.owner().is_none();
             let url = crate::item::url(summary.place.url(), local).ok();
@@ -69,7 +69,7 @@ impl Bundle {
             let head = crate::head::RequestHead::parse(&request.head).ok();
             match (url, head) {
                 (Some(url), Some(head)) if request.secrets == Secrets::None => {
-                    let (when, page) = (request.queued, request.page);
+                    let (when, page) = (request.summary.queued, request.summary.page);
                     bundle.requests.push(QueuedRequest {
                         url,
                         head,

@@ -378,7 +378,8 @@ fn a_spool_of_2_9_is_taken_with_its_queue_and_what_is_monitored() {
     let forms = bench.spool.queue().list();
     let forms = forms.iter().filter(|request| request.kind == RequestKind::Post);
     let forms = forms.map(|form| bench.spool.queue().get(&form.place.key()).unwrap().unwrap());
-    let mut forms: Vec<_> = forms.map(|form| (form.place.url().to_owned(), form.body)).collect();
+    let mut forms: Vec<_> =
+        forms.map(|form| (form.summary.place.url().to_owned(), form.body)).collect();
     forms.sort();
     let form = |url: &str, body: &[u8]| {
         let url = CanonicalUrl::parse(url, &LocalHost::default()).unwrap();

@@ -9,8 +9,8 @@ use std::sync::{Arc, LazyLock};
 use sha2::{Digest, Sha256};
 use wwwoffle_spool::fs::Disk;
 use wwwoffle_spool::{
-    Body, Durability, Entry, NewEntry, NewSegment, Options, Outgoing, Partial, Place, Priority,
-    RequestKind, RequestState, RequesterLocation, Secrets, Spool, Timestamp, Update,
+    AttemptState, Body, Durability, Entry, NewEntry, NewSegment, Options, Outgoing, Partial, Place,
+    Priority, RequestKind, RequestState, RequesterLocation, Secrets, Spool, Timestamp, Update,
 };
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
@@ -185,8 +185,9 @@ impl Changed<'_> {
 
     fn queue(&self, spool: &Spool) {
         for mut want in requests() {
-            let found = spool.queue().get(&want.place.key()).expect("nothing fails on this disk");
-            let is_changed = self.is_of(&want.place);
+            let found =
+                spool.queue().get(&want.summary.place.key()).expect("nothing fails on this disk");
+            let is_changed = self.is_of(&want.summary.place);
             assert!(found.is_some() || is_changed, "a request is lost: {}", self.path.display());
             let Some(found) = found else { continue };
             if self.path.ends_with("secret") {
@@ -298,29 +299,29 @@ fn entries() -> Vec<(Place, Vec<u8>)> {
 fn requests() -> [Outgoing; 3] {
     let first =
         Outgoing::new(place("http://q.example/a"), REQUEST.into(), RequestKind::Page, at(1));
-    let second = Outgoing {
-        body: b"a=b".to_vec(),
-        secrets: Secrets::Open(b"Cookie: c=d\r\n".to_vec()),
-        page: Some("http://q.example/".to_owned()),
+    let mut second =
+        Outgoing::new(place("http://q.example/b"), REQUEST.into(), RequestKind::Part, at(2));
+    second.body = b"a=b".to_vec();
+    second.secrets = Secrets::Open(b"Cookie: c=d\r\n".to_vec());
+    second.summary.page = Some("http://q.example/".to_owned());
+    second.summary.priority = Priority::First;
+    second.summary.fetching = AttemptState {
         attempts: 3,
-        priority: Priority::First,
         not_before: Some(at(9)),
         state: RequestState::Failed {
             reason: "it is \u{e4} no more\n".to_owned(),
             status: Some(410),
         },
-        ..Outgoing::new(place("http://q.example/b"), REQUEST.into(), RequestKind::Part, at(2))
+        last_error: None,
     };
-    let third = Outgoing {
-        asked_from: RequesterLocation::Here,
-        priority: Priority::Last,
-        ..Outgoing::new(
-            place("http://q.example/c").owned_by("user:ada"),
-            REQUEST.into(),
-            RequestKind::Recursive,
-            at(3),
-        )
-    };
+    let mut third = Outgoing::new(
+        place("http://q.example/c").owned_by("user:ada"),
+        REQUEST.into(),
+        RequestKind::Recursive,
+        at(3),
+    );
+    third.summary.asked_from = RequesterLocation::Here;
+    third.summary.priority = Priority::Last;
     [first, second, third]
 }
 

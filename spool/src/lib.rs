@@ -93,8 +93,9 @@ pub use purge::trim::{
 };
 pub use queue::monitor::{MAX_MONITORS, Monitor, MonitorSummary, Monitors, SetOutcome};
 pub use queue::outgoing::{
-    MAX_OPTIONS, MAX_REASON, MAX_REQUEST_BODY, MAX_REQUEST_HEAD, MAX_SECRETS, Outgoing,
-    OutgoingSummary, RequestKind, RequestState, RequesterLocation, SealedSecrets, Secrets,
+    AttemptState, MAX_OPTIONS, MAX_REASON, MAX_REQUEST_BODY, MAX_REQUEST_HEAD, MAX_SECRETS,
+    Outgoing, OutgoingSummary, RequestKind, RequestState, RequesterLocation, SealedSecrets,
+    Secrets,
 };
 pub use queue::runs::MAX_RUN;
 pub use queue::schedule::{MAX_SCHEDULE, ParseScheduleError, Schedule};

@@ -99,7 +99,7 @@ impl Queue {
         {
             let path = request_path(&tree.root.path, &key);
             match read_request(&*tree.root.disk, &path, &key, None) {
-                Ok(RequestFile::Valid(request)) => index.insert(key, request.summary()),
+                Ok(RequestFile::Valid(request)) => index.insert(key, request.summary),
                 Ok(RequestFile::Missing) => {}
                 Err(error) => recovery.failures.push(error),
                 Ok(RequestFile::Invalid(reason)) => {
@@ -144,21 +144,21 @@ impl Queue {
     }
 
     fn put(&self, request: &Outgoing, durability: Durability) -> Result<AddOutcome> {
-        let (key, summary) = (request.place.key(), request.summary());
+        let key = request.summary.place.key();
         let bytes = request.encode(&self.vault)?;
         let is_time = {
             let _changing = lock(&self.tree.outbox.changing);
             if let Some(known) = self.summary(&key) {
                 return self.strengthen(&known, request);
             }
-            let most = match request.kind {
+            let most = match request.summary.kind {
                 RequestKind::Recursive | RequestKind::Monitored => MAX_QUEUE - RESERVED,
                 _ => MAX_QUEUE,
             };
             if self.len() >= most {
                 return Err(Error::queue_full(most));
             }
-            self.check_share(request.place.owner())?;
+            self.check_share(request.summary.place.owner())?;
             let is_time = if durability == Durability::Batch {
                 self.tree.outbox.add(&self.tree.root, key, &bytes)?
             } else {
@@ -166,7 +166,7 @@ impl Queue {
                 self.tree.outbox.cancel(&self.tree.root, &key);
                 false
             };
-            lock(&self.index).insert(key, summary);
+            lock(&self.index).insert(key, request.summary.clone());
             is_time
         };
         self.batch(is_time);
@@ -195,27 +195,27 @@ impl Queue {
 
     /// Combines a known request with `new`. The caller holds `changing`.
     fn strengthen(&self, known: &OutgoingSummary, new: &Outgoing) -> Result<AddOutcome> {
-        let priority = order::raised_priority(known.priority, new.priority);
-        if !wish::wants_more(&new.summary(), known) && priority == known.priority {
+        let priority = order::raised_priority(known.priority, new.summary.priority);
+        if !wish::wants_more(&new.summary, known) && priority == known.priority {
             return Ok(AddOutcome::Already);
         }
-        let RequestFile::Valid(mut known) = self.read(&new.place.key())? else {
+        let RequestFile::Valid(mut known) = self.read(&new.summary.place.key())? else {
             // The file is unreadable. The fetch detects that and sets it aside.
             return Ok(AddOutcome::Already);
         };
         wish::merge(&mut known, new);
-        known.priority = priority;
+        known.summary.priority = priority;
         self.write(&known)?;
         Ok(AddOutcome::Stronger)
     }
 
     /// Writes a changed request, durably. The caller holds `changing`.
     fn write(&self, request: &Outgoing) -> Result<()> {
-        let key = request.place.key();
+        let key = request.summary.place.key();
         let bytes = request.encode(&self.vault)?;
         self.tree.root.replace_file(&request_path(&self.tree.root.path, &key), &bytes)?;
         self.tree.outbox.cancel(&self.tree.root, &key);
-        lock(&self.index).insert(key, request.summary());
+        lock(&self.index).insert(key, request.summary.clone());
         Ok(())
     }
 
@@ -290,13 +290,15 @@ impl Queue {
     ///
     /// Those of [`Queue::add`].
     pub fn update(&self, request: &Outgoing) -> Result<bool> {
-        let key = request.place.key();
+        let key = request.summary.place.key();
         let _changing = lock(&self.tree.outbox.changing);
         let Some(known) = self.summary(&key) else { return Ok(false) };
         // Only [`Queue::prioritize`] changes the priority.
-        let now = order::with_present_priority(request, &known);
-        let mut request = now.map_or(Cow::Borrowed(request), Cow::Owned);
-        if wish::wants_more(&known, &request.summary())
+        let mut request = Cow::Borrowed(request);
+        if request.summary.priority != known.priority {
+            request.to_mut().summary.priority = known.priority;
+        }
+        if wish::wants_more(&known, &request.summary)
             && let RequestFile::Valid(now) = self.read(&key)?
         {
             wish::merge(request.to_mut(), &now);
@@ -345,11 +347,11 @@ impl Queue {
     ///
     /// If the disk fails.
     pub fn finish(&self, seen: &Outgoing) -> Result<FinishOutcome> {
-        let key = seen.place.key();
+        let key = seen.summary.place.key();
         let is_time = {
             let _changing = lock(&self.tree.outbox.changing);
             let Some(known) = self.summary(&key) else { return Ok(FinishOutcome::Gone) };
-            if wish::wants_more(&known, &seen.summary())
+            if wish::wants_more(&known, &seen.summary)
                 && let RequestFile::Valid(now) = self.read(&key)?
             {
                 return Ok(FinishOutcome::Wanted(now));
@@ -379,8 +381,8 @@ impl Queue {
         for key in keys {
             let _changing = lock(&self.tree.outbox.changing);
             let RequestFile::Valid(mut request) = self.read(&key)? else { continue };
-            request.wishes.retain(|wish| wish.run != run);
-            if request.wishes.is_empty() && request.kind == RequestKind::Recursive {
+            request.summary.wishes.retain(|wish| wish.run != run);
+            if request.summary.wishes.is_empty() && request.summary.kind == RequestKind::Recursive {
                 count += u64::from(self.remove_file(&key)?);
             } else {
                 self.write(&request)?;

@@ -97,8 +97,9 @@ fn counted(hits: u64) -> Statistics {
 fn waiting(number: u32, attempts: u32) -> Outgoing {
     let mut request = outgoing(&format!("http://q/{number}"), RequestKind::Post);
     request.head = b"POST /submit HTTP/1.1\r\nHost: q\r\n\r\n".to_vec();
+    "POST".clone_into(&mut request.summary.method);
     request.secrets = Secrets::Open(b"Cookie: a=b\r\n".to_vec());
-    request.attempts = attempts;
+    request.summary.fetching.attempts = attempts;
     request
 }
 
@@ -125,7 +126,7 @@ fn run(disk: &SimDisk, durability: Durability) -> (Acknowledged, Vec<wwwoffle_sp
     let mut known = true;
     let updated = spool.queue().update(&waiting(1, 1));
     done.updated = note(updated.map(|there| known = there)) && known;
-    done.removed = note(spool.queue().remove(&waiting(2, 0).place.key()).map(|_| ()));
+    done.removed = note(spool.queue().remove(&waiting(2, 0).summary.place.key()).map(|_| ()));
     let mut state = ProgramState::default();
     state.set_mode("offline").unwrap();
     done.state = note(spool.set_state(&state));
@@ -199,7 +200,7 @@ fn check(disk: &SimDisk, durability: Durability, done: &Acknowledged, loss: Loss
 }
 
 fn check_queue(spool: &Spool, done: &Acknowledged, what: &str) {
-    let get = |number| spool.queue().get(&waiting(number, 0).place.key()).unwrap();
+    let get = |number| spool.queue().get(&waiting(number, 0).summary.place.key()).unwrap();
     let first = get(1).unwrap_or_else(|| panic!("{what}: a request is lost"));
     assert!(first == waiting(1, 1) || !done.updated && first == waiting(1, 0), "{what}");
     assert!(get(2).is_none() || !done.removed && get(2) == Some(waiting(2, 0)), "{what}");

@@ -34,7 +34,7 @@ fn monitor(number: u16, versions: u16) -> Monitor {
 fn a_monitored_page_comes_back_with_everything() {
     let root = tempfile::tempdir().unwrap();
     let (mut one, other) = (monitor(1, 3), monitor(2, 0));
-    let key = one.request.place.key();
+    let key = one.request.summary.place.key();
     {
         let spool = open(root.path(), Durability::Batch);
         let monitors = spool.monitors();
@@ -67,7 +67,7 @@ fn a_monitored_page_comes_back_with_everything() {
 #[test]
 fn what_was_missed_is_due_once() {
     let mut one = monitor(1, 0);
-    one.request.queued = "2026-11-20T12:00:00Z".parse().unwrap();
+    one.request.summary.queued = "2026-11-20T12:00:00Z".parse().unwrap();
     let utc = TimeZone::UTC;
     let late: Timestamp = "2026-12-24T12:00:00Z".parse().unwrap();
     let next = one.summary().next_run(late, &utc).unwrap();
@@ -84,8 +84,8 @@ fn what_was_missed_is_due_once() {
 fn what_is_no_schedule_is_set_aside() {
     let root = tempfile::tempdir().unwrap();
     let one = monitor(1, 3);
-    let path = root.path().join(format!("monitor/{}.warc", one.request.place.key()));
-    let queued = root.path().join(format!("outgoing/{}.warc", one.request.place.key()));
+    let path = root.path().join(format!("monitor/{}.warc", one.request.summary.place.key()));
+    let queued = root.path().join(format!("outgoing/{}.warc", one.request.summary.place.key()));
     open(root.path(), Durability::Batch).queue().add(&one.request).unwrap();
     let request = fs::read(&queued).unwrap();
     let whole = {
@@ -111,7 +111,7 @@ fn what_is_no_schedule_is_set_aside() {
         assert!(spool.monitors().is_empty());
         // The same while the spool is open.
         fs::write(&path, &whole[1..]).unwrap();
-        assert!(spool.monitors().get(&one.request.place.key()).unwrap_err().is_damaged());
+        assert!(spool.monitors().get(&one.request.summary.place.key()).unwrap_err().is_damaged());
         assert!(!path.exists());
     }
     // The same for a page under the name of another.
@@ -145,7 +145,7 @@ fn open_sim(disk: &SimDisk, durability: Durability) -> Result<Spool> {
 /// The acknowledged steps: 1 changed, 2 removed, 3 added, 4 run.
 fn run(disk: &SimDisk, durability: Durability) -> [bool; 4] {
     let Ok(spool) = open_sim(disk, durability) else { return [false; 4] };
-    let key = |number| monitor(number, 0).request.place.key();
+    let key = |number| monitor(number, 0).request.summary.place.key();
     let monitors = spool.monitors();
     [
         monitors.set(&monitor(1, 9)).is_ok(),
@@ -157,7 +157,8 @@ fn run(disk: &SimDisk, durability: Durability) -> [bool; 4] {
 
 fn check(disk: &SimDisk, durability: Durability, done: [bool; 4], what: &str) {
     let spool = open_sim(disk, durability).unwrap_or_else(|error| panic!("{what}: {error:?}"));
-    let get = |number| spool.monitors().get(&monitor(number, 0).request.place.key()).unwrap();
+    let get =
+        |number| spool.monitors().get(&monitor(number, 0).request.summary.place.key()).unwrap();
     let is = |number, new: Option<Monitor>, old: Option<Monitor>, done: bool| {
         let found = get(number);
         assert!(found == new || !done && found == old, "{what}: {number} is {found:?}");

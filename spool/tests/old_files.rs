@@ -61,6 +61,6 @@ fn files_of_the_first_program_are_read_and_updated() {
     assert_eq!(bodies, [Some(b"neu".to_vec()), Some(b"<!doctype html>old".to_vec())]);
 
     let waiting = spool.queue().get(&place("http://old.example/waits").key()).unwrap().unwrap();
-    assert_eq!((waiting.kind, waiting.body.as_slice()), (RequestKind::Post, &b"a=b"[..]));
+    assert_eq!((waiting.summary.kind, waiting.body.as_slice()), (RequestKind::Post, &b"a=b"[..]));
     assert!(matches!(waiting.secrets, Secrets::Unreadable(_)), "its key is not here");
 }

@@ -19,30 +19,31 @@ fn a_request_comes_back_with_everything() {
     let mut request = outgoing("http://example.org/form", RequestKind::Post);
     request.body = support::bytes(100_000);
     request.secrets = Secrets::Open(b"Cookie: session=geheim\r\n".to_vec());
-    request.page = Some("http://example.org/a%20b".to_owned());
-    request.hops = 3;
+    request.summary.page = Some("http://example.org/a%20b".to_owned());
+    request.summary.hops = 3;
     {
         let spool = open(root.path(), Durability::Batch);
         let queue = spool.queue();
         assert_eq!(queue.add(&request).unwrap(), AddOutcome::New);
         assert_eq!(queue.add(&request).unwrap(), AddOutcome::Already);
-        assert_eq!(queue.get(&request.place.key()).unwrap().as_ref(), Some(&request));
-        request.attempts = 2;
-        request.not_before = Some(Timestamp::from_second(1_800_000_000).unwrap());
-        request.last_error = Some("no\r\nanswer".to_owned());
-        request.state = RequestState::Failed { reason: "gone".to_owned(), status: Some(410) };
+        assert_eq!(queue.get(&request.summary.place.key()).unwrap().as_ref(), Some(&request));
+        request.summary.fetching.attempts = 2;
+        request.summary.fetching.not_before = Some(Timestamp::from_second(1_800_000_000).unwrap());
+        request.summary.fetching.last_error = Some("no\r\nanswer".to_owned());
+        request.summary.fetching.state =
+            RequestState::Failed { reason: "gone".to_owned(), status: Some(410) };
         assert!(queue.update(&request).unwrap());
     }
     let spool = open(root.path(), Durability::Batch);
     let queue = spool.queue();
-    assert_eq!(queue.get(&request.place.key()).unwrap().as_ref(), Some(&request));
-    assert_eq!(queue.list(), [request.summary()]);
-    assert_eq!(queue.summary(&request.place.key()), Some(request.summary()));
-    assert_eq!(Reader::open(root.path()).unwrap().queue().unwrap(), [request.summary()]);
-    assert!(queue.remove(&request.place.key()).unwrap());
-    assert!(!queue.remove(&request.place.key()).unwrap());
+    assert_eq!(queue.get(&request.summary.place.key()).unwrap().as_ref(), Some(&request));
+    assert_eq!(queue.list(), [request.summary.clone()]);
+    assert_eq!(queue.summary(&request.summary.place.key()), Some(request.summary.clone()));
+    assert_eq!(Reader::open(root.path()).unwrap().queue().unwrap(), [request.summary.clone()]);
+    assert!(queue.remove(&request.summary.place.key()).unwrap());
+    assert!(!queue.remove(&request.summary.place.key()).unwrap());
     assert!(queue.is_empty());
-    assert_eq!(queue.get(&request.place.key()).unwrap(), None);
+    assert_eq!(queue.get(&request.summary.place.key()).unwrap(), None);
     assert!(!queue.update(&request).unwrap(), "what was deleted stays deleted");
 }
 
@@ -62,12 +63,18 @@ fn where_it_was_asked_for_is_written_only_where_its_owner_does_not_tell() {
     {
         let mut request = outgoing(&format!("http://example.org/{number}"), RequestKind::Page);
         if let Some(owner) = owner {
-            request.place = request.place.owned_by(owner);
+            request.summary.place = request.summary.place.owned_by(owner);
         }
-        let told = Outgoing::new(request.place.clone(), request.head, request.kind, request.queued);
-        assert_eq!(told.asked_from == asked_from, field.is_none(), "{owner:?}");
-        let request = Outgoing { asked_from, ..told };
-        let key = request.place.key();
+        let told = Outgoing::new(
+            request.summary.place.clone(),
+            request.head,
+            request.summary.kind,
+            request.summary.queued,
+        );
+        assert_eq!(told.summary.asked_from == asked_from, field.is_none(), "{owner:?}");
+        let mut request = told;
+        request.summary.asked_from = asked_from;
+        let key = request.summary.place.key();
         open(root.path(), Durability::Each).queue().add(&request).unwrap();
         let path = root.path().join(format!("outgoing/{key}.warc"));
         let text = String::from_utf8(fs::read(path).unwrap()).unwrap();
@@ -85,7 +92,7 @@ fn the_oldest_comes_first() {
     let spool = open(root.path(), Durability::Batch);
     for second in [5, 3, 9, 1] {
         let mut request = outgoing(&format!("http://example.org/{second}"), RequestKind::Page);
-        request.queued = Timestamp::from_second(second).unwrap();
+        request.summary.queued = Timestamp::from_second(second).unwrap();
         spool.queue().add(&request).unwrap();
     }
     let order = |list: Vec<wwwoffle_spool::OutgoingSummary>| -> Vec<i64> {
@@ -101,15 +108,16 @@ fn only_what_is_meant_is_taken_off() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Batch);
     let (queue, request) = (spool.queue(), outgoing("http://a/1", RequestKind::Page));
-    let key = request.place.key();
+    let key = request.summary.place.key();
     assert!(!queue.remove_if(&key, |_| true).unwrap(), "there is none");
     queue.add(&request).unwrap();
     // It is requested again in the meantime.
-    let later = request.queued + Duration::from_secs(1);
-    let renewed = Outgoing { queued: later, renew: true, ..request.clone() };
+    let later = request.summary.queued + Duration::from_secs(1);
+    let mut renewed = request.clone();
+    (renewed.summary.queued, renewed.summary.renew) = (later, true);
     assert_eq!(queue.add(&renewed).unwrap(), AddOutcome::Stronger);
-    assert!(!queue.remove_if(&key, |known| known.queued <= request.queued).unwrap());
-    assert_eq!(queue.list(), [renewed.summary()]);
+    assert!(!queue.remove_if(&key, |known| known.queued <= request.summary.queued).unwrap());
+    assert_eq!(queue.list(), [renewed.summary]);
     assert!(queue.remove_if(&key, |known| known.queued <= later).unwrap());
     assert!(queue.is_empty() && queue.get(&key).unwrap().is_none());
 }
@@ -119,8 +127,11 @@ fn only_what_is_meant_is_changed_and_as_it_is_now() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Batch);
     let (queue, request) = (spool.queue(), outgoing("http://a/1", RequestKind::Page));
-    let key = request.place.key();
-    let rests = |known: Outgoing| Some(Outgoing { attempts: known.attempts + 1, ..known });
+    let key = request.summary.place.key();
+    let rests = |mut known: Outgoing| {
+        known.summary.fetching.attempts += 1;
+        Some(known)
+    };
     assert!(!queue.change_if(&key, rests).unwrap(), "there is none");
     queue.add(&request).unwrap();
     queue.prioritize(&[key], wwwoffle_spool::Priority::First).unwrap();
@@ -128,11 +139,18 @@ fn only_what_is_meant_is_changed_and_as_it_is_now() {
     for attempts in 1..3 {
         assert!(queue.change_if(&key, rests).unwrap());
         let known = queue.get(&key).unwrap().unwrap();
-        assert_eq!((known.attempts, known.priority), (attempts, wwwoffle_spool::Priority::First));
+        assert_eq!(
+            (known.summary.fetching.attempts, known.summary.priority),
+            (attempts, wwwoffle_spool::Priority::First)
+        );
     }
     drop(spool);
     let spool = open(root.path(), Durability::Batch);
-    assert_eq!(spool.queue().get(&key).unwrap().unwrap().attempts, 2, "it is on the medium");
+    assert_eq!(
+        spool.queue().get(&key).unwrap().unwrap().summary.fetching.attempts,
+        2,
+        "it is on the medium"
+    );
     assert!(spool.queue().remove(&key).unwrap() && !spool.queue().change_if(&key, rests).unwrap());
 }
 
@@ -152,7 +170,7 @@ fn secrets_are_nowhere_in_clear() {
     }
     for field in ["Cookie", "authorization", "PROXY-AUTHORIZATION"] {
         request.head = format!("GET / HTTP/1.1\r\n{field}: a\r\n\r\n").into_bytes();
-        request.place = place("http://example.org/other");
+        request.summary.place = place("http://example.org/other");
         assert!(spool.queue().add(&request).unwrap_err().is_invalid(), "{field}");
     }
 }
@@ -168,15 +186,15 @@ fn without_its_key_a_secret_is_unreadable_and_kept() {
     fs::remove_file(&secret).unwrap();
     {
         let spool = open(root.path(), Durability::Batch);
-        let mut found = spool.queue().get(&request.place.key()).unwrap().unwrap();
+        let mut found = spool.queue().get(&request.summary.place.key()).unwrap().unwrap();
         assert!(matches!(found.secrets, Secrets::Unreadable(_)));
-        found.attempts = 1;
+        found.summary.fetching.attempts = 1;
         assert!(spool.queue().update(&found).unwrap());
     }
     fs::write(&secret, &key).unwrap();
     let spool = open(root.path(), Durability::Batch);
-    let found = spool.queue().get(&request.place.key()).unwrap().unwrap();
-    assert_eq!((found.secrets, found.attempts), (request.secrets, 1));
+    let found = spool.queue().get(&request.summary.place.key()).unwrap().unwrap();
+    assert_eq!((found.secrets, found.summary.fetching.attempts), (request.secrets, 1));
     drop(spool);
     fs::write(&secret, &key[1..]).unwrap();
     let (spool, recovery) = Spool::open(root.path(), &support::options(Durability::Batch)).unwrap();
@@ -194,7 +212,7 @@ fn limits_have_names() {
     request.body.pop();
     request.secrets = Secrets::Open(vec![0; MAX_SECRETS]);
     spool.queue().add(&request).unwrap();
-    assert_eq!(spool.queue().get(&request.place.key()).unwrap(), Some(request));
+    assert_eq!(spool.queue().get(&request.summary.place.key()).unwrap(), Some(request));
 }
 
 #[test]
@@ -215,7 +233,7 @@ fn a_missing_queue_is_an_error_and_not_an_empty_one() {
 fn damaged_requests_are_set_aside() {
     let root = tempfile::tempdir().unwrap();
     let request = outgoing("http://example.org/", RequestKind::Page);
-    let key = request.place.key();
+    let key = request.summary.place.key();
     let path = root.path().join(format!("outgoing/{key}.warc"));
     for opened_again in [false, true] {
         let mut spool = open(root.path(), Durability::Batch);

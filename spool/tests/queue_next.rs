@@ -29,7 +29,7 @@ fn wish(run: u64, depth: u16) -> Wish {
 
 fn recursive(depth: u16) -> Outgoing {
     let mut request = outgoing(URL, RequestKind::Recursive);
-    request.wishes = vec![wish(7, depth)];
+    request.summary.wishes = vec![wish(7, depth)];
     request
 }
 
@@ -37,26 +37,26 @@ fn recursive(depth: u16) -> Outgoing {
 fn what_a_recursive_fetch_asks_for_comes_back() {
     let root = tempfile::tempdir().unwrap();
     let mut request = recursive(3);
-    request.wishes.push(wish(8, 0));
-    request.class = Some("stylesheet".to_owned());
+    request.summary.wishes.push(wish(8, 0));
+    request.summary.class = Some("stylesheet".to_owned());
     request.nesting = 2;
-    request.renew = true;
+    request.summary.renew = true;
     request.options = Some("a=b; c=\u{e4}\r\n".to_owned());
     request.any_length = true;
-    request.state = RequestState::Asking { bytes: Some(1 << 40) };
+    request.summary.fetching.state = RequestState::Asking { bytes: Some(1 << 40) };
     assert_eq!(
         open(root.path(), Durability::Batch).queue().add(&request).unwrap(),
         AddOutcome::New
     );
     let spool = open(root.path(), Durability::Batch);
-    assert_eq!(spool.queue().get(&request.place.key()).unwrap().as_ref(), Some(&request));
-    assert_eq!(spool.queue().list(), [request.summary()]);
+    assert_eq!(spool.queue().get(&request.summary.place.key()).unwrap().as_ref(), Some(&request));
+    assert_eq!(spool.queue().list(), [request.summary]);
     let bad = |change: fn(&mut Outgoing)| {
         let mut request = outgoing("http://a/bad", RequestKind::Page);
         change(&mut request);
         spool.queue().add(&request).unwrap_err()
     };
-    assert!(bad(|request| request.class = Some("A b".to_owned())).is_invalid());
+    assert!(bad(|request| request.summary.class = Some("A b".to_owned())).is_invalid());
     assert!(bad(|request| request.options = Some("x".repeat(MAX_OPTIONS + 1))).is_too_large());
 }
 
@@ -67,8 +67,8 @@ fn of_several_wishes_the_stronger_one_wins() {
     use RequestKind::{Monitored, Page, Part, Recursive, Refresh};
     let make = |kind, depths: &[(u64, u16)], is_part| {
         let mut request = outgoing(URL, kind);
-        request.wishes = depths.iter().map(|&(run, depth)| wish(run, depth)).collect();
-        request.class = Option::from("image".to_owned()).filter(|_| is_part);
+        request.summary.wishes = depths.iter().map(|&(run, depth)| wish(run, depth)).collect();
+        request.summary.class = Option::from("image".to_owned()).filter(|_| is_part);
         request
     };
     for (number, (known, new, added, want)) in [
@@ -117,10 +117,14 @@ fn of_several_wishes_the_stronger_one_wins() {
         let spool = open(root.path(), Durability::Batch);
         spool.queue().add(&known).unwrap();
         assert_eq!(spool.queue().add(&new).unwrap(), added, "row {number}");
-        let got = spool.queue().get(&known.place.key()).unwrap().unwrap();
-        assert_eq!((got.kind, got.wishes.clone(), got.class.is_some()), want, "row {number}");
-        assert_eq!(got.renew, known.renew || new.renew, "row {number}");
-        assert_eq!(spool.queue().list(), [got.summary()], "row {number}");
+        let got = spool.queue().get(&known.summary.place.key()).unwrap().unwrap();
+        assert_eq!(
+            (got.summary.kind, got.summary.wishes.clone(), got.summary.class.is_some()),
+            want,
+            "row {number}"
+        );
+        assert_eq!(got.summary.renew, known.summary.renew || new.summary.renew, "row {number}");
+        assert_eq!(spool.queue().list(), [got.summary], "row {number}");
     }
 }
 
@@ -134,9 +138,9 @@ fn the_stronger_wish_is_sent_as_whoever_has_it_would() {
     page.head = b"GET /page HTTP/1.1\r\nHost: a\r\nUser-Agent: Firefox\r\n\r\n".to_vec();
     page.secrets = Secrets::Open(b"Cookie: a=b\r\n".to_vec());
     assert_eq!(queue.add(&page).unwrap(), AddOutcome::Stronger);
-    let got = queue.get(&page.place.key()).unwrap().unwrap();
+    let got = queue.get(&page.summary.place.key()).unwrap().unwrap();
     assert_eq!((&got.head, &got.secrets), (&page.head, &page.secrets));
-    assert_eq!(got.wishes, [wish(7, 3)]);
+    assert_eq!(got.summary.wishes, [wish(7, 3)]);
     // A form is never combined.
     let form = outgoing(URL, RequestKind::Post);
     assert_eq!(queue.add(&form).unwrap(), AddOutcome::Already);
@@ -148,10 +152,10 @@ fn what_comes_from_elsewhere_never_goes_where_only_this_machine_may() {
     use RequesterLocation::{Elsewhere, Here};
     let make = |kind, asked_from, path: &str| {
         let mut request = outgoing(URL, kind);
-        request.place = request.place.owned_by("user:ada");
+        request.summary.place = request.summary.place.owned_by("user:ada");
         request.head = format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n").into_bytes();
         request.secrets = Secrets::Open(path.as_bytes().to_vec());
-        request.asked_from = asked_from;
+        request.summary.asked_from = asked_from;
         request
     };
     for (known, new, added, kind, sent) in [
@@ -167,10 +171,14 @@ fn what_comes_from_elsewhere_never_goes_where_only_this_machine_may() {
         let (known, new) = (make(known.0, known.1, "/known"), make(new.0, new.1, "/new"));
         spool.queue().add(&known).unwrap();
         assert_eq!(spool.queue().add(&new).unwrap(), added, "{known:?} {new:?}");
-        let got = spool.queue().get(&known.place.key()).unwrap().unwrap();
+        let got = spool.queue().get(&known.summary.place.key()).unwrap().unwrap();
         let by = if sent == "/new" { &new } else { &known };
         assert_eq!((&got.head, &got.secrets), (&by.head, &by.secrets), "{known:?} {new:?}");
-        assert_eq!((got.kind, got.asked_from == Here), (kind, is_here), "{known:?} {new:?}");
+        assert_eq!(
+            (got.summary.kind, got.summary.asked_from == Here),
+            (kind, is_here),
+            "{known:?} {new:?}"
+        );
     }
 }
 
@@ -180,21 +188,22 @@ fn what_is_asked_for_while_a_request_is_on_its_way_is_not_lost() {
     let spool = open(root.path(), Durability::Batch);
     let queue = spool.queue();
     queue.add(&recursive(1)).unwrap();
-    let seen = queue.get(&recursive(0).place.key()).unwrap().unwrap();
+    let seen = queue.get(&recursive(0).summary.place.key()).unwrap().unwrap();
     queue.add(&recursive(4)).unwrap();
     // The fetch records its result, and undoes no later change.
-    let failed = Outgoing { attempts: 1, ..seen.clone() };
+    let mut failed = seen.clone();
+    failed.summary.fetching.attempts = 1;
     assert!(queue.update(&failed).unwrap());
     let FinishOutcome::Wanted(now) = queue.finish(&seen).unwrap() else { panic!("it is gone") };
-    assert_eq!((now.attempts, &*now.wishes), (1, &[wish(7, 4)][..]));
+    assert_eq!((now.summary.fetching.attempts, &*now.summary.wishes), (1, &[wish(7, 4)][..]));
     assert_eq!(queue.finish(&now).unwrap(), FinishOutcome::Gone);
-    assert_eq!((queue.len(), queue.get(&seen.place.key()).unwrap()), (0, None));
+    assert_eq!((queue.len(), queue.get(&seen.summary.place.key()).unwrap()), (0, None));
     assert!(!queue.update(&failed).unwrap());
     // It may be added again at once.
     assert_eq!(queue.add_next(&recursive(2)).unwrap(), AddOutcome::New);
     spool.flush().unwrap();
     drop(spool);
-    assert_eq!(open(root.path(), Durability::Batch).queue().list(), [recursive(2).summary()]);
+    assert_eq!(open(root.path(), Durability::Batch).queue().list(), [recursive(2).summary]);
 }
 
 #[test]
@@ -203,13 +212,13 @@ fn a_run_that_is_given_up_leaves_what_others_want() {
     let spool = open(root.path(), Durability::Batch);
     let queue = spool.queue();
     let mut both = recursive(1);
-    both.wishes.push(wish(8, 1));
+    both.summary.wishes.push(wish(8, 1));
     queue.add(&both).unwrap();
     let mut only = outgoing("http://a/only", RequestKind::Recursive);
-    only.wishes = vec![wish(7, 0)];
+    only.summary.wishes = vec![wish(7, 0)];
     queue.add_next(&only).unwrap();
     let mut page = outgoing("http://a/person", RequestKind::Page);
-    page.wishes = vec![wish(7, 0)];
+    page.summary.wishes = vec![wish(7, 0)];
     queue.add(&page).unwrap();
     assert_eq!(queue.forget_run(RunId::from_number(7)).unwrap(), 1);
     let wishes: Vec<_> = queue.list().into_iter().map(|request| request.wishes).collect();
@@ -227,15 +236,17 @@ fn whoever_looks_on_sees_every_change() {
     let sink = Arc::clone(&told);
     queue.observe(Box::new(move |change| {
         sink.lock().unwrap().push(match change {
-            QueueChange::Is(request) => format!("{} {}", request.place.url(), request.attempts),
+            QueueChange::Is(request) => {
+                format!("{} {}", request.place.url(), request.fetching.attempts)
+            }
             QueueChange::Gone(_) => "gone".to_owned(),
         });
     }));
     let mut next = outgoing("http://a/next", RequestKind::Part);
-    next.page = Some("http://a/old".to_owned());
+    next.summary.page = Some("http://a/old".to_owned());
     queue.add_next(&next).unwrap();
     assert_eq!(queue.parts_of("http://a/old"), 1);
-    next.attempts = 3;
+    next.summary.fetching.attempts = 3;
     queue.update(&next).unwrap();
     assert_eq!(queue.parts_of("http://a/old"), 1);
     queue.finish(&next).unwrap();
@@ -313,8 +324,11 @@ fn the_time_of_a_wish_for_a_newer_answer_counts() {
     let spool = open(root.path(), Durability::None);
     spool.queue().add(&recursive(1)).unwrap();
     let mut refresh = outgoing(URL, RequestKind::Refresh);
-    refresh.queued = Timestamp::from_second(1_800_000_000).unwrap();
+    refresh.summary.queued = Timestamp::from_second(1_800_000_000).unwrap();
     spool.queue().add(&refresh).unwrap();
-    let got = spool.queue().get(&refresh.place.key()).unwrap().unwrap();
-    assert_eq!((got.queued, got.kind), (refresh.queued, RequestKind::Refresh));
+    let got = spool.queue().get(&refresh.summary.place.key()).unwrap().unwrap();
+    assert_eq!(
+        (got.summary.queued, got.summary.kind),
+        (refresh.summary.queued, RequestKind::Refresh)
+    );
 }

@@ -16,8 +16,7 @@ use std::sync::Arc;
 use support::sim::{Fault, SimDisk};
 use support::{open, options, outgoing, place};
 use wwwoffle_spool::{
-    AddOutcome, Durability, FinishOutcome, Outgoing, OutgoingSummary, Priority, RequestKind,
-    Result, Spool,
+    AddOutcome, Durability, FinishOutcome, OutgoingSummary, Priority, RequestKind, Result, Spool,
 };
 
 #[test]
@@ -25,7 +24,7 @@ fn what_goes_first_and_what_last_is_kept_whatever_becomes_of_the_request() {
     use RequestKind::{Page, Part};
     let root = tempfile::tempdir().unwrap();
     let requests = ["http://a/1", "http://a/2", "http://a/3"].map(|url| outgoing(url, Page));
-    let [one, two, three] = requests.clone().map(|request| request.place.key());
+    let [one, two, three] = requests.clone().map(|request| request.summary.place.key());
     {
         let spool = open(root.path(), Durability::Batch);
         let queue = spool.queue();
@@ -38,12 +37,14 @@ fn what_goes_first_and_what_last_is_kept_whatever_becomes_of_the_request() {
         let absent = place("http://a/absent").key();
         assert_eq!(queue.prioritize(&[absent, three, one], Priority::Last).unwrap(), 2);
         assert_eq!(queue.prioritize(&[one], Priority::Usual).unwrap(), 1);
-        let failed = Outgoing { attempts: 3, ..seen };
+        let mut failed = seen;
+        failed.summary.fetching.attempts = 3;
         assert!(queue.update(&failed).unwrap());
         // Requesting it again neither fetches it twice nor changes its priority.
         assert_eq!(queue.add(&outgoing("http://a/2", Part)).unwrap(), AddOutcome::Already);
         assert_eq!(queue.add(&outgoing("http://a/3", Page)).unwrap(), AddOutcome::Already);
-        let part_of_a_first = Outgoing { priority: Priority::First, ..requests[0].clone() };
+        let mut part_of_a_first = requests[0].clone();
+        part_of_a_first.summary.priority = Priority::First;
         assert_eq!(queue.add(&part_of_a_first).unwrap(), AddOutcome::Stronger);
         assert_eq!(queue.add(&part_of_a_first).unwrap(), AddOutcome::Already);
     }
@@ -56,14 +57,17 @@ fn what_goes_first_and_what_last_is_kept_whatever_becomes_of_the_request() {
     {
         let spool = open(root.path(), Durability::Batch);
         let queue = spool.queue();
-        let order = |key| queue.get(key).unwrap().map(|it| (it.priority, it.attempts));
+        let order = |key| {
+            queue.get(key).unwrap().map(|it| (it.summary.priority, it.summary.fetching.attempts))
+        };
         assert_eq!(order(&one), Some((Priority::First, 0)));
         assert_eq!(order(&two), Some((Priority::First, 3)));
         assert_eq!(order(&three), Some((Priority::Last, 0)));
         let mut turns: Vec<_> = queue.list().iter().map(OutgoingSummary::position).collect();
         turns.sort();
         assert_eq!(turns.last().map(|turn| turn.key), Some(three));
-        let seen = Outgoing { priority: Priority::Usual, ..queue.get(&two).unwrap().unwrap() };
+        let mut seen = queue.get(&two).unwrap().unwrap();
+        seen.summary.priority = Priority::Usual;
         assert_eq!(queue.finish(&seen).unwrap(), FinishOutcome::Gone, "it is not wanted once more");
         queue.prioritize(&[one], Priority::Usual).unwrap();
     }
@@ -127,7 +131,8 @@ fn check(disk: &SimDisk, done: bool, what: &str) {
         let got = spool.queue().get(&place(url).key()).unwrap();
         let got = got.unwrap_or_else(|| unreachable!("{what}: {url} is lost"));
         let old = outgoing(url, RequestKind::Page);
-        let new = Outgoing { priority: Priority::First, ..old.clone() };
+        let mut new = old.clone();
+        new.summary.priority = Priority::First;
         assert!(got == new || !done && got == old, "{what}: {got:?}");
     }
 }

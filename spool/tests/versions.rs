@@ -102,7 +102,7 @@ fn what_is_monitored_keeps_its_own_number() {
     let spool = open(root.path(), Durability::Batch, 1);
     store(&spool, "f");
     assert_eq!(texts(&spool, &place(URL)), ["e", "d", "c"]);
-    spool.monitors().remove(&monitor.request.place.key()).unwrap();
+    spool.monitors().remove(&monitor.request.summary.place.key()).unwrap();
     store(&spool, "g");
     assert_eq!(texts(&spool, &place(URL)), ["f"]);
 }

@@ -144,8 +144,9 @@ fn write_one_of_each(root: &Path) {
         let mut request = outgoing(&format!("http://example.org/{number}"), kind);
         request.secrets = Secrets::Open(b"Cookie: a=b".to_vec());
         request.body = support::bytes(number * 1_000);
-        request.state = RequestState::Failed { reason: "ä\nb".to_owned(), status: None };
-        request.page = Some("http://example.org/".to_owned());
+        request.summary.fetching.state =
+            RequestState::Failed { reason: "ä\nb".to_owned(), status: None };
+        request.summary.page = Some("http://example.org/".to_owned());
         spool.queue().add(&request).unwrap();
     }
 }

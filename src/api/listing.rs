@@ -79,7 +79,7 @@ impl EntryItem {
     /// A queued request, with the reason that holds it back.
     #[must_use]
     pub fn of_waiting(waiting: &OutgoingSummary, held: Option<Held>) -> Self {
-        let status = match waiting.state {
+        let status = match waiting.fetching.state {
             RequestState::Waiting | RequestState::Asking { .. } => None,
             RequestState::Failed { status, .. } => status,
         };

@@ -104,8 +104,8 @@ impl Requester {
     /// The requester of a queued request; `None` if this version does not know the owner.
     #[must_use]
     pub fn of_queued(outgoing: &Outgoing) -> Option<Self> {
-        let owner = Owner::of_queued(&outgoing.place)?;
-        Some(Self { owner, asked_from: outgoing.asked_from })
+        let owner = Owner::of_queued(&outgoing.summary.place)?;
+        Some(Self { owner, asked_from: outgoing.summary.asked_from })
     }
 }
 

@@ -162,12 +162,13 @@ async fn done(
 /// it is for everyone. Redirects are followed for each request. A run counts a copy as its own if
 /// it was checked since the run began. A fresh copy needs no request unless the run demands one.
 fn is_answered(context: &FetchContext, outgoing: &Outgoing, kept: &Kept) -> Option<UrlOutcome> {
-    if outgoing.kind == RequestKind::Post {
+    if outgoing.summary.kind == RequestKind::Post {
         return None;
     }
-    if !outgoing.wishes.is_empty() {
+    if !outgoing.summary.wishes.is_empty() {
         let begun = |wish: &Wish| context.fetcher.runs().look(wish.run, |run| run.begun);
         if outgoing
+            .summary
             .wishes
             .iter()
             .any(|wish| begun(wish).is_some_and(|begun| kept.entry.checked() >= begun))
@@ -178,12 +179,13 @@ fn is_answered(context: &FetchContext, outgoing: &Outgoing, kept: &Kept) -> Opti
     let is_newer = matches!(outgoing.secrets, Secrets::None)
         && kept.entry.place().owner().is_none()
         && kept.status.is_success()
-        && kept.entry.checked() > outgoing.queued
+        && kept.entry.checked() > outgoing.summary.queued
         && !kept.fields.contains_key(VARY);
     if is_newer {
         return Some(UrlOutcome::Fetched);
     }
-    let may_be_old = !outgoing.renew && (outgoing.class.is_some() || !outgoing.wishes.is_empty());
+    let may_be_old = !outgoing.summary.renew
+        && (outgoing.summary.class.is_some() || !outgoing.summary.wishes.is_empty());
     (may_be_old && is_fresh(context, outgoing, kept)).then_some(UrlOutcome::Kept)
 }
 
@@ -202,7 +204,7 @@ async fn carry_out(
     job: DownloadJob,
 ) -> (Arc<Download>, DownloadEnd, Option<Duration>) {
     let downloads = &context.proxy.traffic.downloads;
-    if outgoing.kind != RequestKind::Post {
+    if outgoing.summary.kind != RequestKind::Post {
         let about = job.about.identities();
         match downloads.join(&job.places, fields, about, clock::now(), false) {
             Joined::Running(download) => {
@@ -258,7 +260,11 @@ async fn by_rule(context: &Arc<FetchContext>, outgoing: &Outgoing) -> Option<Ver
     let asker = recorded(outgoing).map_or_else(
         |_| Asker::default(),
         |request| {
-            Asker::of_recorded(&request.headers, outgoing.page.as_deref(), &context.base.local)
+            Asker::of_recorded(
+                &request.headers,
+                outgoing.summary.page.as_deref(),
+                &context.base.local,
+            )
         },
     );
     let to = match ruled(&context.base.config(), &url, &asker) {
@@ -297,7 +303,8 @@ async fn prepare(
     // Only its port is used: path and fields are as recorded.
     let mut resource =
         of_url(base(outgoing), &context.base.local).map_err(|error| error_chain(&error))?;
-    let places = Places::of_queued(&outgoing.place, &context.base.local).ok_or(UNKNOWN_OWNER)?;
+    let places =
+        Places::of_queued(&outgoing.summary.place, &context.base.local).ok_or(UNKNOWN_OWNER)?;
     let mut sent = Request::from_parts(request.clone(), ());
     let url = CanonicalUrl::parse(base(outgoing), &context.base.local)
         .map_err(|error| error_chain(&error))?
@@ -307,13 +314,13 @@ async fn prepare(
     let (config, parts) = (context.base.config(), UrlParts::of(&url));
     censor::request(&config, &url, sent.headers_mut());
     resource.origin.via = parent(&config, &url, &context.base.pseudonym);
-    resource.origin.reach = outgoing.asked_from.into();
+    resource.origin.reach = outgoing.summary.asked_from.into();
     let selecting = || sent.headers().clone();
     let found =
         choose::find(&context.storage.store, &places, config.caching.shared, selecting).await;
     let found = found.map_err(|error| error_chain(&error))?;
     let personal = !matches!(outgoing.secrets, Secrets::None);
-    let is_form = outgoing.kind == RequestKind::Post;
+    let is_form = outgoing.summary.kind == RequestKind::Post;
     let job = DownloadJob {
         places,
         origin: resource.origin,
@@ -337,7 +344,7 @@ async fn prepare(
 /// The allowed size of the response. The response to a form is unlimited, because it is sent only
 /// once.
 fn allowance(context: &FetchContext, outgoing: &Outgoing, url: &UrlParts<'_>) -> Allowance {
-    if outgoing.kind == RequestKind::Post {
+    if outgoing.summary.kind == RequestKind::Post {
         return Allowance { is_unbounded: true, ..Allowance::default() };
     }
     let ceiling = match *context.base.config().fetch_options.ask_above.of(url) {
@@ -350,7 +357,7 @@ fn allowance(context: &FetchContext, outgoing: &Outgoing, url: &UrlParts<'_>) ->
 
 /// The owner of a request.
 pub(super) fn owner(outgoing: &Outgoing) -> Result<Owner, String> {
-    Owner::of_queued(&outgoing.place).ok_or_else(|| UNKNOWN_OWNER.to_owned())
+    Owner::of_queued(&outgoing.summary.place).ok_or_else(|| UNKNOWN_OWNER.to_owned())
 }
 
 /// The recorded request with its secrets.
@@ -371,7 +378,7 @@ fn recorded(outgoing: &Outgoing) -> Result<Parts, String> {
 
 /// The URL of a request, without the suffix that the key of a POST has.
 pub(super) fn base(outgoing: &Outgoing) -> &str {
-    base_of(outgoing.kind, outgoing.place.url())
+    base_of(outgoing.summary.kind, outgoing.summary.place.url())
 }
 
 /// The base URL of a queued request of this kind and URL.

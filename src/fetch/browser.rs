@@ -95,7 +95,7 @@ pub(super) async fn open(
     let protocol = if resource.origin.scheme == Scheme::Https { "https" } else { "http" };
     let spelled = format!("{protocol}://{}{path}", resource.origin);
     // The page waits for its turn. Then the browser sends requests as any client does.
-    context.fetcher.step_aside(&outgoing.place.key());
+    context.fetcher.step_aside(&outgoing.summary.place.key());
     let mut mode = context.base.mode.watch();
     let opened = async {
         let proxy = proxy_for(context, outgoing, answered)?;
@@ -119,7 +119,7 @@ pub(super) async fn open(
         _gone = mode.wait_for(|mode| !mode.may_dial()) => return VisitOutcome::Interrupted,
         opened = opened => opened,
     };
-    let url = outgoing.place.url().to_owned();
+    let url = outgoing.summary.place.url().to_owned();
     match opened {
         Ok(ended) => debug!(url, ?ended, "opened in the browser"),
         Err(error) => {
@@ -132,7 +132,7 @@ pub(super) async fn open(
 
 /// Whether it is a page that people view: not a sub-resource, a form or an image.
 fn is_page(outgoing: &Outgoing, answered: &Answered<'_>) -> bool {
-    let is_of_kind = match outgoing.kind {
+    let is_of_kind = match outgoing.summary.kind {
         RequestKind::Page
         | RequestKind::Refresh
         | RequestKind::Recursive
@@ -142,7 +142,7 @@ fn is_page(outgoing: &Outgoing, answered: &Answered<'_>) -> bool {
     let kind = answered.fields.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     let kind = kind.unwrap_or_default().split(';').next().unwrap_or_default().trim();
     is_of_kind
-        && outgoing.class.is_none()
+        && outgoing.summary.class.is_none()
         && answered.request.method == Method::GET
         && answered.status.is_success()
         && ["text/html", "application/xhtml+xml"].iter().any(|html| kind.eq_ignore_ascii_case(html))

@@ -77,10 +77,10 @@ pub(super) async fn follow(
         let request = answered.request;
         let mut next = recurse::follow::follow(context, runs, outgoing, request, &kept).await?;
         for next in &mut next {
-            next.asked_from = outgoing.asked_from;
+            next.summary.asked_from = outgoing.summary.asked_from;
             // The priority of a page covers its sub-resources, but not the pages it links to.
-            if next.class.is_some() {
-                next.priority = outgoing.priority;
+            if next.summary.class.is_some() {
+                next.summary.priority = outgoing.summary.priority;
             }
         }
         return Ok(Following { next, events: Vec::new() });

@@ -49,17 +49,17 @@ impl<'a> Holder<'a> {
         if self.context.fetcher.is_active(&key) {
             return None;
         }
-        let attempts = u64::from(request.attempts);
+        let attempts = u64::from(request.fetching.attempts);
         let most = u64::try_from(self.config.fetch_options.attempts.get()).unwrap_or(u64::MAX);
         judge(
-            &request.state,
+            &request.fetching.state,
             &Facts {
                 now: self.now,
                 may_dial: self.may_dial,
                 spent: self.spent,
                 window: may_start(self.context, &self.config, &self.zone, request, self.now).err(),
                 rests: self.context.fetcher.rests(&key),
-                not_before: request.not_before,
+                not_before: request.fetching.not_before,
                 is_last: attempts >= most,
             },
         )

@@ -137,9 +137,9 @@ async fn start(context: &Arc<FetchContext>, key: Key, now: Timestamp) -> Result<
         }
         Err(error) => return Err(error),
     };
-    debug!(url = monitor.request.place.url(), schedule = %monitor.schedule, "a page is due");
+    debug!(url = monitor.request.summary.place.url(), schedule = %monitor.schedule, "a page is due");
     let mut request = monitor.request;
-    request.queued = now;
+    request.summary.queued = now;
     if let Some(aim) = aim(&request) {
         request.options = None;
         match recurse::begin_at(context, request.clone(), &aim).await {
@@ -180,7 +180,7 @@ pub async fn set(
     let versions = wish.versions.min(MAX_VERSIONS);
     let schedule = wish.schedule;
     let done = context.storage.store.run(move |spool| {
-        let key = request.place.key();
+        let key = request.summary.place.key();
         let known = spool.monitors().summary(&key);
         let last_run = known.and_then(|known| known.last_run);
         let monitor = Monitor { request, schedule, last_run, versions };

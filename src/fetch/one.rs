@@ -38,8 +38,8 @@ pub(super) async fn fetch(context: &Arc<FetchContext>, key: Key) -> Option<Event
 
 async fn fetch_queued(context: &Arc<FetchContext>, key: Key) -> Result<Option<Event>, Error> {
     let Some(outgoing) = queued(context, key).await? else { return Ok(None) };
-    let url = outgoing.place.url().to_owned();
-    let is_form = outgoing.kind == RequestKind::Post;
+    let url = outgoing.summary.place.url().to_owned();
+    let is_form = outgoing.summary.kind == RequestKind::Post;
     if is_form && !context.storage.store.requeue(on_its_way(&outgoing)).await? {
         return Ok(None);
     }
@@ -116,12 +116,13 @@ async fn finish(
 /// Requests that failed for others are retried. Requests that need a person's consent count as
 /// failed.
 async fn enqueue(context: &FetchContext, next: Vec<Outgoing>) -> Result<(), Error> {
-    let (waiting, given_up): (Vec<_>, Vec<_>) =
-        next.into_iter().partition(|request| request.state == RequestState::Waiting);
+    let (waiting, given_up): (Vec<_>, Vec<_>) = next
+        .into_iter()
+        .partition(|request| request.summary.fetching.state == RequestState::Waiting);
     let wanted: Vec<_> = waiting
         .iter()
-        .filter(|request| !request.wishes.is_empty())
-        .map(|request| request.place.key())
+        .filter(|request| !request.summary.wishes.is_empty())
+        .map(|request| request.summary.place.key())
         .collect();
     let taken = recurse::outcome::taken_by(&waiting);
     let told = given_up.clone();
@@ -134,12 +135,12 @@ async fn enqueue(context: &FetchContext, next: Vec<Outgoing>) -> Result<(), Erro
         }
     };
     for Unqueued { request, error } in unqueued {
-        let (url, error) = (request.place.url(), error_chain(&error));
+        let (url, error) = (request.summary.place.url(), error_chain(&error));
         warn!(url, error, "the links of a page cannot be queued");
         recurse::outcome::failed(context, &request, &error, false);
     }
     for request in &told {
-        if let Some((reason, _)) = why_it_rests(&request.state) {
+        if let Some((reason, _)) = why_it_rests(&request.summary.fetching.state) {
             recurse::outcome::failed(context, request, &reason, false);
         }
     }
@@ -151,13 +152,16 @@ async fn enqueue(context: &FetchContext, next: Vec<Outgoing>) -> Result<(), Erro
 
 /// A request of a run may have been queued and failed before.
 async fn wake(context: &FetchContext, key: Key) -> Result<(), Error> {
-    let state = context.storage.store.spool().queue().summary(&key).map(|known| known.state);
+    let state =
+        context.storage.store.spool().queue().summary(&key).map(|known| known.fetching.state);
     if matches!(state, None | Some(RequestState::Waiting)) {
         return Ok(());
     }
     let Some(known) = context.storage.store.queued(key).await? else { return Ok(()) };
-    match why_it_rests(&known.state) {
-        Some((reason, _)) if matches!(known.state, RequestState::Asking { .. }) => {
+    match why_it_rests(&known.summary.fetching.state) {
+        Some((reason, _))
+            if matches!(known.summary.fetching.state, RequestState::Asking { .. }) =>
+        {
             recurse::outcome::failed(context, &known, &reason, false);
         }
         Some(_) => drop(context.storage.store.requeue(awake(known)).await?),
@@ -193,7 +197,9 @@ fn tell_runs(
 pub(super) fn on_its_way(form: &Outgoing) -> Outgoing {
     let reason = "the daemon ended while it was being sent; it is not known whether it arrived";
     let state = RequestState::Failed { reason: reason.to_owned(), status: None };
-    Outgoing { state, ..form.clone() }
+    let mut form = form.clone();
+    form.summary.fetching.state = state;
+    form
 }
 
 /// Pauses a request whose result cannot be recorded. It is still due, and its origin would
@@ -215,18 +221,18 @@ async fn again(
     wait: Option<Duration>,
 ) -> Result<Option<Event>, Error> {
     let options = &context.base.config().fetch_options;
-    outgoing.attempts = outgoing.attempts.saturating_add(1);
+    outgoing.summary.fetching.attempts = outgoing.summary.fetching.attempts.saturating_add(1);
     let now = timestamp(clock::now());
     if let Some(wait) = wait {
-        context.fetcher.close(&outgoing.place.key(), after(now, wait));
+        context.fetcher.close(&outgoing.summary.place.key(), after(now, wait));
     }
-    let Some(delay) = delay(options, outgoing.attempts) else {
+    let Some(delay) = delay(options, outgoing.summary.fetching.attempts) else {
         return fail(context, outgoing, error, status).await;
     };
     let next = after(now, delay.max(wait.unwrap_or_default()));
-    outgoing.not_before = Some(next);
-    outgoing.last_error = Some(error.clone());
-    let url = outgoing.place.url().to_owned();
+    outgoing.summary.fetching.not_before = Some(next);
+    outgoing.summary.fetching.last_error = Some(error.clone());
+    let url = outgoing.summary.place.url().to_owned();
     let is_there = context.storage.store.requeue(outgoing).await?;
     Ok(is_there.then_some(Event::Retry { url, error, next }))
 }
@@ -238,10 +244,10 @@ async fn ask(
     mut outgoing: Outgoing,
     bytes: Option<u64>,
 ) -> Result<Option<Event>, Error> {
-    let url = outgoing.place.url().to_owned();
-    outgoing.not_before = None;
-    outgoing.state = RequestState::Asking { bytes };
-    let told = why_it_rests(&outgoing.state);
+    let url = outgoing.summary.place.url().to_owned();
+    outgoing.summary.fetching.not_before = None;
+    outgoing.summary.fetching.state = RequestState::Asking { bytes };
+    let told = why_it_rests(&outgoing.summary.fetching.state);
     let Some((error, status)) = told else { return Ok(None) };
     // For its runs it counts as failed until a person allows it.
     recurse::outcome::failed(context, &outgoing, &error, false);
@@ -255,11 +261,11 @@ async fn fail(
     error: String,
     status: Option<u16>,
 ) -> Result<Option<Event>, Error> {
-    let url = outgoing.place.url().to_owned();
+    let url = outgoing.summary.place.url().to_owned();
     warn!(url, error, "a queued request failed");
-    outgoing.not_before = None;
-    outgoing.last_error = Some(error.clone());
-    outgoing.state = RequestState::Failed { reason: error.clone(), status };
+    outgoing.summary.fetching.not_before = None;
+    outgoing.summary.fetching.last_error = Some(error.clone());
+    outgoing.summary.fetching.state = RequestState::Failed { reason: error.clone(), status };
     recurse::outcome::failed(context, &outgoing, &error, matches!(status, Some(404 | 410)));
     let is_there = context.storage.store.requeue(outgoing).await?;
     Ok(is_there.then_some(Event::Failed { url, status, error }))

@@ -86,13 +86,13 @@ impl Schedule {
     /// A request is on the queue, new or changed.
     pub(super) fn is(&mut self, summary: &OutgoingSummary) {
         let key = summary.place.key();
-        let waits = summary.state == RequestState::Waiting;
+        let waits = summary.fetching.state == RequestState::Waiting;
         let known = self.take_out(&key);
         let host = Arc::from(host(summary.place.url()));
         let request = Request {
             host,
             turn: summary.position(),
-            not_before: summary.not_before,
+            not_before: summary.fetching.not_before,
             waits,
             active: known.as_ref().is_some_and(|known| known.active),
             aside: known.is_some_and(|known| known.aside),

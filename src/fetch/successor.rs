@@ -57,7 +57,7 @@ pub(super) async fn of(
     forbidden: Option<&str>,
 ) -> Result<Following, String> {
     let event = Event::Redirect {
-        url: outgoing.place.url().to_owned(),
+        url: outgoing.summary.place.url().to_owned(),
         status: status.as_u16(),
         location: shown_location(target, &context.base.local),
     };
@@ -65,17 +65,17 @@ pub(super) async fn of(
     let mut following = Following { next: Vec::new(), events: vec![event] };
     let next = successor(context, outgoing, owner, request.clone(), status, target);
     let Some((mut next, places)) = next else { return Ok(following) };
-    next.asked_from = outgoing.asked_from;
-    next.priority = outgoing.priority;
+    next.summary.asked_from = outgoing.summary.asked_from;
+    next.summary.priority = outgoing.summary.priority;
     if let Some(reason) = forbidden {
         let reason = format!("a redirect led here: {reason}");
-        next.last_error = Some(reason.clone());
-        next.state = RequestState::Failed { reason, status: None };
+        next.summary.fetching.last_error = Some(reason.clone());
+        next.summary.fetching.state = RequestState::Failed { reason, status: None };
     }
     let found =
         look_up(&context.storage.store, &places).await.map_err(|error| error_chain(&error))?;
     let kept = found.choose(Mode::Offline);
-    if kept.is_none() || outgoing.renew || !outgoing.wishes.is_empty() {
+    if kept.is_none() || outgoing.summary.renew || !outgoing.summary.wishes.is_empty() {
         following.next.push(next);
     }
     Ok(following)
@@ -92,7 +92,7 @@ fn successor(
     status: StatusCode,
     target: &str,
 ) -> Option<(Outgoing, Arc<Places>)> {
-    let kind = match outgoing.kind {
+    let kind = match outgoing.summary.kind {
         RequestKind::Post => RequestKind::Page,
         kind => kind,
     };
@@ -109,8 +109,8 @@ fn successor(
                 timestamp(clock::now()),
             );
             let reason = format!("a redirect led here: {}", error_chain(&error));
-            failed.last_error = Some(reason.clone());
-            failed.state = RequestState::Failed { reason, status: None };
+            failed.summary.fetching.last_error = Some(reason.clone());
+            failed.summary.fetching.state = RequestState::Failed { reason, status: None };
             return (!url.is_local()).then_some((failed, Arc::new(places)));
         }
     };
@@ -131,18 +131,19 @@ fn successor(
     );
     let mut next = want::outgoing(context, &ask, if keeps_body { RequestKind::Post } else { kind });
     next.body = if keeps_body { outgoing.body.clone() } else { Vec::new() };
-    next.page.clone_from(&outgoing.page);
-    next.queued = outgoing.queued;
-    next.wishes.clone_from(&outgoing.wishes);
-    next.class.clone_from(&outgoing.class);
+    next.summary.page.clone_from(&outgoing.summary.page);
+    next.summary.queued = outgoing.summary.queued;
+    next.summary.wishes.clone_from(&outgoing.summary.wishes);
+    next.summary.class.clone_from(&outgoing.summary.class);
     next.nesting = outgoing.nesting;
-    next.renew = outgoing.renew;
+    next.summary.renew = outgoing.summary.renew;
     next.options.clone_from(&outgoing.options);
-    next.hops = outgoing.hops.saturating_add(1);
-    if next.hops > MAX_HOPS {
+    next.summary.hops = outgoing.summary.hops.saturating_add(1);
+    if next.summary.hops > MAX_HOPS {
         let reason = format!("more than {MAX_HOPS} redirects in a row");
-        next.last_error = Some(reason.clone());
-        next.state = RequestState::Failed { reason, status: Some(status.as_u16()) };
+        next.summary.fetching.last_error = Some(reason.clone());
+        next.summary.fetching.state =
+            RequestState::Failed { reason, status: Some(status.as_u16()) };
     }
     Some((next, ask.places))
 }

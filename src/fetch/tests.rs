@@ -22,8 +22,9 @@ fn context(root: &tempfile::TempDir) -> Arc<FetchContext> {
 fn form(not_before: Option<Timestamp>) -> Outgoing {
     let url = CanonicalUrl::parse("http://h.example/", &LocalHost::default()).unwrap();
     let (place, head) = (Place::of(&url), b"POST / HTTP/1.1\r\n\r\n".to_vec());
-    let form = Outgoing::new(place, head, RequestKind::Post, Timestamp::UNIX_EPOCH);
-    Outgoing { not_before, ..form }
+    let mut form = Outgoing::new(place, head, RequestKind::Post, Timestamp::UNIX_EPOCH);
+    form.summary.fetching.not_before = not_before;
+    form
 }
 
 /// The worker takes the next request.
@@ -41,7 +42,7 @@ fn a_form_that_begins_while_it_is_tried_again_is_not_sent_twice() {
         let context = context(&root);
         let (queue, form) =
             (context.storage.store.spool().queue(), form(Some(Timestamp::UNIX_EPOCH)));
-        let key = form.place.key();
+        let key = form.summary.place.key();
         queue.add(&form).unwrap();
         // No other task uses the spool.
         let (free, freed) = sync_channel::<()>(1);
@@ -53,7 +54,7 @@ fn a_form_that_begins_while_it_is_tried_again_is_not_sent_twice() {
         drop(free);
         assert_eq!(retrying.await.unwrap(), 0);
         assert!(held.await.unwrap().is_err());
-        let state = queue.summary(&key).unwrap().state;
+        let state = queue.summary(&key).unwrap().fetching.state;
         assert!(matches!(state, RequestState::Failed { .. }), "it waits once more: {state:?}");
 
         // When it has ended, it can be sent again.

@@ -103,12 +103,13 @@ pub async fn want(
 /// it now. A monitored request is the exception: it gives no consent to a very large response,
 /// which only the user can give.
 pub(crate) async fn put(context: &FetchContext, outgoing: Outgoing) -> Result<(), Error> {
-    let (key, is_by_person) = (outgoing.place.key(), outgoing.kind != RequestKind::Monitored);
+    let (key, is_by_person) =
+        (outgoing.summary.place.key(), outgoing.summary.kind != RequestKind::Monitored);
     if context.storage.store.enqueue(outgoing).await? == AddOutcome::New {
         return Ok(());
     }
     let Some(known) = context.storage.store.queued(key).await? else { return Ok(()) };
-    let rests = match known.state {
+    let rests = match known.summary.fetching.state {
         RequestState::Waiting => false,
         RequestState::Failed { .. } => true,
         RequestState::Asking { .. } => is_by_person,
@@ -122,9 +123,9 @@ pub(crate) async fn put(context: &FetchContext, outgoing: Outgoing) -> Result<()
 /// Makes a request wait again as if it had never been tried. If it waits for consent to its size,
 /// this gives the consent.
 pub(super) fn awake(mut request: Outgoing) -> Outgoing {
-    request.any_length |= matches!(request.state, RequestState::Asking { .. });
-    request.state = RequestState::Waiting;
-    (request.attempts, request.not_before) = (0, None);
+    request.any_length |= matches!(request.summary.fetching.state, RequestState::Asking { .. });
+    request.summary.fetching.state = RequestState::Waiting;
+    (request.summary.fetching.attempts, request.summary.fetching.not_before) = (0, None);
     request
 }
 
@@ -199,6 +200,6 @@ pub(super) fn outgoing(context: &FetchContext, ask: &ProxyRequest, kind: Request
     let mut outgoing =
         Outgoing::new(ask.places.queued.clone(), head, kind, timestamp(ask.start.now));
     outgoing.secrets = if secrets.is_empty() { Secrets::None } else { Secrets::Open(secrets) };
-    outgoing.asked_from = ask.asked_from();
+    outgoing.summary.asked_from = ask.asked_from();
     outgoing
 }

@@ -156,7 +156,7 @@ async fn reach(context: &ProxyContext, config: &Config, mut hosts: Vec<Origin>) 
 /// Adds hosts with requests in the queue.
 fn wanted(context: &ProxyContext, config: &Config, hosts: &mut Vec<Origin>) {
     context.storage.store.spool().queue().visit(|request| {
-        if hosts.len() >= MAX_HOSTS || request.state != RequestState::Waiting {
+        if hosts.len() >= MAX_HOSTS || request.fetching.state != RequestState::Waiting {
             return;
         }
         let Ok(resource) = target::of_url(request.place.url(), &context.base.local) else { return };

@@ -37,7 +37,7 @@ const MAX_PARTS_OF_A_PAGE: usize = 1_000;
 /// Queues a requested page, and responds with the will-get page.
 pub(super) async fn page(context: &ProxyContext, ask: &ProxyRequest) -> Response<Body> {
     let outgoing = outgoing(context, ask, RequestKind::Page);
-    let key = outgoing.place.key();
+    let key = outgoing.summary.place.key();
     let added = match enqueue(context, outgoing).await {
         Ok(added) => added,
         Err(error) if error.is_read_only() => {
@@ -62,7 +62,7 @@ pub(super) async fn page(context: &ProxyContext, ask: &ProxyRequest) -> Response
             key: &key,
             undo_token: &token,
             recorded: waiting.as_ref().map(|waiting| waiting.queued),
-            last_error: waiting.as_ref().and_then(|waiting| waiting.last_error.as_deref()),
+            last_error: waiting.as_ref().and_then(|waiting| waiting.fetching.last_error.as_deref()),
             part,
             priority,
             priority_token: &priority_token,
@@ -129,8 +129,8 @@ async fn kept_in_part(context: &ProxyContext, ask: &ProxyRequest) -> Option<(u64
 /// Queues a sub-resource; the response is empty, because it would not be displayed.
 pub(super) async fn part(context: &ProxyContext, ask: &ProxyRequest) -> Response<Body> {
     let mut outgoing = outgoing(context, ask, RequestKind::Part);
-    outgoing.page = ask.page(context).map(|page| page.as_str().to_owned());
-    let page = outgoing.page.as_deref().unwrap_or_default();
+    outgoing.summary.page = ask.page(context).map(|page| page.as_str().to_owned());
+    let page = outgoing.summary.page.as_deref().unwrap_or_default();
     if context.storage.store.spool().queue().parts_of(page) >= MAX_PARTS_OF_A_PAGE {
         debug!(page, "too many sub-resources of this page are waiting");
         return refuse(context, ask, DecisionRefusal::OnlyOnline);
@@ -282,7 +282,7 @@ pub(super) fn to_queue(
         Outgoing::new(ask.places.queued.clone(), head::write_request(&parts), kind, queued);
     outgoing.body = body;
     outgoing.secrets = if secret.is_empty() { Secrets::None } else { Secrets::Open(secret) };
-    outgoing.asked_from = ask.asked_from();
+    outgoing.summary.asked_from = ask.asked_from();
     outgoing
 }
 

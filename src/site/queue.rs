@@ -68,7 +68,7 @@ impl QueueRank {
             ItemState::Active => QueueGroup::Active,
             ItemState::Asking => QueueGroup::Asking,
             ItemState::Failed => QueueGroup::Failed,
-            ItemState::Waiting => match request.not_before.filter(|time| *time > now) {
+            ItemState::Waiting => match request.fetching.not_before.filter(|time| *time > now) {
                 Some(time) => QueueGroup::Later(time),
                 None => QueueGroup::Due,
             },
@@ -362,16 +362,16 @@ mod tests {
         let url = CanonicalUrl::parse(&format!("http://a/{number}"), &LocalHost::default());
         let head = b"GET / HTTP/1.1\r\n\r\n".to_vec();
         let queued = at(i64::try_from(number).unwrap());
-        Outgoing::new(Place::of(&url.unwrap()), head, RequestKind::Page, queued).summary()
+        Outgoing::new(Place::of(&url.unwrap()), head, RequestKind::Page, queued).summary
     }
 
     #[test]
     fn what_goes_stands_before_what_waits_for_its_time_or_for_a_person() {
         use ItemState::{Active, Asking, Failed, Waiting};
         let mut later = request(1);
-        later.not_before = Some(at(100));
+        later.fetching.not_before = Some(at(100));
         let mut due = request(2);
-        due.not_before = Some(at(50));
+        due.fetching.not_before = Some(at(50));
         let (mut first, mut last) = (request(9), request(0));
         (first.priority, last.priority) = (Priority::First, Priority::Last);
         let mut stands: Vec<_> = [

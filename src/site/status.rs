@@ -176,7 +176,7 @@ fn shown(id: u64, url: &str, progress: ProgressSnapshot) -> DownloadItem {
 }
 
 pub(super) fn state(context: &SiteContext, request: &OutgoingSummary) -> ItemState {
-    match request.state {
+    match request.fetching.state {
         _ if context.fetch.fetcher.is_active(&request.place.key()) => ItemState::Active,
         RequestState::Waiting => ItemState::Waiting,
         RequestState::Failed { .. } => ItemState::Failed,
@@ -185,9 +185,9 @@ pub(super) fn state(context: &SiteContext, request: &OutgoingSummary) -> ItemSta
 }
 
 pub(super) fn item(request: OutgoingSummary, state: ItemState, held: Option<Held>) -> QueueItem {
-    let error = match request.state {
+    let error = match request.fetching.state {
         RequestState::Failed { reason, .. } => Some(reason),
-        RequestState::Waiting | RequestState::Asking { .. } => request.last_error,
+        RequestState::Waiting | RequestState::Asking { .. } => request.fetching.last_error,
     };
     QueueItem {
         key: request.place.key().to_string(),
@@ -198,8 +198,8 @@ pub(super) fn item(request: OutgoingSummary, state: ItemState, held: Option<Held
         queued: request.queued,
         state,
         attempts: FetchAttempts {
-            count: request.attempts,
-            not_before: request.not_before,
+            count: request.fetching.attempts,
+            not_before: request.fetching.not_before,
             held,
             error,
         },
@@ -222,17 +222,18 @@ mod tests {
         let head = b"GET /x HTTP/1.1\r\nHost: h.example\r\n\r\n".to_vec();
         let queued = Timestamp::UNIX_EPOCH;
         let mut outgoing = Outgoing::new(Place::of(&url), head, RequestKind::Part, queued);
-        outgoing.page = Some("http://h.example/".to_owned());
-        outgoing.last_error = Some("refused".to_owned());
-        let waiting = item(outgoing.summary(), ItemState::Waiting, Some(Held::Mode));
+        outgoing.summary.page = Some("http://h.example/".to_owned());
+        outgoing.summary.fetching.last_error = Some("refused".to_owned());
+        let waiting = item(outgoing.summary.clone(), ItemState::Waiting, Some(Held::Mode));
         assert_eq!((waiting.url.as_str(), waiting.method.as_str()), ("http://h.example/x", "GET"));
         assert_eq!(
             (waiting.kind, waiting.attempts.error.as_deref()),
             (ItemKind::Part, Some("refused"))
         );
         assert_eq!((waiting.key, waiting.attempts.held), (url.key().to_string(), Some(Held::Mode)));
-        outgoing.state = RequestState::Failed { reason: "gone".to_owned(), status: Some(410) };
-        let failed = item(outgoing.summary(), ItemState::Failed, None);
+        outgoing.summary.fetching.state =
+            RequestState::Failed { reason: "gone".to_owned(), status: Some(410) };
+        let failed = item(outgoing.summary.clone(), ItemState::Failed, None);
         assert_eq!(failed.attempts.error.as_deref(), Some("gone"));
     }
 }

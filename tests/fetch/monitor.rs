@@ -22,7 +22,7 @@ fn age(daemon: &Daemon) {
     let (spool, _) = Spool::open(daemon.spool(), &Options::default()).unwrap();
     for one in spool.monitors().list() {
         let mut monitor = spool.monitors().get(&one.place.key()).unwrap().unwrap();
-        monitor.request.queued = "2000-01-01T12:00:00Z".parse::<Timestamp>().unwrap();
+        monitor.request.summary.queued = "2000-01-01T12:00:00Z".parse::<Timestamp>().unwrap();
         spool.monitors().set(&monitor).unwrap();
     }
 }

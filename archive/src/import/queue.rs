@@ -45,14 +45,14 @@ impl Import<'_> {
         schedule: Schedule,
     ) -> Result<Result<(), Reason>> {
         let mut request = match self.outgoing(waiting) {
-            Ok(request) if request.kind == RequestKind::Page => request,
+            Ok(request) if request.summary.kind == RequestKind::Page => request,
             Ok(_) => return Ok(Err("forms cannot be monitored".into())),
             Err(reason) => return Ok(Err(reason)),
         };
-        request.kind = RequestKind::Monitored;
-        request.renew = true;
+        request.summary.kind = RequestKind::Monitored;
+        request.summary.renew = true;
         let monitors = self.spool.monitors();
-        if monitors.summary(&request.place.key()).is_some() {
+        if monitors.summary(&request.summary.place.key()).is_some() {
             self.report.same += 1;
             return Ok(Ok(()));
         }
@@ -61,7 +61,8 @@ impl Import<'_> {
             return Ok(Ok(()));
         }
         // It was fetched at that time.
-        let monitor = Monitor { last_run: Some(request.queued), request, schedule, versions: 0 };
+        let monitor =
+            Monitor { last_run: Some(request.summary.queued), request, schedule, versions: 0 };
         match monitors.set(&monitor) {
             Ok(SetOutcome::New | SetOutcome::Changed) => self.report.monitored += 1,
             Err(error)
@@ -90,8 +91,9 @@ impl Import<'_> {
         let mut request =
             Outgoing::new(Place::of(&key), head.bytes(), kind, when.min(self.options.now));
         request.body = body;
-        request.page = page.filter(|page| CanonicalUrl::parse(page, &self.options.local).is_ok());
-        request.asked_from =
+        request.summary.page =
+            page.filter(|page| CanonicalUrl::parse(page, &self.options.local).is_ok());
+        request.summary.asked_from =
             if is_own { RequesterLocation::Here } else { RequesterLocation::Elsewhere };
         let options = recursion.map(|arguments| self.placing.recursion(&arguments)).transpose();
         request.options = options?;

@@ -335,7 +335,7 @@ impl FileJudge<'_> {
             Ok(request) => request,
             Err(reason) => return Ok(Some(FileFault::set_aside(reason))),
         };
-        let to = Path::new(directory).join(format!("{}{EXTENSION}", request.place.key()));
+        let to = Path::new(directory).join(format!("{}{EXTENSION}", request.summary.place.key()));
         let right = self.root.join(&to);
         if right != path {
             let is_there = self.is_there(&right)?;

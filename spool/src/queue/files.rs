@@ -61,7 +61,7 @@ pub(super) fn read_request(
     vault: Option<&Vault>,
 ) -> Result<RequestFile<Outgoing>> {
     read_file(disk, path, (key, MAX_REQUEST_FILE), |bytes| {
-        Outgoing::decode(bytes, vault).map(|request| (request.place.key(), request))
+        Outgoing::decode(bytes, vault).map(|request| (request.summary.place.key(), request))
     })
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn list_requests(disk: &dyn Disk, root: &Path) -> Result<Vec<Outgoing
     for key in keys(names(disk, &root.join(OUTGOING))?, usize::MAX)? {
         let path = request_path(root, &key);
         if let RequestFile::Valid(request) = read_request(disk, &path, &key, None)? {
-            list.push(request.summary());
+            list.push(request.summary);
         }
     }
     sort_by_age(&mut list);

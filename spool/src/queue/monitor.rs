@@ -90,9 +90,9 @@ impl Monitor {
     #[must_use]
     pub fn summary(&self) -> MonitorSummary {
         MonitorSummary {
-            place: self.request.place.clone(),
+            place: self.request.summary.place.clone(),
             schedule: self.schedule,
-            set: self.request.queued,
+            set: self.request.summary.queued,
             last_run: self.last_run,
             versions: self.versions,
         }
@@ -175,7 +175,7 @@ impl Monitors {
     /// [`Error::is_monitors_full`], [`Error::is_too_large`] and [`Error::is_invalid`] for a page
     /// that cannot be monitored; or if the disk fails or is full. Nothing is then changed.
     pub fn set(&self, monitor: &Monitor) -> Result<SetOutcome> {
-        let key = monitor.request.place.key();
+        let key = monitor.request.summary.place.key();
         let bytes = monitor.encode(&self.vault)?;
         let _changing = lock(&self.changing);
         let is_known = {
@@ -311,6 +311,6 @@ fn read(
     vault: Option<&Vault>,
 ) -> Result<RequestFile<Monitor>> {
     read_file(disk, &path(root, key), (key, MAX_MONITOR_FILE), |bytes| {
-        Monitor::decode(bytes, vault).map(|monitor| (monitor.request.place.key(), monitor))
+        Monitor::decode(bytes, vault).map(|monitor| (monitor.request.summary.place.key(), monitor))
     })
 }

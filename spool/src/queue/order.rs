@@ -11,7 +11,7 @@ use super::Queue;
 use super::files::RequestFile;
 use crate::error::Result;
 use crate::fs::parallel::lock;
-use crate::queue::outgoing::{Outgoing, OutgoingSummary};
+use crate::queue::outgoing::OutgoingSummary;
 
 /// The priority that a person gave a request. Requests with the least value are fetched first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -104,7 +104,7 @@ impl Queue {
             if known.priority != priority {
                 // An unreadable file is set aside when it is fetched.
                 let RequestFile::Valid(mut request) = self.read(key)? else { continue };
-                request.priority = priority;
+                request.summary.priority = priority;
                 self.write(&request)?;
             }
             count += 1;
@@ -120,14 +120,4 @@ pub(super) fn raised_priority(known: Priority, new: Priority) -> Priority {
         Ordering::Less => new,
         Ordering::Equal | Ordering::Greater => known,
     }
-}
-
-/// Returns a request that was read earlier with its present priority. `None` if the priority has
-/// not changed.
-pub(super) fn with_present_priority(
-    request: &Outgoing,
-    known: &OutgoingSummary,
-) -> Option<Outgoing> {
-    (request.priority != known.priority)
-        .then(|| Outgoing { priority: known.priority, ..request.clone() })
 }

@@ -44,22 +44,55 @@ pub(crate) const MAX_REQUEST_FILE: usize = 3 * 2 * (MAX_URL + MAX_REASON)
 /// A request that waits to be fetched, or has failed permanently.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outgoing {
-    /// The place of the entry that the response becomes. Its key identifies the request.
-    pub place: Place,
+    /// The part that lists show.
+    pub summary: OutgoingSummary,
     /// The request as it will be sent: request line, fields and empty line, without secrets.
     pub head: Vec<u8>,
     /// Its body.
     pub body: Vec<u8>,
     /// The parts of the request that only the origin may see. They are never in clear on disk.
     pub secrets: Secrets,
+    /// The number of sub-resources between the page and this request: 1 for an image that a style
+    /// sheet names.
+    pub nesting: u8,
+    /// Further wishes that apply when the response is stored. The caller defines their form.
+    pub options: Option<String>,
+    /// Whether a person has accepted a response of any length.
+    pub any_length: bool,
+}
+
+/// A request without its content, for lists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutgoingSummary {
+    /// The place of the entry that the response becomes. Its key identifies the request.
+    pub place: Place,
+    /// The method, for example `GET`; empty if the head has none.
+    pub method: String,
+    /// Why the request was made.
+    pub kind: RequestKind,
     /// When the request was made.
     pub queued: Timestamp,
     /// The URL of the page that it belongs to.
     pub page: Option<String>,
-    /// Why the request was made.
-    pub kind: RequestKind,
     /// The number of redirects that led to it.
     pub hops: u8,
+    /// The attempts to fetch it.
+    pub fetching: AttemptState,
+    /// The runs that need the response.
+    pub wishes: Vec<Wish>,
+    /// The type of the sub-resource, a word of `a`–`z` and `-`. `None` for a page.
+    pub class: Option<String>,
+    /// Fetch it even if a copy is stored. Always set for some kinds.
+    pub renew: bool,
+    /// Where the person who made the request was.
+    pub asked_from: RequesterLocation,
+    /// The priority that a person gave it.
+    pub priority: Priority,
+}
+
+/// The attempts to fetch a request, and whether there will be more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttemptState {
     /// The number of attempts.
     pub attempts: u32,
     /// The earliest time of the next attempt.
@@ -68,23 +101,6 @@ pub struct Outgoing {
     pub state: RequestState,
     /// How the last attempt failed.
     pub last_error: Option<String>,
-    /// The runs that need the response.
-    pub wishes: Vec<Wish>,
-    /// The type of the sub-resource, a word of `a`–`z` and `-`. `None` for a page.
-    pub class: Option<String>,
-    /// The number of sub-resources between the page and this request: 1 for an image that a style
-    /// sheet names.
-    pub nesting: u8,
-    /// Fetch it even if a copy is stored. Always set for some kinds.
-    pub renew: bool,
-    /// Further wishes that apply when the response is stored. The caller defines their form.
-    pub options: Option<String>,
-    /// Whether a person has accepted a response of any length.
-    pub any_length: bool,
-    /// Where the person who made the request was.
-    pub asked_from: RequesterLocation,
-    /// The priority that a person gave it.
-    pub priority: Priority,
 }
 
 /// Where the person who made a request was. This decides which hosts the request may reach.
@@ -166,96 +182,38 @@ pub enum Secrets {
 #[derive(Clone, PartialEq, Eq)]
 pub struct SealedSecrets(Vec<u8>);
 
-/// A request without its content, for lists.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OutgoingSummary {
-    /// The place of the entry that the response becomes.
-    pub place: Place,
-    /// The method, for example `GET`.
-    pub method: String,
-    /// Why the request was made.
-    pub kind: RequestKind,
-    /// When the request was made.
-    pub queued: Timestamp,
-    /// The URL of the page that it belongs to.
-    pub page: Option<String>,
-    /// The number of redirects that led to it.
-    pub hops: u8,
-    /// The number of attempts.
-    pub attempts: u32,
-    /// The earliest time of the next attempt.
-    pub not_before: Option<Timestamp>,
-    /// Whether the request still waits.
-    pub state: RequestState,
-    /// How the last attempt failed.
-    pub last_error: Option<String>,
-    /// The runs that need the response.
-    pub wishes: Vec<Wish>,
-    /// The type of the sub-resource.
-    pub class: Option<String>,
-    /// Fetch it even if a copy is stored.
-    pub renew: bool,
-    /// Where the person who made the request was.
-    pub asked_from: RequesterLocation,
-    /// The priority that a person gave it.
-    pub priority: Priority,
-}
-
 impl Outgoing {
     /// A request for `place` that is made now, without body or secrets. The owner determines where
     /// it was made.
     #[must_use]
     pub fn new(place: Place, head: Vec<u8>, kind: RequestKind, queued: Timestamp) -> Outgoing {
-        Outgoing {
+        let summary = OutgoingSummary {
             asked_from: RequesterLocation::of_owner(&place),
             place,
+            method: method(&head),
+            kind,
+            queued,
+            page: None,
+            hops: 0,
+            fetching: AttemptState {
+                attempts: 0,
+                not_before: None,
+                state: RequestState::Waiting,
+                last_error: None,
+            },
+            wishes: Vec::new(),
+            class: None,
+            renew: kind.renews(),
+            priority: Priority::Usual,
+        };
+        Outgoing {
+            summary,
             head,
             body: Vec::new(),
             secrets: Secrets::None,
-            queued,
-            page: None,
-            kind,
-            hops: 0,
-            attempts: 0,
-            not_before: None,
-            state: RequestState::Waiting,
-            last_error: None,
-            wishes: Vec::new(),
-            class: None,
             nesting: 0,
-            renew: kind.renews(),
             options: None,
             any_length: false,
-            priority: Priority::Usual,
-        }
-    }
-
-    /// The method of the request; empty if its head has none.
-    #[must_use]
-    pub fn method(&self) -> &str {
-        let word = self.head.split(|&byte| byte == b' ').next().unwrap_or_default();
-        std::str::from_utf8(word).unwrap_or_default()
-    }
-
-    /// The summary for lists.
-    #[must_use]
-    pub fn summary(&self) -> OutgoingSummary {
-        OutgoingSummary {
-            place: self.place.clone(),
-            method: self.method().to_owned(),
-            kind: self.kind,
-            queued: self.queued,
-            page: self.page.clone(),
-            hops: self.hops,
-            attempts: self.attempts,
-            not_before: self.not_before,
-            state: self.state.clone(),
-            last_error: self.last_error.clone(),
-            wishes: self.wishes.clone(),
-            class: self.class.clone(),
-            renew: self.renew,
-            asked_from: self.asked_from,
-            priority: self.priority,
         }
     }
 
@@ -270,21 +228,21 @@ impl Outgoing {
         let [id, _] = warc::record_ids()?;
         let mut record = Record::new("request");
         record.field("WARC-Record-ID", &id);
-        record.field("WARC-Date", &time_text(self.queued));
-        record.field("WARC-Target-URI", self.place.url());
+        record.field("WARC-Date", &time_text(self.summary.queued));
+        record.field("WARC-Target-URI", self.summary.place.url());
         record.field("Content-Type", REQUEST);
-        layout::place_fields(&self.place, |name, value| record.field(name, value));
+        layout::place_fields(&self.summary.place, |name, value| record.field(name, value));
         record.field("Wwwoffle-Head", &self.head.len().to_string());
-        record.field("Wwwoffle-Kind", kind_word(self.kind));
-        record.field("Wwwoffle-Hops", &self.hops.to_string());
-        record.field("Wwwoffle-Attempts", &self.attempts.to_string());
-        if let Some(page) = &self.page {
+        record.field("Wwwoffle-Kind", kind_word(self.summary.kind));
+        record.field("Wwwoffle-Hops", &self.summary.hops.to_string());
+        record.field("Wwwoffle-Attempts", &self.summary.fetching.attempts.to_string());
+        if let Some(page) = &self.summary.page {
             record.field("Wwwoffle-Page", &escape(page, MAX_URL));
         }
-        if let Some(time) = self.not_before {
+        if let Some(time) = self.summary.fetching.not_before {
             record.field("Wwwoffle-Not-Before", &time_text(time));
         }
-        match &self.state {
+        match &self.summary.fetching.state {
             RequestState::Waiting => {}
             RequestState::Failed { reason, status } => {
                 let reason = escape(reason, MAX_REASON);
@@ -292,13 +250,13 @@ impl Outgoing {
             }
             RequestState::Asking { bytes } => record.field("Wwwoffle-Asking", &or_dash(*bytes)),
         }
-        if let Some(error) = &self.last_error {
+        if let Some(error) = &self.summary.fetching.last_error {
             record.field("Wwwoffle-Error", &escape(error, MAX_REASON));
         }
         self.encode_wishes(&mut record);
         let sealed = match &self.secrets {
             Secrets::None => None,
-            Secrets::Open(secrets) => Some(vault.seal(&self.place.key(), secrets)?),
+            Secrets::Open(secrets) => Some(vault.seal(&self.summary.place.key(), secrets)?),
             Secrets::Unreadable(SealedSecrets(sealed)) => Some(sealed.clone()),
         };
         if let Some(sealed) = sealed {
@@ -313,16 +271,16 @@ impl Outgoing {
     /// Writes the fields that the first versions of the format did not have. Each is written only
     /// if it differs from its default.
     fn encode_wishes(&self, record: &mut Record) {
-        if !self.wishes.is_empty() {
-            record.field("Wwwoffle-Runs", &wish::to_text(&self.wishes));
+        if !self.summary.wishes.is_empty() {
+            record.field("Wwwoffle-Runs", &wish::to_text(&self.summary.wishes));
         }
-        if let Some(class) = &self.class {
+        if let Some(class) = &self.summary.class {
             record.field("Wwwoffle-Class", class);
         }
         if self.nesting > 0 {
             record.field("Wwwoffle-Nesting", &self.nesting.to_string());
         }
-        if self.renew && !self.kind.renews() {
+        if self.summary.renew && !self.summary.kind.renews() {
             record.field("Wwwoffle-Renew", "yes");
         }
         if let Some(options) = &self.options {
@@ -331,11 +289,11 @@ impl Outgoing {
         if self.any_length {
             record.field("Wwwoffle-Any-Length", "yes");
         }
-        if self.asked_from != RequesterLocation::of_owner(&self.place) {
-            record.field("Wwwoffle-Asked-From", self.asked_from.word());
+        if self.summary.asked_from != RequesterLocation::of_owner(&self.summary.place) {
+            record.field("Wwwoffle-Asked-From", self.summary.asked_from.word());
         }
-        if self.priority != Priority::Usual {
-            record.field("Wwwoffle-Priority", self.priority.as_str());
+        if self.summary.priority != Priority::Usual {
+            record.field("Wwwoffle-Priority", self.summary.priority.as_str());
         }
     }
 
@@ -361,16 +319,7 @@ impl Outgoing {
             Some(_) => RequesterLocation::Elsewhere,
             None => RequesterLocation::of_owner(&place),
         };
-        Ok(Outgoing {
-            asked_from,
-            place,
-            head: head.to_vec(),
-            body: body.to_vec(),
-            secrets,
-            queued: header.time("WARC-Date")?,
-            page: header.get("Wwwoffle-Page").map(unescape),
-            kind,
-            hops: small("Wwwoffle-Hops")?.unwrap_or(u32::MAX).try_into().unwrap_or(u8::MAX),
+        let fetching = AttemptState {
             attempts: small("Wwwoffle-Attempts")?.unwrap_or(u32::MAX),
             not_before: match header.get("Wwwoffle-Not-Before") {
                 Some(_) => Some(header.time("Wwwoffle-Not-Before")?),
@@ -378,32 +327,48 @@ impl Outgoing {
             },
             state: state(&header),
             last_error: header.get("Wwwoffle-Error").map(unescape),
+        };
+        let summary = OutgoingSummary {
+            asked_from,
+            place,
+            method: method(head),
+            kind,
+            queued: header.time("WARC-Date")?,
+            page: header.get("Wwwoffle-Page").map(unescape),
+            hops: small("Wwwoffle-Hops")?.unwrap_or(u32::MAX).try_into().unwrap_or(u8::MAX),
+            fetching,
             wishes: header.get("Wwwoffle-Runs").map(wish::from_text).unwrap_or_default(),
             class: class.filter(|word| is_class(word)).map(str::to_owned),
+            renew: kind.renews() || header.get("Wwwoffle-Renew").is_some(),
+            priority: priority.unwrap_or_default(),
+        };
+        Ok(Outgoing {
+            summary,
+            head: head.to_vec(),
+            body: body.to_vec(),
+            secrets,
             nesting: match header.get("Wwwoffle-Nesting") {
                 Some(_) => small("Wwwoffle-Nesting")?.unwrap_or(u32::MAX).try_into(),
                 None => Ok(0),
             }
             .unwrap_or(u8::MAX),
-            renew: kind.renews() || header.get("Wwwoffle-Renew").is_some(),
             options: header.get("Wwwoffle-Options").map(unescape),
             any_length: header.get("Wwwoffle-Any-Length").is_some(),
-            priority: priority.unwrap_or_default(),
         })
     }
 
     fn check(&self) -> Result<()> {
         let invalid = |why| Err(Error::invalid("the request", why, b""));
-        check_place(&self.place)?;
+        check_place(&self.summary.place)?;
         Error::unless_fits("the head of the request", self.head.len(), MAX_REQUEST_HEAD)?;
         Error::unless_fits("the body of the request", self.body.len(), MAX_REQUEST_BODY)?;
-        if let Some(page) = &self.page {
+        if let Some(page) = &self.summary.page {
             Error::unless_fits("the URL of the page", page.len(), MAX_URL)?;
         }
         if let Some(options) = &self.options {
             Error::unless_fits("the options of the request", options.len(), MAX_OPTIONS)?;
         }
-        if let Some(class) = self.class.as_ref().filter(|class| !is_class(class)) {
+        if let Some(class) = self.summary.class.as_ref().filter(|class| !is_class(class)) {
             let why = "must be a word of a-z and -";
             return Err(Error::invalid("the class of the request", why, class.as_bytes()));
         }
@@ -413,7 +378,7 @@ impl Outgoing {
         if empty_line(&self.head) != Some(self.head.len()) {
             return invalid("does not end with its first empty line");
         }
-        if self.method().is_empty() {
+        if self.summary.method.is_empty() {
             return invalid("has no method");
         }
         refuse_secrets(&self.head)
@@ -434,6 +399,12 @@ impl fmt::Debug for SealedSecrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Sealed(…)")
     }
+}
+
+/// The first word of a head; empty if it has none.
+fn method(head: &[u8]) -> String {
+    let word = head.split(|&byte| byte == b' ').next().unwrap_or_default();
+    std::str::from_utf8(word).unwrap_or_default().to_owned()
 }
 
 fn secrets(header: &Header<'_>, place: &Place, vault: Option<&Vault>) -> Result<Secrets, Reason> {

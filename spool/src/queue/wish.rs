@@ -138,29 +138,31 @@ fn goes_further(new: RequesterLocation, known: RequesterLocation) -> bool {
 /// machine may reach. State and age stay those of `known`, except that a new wish to revalidate
 /// sets its time.
 pub(crate) fn merge(known: &mut Outgoing, new: &Outgoing) {
-    let is_stronger = new.kind.rank() < known.kind.rank();
-    let is_sent_as_new = goes_further(new.asked_from, known.asked_from)
-        || (is_stronger && new.asked_from == known.asked_from);
+    let (summary, other) = (&mut known.summary, &new.summary);
+    let is_stronger = other.kind.rank() < summary.kind.rank();
+    let is_sent_as_new = goes_further(other.asked_from, summary.asked_from)
+        || (is_stronger && other.asked_from == summary.asked_from);
     if is_sent_as_new {
         known.head.clone_from(&new.head);
         known.body.clone_from(&new.body);
         known.secrets = new.secrets.clone();
-        known.hops = new.hops;
-        known.asked_from = new.asked_from;
+        summary.method.clone_from(&other.method);
+        summary.hops = other.hops;
+        summary.asked_from = other.asked_from;
     }
     if is_stronger {
-        known.kind = new.kind;
-        known.page = new.page.clone().or_else(|| known.page.take());
+        summary.kind = other.kind;
+        summary.page = other.page.clone().or_else(|| summary.page.take());
         known.options = new.options.clone().or_else(|| known.options.take());
     }
-    if new.class.is_none() {
-        (known.class, known.nesting) = (None, 0);
+    if other.class.is_none() {
+        (summary.class, known.nesting) = (None, 0);
     }
-    if new.renew && !known.renew {
-        (known.renew, known.queued) = (true, new.queued);
+    if other.renew && !summary.renew {
+        (summary.renew, summary.queued) = (true, other.queued);
     }
-    for wish in &new.wishes {
-        add(&mut known.wishes, *wish);
+    for wish in &other.wishes {
+        add(&mut summary.wishes, *wish);
     }
 }
 

@@ -65,6 +65,7 @@ pub fn fill(spool: &Spool) {
         writer.finish().unwrap();
     }
     let mut request = outgoing(WAITS, RequestKind::Post);
+    "POST".clone_into(&mut request.summary.method);
     request.head = b"POST / HTTP/1.1\r\nHost: q\r\n\r\n".to_vec();
     request.body = b"a=b".to_vec();
     request.secrets = Secrets::Open(b"Cookie: a=b\r\n".to_vec());

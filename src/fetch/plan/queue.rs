@@ -50,7 +50,7 @@ pub async fn plan(
         if !is_theirs(&request.place) {
             return;
         }
-        match &request.state {
+        match &request.fetching.state {
             RequestState::Waiting => waiting.push(request.place.key()),
             RequestState::Failed { .. } => plan.failed += 1,
             RequestState::Asking { bytes } => plan.asking.add(1, bytes.unwrap_or_default()),
@@ -160,7 +160,7 @@ impl<'a> QueueEstimate<'a> {
         let host = self.hosts.entry(name.into()).or_default();
         *host.plan.kinds.entry(ItemKind::from(request.kind)).or_default() += 1;
         let opens = may_start.err();
-        let due = request.not_before.max(opens).unwrap_or(self.now);
+        let due = request.fetching.not_before.max(opens).unwrap_or(self.now);
         host.first = Some(host.first.map_or(due, |first| first.min(due)));
         if request.kind.rank() >= RequestKind::Recursive.rank() {
             host.polite = host.polite.saturating_add(1);

@@ -92,7 +92,7 @@ impl<'a> PlanWalk<'a> {
     }
 
     async fn walk(mut self, first: Outgoing, until: Instant) -> RunPlan {
-        let start = first.place.key();
+        let start = first.summary.place.key();
         self.push(vec![first]);
         while let Some(key) = self.queue.pop_front() {
             let Some(outgoing) = self.waiting.remove(&key) else { continue };
@@ -126,12 +126,12 @@ impl<'a> PlanWalk<'a> {
     /// Adds requests, each URL once.
     fn push(&mut self, next: Vec<Outgoing>) {
         for outgoing in next {
-            let key = outgoing.place.key();
-            if let RequestState::Failed { reason, .. } = &outgoing.state {
+            let key = outgoing.summary.place.key();
+            if let RequestState::Failed { reason, .. } = &outgoing.summary.fetching.state {
                 self.runs.failed(&outgoing, reason, false);
             } else if let Some(known) = self.waiting.get_mut(&key) {
-                let further = outgoing.wishes.iter().map(|wish| wish.depth).max();
-                for wish in &mut known.wishes {
+                let further = outgoing.summary.wishes.iter().map(|wish| wish.depth).max();
+                for wish in &mut known.summary.wishes {
                     wish.depth = wish.depth.max(further.unwrap_or_default());
                 }
             } else if self.waiting.len() < MAX_WAITING {
@@ -183,9 +183,9 @@ impl<'a> PlanWalk<'a> {
             Some(_) => (UrlOutcome::Kept, 0),
             None => (UrlOutcome::Fetched, length),
         };
-        if self.counted.insert(outgoing.place.key()) {
+        if self.counted.insert(outgoing.summary.place.key()) {
             if kept.status.is_success() {
-                self.sizes.measured(host(outgoing.place.url()), class, length);
+                self.sizes.measured(host(outgoing.summary.place.url()), class, length);
             }
             let of = self.of(class);
             let amount = if found.how.is_some() { &mut of.fresh } else { &mut of.again };
@@ -207,7 +207,7 @@ impl<'a> PlanWalk<'a> {
     /// Counts a response that is missing or incomplete.
     async fn absent(&mut self, outgoing: &Outgoing, places: &Places) {
         let bytes = match rest(self.context, places).await {
-            Some(rest) if self.counted.insert(outgoing.place.key()) => {
+            Some(rest) if self.counted.insert(outgoing.summary.place.key()) => {
                 self.of(class_of(outgoing)).rest.add(1, rest);
                 rest
             }
@@ -218,12 +218,12 @@ impl<'a> PlanWalk<'a> {
 
     /// Counts a URL of unknown size. Returns the estimate.
     fn missing(&mut self, outgoing: &Outgoing) -> u64 {
-        if !self.counted.insert(outgoing.place.key()) {
+        if !self.counted.insert(outgoing.summary.place.key()) {
             return 0;
         }
         let class = class_of(outgoing);
         self.plan.unread += u64::from(leads_on(class));
-        self.sizes.missing(host(outgoing.place.url()), class)
+        self.sizes.missing(host(outgoing.summary.place.url()), class)
     }
 
     fn of(&mut self, class: SizeClass) -> &mut Expected {
@@ -244,7 +244,7 @@ impl<'a> PlanWalk<'a> {
 }
 
 fn class_of(outgoing: &Outgoing) -> SizeClass {
-    class(outgoing.kind, outgoing.class.as_deref(), base(outgoing))
+    class(outgoing.summary.kind, outgoing.summary.class.as_deref(), base(outgoing))
 }
 
 /// Whether a document of this class may have references.

@@ -124,7 +124,7 @@ pub(in crate::fetch) fn heeded(
     runs: &Runs,
     outgoing: &Outgoing,
 ) -> Option<CanonicalUrl> {
-    if outgoing.wishes.is_empty() || outgoing.class.is_some() {
+    if outgoing.summary.wishes.is_empty() || outgoing.summary.class.is_some() {
         return None;
     }
     let url = CanonicalUrl::parse(base(outgoing), &context.base.local).ok()?;
@@ -135,7 +135,7 @@ pub(in crate::fetch) fn heeded(
         })
     };
     // One run that ignores the rules is enough to fetch it.
-    outgoing.wishes.iter().all(|wish| heeds(wish) == Some(true)).then_some(url)
+    outgoing.summary.wishes.iter().all(|wish| heeds(wish) == Some(true)).then_some(url)
 }
 
 /// The rules of the site of `url`, as far as known without a request.
@@ -197,7 +197,7 @@ async fn fetch(context: &Arc<FetchContext>, outgoing: &Outgoing, place: &str) ->
 
 /// Reads a stored `robots.txt`. A redirect has no rules itself.
 async fn kept(context: &FetchContext, outgoing: &Outgoing) -> Option<Robots> {
-    let places = Places::of_queued(&outgoing.place, &context.base.local)?;
+    let places = Places::of_queued(&outgoing.summary.place, &context.base.local)?;
     let found = look_up(&context.storage.store, &places).await.ok()?;
     let kept = found.choose(Mode::Online).map(Arc::new)?;
     if kept.status.is_redirection() {

@@ -60,7 +60,8 @@ pub(crate) async fn begin_at(
     outgoing: Outgoing,
     aim: &Aim,
 ) -> Result<RunId, NotBegun> {
-    let url = of_url(outgoing.place.url(), &context.base.local).map_err(WantError::from)?.url;
+    let url =
+        of_url(outgoing.summary.place.url(), &context.base.local).map_err(WantError::from)?.url;
     let (run, outgoing) = run_at(url, outgoing, aim)?;
     start(context, run, outgoing).await
 }
@@ -109,11 +110,11 @@ fn run_at(
     aim: &Aim,
 ) -> Result<(Run, Outgoing), NotBegun> {
     let id = RunId::from_number(getrandom::u64().map_err(NotBegun::Random)?);
-    let owner = outgoing.place.owner().map(str::to_owned);
+    let owner = outgoing.summary.place.owner().map(str::to_owned);
     let now = timestamp(clock::now());
     let mut run = Run::new(id, owner, url, aim.clone(), now);
-    run.begin(outgoing.place.key());
-    outgoing.wishes = vec![Wish { run: id, depth: aim.depth }];
-    outgoing.renew = aim.force || outgoing.kind.renews();
+    run.begin(outgoing.summary.place.key());
+    outgoing.summary.wishes = vec![Wish { run: id, depth: aim.depth }];
+    outgoing.summary.renew = aim.force || outgoing.summary.kind.renews();
     Ok((run, outgoing))
 }

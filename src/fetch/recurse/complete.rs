@@ -72,7 +72,7 @@ impl EntrySource for Spool {
     }
 
     fn queued(&self, key: &Key) -> Option<RequestState> {
-        self.queue().summary(key).map(|known| known.state)
+        self.queue().summary(key).map(|known| known.fetching.state)
     }
 }
 
@@ -91,7 +91,8 @@ impl<'a> OfReader<'a> {
     /// When the disk fails.
     pub(crate) fn new(reader: &'a Reader) -> Result<Self, Error> {
         let queue = reader.queue()?;
-        let queue = queue.into_iter().map(|known| (known.place.key(), known.state)).collect();
+        let queue =
+            queue.into_iter().map(|known| (known.place.key(), known.fetching.state)).collect();
         Ok(Self { reader, queue })
     }
 }

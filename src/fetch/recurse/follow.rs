@@ -80,7 +80,7 @@ pub(in crate::fetch) async fn follow(
     let Some(found) = document.read(kept).await else { return Ok(Vec::new()) };
     let aims: Vec<_> = document.wishes.iter().map(|wanting| &wanting.aim).collect();
     // Sub-resources named by a style sheet belong to the page that uses it.
-    let page = outgoing.page.as_deref().filter(|_| outgoing.class.is_some());
+    let page = outgoing.summary.page.as_deref().filter(|_| outgoing.summary.class.is_some());
     let page = page.and_then(|page| CanonicalUrl::parse(page, &context.base.local).ok());
     let wanted = WantedClasses::of(&document.config, page.as_ref().unwrap_or(&document.url), &aims);
     let mut next = Vec::new();
@@ -111,9 +111,9 @@ impl<'a> Document<'a> {
         let resource =
             of_url(base(outgoing), &context.base.local).map_err(|error| error_chain(&error))?;
         let config = context.base.config();
-        let mut since = outgoing.queued;
+        let mut since = outgoing.summary.queued;
         let mut wishes = Vec::new();
-        for wish in &outgoing.wishes {
+        for wish in &outgoing.summary.wishes {
             let known = runs.look(wish.run, |run| (run.aim.clone(), run.begun));
             let Some((aim, begun)) = known else { continue };
             since = since.min(begun);
@@ -192,7 +192,7 @@ impl<'a> Document<'a> {
 
     /// The number of sub-resources between a reference of this document and its page.
     fn nesting(&self) -> u8 {
-        self.outgoing.class.as_ref().map_or(0, |_| self.outgoing.nesting.saturating_add(1))
+        self.outgoing.summary.class.as_ref().map_or(0, |_| self.outgoing.nesting.saturating_add(1))
     }
 
     async fn part(&self, chosen: &ChosenLink<'_>) -> Result<Option<Outgoing>, String> {
@@ -207,51 +207,52 @@ impl<'a> Document<'a> {
             return Ok(None);
         };
         let Some(mut next) = self.request_for(&sub, chosen) else { return Ok(None) };
-        next.wishes = self.taken(|run, wanting| {
+        next.summary.wishes = self.taken(|run, wanting| {
             let step = run.part(url, key, left(wanting), self.now);
             is_to_do(step).then_some(Wish { depth: depth(wanting), ..wanting.wish })
         });
-        if next.wishes.is_empty() && !self.wishes.is_empty() {
+        if next.summary.wishes.is_empty() && !self.wishes.is_empty() {
             return Ok(None);
         }
-        let is_read = next.wishes.iter().any(|wish| wish.depth > 0);
+        let is_read = next.summary.wishes.iter().any(|wish| wish.depth > 0);
         let is_new = |kept: Kept| kept.entry.checked() >= self.since;
         if !is_read && self.kept(&sub).await?.is_some_and(is_new) {
             self.runs.came(&next, UrlOutcome::Kept, 0);
             return Ok(None);
         }
-        next.renew |= self.is_forced(&next.wishes);
-        next.class = Some(chosen.link.class.name().to_owned());
+        next.summary.renew |= self.is_forced(&next.summary.wishes);
+        next.summary.class = Some(chosen.link.class.name().to_owned());
         next.nesting = self.nesting();
-        let page = self.outgoing.page.as_ref().filter(|_| self.outgoing.class.is_some());
-        next.page = page.cloned().or_else(|| Some(self.url.as_str().to_owned()));
+        let page =
+            self.outgoing.summary.page.as_ref().filter(|_| self.outgoing.summary.class.is_some());
+        next.summary.page = page.cloned().or_else(|| Some(self.url.as_str().to_owned()));
         Ok(Some(next))
     }
 
     /// The target of a redirecting page: it is fetched in place of the page, as after a redirect.
     async fn onward(&self, chosen: &ChosenLink<'_>) -> Result<Option<Outgoing>, String> {
-        let hops = self.outgoing.hops.saturating_add(1);
+        let hops = self.outgoing.summary.hops.saturating_add(1);
         if hops > crate::fetch::redirect::MAX_HOPS {
             return Ok(None);
         }
         let Some(sub) = self.sub(chosen) else { return Ok(None) };
         let Some(mut next) = self.request_for(&sub, chosen) else { return Ok(None) };
-        next.wishes = self.taken(|run, Wanting { wish, .. }| {
+        next.summary.wishes = self.taken(|run, Wanting { wish, .. }| {
             run.moved(&self.url, &chosen.url);
             is_to_do(run.page(&chosen.url, sub.key(), wish.depth, self.now)).then_some(*wish)
         });
-        if next.wishes.is_empty() && !self.wishes.is_empty() {
+        if next.summary.wishes.is_empty() && !self.wishes.is_empty() {
             return Ok(None);
         }
-        let is_renewed = self.outgoing.renew;
+        let is_renewed = self.outgoing.summary.renew;
         if self.wishes.is_empty() && !is_renewed && self.kept(&sub).await?.is_some() {
             return Ok(None);
         }
-        next.hops = hops;
-        next.class.clone_from(&self.outgoing.class);
+        next.summary.hops = hops;
+        next.summary.class.clone_from(&self.outgoing.summary.class);
         next.nesting = self.outgoing.nesting;
-        next.page.clone_from(&self.outgoing.page);
-        next.renew = is_renewed;
+        next.summary.page.clone_from(&self.outgoing.summary.page);
+        next.summary.renew = is_renewed;
         Ok(Some(next))
     }
 
@@ -290,10 +291,10 @@ impl<'a> Document<'a> {
             let take = |run: &mut Run| run.page(url, key, wish.depth, self.now);
             self.runs.change(wish.run, take).is_some_and(is_to_do)
         };
-        next.wishes = wishes.into_iter().filter(takes).collect();
-        next.renew |= self.is_forced(&next.wishes);
-        next.page = Some(self.url.as_str().to_owned());
-        (!next.wishes.is_empty()).then_some(next)
+        next.summary.wishes = wishes.into_iter().filter(takes).collect();
+        next.summary.renew |= self.is_forced(&next.summary.wishes);
+        next.summary.page = Some(self.url.as_str().to_owned());
+        (!next.summary.wishes.is_empty()).then_some(next)
     }
 
     /// The resource at `chosen`, if it can be fetched.

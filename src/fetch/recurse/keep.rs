@@ -46,7 +46,9 @@ async fn set_aside(context: &FetchContext, id: RunId, reason: String) {
 fn reconcile(context: &FetchContext, taken: Vec<RunId>) {
     let mut queued: HashMap<RunId, HashMap<Key, Option<u16>>> = HashMap::new();
     context.storage.store.spool().queue().visit(|request| {
-        for wish in request.wishes.iter().filter(|_| request.state == RequestState::Waiting) {
+        for wish in
+            request.wishes.iter().filter(|_| request.fetching.state == RequestState::Waiting)
+        {
             let left = links_left(request.class.is_some(), wish.depth);
             queued.entry(wish.run).or_default().insert(request.place.key(), left);
         }

@@ -41,8 +41,8 @@ pub(in crate::fetch) fn left_alone(context: &FetchContext, outgoing: &Outgoing) 
 /// The runs that have taken these requests.
 pub(in crate::fetch) fn taken_by(next: &[Outgoing]) -> Vec<(RunId, Key)> {
     let of = |request: &Outgoing| {
-        let key = request.place.key();
-        request.wishes.iter().map(move |wish| (wish.run, key)).collect::<Vec<_>>()
+        let key = request.summary.place.key();
+        request.summary.wishes.iter().map(move |wish| (wish.run, key)).collect::<Vec<_>>()
     };
     next.iter().flat_map(of).collect()
 }
@@ -62,11 +62,12 @@ pub(in crate::fetch) fn redirected(
     from: &Outgoing,
     to: &mut Outgoing,
 ) -> bool {
-    if from.wishes.is_empty() {
+    if from.summary.wishes.is_empty() {
         return true;
     }
-    let parse =
-        |outgoing: &Outgoing| CanonicalUrl::parse(outgoing.place.url(), &context.base.local);
+    let parse = |outgoing: &Outgoing| {
+        CanonicalUrl::parse(outgoing.summary.place.url(), &context.base.local)
+    };
     let (Ok(old), Ok(new)) = (parse(from), parse(to)) else { return false };
     let now = timestamp(clock::now());
     runs.redirected(from, to, [&old, &new], now)
@@ -74,7 +75,7 @@ pub(in crate::fetch) fn redirected(
 
 /// Ends those of the runs that want a request that have nothing left to do.
 pub(in crate::fetch) fn ended(context: &FetchContext, outgoing: &Outgoing) {
-    for id in outgoing.wishes.iter().map(|wish| wish.run) {
+    for id in outgoing.summary.wishes.iter().map(|wish| wish.run) {
         if let Some(report) = context.fetcher.runs().end_if_done(id, timestamp(clock::now())) {
             let Counts { pages, parts, failed, .. } = report.counts;
             info!(%id, pages, parts, failed, "a recursive fetch is done");

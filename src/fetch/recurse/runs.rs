@@ -180,19 +180,19 @@ impl Runs {
 
     /// Records the result of a request for all its runs.
     pub(in crate::fetch) fn came(&self, outgoing: &Outgoing, outcome: UrlOutcome, bytes: u64) {
-        let key = outgoing.place.key();
-        for wish in &outgoing.wishes {
+        let key = outgoing.summary.place.key();
+        for wish in &outgoing.summary.wishes {
             self.change(wish.run, |run| run.came(&key, outcome, bytes));
         }
     }
 
     /// Records that a request failed.
     pub(in crate::fetch) fn failed(&self, outgoing: &Outgoing, reason: &str, dead: bool) {
-        let key = outgoing.place.key();
-        for wish in &outgoing.wishes {
+        let key = outgoing.summary.place.key();
+        for wish in &outgoing.summary.wishes {
             let failed = FailedUrl {
-                url: outgoing.place.url().to_owned(),
-                from: outgoing.page.clone(),
+                url: outgoing.summary.place.url().to_owned(),
+                from: outgoing.summary.page.clone(),
                 reason: reason.to_owned(),
                 dead,
             };
@@ -202,8 +202,8 @@ impl Runs {
 
     /// Records that a request is not made because `robots.txt` forbids it.
     pub(in crate::fetch) fn leave_alone(&self, outgoing: &Outgoing) {
-        let (key, url) = (outgoing.place.key(), outgoing.place.url());
-        for wish in &outgoing.wishes {
+        let (key, url) = (outgoing.summary.place.key(), outgoing.summary.place.url());
+        for wish in &outgoing.summary.wishes {
             self.change(wish.run, |run| run.leave_alone(&key, url));
         }
     }
@@ -217,11 +217,11 @@ impl Runs {
         [old, new]: [&CanonicalUrl; 2],
         now: Timestamp,
     ) -> bool {
-        let key = to.place.key();
-        to.wishes.retain(|wish| {
+        let key = to.summary.place.key();
+        to.summary.wishes.retain(|wish| {
             let step = self.change(wish.run, |run| {
                 run.moved(old, new);
-                if from.class.is_some() {
+                if from.summary.class.is_some() {
                     run.part(new.as_str(), key, links_left(true, wish.depth), now)
                 } else {
                     run.page(new, key, wish.depth, now)
@@ -229,7 +229,7 @@ impl Runs {
             });
             step.is_some_and(is_to_do)
         });
-        !to.wishes.is_empty()
+        !to.summary.wishes.is_empty()
     }
 
     fn mark(&self, id: RunId) {

@@ -54,7 +54,7 @@ impl Sub {
         let is_usual = ask.ruling == Ruling::Usual(StoragePolicy::Usual)
             || matches!(ask.ruling, Ruling::Moved { .. });
         let may = *document.config.dont_get.get_recursive.of(&UrlParts::of(&ask.bare));
-        let kind = kind(document.outgoing.kind, class);
+        let kind = kind(document.outgoing.summary.kind, class);
         (is_usual && may && !ask.asked.form_answer).then(|| want::outgoing(context, &ask, kind))
     }
 

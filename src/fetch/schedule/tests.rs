@@ -13,7 +13,7 @@ fn at(second: i64) -> Timestamp {
 fn request(url: &str, kind: RequestKind, queued: i64) -> OutgoingSummary {
     let url = CanonicalUrl::parse(url, &LocalHost::default()).unwrap();
     let head = b"GET / HTTP/1.1\r\n\r\n".to_vec();
-    Outgoing::new(Place::of(&url), head, kind, at(queued)).summary()
+    Outgoing::new(Place::of(&url), head, kind, at(queued)).summary
 }
 
 fn key(url: &str) -> Key {
@@ -128,7 +128,7 @@ fn delayed_requests_wait_and_tell_when() {
     let mut schedule = Schedule::default();
     for (url, time) in [("http://a/late", 200), ("http://a/later", 300)] {
         let mut request = request(url, Page, 1);
-        request.not_before = Some(at(time));
+        request.fetching.not_before = Some(at(time));
         schedule.is(&request);
     }
     assert_eq!(started(&mut schedule, WIDE, 100), []);
@@ -147,12 +147,12 @@ fn what_fails_while_it_is_on_its_way_is_not_started_again() {
     let mut failing = request("http://a/", Page, 1);
     schedule.is(&failing);
     assert_eq!(started(&mut schedule, WIDE, 1).len(), 1);
-    failing.state = RequestState::Failed { reason: String::new(), status: None };
+    failing.fetching.state = RequestState::Failed { reason: String::new(), status: None };
     schedule.is(&failing);
     assert!(schedule.is_active(&key("http://a/")));
     schedule.ends(&key("http://a/"));
     assert_eq!((started(&mut schedule, WIDE, 1).len(), schedule.active()), (0, 0));
-    failing.state = RequestState::Waiting;
+    failing.fetching.state = RequestState::Waiting;
     schedule.is(&failing);
     assert_eq!(started(&mut schedule, WIDE, 1).len(), 1);
 }

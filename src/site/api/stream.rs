@@ -230,7 +230,7 @@ impl RequestFollower {
         let mut found = None;
         self.inbox.context.storage.store.spool().queue().visit(|request| {
             if request.place.url() == shown {
-                found = Some((request.place.clone(), request.state.clone()));
+                found = Some((request.place.clone(), request.fetching.state.clone()));
             }
         });
         match found {
@@ -303,12 +303,12 @@ impl RequestFollower {
             let is_open = open.contains_key(url);
             // A form that is being sent counts as failed on the queue, so that it is not sent
             // twice.
-            let waits =
-                request.state == RequestState::Waiting || context.fetch.fetcher.is_active(&key);
+            let waits = request.fetching.state == RequestState::Waiting
+                || context.fetch.fetcher.is_active(&key);
             if !is_open && !waits {
                 return;
             }
-            let failure = if waits { None } else { why_it_rests(&request.state) };
+            let failure = if waits { None } else { why_it_rests(&request.fetching.state) };
             if matches!(task, FollowScope::WorkOff) && failure.is_none() && !is_open {
                 let place = request.place.clone();
                 open.insert(url.to_owned(), FollowedRequest { place, found_settled: 0, bytes: 0 });

@@ -259,7 +259,7 @@ impl RunFollower {
     fn waiting(&self) -> Vec<Place> {
         let mut places = Vec::new();
         self.inbox.context.storage.store.spool().queue().visit(|request| {
-            if self.wants(request) && request.state == RequestState::Waiting {
+            if self.wants(request) && request.fetching.state == RequestState::Waiting {
                 places.push(request.place.clone());
             }
         });

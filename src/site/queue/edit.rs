@@ -79,7 +79,7 @@ async fn replace(caller: &Caller, key: Key, now: &Bring, aim: &Aim) -> Result<()
         // The request as recorded, with its secrets. A run that started in between includes both
         // fetches.
         let Some(mut outgoing) = context.storage.store.queued(key).await? else { return Ok(()) };
-        outgoing.wishes.clear();
+        outgoing.summary.wishes.clear();
         begin_at(&context.fetch, outgoing, aim).await?;
     }
     for run in &now.runs {

@@ -144,7 +144,7 @@ impl ListSource<'_> {
             }
             Subject::Outgoing => self.outgoing(wanted, limit, |_| true)?,
             Subject::Failed => self.outgoing(wanted, limit, |request| {
-                matches!(request.state, RequestState::Failed { .. })
+                matches!(request.fetching.state, RequestState::Failed { .. })
             })?,
             Subject::Monitored => self.monitored(wanted, limit)?,
         })

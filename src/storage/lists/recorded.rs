@@ -9,11 +9,11 @@ use crate::api::Held;
 /// without a daemon.
 #[must_use]
 pub fn as_recorded(request: &OutgoingSummary, now: Timestamp) -> Option<Held> {
-    match &request.state {
+    match &request.fetching.state {
         RequestState::Failed { .. } => None,
         RequestState::Asking { bytes } => Some(Held::Asks { bytes: *bytes }),
         RequestState::Waiting => {
-            let until = request.not_before.filter(|until| *until > now)?;
+            let until = request.fetching.not_before.filter(|until| *until > now)?;
             Some(Held::Retry { until })
         }
     }

@@ -60,7 +60,7 @@ impl Site {
         let head = b"GET / HTTP/1.1\r\nHost: h.example\r\n\r\n".to_vec();
         let place = Place::of(&url(&at(path)));
         let mut waits = Outgoing::new(place, head, RequestKind::Part, Timestamp::UNIX_EPOCH);
-        waits.state = state;
+        waits.summary.fetching.state = state;
         self.spool.queue().add(&waits).unwrap();
     }
 

@@ -118,7 +118,7 @@ async fn how_it_ended_is_learned_from_the_spool_when_no_event_tells() {
         until_queued(&context, &key).await;
         let mut outgoing = context.storage.store.queued(key).await.unwrap().unwrap();
         let reason = "refused".to_owned();
-        outgoing.state = RequestState::Failed { reason, status: Some(403) };
+        outgoing.summary.fetching.state = RequestState::Failed { reason, status: Some(403) };
         context.storage.store.requeue(outgoing).await.unwrap();
     };
     let (events, ()) = tokio::join!(followed, given_up);
@@ -145,7 +145,7 @@ async fn until_queued(context: &SiteContext, key: &Key) {
 
 async fn until_waiting(context: &SiteContext, key: &Key) {
     let queue = context.storage.store.spool().queue();
-    while queue.summary(key).is_none_or(|request| request.state != RequestState::Waiting) {
+    while queue.summary(key).is_none_or(|request| request.fetching.state != RequestState::Waiting) {
         tokio::task::yield_now().await;
     }
 }
