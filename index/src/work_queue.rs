@@ -74,26 +74,10 @@ pub(crate) enum Task {
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is independent of the others")]
 struct QueueState {
-    places: HashMap<Key, Place>,
-    /// When the oldest of them was recorded.
-    since: Option<Instant>,
-    uses: HashMap<Key, Timestamp>,
-    used_since: Option<Instant>,
-    /// There were too many changes to record.
-    has_missed: bool,
+    changes: PendingChanges,
+    uses: PendingUses,
     asked: Option<(Timestamp, Vec<SessionRequest>)>,
-    order: Option<ReindexScope>,
-    /// Sequence numbers of the last request made, the last one started and the last one finished.
-    ordered: u64,
-    taken: u64,
-    done: u64,
-    /// Why the last request failed.
-    fault: Option<Error>,
-    /// As `ordered`, `taken` and `done`, for writing uses, and whether the last attempt succeeded.
-    uses_ordered: u64,
-    uses_taken: u64,
-    uses_done: u64,
-    are_uses_written: bool,
+    orders: PendingOrders,
     /// A caller waits for all changes.
     is_urgent: bool,
     /// A task is running, …
@@ -106,10 +90,47 @@ struct QueueState {
     faults: Vec<Error>,
 }
 
+#[derive(Debug, Default)]
+struct PendingChanges {
+    places: HashMap<Key, Place>,
+    /// When the oldest of them was recorded.
+    since: Option<Instant>,
+    /// There were too many changes to record.
+    has_missed: bool,
+}
+
+#[derive(Debug, Default)]
+struct PendingUses {
+    times: HashMap<Key, Timestamp>,
+    /// When the oldest of them was recorded.
+    since: Option<Instant>,
+    /// The requests to write them.
+    tickets: Tickets,
+    /// Whether the last attempt to write them succeeded.
+    are_written: bool,
+}
+
+#[derive(Debug, Default)]
+struct PendingOrders {
+    /// The order that has not been started.
+    next: Option<ReindexScope>,
+    tickets: Tickets,
+    /// Why the last order failed.
+    fault: Option<Error>,
+}
+
+/// Sequence numbers of the last request made, the last one started and the last one finished.
+#[derive(Debug, Default)]
+struct Tickets {
+    ordered: u64,
+    taken: u64,
+    done: u64,
+}
+
 impl QueueState {
     fn take_places(&mut self) -> Vec<Place> {
-        self.since = None;
-        self.places.drain().map(|(_, place)| place).collect()
+        self.changes.since = None;
+        self.changes.places.drain().map(|(_, place)| place).collect()
     }
 }
 
@@ -131,13 +152,13 @@ impl Default for WorkQueue {
 impl Watcher for WorkQueue {
     fn changed(&self, place: &Place) {
         let mut state = self.lock();
-        if state.places.len() < MAX_PLACES {
-            state.places.insert(place.key(), place.clone());
-        } else if !state.places.contains_key(&place.key()) {
-            state.has_missed = true;
+        if state.changes.places.len() < MAX_PLACES {
+            state.changes.places.insert(place.key(), place.clone());
+        } else if !state.changes.places.contains_key(&place.key()) {
+            state.changes.has_missed = true;
         }
-        let is_first = state.since.is_none();
-        state.since.get_or_insert_with(Instant::now);
+        let is_first = state.changes.since.is_none();
+        state.changes.since.get_or_insert_with(Instant::now);
         drop(state);
         // The thread waits for the first change, then for the collection period.
         if is_first {
@@ -154,11 +175,11 @@ impl WorkQueue {
     /// Records a use of this key.
     pub(crate) fn used(&self, key: Key, now: Timestamp) {
         let mut state = self.lock();
-        if state.uses.len() < MAX_USES || state.uses.contains_key(&key) {
-            let last = state.uses.entry(key).or_insert(now);
+        if state.uses.times.len() < MAX_USES || state.uses.times.contains_key(&key) {
+            let last = state.uses.times.entry(key).or_insert(now);
             *last = now.max(*last);
-            let is_first = state.used_since.is_none();
-            state.used_since.get_or_insert_with(Instant::now);
+            let is_first = state.uses.since.is_none();
+            state.uses.since.get_or_insert_with(Instant::now);
             drop(state);
             if is_first {
                 self.changed.notify_all();
@@ -168,14 +189,15 @@ impl WorkQueue {
 
     /// When this key was last used, if that is not in the index yet.
     pub(crate) fn use_of(&self, key: &Key) -> Option<Timestamp> {
-        self.lock().uses.get(key).copied()
+        self.lock().uses.times.get(key).copied()
     }
 
     /// Whether the index exists and contains all changes so far.
     pub(crate) fn is_level(&self) -> bool {
         let state = self.lock();
         let Progress { is_ready, walked, is_behind, .. } = state.progress;
-        let is_waiting = !state.places.is_empty() || state.has_missed || state.is_applying;
+        let is_waiting =
+            !state.changes.places.is_empty() || state.changes.has_missed || state.is_applying;
         is_ready && walked.is_none() && !is_behind && !is_waiting && !state.is_stopping
     }
 
@@ -195,16 +217,16 @@ impl WorkQueue {
             let due = |since: Option<Instant>, wait: Duration| {
                 since.is_some_and(|since| ends || since.elapsed() >= wait)
             };
-            if due(state.since, GATHER) && !state.places.is_empty() {
+            if due(state.changes.since, GATHER) && !state.changes.places.is_empty() {
                 return Task::Changes(state.take_places());
             }
-            let has_order = state.uses_taken < state.uses_ordered;
-            let is_asked = (state.is_stopping || has_order) && !state.uses.is_empty();
-            if due(state.used_since, GATHER_USES) || is_asked {
-                state.used_since = None;
+            let has_order = state.uses.tickets.taken < state.uses.tickets.ordered;
+            let is_asked = (state.is_stopping || has_order) && !state.uses.times.is_empty();
+            if due(state.uses.since, GATHER_USES) || is_asked {
+                state.uses.since = None;
                 // A restored entry is used at once, so its change must come first.
                 let places = state.take_places();
-                return Task::Uses(places, std::mem::take(&mut state.uses));
+                return Task::Uses(places, std::mem::take(&mut state.uses.times));
             }
             if let Some((session, asked)) = state.asked.take() {
                 return Task::SessionRequest(session, asked);
@@ -213,14 +235,14 @@ impl WorkQueue {
                 return Task::Stop;
             }
             if has_order {
-                state.uses_taken = state.uses_ordered;
+                state.uses.tickets.taken = state.uses.tickets.ordered;
                 return Task::WriteUses;
             }
-            if std::mem::take(&mut state.has_missed) {
+            if std::mem::take(&mut state.changes.has_missed) {
                 return Task::Walk;
             }
-            if let Some(order) = state.order.take() {
-                state.taken = state.ordered;
+            if let Some(order) = state.orders.next.take() {
+                state.orders.tickets.taken = state.orders.tickets.ordered;
                 return Task::Order(order);
             }
             state.is_applying = false;
@@ -231,12 +253,12 @@ impl WorkQueue {
             }
             state.is_busy = false;
             state.is_urgent = false;
-            state.since = state.since.filter(|_| !state.places.is_empty());
+            state.changes.since = state.changes.since.filter(|_| !state.changes.places.is_empty());
             self.changed.notify_all();
             let left = |since: Option<Instant>, wait: Duration| {
                 since.map(|since| wait.saturating_sub(since.elapsed()))
             };
-            let waits = [left(state.since, GATHER), left(state.used_since, GATHER_USES)];
+            let waits = [left(state.changes.since, GATHER), left(state.uses.since, GATHER_USES)];
             state = match waits.into_iter().flatten().min() {
                 Some(wait) => {
                     let woken = self.changed.wait_timeout(state, wait);
@@ -251,10 +273,10 @@ impl WorkQueue {
     pub(crate) fn is_called(&self) -> bool {
         let state = self.lock();
         state.is_stopping
-            || state.order.is_some()
-            || state.uses_taken < state.uses_ordered
-            || state.has_missed
-            || state.since.is_some_and(|since| state.is_urgent || since.elapsed() >= GATHER)
+            || state.orders.next.is_some()
+            || state.uses.tickets.taken < state.uses.tickets.ordered
+            || state.changes.has_missed
+            || state.changes.since.is_some_and(|since| state.is_urgent || since.elapsed() >= GATHER)
     }
 
     pub(crate) fn is_stopping(&self) -> bool {
@@ -269,7 +291,7 @@ impl WorkQueue {
 
     pub(crate) fn progress(&self) -> Progress {
         let state = self.lock();
-        Progress { waiting: state.places.len(), ..state.progress }
+        Progress { waiting: state.changes.places.len(), ..state.progress }
     }
 
     pub(crate) fn fail(&self, error: Error) {
@@ -286,7 +308,7 @@ impl WorkQueue {
     /// Reports that the request was carried out or failed.
     pub(crate) fn done(&self, fault: Option<Error>) {
         let mut state = self.lock();
-        (state.done, state.fault) = (state.taken, fault);
+        (state.orders.tickets.done, state.orders.fault) = (state.orders.tickets.taken, fault);
         drop(state);
         self.changed.notify_all();
     }
@@ -294,7 +316,7 @@ impl WorkQueue {
     /// Reports that the uses were written or could not be.
     pub(crate) fn uses_done(&self, are_written: bool) {
         let mut state = self.lock();
-        (state.uses_done, state.are_uses_written) = (state.uses_taken, are_written);
+        (state.uses.tickets.done, state.uses.are_written) = (state.uses.tickets.taken, are_written);
         drop(state);
         self.changed.notify_all();
     }
@@ -303,10 +325,10 @@ impl WorkQueue {
     pub(crate) fn write_uses(&self, patience: Duration) -> bool {
         let since = Instant::now();
         let mut state = self.lock();
-        state.uses_ordered += 1;
-        let mine = state.uses_ordered;
+        state.uses.tickets.ordered += 1;
+        let mine = state.uses.tickets.ordered;
         self.changed.notify_all();
-        while state.uses_done < mine {
+        while state.uses.tickets.done < mine {
             let left = patience.saturating_sub(since.elapsed());
             if state.has_ended || state.is_stopping || left.is_zero() {
                 return false;
@@ -314,7 +336,7 @@ impl WorkQueue {
             let woken = self.changed.wait_timeout(state, left);
             state = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
-        state.are_uses_written
+        state.uses.are_written
     }
 
     /// Reports that the thread has ended.
@@ -332,18 +354,21 @@ impl WorkQueue {
     pub(crate) fn order(&self, order: ReindexScope) -> Result<(), Error> {
         let mut state = self.lock();
         // Requests made while another waits are combined with it; the larger one wins.
-        state.order =
-            Some(if state.order == Some(ReindexScope::All) { ReindexScope::All } else { order });
-        state.ordered += 1;
-        let mine = state.ordered;
+        state.orders.next = Some(if state.orders.next == Some(ReindexScope::All) {
+            ReindexScope::All
+        } else {
+            order
+        });
+        state.orders.tickets.ordered += 1;
+        let mine = state.orders.tickets.ordered;
         self.changed.notify_all();
-        while state.done < mine {
+        while state.orders.tickets.done < mine {
             if state.has_ended || state.is_stopping {
                 return Err(Error::stopped());
             }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        state.fault.take().map_or(Ok(()), Err)
+        state.orders.fault.take().map_or(Ok(()), Err)
     }
 
     /// Waits at most for `patience` until all changes so far are in the index and, with `words`,
@@ -355,13 +380,14 @@ impl WorkQueue {
                 return Err(Error::stopped());
             }
             let is_still = state.progress.is_ready
-                && state.places.is_empty()
-                && !state.has_missed
-                && state.order.is_none()
+                && state.changes.places.is_empty()
+                && !state.changes.has_missed
+                && state.orders.next.is_none()
                 && state.asked.is_none()
                 && state.progress.walked.is_none()
                 && !state.is_applying;
-            let is_idle = !state.is_busy && state.places.is_empty() && state.order.is_none();
+            let is_idle =
+                !state.is_busy && state.changes.places.is_empty() && state.orders.next.is_none();
             if is_idle && !state.progress.is_ready {
                 // Building it failed, and no attempt is running.
                 return Err(state.faults.pop().unwrap_or_else(Error::not_ready));
