@@ -15,7 +15,7 @@ use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use self::authority::{AuthorityVerb, Install, Uninstall};
-pub(crate) use self::exchange::{Export, Import};
+pub(crate) use self::exchange::{Export, ExportChoice, Import};
 pub(crate) use self::fetch::{Fetch, QueueArgs};
 pub(crate) use self::get::GetArgs;
 pub(crate) use self::history::HistoryArgs;

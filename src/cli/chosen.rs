@@ -11,7 +11,7 @@ use wwwoffle_index::{Error, Filter, Item, Query, ReadOnlyIndex, Sessions, SubRes
 use wwwoffle_spool::{Place, Reader};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-use super::args::Export;
+use super::args::ExportChoice;
 use super::failure::VerbFailure;
 use super::files::spool_failed;
 use crate::base::exit::ExitStatus;
@@ -34,7 +34,7 @@ pub(super) struct ExportedPlaces<'a> {
 
 /// Returns the places that the options select.
 pub(super) fn chosen<'a>(
-    typed: &'a Export,
+    typed: &'a ExportChoice,
     reader: &'a Reader,
 ) -> Result<ExportedPlaces<'a>, VerbFailure> {
     if typed.search.is_some() || typed.session.is_some() {
@@ -74,7 +74,7 @@ fn untold(error: &Error) -> VerbFailure {
 
 /// Adds the sub-resources of the places, as far as the index knows them.
 fn with_sub_resources<'a>(
-    typed: &'a Export,
+    typed: &'a ExportChoice,
     index: Option<&ReadOnlyIndex>,
     (mut places, personal): (Vec<Place>, Rc<Cell<u64>>),
     mut notes: Vec<&'static str>,
@@ -103,7 +103,10 @@ fn with_sub_resources<'a>(
 }
 
 /// Returns the places that the options select, from the index.
-fn indexed<'a>(typed: &'a Export, reader: &Reader) -> Result<ExportedPlaces<'a>, VerbFailure> {
+fn indexed<'a>(
+    typed: &'a ExportChoice,
+    reader: &Reader,
+) -> Result<ExportedPlaces<'a>, VerbFailure> {
     let fail = |error| untold(&error);
     let Some(index) = ReadOnlyIndex::open(reader.root()).map_err(fail)? else {
         let what = "there is no index: `wwwoffle reindex` builds one";
@@ -155,7 +158,7 @@ fn is_chosen(
     place: &Place,
     when: Timestamp,
     body_len: u64,
-    typed: &Export,
+    typed: &ExportChoice,
     personal: &Cell<u64>,
 ) -> bool {
     let is_meant = typed.since.is_none_or(|since| when >= since)
@@ -174,7 +177,7 @@ fn is_chosen(
     is_meant && is_of_owner
 }
 
-fn is_named(url: &str, typed: &Export) -> bool {
+fn is_named(url: &str, typed: &ExportChoice) -> bool {
     let Ok(url) = CanonicalUrl::parse(url, &LocalHost::default()) else { return false };
     typed.url_spec.iter().any(|spec| spec.matches(&url))
 }

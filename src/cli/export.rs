@@ -30,8 +30,9 @@ pub(super) fn run(
     if typed.queue {
         return bundle::write(&typed.file, typed.json, settings, terminal);
     }
-    let (reader, options) = (reader(settings)?, options(typed.versions));
-    let ExportedPlaces { mut places, sub_resources, personal, notes } = chosen(typed, &reader)?;
+    let (reader, options) = (reader(settings)?, options(typed.chosen.versions));
+    let ExportedPlaces { mut places, sub_resources, personal, notes } =
+        chosen(&typed.chosen, &reader)?;
     let name = typed.file.to_string_lossy().to_ascii_lowercase();
     let to_stdout = typed.file == Path::new("-");
     let done = if to_stdout {
@@ -41,7 +42,7 @@ pub(super) fn run(
     } else if Path::new(&name).extension().is_some_and(|end| end == "wacz") {
         to_wacz(&reader, &mut places, &typed.file, &options, &title)
     } else if name.ends_with('/') {
-        to_folder(&reader, &mut places, &typed.file, &decoded, typed.versions)
+        to_folder(&reader, &mut places, &typed.file, &decoded, typed.chosen.versions)
     } else {
         let what = "the name must end with .warc.gz or .wacz, or with / for a folder, or be -";
         return Err(VerbFailure::Said(ExitStatus::Usage, what.to_owned()));

@@ -32,6 +32,18 @@ struct FindingLine<'a> {
 #[derive(Serialize)]
 struct TotalsLine {
     sound: u64,
+    #[serde(flatten)]
+    findings: FindingCounts,
+    unfinished: u64,
+    admitted: u64,
+    damaged: u64,
+    damaged_bytes: u64,
+    index: Option<IndexCounts>,
+}
+
+/// The number of findings of each verdict.
+#[derive(Serialize)]
+struct FindingCounts {
     can_be_repaired: u64,
     repaired: u64,
     beyond_repair: u64,
@@ -39,11 +51,6 @@ struct TotalsLine {
     left_over: u64,
     removed: u64,
     foreign: u64,
-    unfinished: u64,
-    admitted: u64,
-    damaged: u64,
-    damaged_bytes: u64,
-    index: Option<IndexCounts>,
 }
 
 /// Checks the spool, and repairs it if requested.
@@ -183,13 +190,15 @@ fn files(count: u64) -> String {
 fn last(sums: &CheckTotals, index: Option<IndexCounts>) -> TotalsLine {
     TotalsLine {
         sound: sums.sound,
-        can_be_repaired: sums.mendable,
-        repaired: sums.repaired,
-        beyond_repair: sums.beyond_repair,
-        set_aside: sums.set_aside,
-        left_over: sums.left_over,
-        removed: sums.removed,
-        foreign: sums.foreign,
+        findings: FindingCounts {
+            can_be_repaired: sums.mendable,
+            repaired: sums.repaired,
+            beyond_repair: sums.beyond_repair,
+            set_aside: sums.set_aside,
+            left_over: sums.left_over,
+            removed: sums.removed,
+            foreign: sums.foreign,
+        },
         unfinished: sums.unfinished,
         admitted: sums.admitted,
         damaged: sums.damaged,

@@ -45,8 +45,25 @@ pub(crate) struct Import {
 
 /// The arguments of `export`.
 #[derive(Clone, Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag that is typed or not")]
 pub(crate) struct Export {
+    #[command(flatten)]
+    pub(crate) chosen: ExportChoice,
+    /// Export the queue as a bundle instead, for `wwwoffle fetch --bundle` on an online machine.
+    /// Forms and requests with a cookie or a login are left out.
+    #[arg(long, conflicts_with_all = ["host", "since", "until", "max_size", "url_spec", "owner", "search", "session", "no_sub_resources", "versions"])]
+    pub(crate) queue: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The archive: FILE.warc.gz, FILE.wacz, or a folder of plain files if the name ends with /; -
+    /// is standard output, in WARC.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+}
+
+/// The entries to export.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ExportChoice {
     /// Only entries of this host, with its port unless that is the default; may be repeated.
     #[arg(long, value_name = "HOST")]
     pub(crate) host: Vec<String>,
@@ -77,17 +94,6 @@ pub(crate) struct Export {
     /// Also export the older versions.
     #[arg(long)]
     pub(crate) versions: bool,
-    /// Export the queue as a bundle instead, for `wwwoffle fetch --bundle` on an online machine.
-    /// Forms and requests with a cookie or a login are left out.
-    #[arg(long, conflicts_with_all = ["host", "since", "until", "max_size", "url_spec", "owner", "search", "session", "no_sub_resources", "versions"])]
-    pub(crate) queue: bool,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// The archive: FILE.warc.gz, FILE.wacz, or a folder of plain files if the name ends with /; -
-    /// is standard output, in WARC.
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
 }
 
 /// Parses the number of an online session, counted back from the latest.
