@@ -1,4 +1,4 @@
-//! The bodies we send that are here: whole, or read from the spool.
+//! Response bodies that this program has: whole in memory, or read from the spool.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ pub fn empty() -> Body {
     Empty::new().map_err(|never| match never {}).boxed_unsync()
 }
 
-/// A body that is here whole.
+/// A body that is completely in memory.
 #[must_use]
 pub fn whole(bytes: impl Into<Bytes>) -> Body {
     Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync()
@@ -174,7 +174,7 @@ struct BodyReader {
     store: Store,
     kept: Arc<Kept>,
     file: BodyFile,
-    /// None where the body was checked before.
+    /// `None` if the body was verified before.
     verifier: Option<Verifier>,
     position: u64,
     buffers: Buffers,
@@ -220,7 +220,7 @@ impl BodyReader {
 }
 
 enum BodyPiece {
-    /// The next bytes, and the verifier if more follow that are to be checked.
+    /// The next bytes, and the verifier if further bytes must be verified.
     Data(Bytes, Option<Verifier>),
     Damaged,
     Unreadable(wwwoffle_spool::Error),

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 
-/// The most that wait to be used again, of one body.
+/// The maximum number of free buffers of one body.
 const MAX_FREE: usize = 16;
 
 /// The buffers of one body, all of one size.
@@ -24,7 +24,7 @@ pub(super) struct Buffer {
 }
 
 impl Buffers {
-    /// Buffers of `size` bytes; none is made yet.
+    /// A pool for buffers of `size` bytes. It allocates no buffer yet.
     pub(super) fn new(size: usize) -> Self {
         Self { size, free: Arc::default() }
     }
@@ -38,7 +38,7 @@ impl Buffers {
 }
 
 impl Buffer {
-    /// All of it, to be written to.
+    /// The whole buffer, to be written to.
     pub(super) fn space(&mut self) -> &mut [u8] {
         &mut self.bytes
     }

@@ -1,4 +1,4 @@
-//! The context of the room: spool, index and their maintenance.
+//! The context of `storage`: spool, index and their maintenance.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -18,7 +18,7 @@ use crate::base::statistics::Statistics;
 /// The context of spool, index and their maintenance.
 #[derive(Debug)]
 pub struct StorageContext {
-    /// The context that all rooms share.
+    /// The context that all layers share.
     pub base: Arc<BaseContext>,
     /// The spool.
     pub store: Store,
@@ -26,9 +26,9 @@ pub struct StorageContext {
     pub index: Index,
     /// Limits how many requests read the index at once.
     pub(crate) index_readers: Semaphore,
-    /// The deletion of all of a list, if one is under way.
+    /// The running deletion of a whole list, if any.
     pub deletions: Deletions,
-    /// The times online, by which some lists are made.
+    /// The recorded times online, which some lists use.
     online: Mutex<Online>,
     /// The removal of old entries.
     pub purging: PurgeState,

@@ -1,7 +1,8 @@
-//! Bodies whose content coding is undone as they are read.
+//! Bodies whose content coding is removed as they are read.
 //!
-//! A body is decoded a piece at a time; a reader that is slow or leaves slows the work or ends it. Other
-//! tasks run between two pieces. A damaged or truncated body ends with an error and never looks whole.
+//! A body is decoded a piece at a time. A slow reader slows the decoding down, and a reader that
+//! leaves ends it. Other tasks run between two pieces. A damaged or truncated body ends with an
+//! error and never looks complete.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,8 +22,8 @@ use crate::net::upstream::BoxError;
 /// Bytes decoded at once: less than a tenth of a millisecond for each coding.
 const PIECE: usize = 64 * 1024;
 
-/// The body that `delivery` makes of `body`. `used` counts the bytes of the coded body that were used.
-/// Dropping the body ends the work.
+/// Decodes `body` as `delivery` requires. `used` counts the decoded bytes of the coded body.
+/// Dropping the returned body stops the decoding.
 pub fn body(delivery: Delivery, body: Body, used: Arc<AtomicU64>) -> Body {
     let Delivery::Decoded { undone, .. } = &delivery else { return body };
     if body.is_end_stream() {
@@ -37,7 +38,7 @@ pub fn body(delivery: Delivery, body: Body, used: Arc<AtomicU64>) -> Body {
             Err(error) => Some((Err(error), None)),
         }
     });
-    // A caller that has read to the end may poll once more.
+    // A caller may poll once more after the end.
     StreamBody::new(frames.fuse()).boxed_unsync()
 }
 
@@ -55,7 +56,7 @@ struct Decoding {
 }
 
 impl Decoding {
-    /// The next frame, and what follows it.
+    /// The next frame, and the state for the frame after it.
     async fn next(mut self) -> Result<Option<(Frame<Bytes>, Option<Self>)>, BoxError> {
         let mut output = vec![0; PIECE];
         loop {

@@ -25,14 +25,14 @@ impl KeptPieces {
     ///
     /// # Errors
     ///
-    /// When the body is damaged, or in another coding than it says.
+    /// If the body is damaged, or does not have the declared content coding.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, BoxError> {
         while let Some(frame) = self.0.frame().await {
             if let Ok(data) = frame?.into_data() {
                 return Ok(Some(data));
             }
         }
-        // The caller may call once more, after which a body must not be polled.
+        // A caller may call again after the end, but a finished body must not be polled.
         self.0 = body::empty();
         Ok(None)
     }

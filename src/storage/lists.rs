@@ -21,13 +21,13 @@ use crate::base::error_chain::error_chain;
 use crate::base::owner::Owner;
 use crate::storage::context::StorageContext;
 
-/// The largest number of simultaneous readers of the index: as many as it serves.
+/// The maximum number of simultaneous readers, which is the number that the index serves.
 pub const READERS: usize = 4;
 
 /// Interval between checks for faults of the index.
 const LOOK_FOR_FAULTS: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// The time for which a response waits until the index has the latest changes.
+/// How long a response waits until the index has the latest changes.
 const LEVEL_WITHIN: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// The time that the index gets for writing when the daemon stops.
@@ -49,7 +49,7 @@ pub async fn ask<T: Send + 'static>(
     ask: impl FnOnce(&Index) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     let index = context.index.clone();
-    // Waiting here occupies no thread that reads pages from the disk.
+    // Waiting here does not occupy a thread that reads pages from the disk.
     let _place = context.index_readers.acquire().await;
     match tokio::task::spawn_blocking(move || ask(&index)).await {
         Ok(answer) => answer,
@@ -58,8 +58,8 @@ pub async fn ask<T: Send + 'static>(
     }
 }
 
-/// Rebuilds the index, or searches for changes by other programs. This may take minutes, during
-/// which the index still answers.
+/// Rebuilds the index, or searches for changes by other programs. This may take minutes. During
+/// that time the index still serves lists.
 ///
 /// # Errors
 ///
@@ -72,15 +72,15 @@ pub async fn remake(context: &StorageContext, what: ReindexScope) -> Result<(), 
     }
 }
 
-/// Waits for a short time until lists have all changes so far. After that, or while the index is
-/// being rebuilt, a list shows its last state.
+/// Waits for a short time until the index has all changes so far. If they take longer, or while the
+/// index is being rebuilt, lists show an older state.
 pub async fn level(context: &StorageContext) {
     let index = context.index.clone();
     let wait = move || index.is_level_within(LEVEL_WITHIN);
     let _level_or_not = tokio::task::spawn_blocking(wait).await;
 }
 
-/// Makes the index write its state and waits for a short time. The next start finds the rest.
+/// Makes the index write its state, and waits for a short time. The next start indexes the rest.
 pub async fn stop(context: &StorageContext) {
     let index = context.index.clone();
     let stopped = tokio::task::spawn_blocking(move || index.stop());

@@ -1,5 +1,6 @@
 //! Looks up the stored copy of a URL for a person, regardless of request fields: the newest of the
-//! person's own entries, or of everyone's. [`crate::proxy::choose`] chooses the copy for a request.
+//! person's own entries or of the shared entries. [`crate::proxy::choose`] chooses the copy for a
+//! request.
 
 use std::time::SystemTime;
 
@@ -19,11 +20,11 @@ pub struct Found {
 }
 
 impl Found {
-    /// Chooses one of the two copies.
+    /// Chooses between the person's own copy and the shared copy.
     ///
-    /// Offline it is the owner's own, which this person has seen; everyone's may be a page for
-    /// people who are not logged in. Otherwise it is the newer one by its `Date` (RFC 9111 §4),
-    /// since both are responses of the origin to this request.
+    /// Offline, the person's own copy is chosen, because this person has seen it. The shared copy
+    /// may be a page for people who are not logged in. Otherwise the copy with the newer `Date` is
+    /// chosen (RFC 9111 §4), since both are responses of the origin to this request.
     #[must_use]
     pub fn choose(self, mode: Mode) -> Option<Kept> {
         match (self.own, self.public) {
@@ -40,7 +41,7 @@ impl Found {
 ///
 /// # Errors
 ///
-/// When the disk fails.
+/// If the disk fails.
 pub async fn look_up(store: &Store, places: &Places) -> Result<Found, Error> {
     let own = store.kept(&places.own).await?;
     let public = store.kept(&places.public).await?;

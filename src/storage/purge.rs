@@ -39,13 +39,13 @@ use wwwoffle_http::registrable::site;
 /// Time limit for writing the uses of the last hour.
 const USES_WAIT: Duration = Duration::from_secs(10);
 
-/// Entries after which it is looked whether to go on.
+/// `go_on` is asked after each group of this number of entries.
 const AT_ONCE: usize = 512;
 
 /// The task of a purge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PurgeTask {
-    /// The plan alone.
+    /// Only makes a plan.
     Plan,
     /// Makes a plan and carries it out.
     Purge,
@@ -68,10 +68,10 @@ pub enum NotPurged {
     /// Another purge is running.
     #[error("a purge is running: `wwwoffle purge --dry-run` and the page /purge/ show its result")]
     Busy,
-    /// The last uses are not known yet.
+    /// The last uses could not be written to the disk, so they are unknown.
     #[error("the entries used within the last hour are not known yet")]
     Uses,
-    /// The program ends.
+    /// The program is stopping.
     #[error("the daemon is stopping")]
     Stopping,
     /// The spool failed.
@@ -122,7 +122,7 @@ impl PurgeState {
     #[must_use]
     pub fn told(&self) -> PurgeStatus {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        // Asking never takes the turn: that would turn others away.
+        // A query must not take the turn, because a purge that starts now would be refused.
         let running = self.running.load(Ordering::Acquire);
         PurgeStatus {
             running,
@@ -150,7 +150,7 @@ pub fn purge(
 ) -> Result<PurgeReport, NotPurged> {
     let room = || space(spool.root()).ok();
     if what == PurgeTask::ForRoom {
-        // Deleted entries are removed before stored ones.
+        // Deleted entries, which can still be restored, are removed before stored ones.
         spool.forget_removed(0)?;
     }
     let mut policy = Policy::new(config, spool.pins()?, Uses::default(), local);
@@ -164,7 +164,7 @@ pub fn purge(
         Some(index) => indexed::plan((index, spool), &policy, limits, now, &tell)?,
         None => None,
     };
-    // The index has them itself.
+    // The index contains the uses.
     policy.uses = spool.uses()?;
     let mut packing = compress::CompressionPlan::new(spool, &policy, what, now)?;
     let mut plan = match indexed {
@@ -334,7 +334,7 @@ pub async fn run_in(
             looked.store(count, Ordering::Relaxed);
             !tasks.is_stopping()
         };
-        // Without it everything would count as unused that was read within the last hour.
+        // Without this, all entries that were only read within the last hour would count as unused.
         let are_written = index.write_uses(USES_WAIT);
         let done = if are_written || !what.is_by_itself() {
             purge((spool, Some(&index)), parts, what, timestamp(clock::now()), go_on)
@@ -348,7 +348,7 @@ pub async fn run_in(
             Err(_) => {}
         }
         last.failure = done.as_ref().err().map(|error| error_chain(error));
-        // A caller that sees the result can start the next purge.
+        // The turn ends first, so that a caller that sees the result can start the next purge.
         drop(turn);
         drop(last);
         Ok(done)

@@ -6,7 +6,7 @@ use wwwoffle_spool::fs::SharedDisk;
 use wwwoffle_spool::{Durability as Promise, Versions};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-/// The options of the whole spool, and the rules for versions.
+/// The options of the whole spool, and the function for the number of versions.
 #[must_use]
 pub fn of(startup: &Startup, versions: Versions) -> Options {
     let durability = match startup.durability {
@@ -20,7 +20,7 @@ pub fn of(startup: &Startup, versions: Versions) -> Options {
 /// The additional users that may read the spool, if any.
 #[must_use]
 pub fn shared(startup: &Startup) -> Option<SharedDisk> {
-    // No stored response is a program, whatever the configuration says.
+    // Stored responses are never executable, whatever the configuration says.
     let files = startup.file_perm.bits() & 0o666;
     let shared = SharedDisk { directories: startup.dir_perm.bits(), files };
     Some(shared).filter(|shared| shared.is_shared())

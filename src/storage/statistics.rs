@@ -1,4 +1,4 @@
-//! The statistics outlive the program: they are read at its start and written regularly.
+//! Statistics that survive a restart: they are read at the start and written regularly.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +10,11 @@ use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::storage::context::StorageContext;
 
-/// The interval of booking, and so the largest error of the day of a count.
+/// The interval at which counts are added to their day. A count is at most this time wrong about
+/// its day.
 const BOOK_EVERY: Duration = Duration::from_secs(60);
 
-/// The number of bookings between two writes. Later counts are lost if the program is killed.
+/// The number of additions between two writes. If the program is killed, later counts are lost.
 const WRITE_ONCE_IN: u32 = 5;
 
 /// Time limit for writing when the daemon stops.
@@ -28,7 +29,7 @@ pub async fn begin(context: &Arc<StorageContext>) {
             }
             context.statistics.books(clock::now()).go_on(kept);
         }
-        // Writing would put less in the place of what cannot be read now.
+        // If the stored statistics cannot be read now, writing would replace them by smaller ones.
         Err(error) => {
             return warn!(
                 error = error_chain(&error),

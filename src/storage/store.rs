@@ -1,4 +1,4 @@
-//! The only bridge from async code to the spool, whose calls block, and its hot set.
+//! The only bridge from async code to the spool, whose calls block. It also contains the hot set.
 
 mod calls;
 mod hot;
@@ -31,10 +31,10 @@ const COPIED_AT_ONCE: usize = 128 * 1024;
 /// The default size of the hot set, in bytes.
 const HELD: usize = 64 * 1024 * 1024;
 
-/// A request that cannot be put on the queue, whatever is tried.
+/// A request that can never be queued.
 #[derive(Debug)]
 pub struct Unqueued {
-    /// Which.
+    /// The request.
     pub request: Outgoing,
     /// The reason: it is too long or invalid.
     pub error: Error,
@@ -47,9 +47,9 @@ pub struct Store {
     /// Held while the state is read and changed.
     changing_state: Arc<Mutex<()>>,
     hot: Arc<HotSet>,
-    /// From when its time counts.
+    /// The start of the hot set's clock.
     since: Instant,
-    /// Whether the disk had no room for the response that came last.
+    /// Whether the disk was full when the last response was written.
     was_full: Arc<AtomicBool>,
 }
 
@@ -60,7 +60,7 @@ impl Store {
         let set = Arc::new(HotSet::new(HELD));
         let watcher: Arc<dyn Watcher> = set.clone();
         if !spool.watch(watcher) {
-            // Another watcher gets the changes, so the hot set cannot be used.
+            // Changes are reported to another watcher, so the hot set cannot be used.
             set.resize(0);
         }
         Self {
@@ -72,12 +72,12 @@ impl Store {
         }
     }
 
-    /// Notes whether the disk had room for a response.
+    /// Records whether the disk was full when a response was written.
     pub fn set_full(&self, was_full: bool) {
         self.was_full.store(was_full, Ordering::Relaxed);
     }
 
-    /// Whether the disk had no room for the response that came last.
+    /// Whether the disk was full when the last response was written.
     #[must_use]
     pub fn was_full(&self) -> bool {
         self.was_full.load(Ordering::Relaxed)
@@ -98,8 +98,8 @@ impl Store {
         Ok(self.entries(place).await?.into_iter().next())
     }
 
-    /// All entries under the key of `place`, of every variant, the last stored first. A damaged one
-    /// is set aside, logged, and counts as missing.
+    /// All entries under the key of `place`, of every variant, the one stored last first. A damaged
+    /// entry is set aside, logged, and counts as missing.
     ///
     /// # Errors
     ///
@@ -113,9 +113,9 @@ impl Store {
         Ok(entries.found.into_iter().filter_map(Kept::read).collect())
     }
 
-    /// Stores an update of `kept` and returns the new state. `None` if another entry has replaced
-    /// it; then nothing happens. Incomplete entries are not updated: they are revalidated each time
-    /// once they are stale.
+    /// Stores an update of `kept` and returns the new state. Returns `None` and changes nothing if
+    /// another entry has replaced it. Incomplete entries are not updated; a stale one is
+    /// revalidated at each request.
     ///
     /// # Errors
     ///
@@ -129,7 +129,7 @@ impl Store {
         Ok(updated.and_then(Kept::read))
     }
 
-    /// Moves a stored copy aside whose body turned out to be damaged while it was read.
+    /// Moves a stored copy to the damaged files, after a reader found that its body is damaged.
     pub async fn set_aside(&self, entry: Arc<Kept>) {
         let spool = self.spool.clone();
         match blocking(move || spool.set_aside(&entry.entry)).await {
@@ -144,7 +144,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// If the disk fails or has no space for it, or the entry cannot be stored at all.
+    /// If the disk fails or is full, or the entry can never be stored.
     pub async fn begin(
         &self,
         place: &Place,
@@ -163,7 +163,8 @@ impl Store {
         .await
     }
 
-    /// Begins an entry for a response with a strong validator, of which a segment is useful too.
+    /// Begins an entry for a response with a strong validator. If the transfer is interrupted, its
+    /// beginning is useful as a segment.
     ///
     /// # Errors
     ///
@@ -208,11 +209,11 @@ impl Store {
         .await
     }
 
-    /// Adds `stretch` to the body of an unfinished entry or segment.
+    /// Appends `stretch` to the body of an unfinished entry or segment.
     ///
     /// # Errors
     ///
-    /// When the disk fails or is full; the entry is then given up.
+    /// If the disk fails or is full. The entry is then discarded.
     pub async fn write<W: WriteBody>(
         &self,
         mut writer: W,
@@ -226,23 +227,23 @@ impl Store {
             }
             Ok((writer, stretch))
         };
-        // A panic in the spool leaves an unfinished file, which is dropped like any other.
+        // After a panic in the spool, the unfinished file is discarded like any other.
         spawn_blocking(write).await.unwrap_or_else(|panicked| {
             std::panic::resume_unwind(panicked.into_panic());
         })
     }
 
-    /// Completes an entry: it is found from now on.
+    /// Completes an entry. From now on, lookups find it.
     ///
     /// # Errors
     ///
-    /// When the disk fails or is full.
+    /// If the disk fails or is full.
     pub async fn finish(&self, writer: Writer, trailers: Option<Vec<u8>>) -> Result<(), Error> {
         blocking(move || writer.finish(trailers.as_deref()).map(drop)).await
     }
 
-    /// Stores the beginning of an interrupted response for [`Store::partial`]. False if it is
-    /// useless.
+    /// Stores the beginning of an interrupted response for [`Store::partial`]. Returns false if it
+    /// cannot be used.
     ///
     /// # Errors
     ///
@@ -251,7 +252,7 @@ impl Store {
         blocking(move || writer.finish_short()).await
     }
 
-    /// Completes a segment, which lookups then find. `cut` says that the transfer broke off.
+    /// Completes a segment. From now on, lookups find it. `cut`: the transfer was interrupted.
     ///
     /// # Errors
     ///
@@ -260,7 +261,7 @@ impl Store {
         blocking(move || if cut { writer.finish_short() } else { writer.finish() }).await
     }
 
-    /// Copies the entries at `from` to `to`. Damaged ones are not copied.
+    /// Copies the entries at `from` to `to`. Damaged entries are not copied.
     ///
     /// # Errors
     ///
@@ -306,7 +307,7 @@ impl Store {
         .await
     }
 
-    /// Removes the entries at `place`. False if there were none.
+    /// Removes the entries at `place`. Returns false if there were none.
     ///
     /// # Errors
     ///
@@ -316,11 +317,11 @@ impl Store {
         blocking(move || spool.remove(&place)).await
     }
 
-    /// Removes an entry so that it can be restored for some time.
+    /// Removes an entry in such a way that it can be restored for some time.
     ///
     /// # Errors
     ///
-    /// If the disk fails or is full; then the entry is unchanged.
+    /// If the disk fails or is full. The entry is then unchanged.
     pub async fn remove_for_now(&self, place: &Place, removal: Removal) -> Result<bool, Error> {
         let (spool, place) = (self.spool.clone(), place.clone());
         blocking(move || spool.remove_for_now(&place, &removal)).await
@@ -359,11 +360,11 @@ impl Store {
 
 /// The destination of a body.
 pub trait WriteBody: Send + 'static {
-    /// Adds to the body.
+    /// Appends `bytes` to the body.
     ///
     /// # Errors
     ///
-    /// When the disk fails or is full.
+    /// If the disk fails or is full.
     fn write(&mut self, bytes: &[u8]) -> Result<(), Error>;
 }
 
@@ -379,9 +380,9 @@ impl WriteBody for SegmentWriter {
     }
 }
 
-/// Reads written bytes back, at any offset.
+/// Reads bytes that were already written, at any offset.
 pub trait ReadAt: Send + Sync + 'static {
-    /// Fills `buffer` with the bytes from `offset` on, as many as there are; returns their number.
+    /// Fills `buffer` with the bytes from `offset`, as far as they exist. Returns their number.
     ///
     /// # Errors
     ///

@@ -22,10 +22,10 @@ use crate::storage::kept_pieces::beginning;
 use crate::storage::lookup::look_up;
 use crate::storage::store::Kept;
 
-/// Bytes of a body, less its coding, that are read to compare it.
+/// Maximum number of decoded bytes of a body that are read to compare it.
 const READ: usize = 1 << 20;
 
-/// Bytes of a page in which its title is looked for.
+/// The title of a page is searched in its first bytes, up to this number.
 const TITLE_WITHIN: usize = 32 << 10;
 
 /// A page with its older versions.
@@ -35,17 +35,17 @@ pub struct Versions {
     pub current: Arc<Kept>,
     /// The older versions, newest first.
     pub older: Vec<Summary>,
-    /// The newest older version, if the current copy is gone, for example because its file was
+    /// The newest older version, if the current copy is missing, for example because its file was
     /// damaged. `current` is then that version.
     pub left_over: Option<Summary>,
 }
 
 impl Versions {
-    /// The one that was stored then.
+    /// The version that was stored at this time.
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// If the disk fails.
     pub async fn read(
         &self,
         context: &StorageContext,
@@ -64,12 +64,12 @@ pub enum NotCompared {
     /// The page is not stored.
     #[error("it is not stored")]
     NotKept,
-    /// There is only one version, or none of that time.
+    /// There is only one version, or no version of the requested time.
     #[error(
         "there is no older version, or none of that time; `keep-versions` sets how many are stored"
     )]
     NoVersion,
-    /// It is not text, but an image, for example.
+    /// The page is not text; it is an image, for example.
     #[error("one of the versions has no text")]
     NoText,
     /// A version is damaged.
@@ -83,11 +83,11 @@ pub enum NotCompared {
 /// Two versions compared.
 #[derive(Debug)]
 pub struct Compared {
-    /// When the older one was stored.
+    /// When the older version was stored.
     pub from: Timestamp,
-    /// When the newer one was stored.
+    /// When the newer version was stored.
     pub to: Timestamp,
-    /// The title of the newer one.
+    /// The title of the newer version.
     pub title: Option<String>,
     /// The difference.
     pub diff: Diff,
@@ -103,7 +103,8 @@ pub async fn of(context: &StorageContext, places: &Places) -> Result<Option<Vers
     let Some(current) = found.map(Arc::new) else { return left_over(context, places).await };
     let place = current.entry.place().clone();
     let mut older = context.store.run(move |spool| spool.versions(&place)).await?;
-    // A crash during the replacement gives the current entry the name of a version too.
+    // If the daemon crashes during the replacement, the current entry also has the name of a
+    // version.
     older.retain(|version| version.stored != current.entry.stored());
     Ok(Some(Versions { current, older, left_over: None }))
 }
@@ -127,11 +128,12 @@ async fn left_over(context: &StorageContext, places: &Places) -> Result<Option<V
     Ok(None)
 }
 
-/// Compares two versions: that of `to`, or the current one, with that of `from`, or the one before it.
+/// Compares two versions. The newer one is that of `to`, or else the current one. The older one is
+/// that of `from`, or else the one before the newer one.
 ///
 /// # Errors
 ///
-/// [`NotCompared`] says why not.
+/// [`NotCompared`] with the reason.
 pub async fn compare(
     context: &StorageContext,
     versions: &Versions,
@@ -147,16 +149,16 @@ pub async fn compare(
     let (old, new) =
         (text(context, &kept(from).await?).await?, text(context, &kept(to).await?).await?);
     let title = new.title.clone();
-    // It may take a moment and must not block others.
+    // The comparison may take a while and must not block other tasks.
     let diff = context.store.run(move |_| Ok(Diff::of(&old, &new))).await?;
     Ok(Compared { from, to, title, diff })
 }
 
-/// The older version of a place that was stored then, if it is there and sound.
+/// The older version at a place that was stored at this time, if it exists and is undamaged.
 ///
 /// # Errors
 ///
-/// When the disk fails.
+/// If the disk fails.
 pub async fn read(
     context: &StorageContext,
     place: &Place,
@@ -167,7 +169,7 @@ pub async fn read(
     Ok(found.and_then(Kept::read).map(Arc::new))
 }
 
-/// The title of a stored page, if there is one near its beginning.
+/// The title of a stored page, if it is near the beginning of the page.
 pub async fn title(context: &StorageContext, kept: &Arc<Kept>) -> Option<String> {
     let mut body = beginning(&context.store, kept, TITLE_WITHIN).await.ok()?;
     body.truncate(TITLE_WITHIN);

@@ -26,17 +26,19 @@ pub enum Which {
 pub enum StoredForm {
     /// Compressed, where that saves enough.
     Compressed,
-    /// As it was before it was compressed.
+    /// As it was before compression.
     Plain,
 }
 
-/// Rewrites entries and their older versions one by one, so that each is always complete. At least
-/// `spare` bytes of the disk stay free. `go_on` is called before each and within large ones; `None`
-/// if it returned false. An entry that cannot be rewritten is reported, and the others continue.
+/// Rewrites entries and their older versions one by one, so that each entry is always complete. At
+/// least `spare` bytes of the disk stay free. `go_on` is called before each entry and within large
+/// ones. Returns `None` if `go_on` returned false. An entry that cannot be rewritten is reported,
+/// and the other entries are still processed.
 ///
 /// # Errors
 ///
-/// If the disk is full, or the entries cannot be listed. Entries rewritten before stay rewritten.
+/// If the disk is full, or the entries cannot be listed. Entries that were already rewritten stay
+/// rewritten.
 pub fn carry_out(
     spool: &Spool,
     which: &Which,
@@ -70,7 +72,7 @@ struct CompressWork<'a> {
 }
 
 impl CompressWork<'_> {
-    /// False: it is not to go on.
+    /// Returns false if `go_on` requested to stop.
     fn urls(&mut self, all: &[Places]) -> Result<bool, Error> {
         for places in all {
             let (mut seen, mut is_any) = (HashSet::new(), false);
@@ -92,7 +94,7 @@ impl CompressWork<'_> {
         Ok(true)
     }
 
-    /// Rewrites an entry and its older versions. False: it is not to go on.
+    /// Rewrites an entry and its older versions. Returns false if `go_on` requested to stop.
     fn one(&mut self, place: &Place) -> Result<bool, Error> {
         let versions = match self.spool.versions(place) {
             Ok(versions) => versions,
@@ -115,7 +117,8 @@ impl CompressWork<'_> {
         Ok(true)
     }
 
-    /// Nothing more can be written where the disk is full.
+    /// Reports an entry that cannot be rewritten. A full disk ends the whole call, because no other
+    /// entry could be written either.
     fn failed(&mut self, error: Error) -> Result<(), Error> {
         if error.is_full() {
             return Err(error);

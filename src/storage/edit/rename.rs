@@ -22,28 +22,28 @@ pub struct Rename {
 
 #[derive(Clone, Debug)]
 enum RenameScope {
-    /// The old and new places of the person's own entry and everyone's.
+    /// The old and the new place of the person's own entry and of the shared entry.
     One(Box<[(Place, Place); 2]>),
-    /// All below a URL that ends with a slash, and what takes its place.
+    /// All entries below a URL that ends with a slash, and the replacement for that URL.
     Below { from: CanonicalUrl, to: String, owner: Owner },
 }
 
-/// Why something is not to be moved at all.
+/// The reason why a request to move entries is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadRename {
     /// One of the two URLs is invalid.
     #[error("{0:?}")]
     Url(String, #[source] ParseError),
-    /// The moved entries would be moved again.
+    /// The new URL is below the old one, so the moved entries would be moved again.
     #[error("{0:?} lies below {1:?}, so it cannot be moved there")]
     IntoItself(String, String),
-    /// A login is in one of the URLs.
+    /// One of the URLs contains credentials.
     #[error("{0:?} has a login, which is not allowed when everything below a URL is moved")]
     Login(String),
 }
 
 impl Rename {
-    /// Parses a request for the entries of `owner` and of everyone.
+    /// Parses a request for the entries of `owner` and the shared entries.
     ///
     /// # Errors
     ///
@@ -84,7 +84,7 @@ impl Rename {
     ///
     /// # Errors
     ///
-    /// If the disk fails or is full. Entries that were not moved have their old URL.
+    /// If the disk fails or is full. Entries that were not moved keep their old URL.
     pub fn carry_out(&self, spool: &Spool, local: &LocalHost) -> Result<MovedUrls, Error> {
         let mut done = MovedUrls::default();
         match &self.what {
@@ -92,7 +92,7 @@ impl Rename {
                 for (from, to) in &**both {
                     self.one(spool, from, to, &mut done)?;
                 }
-                // The person's own entry and everyone's have the same URL.
+                // The person's own entry and the shared entry have the same URL.
                 done.moved.dedup();
                 done.taken.dedup();
             }
@@ -160,8 +160,8 @@ impl Rename {
                 }
             }
         }
-        // Entries that cannot be moved are found again by the next call, so it must have moved
-        // some.
+        // The next call finds entries that could not be moved again. So a call that moved no entry
+        // ends the series.
         done.more &= !done.moved.is_empty();
         Ok(())
     }

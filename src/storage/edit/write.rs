@@ -4,12 +4,13 @@ use wwwoffle_spool::{Error, MAX_HEAD, NewEntry, Place, Spool, StoredEntry, Times
 
 use wwwoffle_http::head::read_response;
 
-/// A response on its way into the spool: its head, then its body, in pieces of any length.
+/// A response that is being written into the spool: its head, then its body, in pieces of any
+/// length.
 #[derive(Debug)]
 pub struct Intake {
     place: Place,
     now: Timestamp,
-    /// The received part of the head, before there is a writer.
+    /// The received part of the head, until a writer exists.
     head: Vec<u8>,
     writer: Option<Writer>,
     /// The length of the body, if the head declares it.
@@ -19,10 +20,10 @@ pub struct Intake {
 /// Why a response was not stored.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
-    /// It does not begin with a response head.
+    /// The input does not begin with a response head.
     #[error("expected a response head, such as \"HTTP/1.1 200 OK\", fields and an empty line")]
     NoHead,
-    /// The head is longer than one may be.
+    /// The head is longer than the limit.
     #[error("the response head is longer than {MAX_HEAD} bytes")]
     LongHead,
     /// The length of the body differs from the one declared in its head.
@@ -33,7 +34,7 @@ pub enum Refused {
         /// The received length.
         found: u64,
     },
-    /// The spool does not take it.
+    /// The spool cannot store it.
     #[error("it cannot be stored")]
     Spool(#[from] Error),
 }
@@ -56,7 +57,7 @@ impl Intake {
         }
         let before = self.head.len();
         self.head.extend_from_slice(bytes);
-        // The end may lie in two pieces.
+        // The end of the head may be split between two pieces.
         let Some(end) = end_of_head(&self.head, before.saturating_sub(3)) else {
             return if self.head.len() > MAX_HEAD { Err(Refused::LongHead) } else { Ok(()) };
         };
@@ -96,7 +97,7 @@ pub fn head_of(content_type: &str) -> String {
     format!("HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\n\r\n")
 }
 
-/// The type of a file whose URL ends so.
+/// The media type that corresponds to the extension of `path`.
 #[must_use]
 pub fn type_of(path: &str) -> &'static str {
     let name = path.rsplit('/').next().unwrap_or_default();
@@ -134,8 +135,8 @@ fn end_of_head(bytes: &[u8], from: usize) -> Option<usize> {
     })
 }
 
-/// A head with the line ends of HTTP, without the fields that tell of one connection or of the length, which
-/// is given beside it.
+/// Normalizes the line ends of a head and removes the hop-by-hop fields and `Content-Length`.
+/// Returns the declared length beside the head.
 fn tidied(head: &[u8]) -> Result<(Vec<u8>, Option<u64>), Refused> {
     const OF_CONNECTION: [&str; 7] = [
         "connection",
@@ -166,7 +167,7 @@ fn tidied(head: &[u8]) -> Result<(Vec<u8>, Option<u64>), Refused> {
     Ok((tidied, told))
 }
 
-/// The request to which it would be the response.
+/// A request that could have led to the response.
 fn request(url: &str) -> Vec<u8> {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let (host, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));

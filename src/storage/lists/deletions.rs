@@ -1,4 +1,4 @@
-//! The deletion of all of a list that is under way. There is one at a time: it keeps the disk busy.
+//! The running deletion of a whole list. Only one runs at a time, because it keeps the disk busy.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use wwwoffle_spool::Removal;
 /// The time within which a deletion must end after it was stopped.
 const ENDS_WITHIN: Duration = Duration::from_secs(5);
 
-/// Interval between checks whether it has ended.
+/// Interval between checks whether a stopped deletion has ended.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// The running deletion, if any.
@@ -21,7 +21,7 @@ struct RunningDeletion {
     is_stopped: bool,
 }
 
-/// Held while something is deleted; another may begin when it is dropped.
+/// Held while a list is being deleted. When it is dropped, another deletion may begin.
 #[derive(Debug)]
 pub struct DeletionTurn(Arc<Mutex<Option<RunningDeletion>>>);
 
@@ -30,7 +30,7 @@ fn lock(running: &Mutex<Option<RunningDeletion>>) -> MutexGuard<'_, Option<Runni
 }
 
 impl Deletions {
-    /// Begins one, unless another is under way.
+    /// Begins a deletion. Returns `None` if another one is running.
     #[must_use]
     pub fn begin(&self, removal: Removal) -> Option<DeletionTurn> {
         let mut running = lock(&self.0);
@@ -41,19 +41,19 @@ impl Deletions {
         Some(DeletionTurn(Arc::clone(&self.0)))
     }
 
-    /// Whether one is under way that this person began.
+    /// Whether a deletion is running that this person began.
     #[must_use]
     pub fn is_by(&self, who: &str) -> bool {
         lock(&self.0).as_ref().is_some_and(|running| running.removal.is_by(who))
     }
 
-    /// Whether this one is.
+    /// Whether the running deletion is `removal`.
     #[must_use]
     pub fn is_this(&self, removal: Removal) -> bool {
         lock(&self.0).as_ref().is_some_and(|running| running.removal == removal)
     }
 
-    /// Tells the deletion to stop if it is this one, and waits a short time for that. If this
+    /// Stops the deletion `removal` if it is running, and waits a short time for its end. If this
     /// future is dropped, the deletion still stops.
     pub async fn stop(&self, removal: Removal) {
         let is_under_way = || {
@@ -71,7 +71,7 @@ impl Deletions {
 }
 
 impl DeletionTurn {
-    /// Whether it must stop.
+    /// Whether the deletion must stop.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         lock(&self.0).as_ref().is_none_or(|running| running.is_stopped)
@@ -96,7 +96,7 @@ mod tests {
         let turn = deletions.begin(first).unwrap();
         assert!(deletions.begin(other).is_none());
         assert!(!deletions.is_by("ada"));
-        // Another's is not ended.
+        // The deletion of another person is not stopped.
         deletions.stop(other).await;
         assert!(!turn.is_stopped());
         let ends = async {

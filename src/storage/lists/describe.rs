@@ -1,10 +1,11 @@
 //! Describes stored pages for the index: title, text and references.
 //!
-//! Everything is bounded: `MAX_BODY` bytes of a body are read, and text and parser have the bounds
-//! of [`crate::storage::versions::text`] and [`wwwoffle_html::references`].
+//! The work is bounded: at most `MAX_BODY` bytes of a body are read, and text and parser have the
+//! limits of [`crate::storage::versions::text`] and [`wwwoffle_html::references`].
 //!
-//! PDF is not read. A small file can make the available crates use all memory, which a thread of
-//! its own would not bound. `docs/guide/search.md` has the measurements. A PDF is found by its URL.
+//! The text of PDF files is not extracted. The available crates can use all memory on a small file,
+//! and a separate thread would not limit that. `docs/guide/search.md` has the measurements. A PDF
+//! is only found by its URL.
 
 use hyper::header::{CONTENT_LANGUAGE, CONTENT_TYPE, LOCATION};
 use hyper::{HeaderMap, StatusCode};
@@ -18,19 +19,19 @@ use wwwoffle_http::caching::coding::{CodingTerms, Delivery};
 use wwwoffle_http::decoding::{Coding, Decoder, Output};
 use wwwoffle_http::head;
 
-/// Decoded bytes of a body that are read.
+/// Maximum number of decoded bytes that are read of a body.
 const MAX_BODY: usize = 4 << 20;
 
-/// Bytes that are decoded at once.
+/// Number of bytes decoded at once.
 const PIECE: usize = 64 * 1024;
 
-/// Bytes of a page in which its language is looked for.
+/// The language of a page is searched in its first bytes, up to this number.
 const LANGUAGE_WITHIN: usize = 4 << 10;
 
 /// Reads pages.
 #[derive(Debug)]
 pub struct Pages {
-    /// The names by which a page may link to this proxy itself.
+    /// The host names of this proxy, which a page may link to.
     pub local: LocalHost,
 }
 
@@ -50,7 +51,7 @@ impl Describe for Pages {
             Class::of(&essence(content_type.map(str::as_bytes))),
             Class::Style | Class::Script
         ) {
-            // Its text is not shown to readers.
+            // The text of such a response is not shown to readers.
             return Some(told);
         }
         let text = text::extract(content_type, entry.url(), &body)?;
@@ -65,7 +66,7 @@ impl Describe for Pages {
 }
 
 impl Pages {
-    /// The target of a redirect is shown with its entry.
+    /// Adds the target of a redirect, which is shown with its entry.
     fn redirect(&self, url: &str, status: StatusCode, fields: &HeaderMap, told: &mut Description) {
         let location = fields.get(LOCATION).filter(|_| status.is_redirection());
         let Some(location) = location.and_then(|value| value.to_str().ok()) else { return };
@@ -93,7 +94,8 @@ impl Pages {
         links.retain(|link| link.left_out.is_none() || link.class.is_part());
         let parts = links.iter().filter(|link| link.left_out.is_none() && link.class.is_part());
         told.is_cut |= parts.count() > MAX_REFERENCES - told.references.len();
-        // The index takes a bounded number, and a page needs its sub-resources most.
+        // The index accepts a bounded number of links. Sub-resources come first, because a page
+        // needs them most.
         links.sort_by_key(|link| (!link.class.is_part(), link.left_out.is_some()));
         let reference = |link: &wwwoffle_html::references::Link| {
             let url = CanonicalUrl::parse(&link.url, &self.local).ok()?.without_credentials();
@@ -114,7 +116,7 @@ pub fn text_of(entry: &Entry) -> Option<String> {
     Some(text::extract(content_type, entry.url(), &body)?.lines.join("\n"))
 }
 
-/// A body with its codings undone.
+/// A body without its content codings.
 struct Decoded {
     body: Vec<u8>,
     /// Whether it is complete.
@@ -168,7 +170,7 @@ impl Out {
         Self { decoder, made, body: Vec::new(), is_done: false, is_damaged: false }
     }
 
-    /// Takes a piece. Returns whether more is wanted. Damaged input ends the text.
+    /// Appends a piece. Returns whether more input is wanted. Damaged input ends the text.
     fn take(&mut self, mut piece: &[u8], is_last: bool) -> bool {
         while !self.is_done {
             match self.decoder.decode(&mut piece, is_last, &mut self.made) {
@@ -188,7 +190,7 @@ impl Out {
     }
 }
 
-/// The language that a page says it is in: in its own first tag, or as its origin has it.
+/// The language of a page, as declared in its first tag or by its origin.
 fn language(fields: &HeaderMap, body: &[u8]) -> Option<String> {
     let begin = body.get(..LANGUAGE_WITHIN).unwrap_or(body);
     let begin = String::from_utf8_lossy(begin).to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! Lists and searches carried out: blocking, for the daemon and for the command line without one.
+//! Executes lists and searches. The calls block; the daemon and the command line use them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,10 +19,11 @@ use crate::api::{EntryItem, IndexItem, IndexPage, Listed, SearchHit, SearchPage}
 /// The maximum number of queued requests in search results.
 const MAX_QUEUED: usize = 50;
 
-/// Hits on a page of a search: a piece of each is read again.
+/// Maximum number of hits on a page of search results. For each hit, a piece of the stored page is
+/// read again.
 const MAX_HITS: usize = 50;
 
-/// The data from which lists are made.
+/// The data sources of lists.
 #[derive(Clone, Copy, Debug)]
 pub struct ListSource<'a> {
     /// The index.
@@ -35,18 +36,18 @@ pub struct ListSource<'a> {
     pub sessions: &'a Sessions,
     /// The viewer of the list.
     pub viewer: &'a Viewer,
-    /// When.
+    /// The current time.
     pub now: Timestamp,
 }
 
-/// A kind of list, as far as the configuration keeps URLs out of it.
+/// A kind of list. The configuration can exclude URLs from each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A list of any other entries.
+    /// Any other list of entries.
     Any,
     /// The entries of a host.
     Host,
-    /// The last times online.
+    /// The last online sessions.
     Latest,
     /// The queue.
     Outgoing,
@@ -69,13 +70,13 @@ impl Kind {
         of_kind.into_iter().chain([&options.list_any])
     }
 
-    /// Whether the configuration lets all there is be in such lists.
+    /// Whether the configuration allows every URL in lists of this kind.
     fn has_all(self, config: &Config) -> bool {
         self.rules(config)
             .all(|ruled| *ruled.plain() && ruled.rules().all(|(is_listed, _)| *is_listed))
     }
 
-    /// Whether the configuration lets a URL be in such a list.
+    /// Whether the configuration allows this URL in lists of this kind.
     pub(crate) fn has(self, config: &Config, url: &str) -> bool {
         if self.has_all(config) {
             return true;
@@ -150,14 +151,15 @@ impl ListSource<'_> {
         })
     }
 
-    /// Some requests that were queued when a session began, in their order of that time.
+    /// A page of the requests that were queued when a session began, in the order of the queue at
+    /// that time.
     fn asked(&self, back: usize, wanted: &ListQuery, limit: usize) -> Result<IndexPage, Error> {
         let Some((began, _)) = self.sessions.back(back) else {
             return Ok(IndexPage { listed: Listed::Asked(Vec::new()), next: None });
         };
         let after = wanted.after.as_ref().map(|after| after.as_place(began)).transpose()?;
         let asked = self.index.session_requests(self.viewer, began)?;
-        // Their positions do not depend on the entries hidden.
+        // Hidden entries do not change the positions of the others.
         let mut shown = (0_u64..)
             .zip(asked)
             .skip_while(|(place, _)| after.is_some_and(|after| *place < after))
@@ -213,7 +215,7 @@ impl ListSource<'_> {
         self.spool.pins().unwrap_or_default()
     }
 
-    /// An entry with what else is going on with its URL.
+    /// Adds the pins, schedules and queued requests of its URL to an entry.
     fn shown(&self, item: Item, pins: &BTreeSet<String>) -> IndexItem {
         let url = CanonicalUrl::parse(item.place.url(), &LocalHost::default());
         let key = url.map_or(item.place.key(), |url| Place::of(&url).key());
@@ -232,12 +234,12 @@ impl ListSource<'_> {
         self.viewer.may_see(Some(place.owner().unwrap_or("local")))
     }
 
-    /// Whether the configuration lets a URL be in such a list.
+    /// Whether the configuration allows this URL in lists of this kind.
     fn shows(&self, kind: Kind, url: &str) -> bool {
         kind.has(self.config, url)
     }
 
-    /// Some of the queue, the oldest first.
+    /// A page of the queue, the oldest request first.
     fn outgoing(
         &self,
         wanted: &ListQuery,
@@ -260,7 +262,7 @@ impl ListSource<'_> {
         Ok(page.finish())
     }
 
-    /// Some monitored pages, in the order in which they were added.
+    /// A page of the monitored pages, in the order in which they were added.
     fn monitored(&self, wanted: &ListQuery, limit: usize) -> Result<IndexPage, Error> {
         let mut page = First::new(wanted.after.as_ref(), limit)?;
         self.spool.monitors().visit(|monitor| {
@@ -353,7 +355,7 @@ fn told(cursor: Option<Cursor>) -> Option<String> {
     cursor.map(|cursor| cursor.to_string())
 }
 
-/// The first of some things behind a place, by time.
+/// Gathers the first items behind a position, by time.
 struct First {
     after: Option<(Timestamp, Key)>,
     limit: usize,
@@ -374,7 +376,7 @@ impl First {
             return;
         }
         self.found.insert(at, item());
-        // One item more than the limit shows that there are more.
+        // One item more than the limit shows that the list continues.
         if self.found.len() > self.limit + 1 {
             self.found.pop_last();
         }

@@ -40,13 +40,13 @@ pub struct ListQuery {
     pub subject: Subject,
     /// The filter, without the viewer.
     pub filter: Filter,
-    /// In what order.
+    /// The order of the items.
     pub sort: Sort,
-    /// From where on.
+    /// The position behind which the page begins.
     pub after: Option<Cursor>,
     /// The maximum number of items.
     pub limit: usize,
-    /// Also what the configuration keeps out of lists.
+    /// Whether URLs that the configuration excludes from lists are shown too.
     pub all: bool,
     /// The words of a search.
     pub words: String,
@@ -109,7 +109,7 @@ fn is_set(value: Option<&str>) -> bool {
     value.is_some_and(|value| !matches!(value, "0" | "no" | "false"))
 }
 
-/// The expected value and the actual one.
+/// The error text for an invalid argument: the expected and the actual value.
 fn not(expected: Text, found: &str) -> Text {
     expected.with("found", format!("{:?}", shown::text(found)))
 }
@@ -145,7 +145,7 @@ fn status(text: &str) -> Result<std::ops::RangeInclusive<u16>, Text> {
     }
 }
 
-/// Reads a time, or the beginning of a day where this program runs; of `until` the day is meant whole.
+/// Parses a time, or a date in the local time zone. For `until`, a date means the end of that day.
 fn time(text: &str, name: &str) -> Result<Timestamp, Text> {
     if let Ok(time) = text.parse() {
         return Ok(time);
@@ -165,7 +165,7 @@ const KNOWN: &str = "http, https, ftp, finger, SCHEME/HOST, hosts, hosts/SCHEME,
                      monitored, session/N, asked/N, or as in WWWOFFLE 2.9 lasttime, prevtimeN, lastout, \
                      prevoutN or monitor";
 
-/// Parses the subject of a list: as `ls` spells it, or as the pages of 2.9 were named.
+/// Parses the subject of a list, in the spelling of `ls` or in the names of version 2.9.
 fn subject(text: &str, filter: &mut Filter) -> Result<Subject, Text> {
     let (word, rest) =
         text.trim_end_matches('/').split_once('/').unwrap_or((text.trim_end_matches('/'), ""));

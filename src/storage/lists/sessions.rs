@@ -1,4 +1,4 @@
-//! The times online, which the lists of the last sessions go by.
+//! The times online, which divide the lists into sessions.
 
 use std::sync::Arc;
 
@@ -14,36 +14,37 @@ use crate::base::error_chain::error_chain;
 use crate::storage::context::StorageContext;
 use crate::storage::store::timestamp;
 
-/// The key of the state that has them.
+/// The key under which the state stores the sessions.
 pub(crate) const KEY: &str = "online-sessions";
 
 /// The known sessions online.
 #[derive(Debug, Default)]
 pub struct Online {
-    /// As the state has it, once it was read.
+    /// The sessions from the state; `None` until they are read.
     pub sessions: Option<Sessions>,
-    /// Whether there was a way out when it was last looked.
+    /// Whether connections to origins were possible at the last check.
     had_way_out: bool,
-    /// The queue at the last change of the mode, if that allowed connections.
+    /// The queue at the last change of the mode, if the new mode allowed connections.
     asked: Option<Vec<SessionRequest>>,
-    /// Told when the mode changes.
+    /// Notified when the mode changes.
     told: Arc<Notify>,
 }
 
 impl Online {
-    /// The mode has changed, with this on the queue.
+    /// Records a change of the mode. `asked`: the queue at that time.
     pub(crate) fn changed(&mut self, asked: Option<Vec<SessionRequest>>) {
         self.asked = asked;
         self.told.notify_one();
     }
 
-    /// Notified when the mode changes.
+    /// Returns the notifier for changes of the mode.
     pub(crate) fn told(&self) -> Arc<Notify> {
         Arc::clone(&self.told)
     }
 }
 
-/// Whether a session begins now: with the way out, or, if they are to go by days, with the first of a day.
+/// Whether a session begins now: when connections become possible, or, with `by_day`, when they are
+/// first possible on a day.
 fn begins(was_online: bool, by_day: bool, last: Option<Timestamp>, now: Timestamp) -> bool {
     let day = |time: Timestamp| time.to_zoned(TimeZone::system()).date();
     match last {
@@ -53,13 +54,13 @@ fn begins(was_online: bool, by_day: bool, last: Option<Timestamp>, now: Timestam
     }
 }
 
-/// The begin of a session that is noticed now. It begins with the first possible connection,
-/// because entries fetched before it was noticed belong to it.
+/// The beginning of a session that is noticed now. It is the time of the first possible connection,
+/// because entries that were fetched before this check belong to the session too.
 fn began(was_online: bool, dials_since: Timestamp, now: Timestamp) -> Timestamp {
     if was_online { now } else { dials_since.min(now) }
 }
 
-/// Looks whether a session begins, and remembers it.
+/// Checks whether a session begins, and records it.
 pub async fn look(context: &StorageContext) {
     if !context.base.config().index_options.create_history_indexes {
         return;
@@ -96,7 +97,7 @@ pub async fn sessions(context: &StorageContext) -> Sessions {
         warn!(error = error_chain(&error), "the starts of the last sessions are unknown");
         None
     });
-    // An invalid line starts again without sessions.
+    // If the stored text is invalid, the list of sessions starts empty.
     let sessions: Sessions = text.and_then(|text| text.parse().ok()).unwrap_or_default();
     context.lock_online().sessions.get_or_insert(sessions).clone()
 }
@@ -141,7 +142,7 @@ mod tests {
         let time = |second: i64| Timestamp::from_second(second).unwrap();
         for (was_online, dials_since, now, want) in [
             (false, 100, 103, 100),
-            // With the first of a day.
+            // The first connection of a day.
             (true, 100, 90_000, 90_000),
             // The clock was set back.
             (false, 100, 50, 50),

@@ -1,4 +1,4 @@
-//! Gathers all entries of a list that the user may delete or export, in bounded steps.
+//! Gathers all entries of a list that the user wants to delete or export, in bounded steps.
 
 use std::collections::HashSet;
 
@@ -14,21 +14,22 @@ pub const MOST: usize = 10_000;
 /// The largest number of entries exported with a list, without their sub-resources.
 pub const MOST_EXPORTED: usize = 100_000;
 
-/// The number of entries named in the question.
+/// The number of entries named in the confirmation dialog.
 pub const NAMED: usize = 10;
 
 /// The gathered entries of a list.
 #[derive(Debug, Default)]
 pub struct GatheredEntries {
-    /// The places of entries that are everyone's or the viewer's, each key once.
+    /// The places of the shared entries and of the viewer's entries, each key once.
     pub places: Vec<Place>,
-    /// The lengths of the files of the newest of each, together, in bytes.
+    /// The total length of the files of the newest entry under each key, in bytes.
     pub bytes: u64,
-    /// The number of pinned entries among them.
+    /// How many of these entries are pinned.
     pub pinned: u64,
-    /// The titles, or else the URLs, of the first ones.
+    /// The titles of the first entries, at most [`NAMED`]. An entry without a title is named by its
+    /// URL.
     pub named: Vec<String>,
-    /// There is more than that.
+    /// Whether the list has more entries than were gathered.
     pub is_cut: bool,
     /// The maximum number of places, if not [`MOST`].
     most: Option<usize>,
@@ -37,7 +38,7 @@ pub struct GatheredEntries {
 }
 
 impl GatheredEntries {
-    /// Nothing yet. At most `most` places will be gathered.
+    /// An empty set. At most `most` places will be gathered.
     #[must_use]
     pub fn up_to(most: usize) -> Self {
         Self { most: Some(most), ..Self::default() }
@@ -87,7 +88,8 @@ pub fn is_of_entries(wanted: &ListQuery) -> bool {
     matches!(wanted.subject, Subject::Entries | Subject::Session(_))
 }
 
-/// Whether it is a list of entries that something keeps others out of: of no less all is deleted at once.
+/// Whether the list has only a part of the entries: a session, or entries that match a filter. Only
+/// such a list may be deleted as a whole.
 #[must_use]
 pub fn is_part(wanted: &ListQuery) -> bool {
     let Filter { scheme, host, site, class, status, text, since, until, owner, .. } =

@@ -1,7 +1,8 @@
 //! Automatic purges: on schedule, and when disk space is low.
 //!
-//! No person would notice an error here. So nothing is removed while the clock may be wrong, and a
-//! purge for space is not repeated if removing does not free space.
+//! They run unattended, so an error could go unnoticed. Therefore nothing is removed while the
+//! clock may be wrong, and a purge for space is not repeated if removing entries does not free
+//! space.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,14 +34,15 @@ const AFTER_ROOM: Duration = Duration::from_secs(5 * 60);
 /// The pause after a purge that could not free enough, or failed.
 const AFTER_TOO_LITTLE: Duration = Duration::from_secs(15 * 60);
 
-/// By how much the clock may go another way than time does, and how long nothing is removed after it has.
+/// The maximum difference between the progress of the system clock and the elapsed time. A larger
+/// difference is a jump. For the same time after a jump, nothing is removed.
 const CLOCK_ASTRAY: Duration = Duration::from_secs(60 * 60);
 
 /// The key of the last automatic purge in the state.
 const LAST: &str = "purged";
 
-/// Purges when it is time, and when too little is free, until the daemon stops; not in the first `rest`. One
-/// task of each daemon.
+/// Purges on schedule and when free space is low, until the daemon stops. Purges nothing in the
+/// first `rest`. Each daemon runs this in one task.
 pub async fn work(context: Arc<StorageContext>, rest: Duration) {
     let now = Instant::now();
     let mut clock = PurgeClock::new(now, timestamp(clock::now()), rest);
@@ -103,23 +105,24 @@ fn tell_of_room(room: &mut SpaceWatch, before: Option<u64>, report: &PurgeReport
     }
 }
 
-/// Whether removing makes room.
+/// Observes whether removing entries frees disk space.
 #[derive(Debug, Default)]
 struct SpaceWatch {
-    /// Whether the last purge freed too little and not enough space was freed since.
+    /// Whether the last purge freed too little, and no other event has freed enough space since.
     is_held: bool,
 }
 
 impl SpaceWatch {
-    /// Whether entries must be removed for space; `free` and `least` are bytes.
+    /// Whether entries must be removed for space. `free` and `least` are bytes.
     fn is_to_be_made(&mut self, free: Option<u64>, least: Option<u64>) -> bool {
         let is_short = free.zip(least).is_some_and(|(free, least)| free < least);
-        // Unknown free space is no evidence.
+        // If the free space is unknown, `is_held` does not change.
         self.is_held &= is_short || free.is_none();
         is_short && !self.is_held
     }
 
-    /// Records the effect of removing these bytes. False if less than half of them became free.
+    /// Records the effect of removing `removed` bytes. Returns false if less than half of them
+    /// became free.
     fn was_made(&mut self, before: Option<u64>, after: Option<u64>, removed: u64) -> bool {
         let gained = before.zip(after).map(|(before, after)| after.saturating_sub(before));
         self.is_held = gained.is_some_and(|gained| gained < removed / 2);
@@ -127,7 +130,7 @@ impl SpaceWatch {
     }
 }
 
-/// The clock, held against the time that has passed.
+/// Compares the system clock with the elapsed time.
 #[derive(Debug)]
 struct PurgeClock {
     began: Instant,
@@ -141,8 +144,8 @@ impl PurgeClock {
         PurgeClock { began, said, trusted_from: began + rest }
     }
 
-    /// Whether the clock may be trusted. After a jump it is not, until it has had time to be set. A
-    /// machine that was asleep is such a case.
+    /// Whether the clock may be trusted. After a jump it is not trusted for [`CLOCK_ASTRAY`], so
+    /// that it can be set. A jump is also seen after the machine was asleep.
     fn may_be_trusted(&mut self, now: Instant, says: Timestamp) -> bool {
         let passed = SignedDuration::try_from(now.saturating_duration_since(self.began));
         let apart =
@@ -155,14 +158,14 @@ impl PurgeClock {
     }
 }
 
-/// What the time of the last purge implies.
+/// Whether a purge is due, judged by the time of the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Due {
     Now,
     Later,
-    /// There was no last time: it counts from now.
+    /// No purge is recorded: the interval begins now.
     FromNow,
-    /// The last purge is in the future: the clock is wrong, or was wrong then.
+    /// The recorded purge is in the future: the clock is wrong now, or was wrong then.
     Unknown,
 }
 
@@ -196,7 +199,7 @@ async fn is_time(context: &StorageContext) -> bool {
     }
 }
 
-/// Remembers that it was purged now; not over a time that is still to come.
+/// Records the time of this purge. A recorded time in the future is not replaced.
 async fn remember(context: &StorageContext) {
     let now = timestamp(clock::now());
     let last = context.store.remembered(LAST).await.ok().flatten();
@@ -237,7 +240,7 @@ mod tests {
         let minutes = |count: u64| Duration::from_secs(60 * count);
         let mut clock = PurgeClock::new(began, said, REST);
         let mut wrong = Vec::new();
-        // Minutes after the start, minutes on the clock, and whether it is trusted.
+        // Minutes after the start, minutes on the clock, and whether the clock is trusted.
         for (passed, says, want) in [
             (0, 0, false),
             (14, 14, false),

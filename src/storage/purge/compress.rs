@@ -1,11 +1,11 @@
 //! Compression during a purge: of entries that have reached `compress-age`, after the removals.
 //!
 //! An entry that did not become smaller is not tried again in each purge. For this, the time and
-//! rules of the last complete compression are stored: entries that were old enough then, and were
-//! not written since, have been tried. Other rules try everything again.
+//! rules of the last complete compression are stored. Entries that were old enough then, and were
+//! not written since, have been tried. If the rules change, all entries are tried again.
 //!
-//! A purge for space does not compress, because it must be fast. Compression ends when free space
-//! falls below the limit, and after an hour. The next purge continues.
+//! A purge for space does not compress, because it must be fast. Compression stops when free space
+//! falls below the limit, and after one hour. The next purge continues.
 
 use std::cell::Cell;
 use std::fmt::Write as _;
@@ -28,10 +28,11 @@ use crate::storage::purge::room::min_free_at;
 /// The key of the last compression in the state.
 const TRIED: &str = "compressed";
 
-/// The smallest file, in bytes, that can become smaller on the disk.
+/// The minimum size of a file, in bytes. A smaller file would not use less space on the disk after
+/// compression.
 const LEAST: u64 = 4_096;
 
-/// The time limit of compression in one purge, during which no other purge starts.
+/// The time limit of compression in one purge. No other purge starts during this time.
 const LONGEST: Duration = Duration::from_secs(60 * 60);
 
 /// The entries to compress in one purge.
@@ -41,14 +42,14 @@ pub(super) struct CompressionPlan {
     by_stored: bool,
     /// A digest of the rules.
     rules: String,
-    /// When the last one by the same rules was.
+    /// The time of the last compression by the same rules.
     last: Option<Timestamp>,
-    /// The counted entries.
+    /// The number and size of the counted entries.
     sum: Sum,
 }
 
 impl CompressionPlan {
-    /// `None` where nothing is to be compressed.
+    /// Creates the plan. `None` if the configuration compresses nothing.
     pub(super) fn new(
         spool: &Spool,
         policy: &Policy,
@@ -80,7 +81,7 @@ impl CompressionPlan {
         is_of_age(self.now) && !self.last.is_some_and(was_tried)
     }
 
-    /// Counts an entry, if it is meant.
+    /// Counts an entry, if it is to be compressed.
     pub(super) fn count(
         &mut self,
         policy: &Policy,
@@ -98,8 +99,8 @@ impl CompressionPlan {
         PurgeSum { why: "compress".to_owned(), entries: self.sum.count, bytes: self.sum.bytes }
     }
 
-    /// Compresses the entries. A failure becomes part of the result, because removals stay. `go_on`
-    /// is called within large files too.
+    /// Compresses the entries. A failure becomes part of the result, because the removals of this
+    /// purge stay valid. `go_on` is also called within large files.
     pub(super) fn carry_out(
         &self,
         spool: &Spool,
@@ -134,7 +135,7 @@ impl CompressionPlan {
                 failure, "some entries that have reached their age could not be compressed"
             );
         }
-        // Failed entries are tried again only after they were written, or with other rules.
+        // Failed entries are tried again only after they were rewritten, or with other rules.
         let tried = failure.is_none().then(|| format!("{} {}", self.now, self.rules));
         Ok(PurgeCompressed { entries, before, after, failed, first_failure, failure, tried })
     }
@@ -175,7 +176,7 @@ impl CompressionPlan {
     }
 }
 
-/// How far the walk got.
+/// How the walk through the entries ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Walked {
     ToItsEnd,
@@ -184,7 +185,7 @@ enum Walked {
     NoRoom,
 }
 
-/// When the last one was, if it was by these rules.
+/// The time of the last compression, if it was by these rules.
 fn last_by(tried: &str, rules: &str) -> Option<Timestamp> {
     let (at, by) = tried.split_once(' ')?;
     at.parse().ok().filter(|_| by == rules)
@@ -194,7 +195,7 @@ fn tried(report: &PurgeReport) -> Option<String> {
     report.compressed.as_ref()?.tried.clone()
 }
 
-/// Stores the tried entries in the daemon's state.
+/// Stores the time and rules of the compression in the daemon's state.
 pub(super) async fn remember(context: &StorageContext, report: &PurgeReport) {
     let Some(tried) = tried(report) else { return };
     if let Err(failure) = context.store.remember(TRIED, tried).await {
@@ -202,7 +203,7 @@ pub(super) async fn remember(context: &StorageContext, report: &PurgeReport) {
     }
 }
 
-/// Stores the tried entries, without a daemon.
+/// Stores the time and rules of the compression, without a daemon.
 ///
 /// # Errors
 ///

@@ -1,9 +1,9 @@
-//! Plans a purge from the index, which knows the references between entries, and takes in new
-//! entries.
+//! Plans a purge from the index, which knows the references between entries, and considers entries
+//! that are stored during the purge.
 //!
-//! The index may be behind or incomplete. Then there is no plan from it, or one in which a
-//! sub-resource counts as needed by any page of its site, as in a plan from the files. In both
-//! cases the files are walked to carry the plan out.
+//! The index may be behind or incomplete. Then the result is no plan, or a plan in which a
+//! sub-resource counts as needed by any page of its site, as in a plan from the files. In each case
+//! the files are walked to carry out the plan.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -26,7 +26,7 @@ const READ_WITHIN: Duration = Duration::from_secs(3);
 /// Time limit for a walk through the index.
 const LOOK: Duration = Duration::from_secs(60);
 
-/// The interval at which new entries are taken in.
+/// The interval at which new entries are looked up.
 const NEWS_EVERY: Duration = Duration::from_millis(500);
 
 /// The time to wait until the index has the latest entries.
@@ -35,8 +35,8 @@ const NEWS_WITHIN: Duration = Duration::from_secs(2);
 /// Entries stored at most this long before the plan may be missing in the index.
 const SLACK: Duration = Duration::from_secs(2);
 
-/// Makes a plan from the index, if the index is complete. `go_on` gets the number of weighed
-/// entries.
+/// Makes a plan from the index, if the index is complete. `go_on` gets the number of entries
+/// considered so far.
 ///
 /// # Errors
 ///
@@ -69,13 +69,13 @@ pub(super) fn plan(
     }
 }
 
-/// The entries that were weighed.
+/// The entries that were considered for removal.
 struct WeighedEntries<'a> {
-    /// The bodies that several of them share.
+    /// The bodies that several entries share.
     bodies: SharedBodies,
-    /// The digests for which an entry was found.
+    /// The digests of the bodies for which an entry was found.
     had: HashSet<[u8; 32]>,
-    /// Their numbers in the index, which ascend.
+    /// The numbers of the entries in the index, in ascending order.
     numbers: Vec<i64>,
     stops: bool,
     go_on: &'a dyn Fn(u64) -> bool,
@@ -94,8 +94,8 @@ impl WeighedEntries<'_> {
             return Ok(None);
         }
         moment.candidates(&mut |one| {
-            // Bodies of older versions are not known here: they count as freed with the entries
-            // that share them.
+            // The bodies of older versions are not known here. They count as freed together with
+            // the entries that share them.
             let held = one.digest.and_then(|digest| Some((digest, self.bodies.of(digest)?)));
             self.had.extend(held.map(|(digest, _)| digest));
             let bodies = held.into_iter().map(|(_, held)| held).collect();
@@ -140,7 +140,7 @@ impl WeighedEntries<'_> {
         u64::try_from(self.numbers.len()).unwrap_or(u64::MAX)
     }
 
-    /// Looks now and then whether to go on.
+    /// Asks `go_on` at intervals whether to continue.
     fn step(&mut self, count: usize) -> ControlFlow<()> {
         if count.is_multiple_of(AT_ONCE) && !(self.go_on)(self.count()) {
             self.stops = true;
@@ -150,17 +150,17 @@ impl WeighedEntries<'_> {
     }
 }
 
-/// The entries stored while a plan is carried out.
+/// The entries that are stored while a plan is carried out.
 pub(super) struct NewEntries<'a> {
     index: Option<&'a Index>,
     since: Timestamp,
     looked: Option<Instant>,
-    /// New entries could not be determined, so no sub-resource is removed.
+    /// Whether the new entries could not be determined. Then no sub-resource is removed.
     is_blind: bool,
 }
 
 impl<'a> NewEntries<'a> {
-    /// Since a plan was begun.
+    /// The entries stored since the plan was begun.
     pub(super) fn since(index: Option<&'a Index>, begun: Timestamp) -> NewEntries<'a> {
         NewEntries { index, since: begun - SLACK, looked: None, is_blind: false }
     }
@@ -176,8 +176,8 @@ impl<'a> NewEntries<'a> {
         self.looked = Some(Instant::now());
     }
 
-    /// Always from the start: earlier entries may have been indexed since, and late ones may sort
-    /// before.
+    /// Reads always from the start: earlier entries may have been indexed since, and late entries
+    /// may sort before them.
     fn keep(&self, index: &Index, plan: &mut Plan, policy: &Policy) -> Result<(), Error> {
         let mut since = self.since;
         loop {
@@ -187,7 +187,8 @@ impl<'a> NewEntries<'a> {
             for (one, parts) in came {
                 let one = policy.indexed(&one);
                 if one.role == EntryRole::Page {
-                    // Its sub-resources are not known here, so all of its site are preserved.
+                    // The sub-resources of this entry are unknown here, so all sub-resources of its
+                    // site are preserved.
                     plan.keep_site(&one.site, true);
                 }
                 for part in parts {
@@ -207,7 +208,8 @@ impl<'a> NewEntries<'a> {
         needs.into_iter().flatten().for_each(|part| plan.keep(part));
     }
 
-    /// Whether an entry is removed in its current state, unless it was used since the plan.
+    /// Whether the plan removes an entry in its current state. An entry that was used since the
+    /// plan was made stays.
     pub(super) fn goes(&self, plan: &Plan, found: &SizedEntry, mut one: PurgeCandidate) -> bool {
         let goes = |one: &PurgeCandidate| matches!(plan.fate(one), Fate::Goes(_));
         if !goes(&one) || (self.is_blind && one.role == EntryRole::Part) {

@@ -15,7 +15,8 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 use super::room;
 use wwwoffle_http::registrable::site;
 
-/// The prefixes of types of sub-resources. An entry without a type may be one too.
+/// The prefixes of media types that sub-resources have. An entry without a type may be a
+/// sub-resource too.
 const PARTS: [&str; 9] = [
     "image/",
     "font/",
@@ -60,7 +61,7 @@ impl Policy {
         }
     }
 
-    /// From how many bytes on bodies are shared; `None`: none are.
+    /// Bodies with at least this number of bytes are shared; `None` if bodies are not shared.
     #[must_use]
     pub fn share_above(&self) -> Option<u64> {
         match self.config.purge.share_above {
@@ -69,7 +70,7 @@ impl Policy {
         }
     }
 
-    /// Takes the current pins and returns the new ones.
+    /// Sets the current pins. Returns the URLs that were not pinned before.
     #[must_use]
     pub fn pin(&mut self, pins: BTreeSet<String>) -> Vec<CanonicalUrl> {
         let new = pins.difference(&self.pins);
@@ -78,7 +79,7 @@ impl Policy {
         urls
     }
 
-    /// An entry as a candidate of the plan.
+    /// Converts an entry to a candidate of the plan.
     #[must_use]
     pub fn candidate(&self, found: &SizedEntry) -> PurgeCandidate {
         let summary = &found.summary;
@@ -92,7 +93,7 @@ impl Policy {
         }
     }
 
-    /// The candidate for an entry of the index.
+    /// Converts an entry of the index to a candidate of the plan.
     #[must_use]
     pub fn indexed(&self, found: &wwwoffle_index::Candidate) -> PurgeCandidate {
         let times = (found.stored, found.checked, found.used);
@@ -100,7 +101,7 @@ impl Policy {
         self.weighed(&found.url, (role, !found.is_told), found.size, times)
     }
 
-    /// The last use is the recorded one, or the last revalidation.
+    /// Builds a candidate. Its last use is the recorded one, or the last revalidation.
     fn weighed(
         &self,
         url: &str,
@@ -128,7 +129,8 @@ impl Policy {
         }
     }
 
-    /// The rules by which bodies are compressed, as a text that differs when they do; `None` where none are.
+    /// The rules by which bodies are compressed, as a text that changes when the rules change;
+    /// `None` if no rule compresses.
     #[must_use]
     pub fn compress_rules(&self) -> Option<String> {
         let ages = &self.config.purge.compress_age;

@@ -5,7 +5,7 @@ use std::path::Path;
 use wwwoffle_config::Config;
 use wwwoffle_spool::purge::{Space, space};
 
-/// With `max-size = "auto"`, this many spools would fill the disk.
+/// With `max-size = "auto"`, the spool may use the disk divided by this number.
 const LARGEST: u64 = 2;
 
 /// With `min-free = "auto"`, this fraction of the disk stays free, but at most this number of

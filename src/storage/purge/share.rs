@@ -7,14 +7,15 @@ use super::policy::Policy;
 use crate::api::{PurgeReport, PurgeShared};
 use crate::base::error_chain::error_chain;
 
-/// Tells the log what went wrong.
+/// Logs the failures of a purge.
 pub(super) fn log(report: &PurgeReport) {
     if let Some(failure) = report.shared.as_ref().and_then(|shared| shared.failure.as_deref()) {
         warn!(failure, "not all identical bodies could be shared");
     }
 }
 
-/// Shares bodies and reports the result. A failure is part of it: removals stay.
+/// Shares bodies and reports the result. A failure is part of the result, because the removals of
+/// this purge stay valid.
 pub(super) fn carry_out(spool: &Spool, policy: &Policy, go_on: &dyn Fn() -> bool) -> PurgeShared {
     let done = spool.share(policy.share_above(), go_on);
     PurgeShared {

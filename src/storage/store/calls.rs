@@ -11,7 +11,7 @@ use crate::base::error_chain::error_chain;
 
 impl Store {
     /// All entries under the keys of these places: from memory, or with one call to the disk for
-    /// both.
+    /// both places.
     ///
     /// # Errors
     ///
@@ -25,7 +25,7 @@ impl Store {
         blocking(move || store.with_files(|| Ok([store.shelf(&one)?, store.shelf(&other)?]))).await
     }
 
-    /// Calls `call`, and once more with fewer open files if there were too many. It blocks.
+    /// Calls `call`. If there are too many open files, closes some and calls it once more. Blocks.
     pub(super) fn with_files<T>(&self, call: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
         match call() {
             Err(error) if error.is_out_of_files() => {
@@ -36,7 +36,8 @@ impl Store {
         }
     }
 
-    /// Closes the files that are open for the next requests, and those of pages that wait for their batch.
+    /// Closes the files that are open for further requests, and the files of pages that wait for
+    /// their batch.
     pub async fn close_files(&self) {
         let store = self.clone();
         let free = move || {
@@ -53,7 +54,7 @@ impl Store {
         }
     }
 
-    /// All entries under the key of `place`. It blocks.
+    /// All entries under the key of `place`. Blocks.
     fn shelf(&self, place: &Place) -> Result<Arc<Shelf>, Error> {
         let (key, now) = (place.key(), self.since.elapsed());
         let before = self.hot.before(key, now);
@@ -73,18 +74,19 @@ impl Store {
         Ok(self.hot.found(key, all, seen, before))
     }
 
-    /// Whether another lookup would find the same, as far as can be checked at once.
+    /// Whether another lookup would have the same result, as far as can be checked without
+    /// blocking.
     #[must_use]
     pub fn is_current(&self, known: &Shelf) -> bool {
         known.counts(self.since.elapsed())
     }
 
-    /// Sets the size of the hot set, in bytes.
+    /// Sets the size of the hot set in memory, in bytes.
     pub fn hold(&self, bytes: usize) {
         self.hot.resize(bytes);
     }
 
-    /// The maximum number of bytes held in memory.
+    /// The size of the hot set in bytes.
     #[must_use]
     pub fn holds(&self) -> usize {
         self.hot.most()

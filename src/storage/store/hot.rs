@@ -1,14 +1,15 @@
 //! The hot set: the entries of recently requested keys, in memory.
 //!
-//! The disk stays authoritative. A [`Shelf`] is the result of one lookup, with every name that it
-//! examined ([`LookupTrace`]). It is valid for [`LOOK_AGAIN`]. Then its names are examined again,
-//! and it stays valid if they are unchanged. A change by this daemon invalidates it at once: the
-//! spool reports the change ([`Watcher`]) before the changing call returns. A lookup without
-//! entries is remembered too.
+//! The disk stays authoritative. A [`Shelf`] is the result of one lookup, with every file name that
+//! the lookup examined ([`LookupTrace`]). It is valid for [`LOOK_AGAIN`]. Then the file names are
+//! examined again, and the shelf stays valid if they are unchanged. A change by this daemon
+//! invalidates it at once: the spool reports the change ([`Watcher`]) before the changing call
+//! returns. A lookup without entries is remembered too.
 //!
-//! The set is bounded in bytes. Shelves are in a younger and an older half. A requested shelf moves
-//! into the younger half. When that is full, the older half is dropped and the younger takes its
-//! place. So frequently requested shelves stay, and a long list of others displaces at most half.
+//! The set is bounded in bytes. It has a younger and an older half. A requested shelf moves into
+//! the younger half. When the younger half is full, the older half is dropped and the younger one
+//! takes its place. So frequently requested shelves stay, and a long series of other requests
+//! displaces at most half of the set.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -28,8 +29,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(750);
 /// The number of shards, each with its own lock.
 const PARTS: usize = 16;
 
-/// The memory charged for an entry whose body is on disk and which keeps its file open. It is large
-/// because descriptors are scarcer than bytes.
+/// The memory charged for an entry whose body is on disk and which keeps its file open. The value
+/// is large because descriptors are scarcer than memory.
 pub const OPEN_FILE: usize = 256 * 1024;
 
 /// The approximate memory of a header field, in bytes, without its text.
@@ -39,9 +40,9 @@ const FIELD: usize = 128;
 #[derive(Debug)]
 pub struct Shelf {
     all: Vec<Arc<Kept>>,
-    /// The files that the lookup examined; checking them again can replace another lookup.
+    /// The files that the lookup examined. If they are unchanged, no other lookup is needed.
     seen: Option<LookupTrace>,
-    /// When it was looked at last, in milliseconds of the set's time.
+    /// The time of the last check, in milliseconds of the set's clock.
     looked: AtomicU64,
     gone: AtomicBool,
 }
@@ -59,12 +60,12 @@ impl Shelf {
         &self.all
     }
 
-    /// The examined names, unless a change is known.
+    /// The examined file names, or `None` if a change is known.
     pub(super) fn seen(&self) -> Option<&LookupTrace> {
         self.seen.as_ref().filter(|_| !self.gone.load(Ordering::Acquire))
     }
 
-    /// Whether another lookup would find the same, as far as is known without one.
+    /// Whether the shelf is valid at `now` without another check.
     pub(super) fn counts(&self, now: Duration) -> bool {
         let until = self.looked.load(Ordering::Acquire).saturating_add(millis(LOOK_AGAIN));
         !self.gone.load(Ordering::Acquire) && millis(now) < until
@@ -80,11 +81,11 @@ impl Shelf {
 fn held(kept: &Kept) -> usize {
     let fields = kept.fields.len() + kept.request.len();
     let file = if matches!(kept.entry.body(), Body::File(_)) { OPEN_FILE } else { 0 };
-    // The values of the fields are a copy of the head.
+    // The values of the fields are copies of text of the head, so its length is added.
     size_of::<Kept>() + kept.entry.memory_size() + kept.entry.head().len() + FIELD * fields + file
 }
 
-/// The shelves that are held.
+/// The shelves in memory.
 #[derive(Debug)]
 pub(super) struct HotSet {
     parts: [Mutex<HotShard>; PARTS],
@@ -97,7 +98,7 @@ pub(super) struct HotSet {
 struct HotShard {
     young: Half,
     old: Half,
-    /// The number of changes of entries under its keys.
+    /// How often entries under the keys of this shard have changed.
     changes: u64,
 }
 
@@ -119,14 +120,15 @@ impl Half {
         Some(found)
     }
 
-    /// Removes a shelf. It no longer learns of changes, so it is outdated for all its holders.
+    /// Removes a shelf. It is no longer told of changes, so it is marked as outdated for all its
+    /// holders.
     fn remove(&mut self, key: Key) -> Option<Arc<Shelf>> {
         let found = self.take(key)?;
         found.gone.store(true, Ordering::Release);
         Some(found)
     }
 
-    /// Takes all of them out.
+    /// Removes all shelves and returns them.
     fn clear(&mut self) -> Half {
         for found in self.shelves.values() {
             found.gone.store(true, Ordering::Release);
@@ -135,7 +137,7 @@ impl Half {
     }
 }
 
-/// The state before a lookup. Its result is only stored if nothing has changed since.
+/// The state before a lookup. The result of the lookup is stored only if nothing has changed since.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Before {
     changes: u64,
@@ -143,7 +145,7 @@ pub(super) struct Before {
 }
 
 impl HotSet {
-    /// An empty one.
+    /// An empty set.
     pub(super) fn new(bytes: usize) -> Self {
         let set = Self {
             parts: Default::default(),
@@ -160,7 +162,7 @@ impl HotSet {
         self.clear();
     }
 
-    /// Lets go of all that is held.
+    /// Removes all shelves.
     pub(super) fn clear(&self) {
         for part in &self.parts {
             let mut part = lock(part);
@@ -170,7 +172,7 @@ impl HotSet {
         }
     }
 
-    /// The most bytes it holds.
+    /// The maximum size in bytes.
     pub(super) fn most(&self) -> usize {
         self.half.load(Ordering::Acquire) * 2 * PARTS
     }
@@ -180,7 +182,7 @@ impl HotSet {
         self.find(key).filter(|found| found.counts(now))
     }
 
-    /// The shelf of a key, which may have to be looked at again.
+    /// The shelf of a key, which may need another check.
     pub(super) fn find(&self, key: Key) -> Option<Arc<Shelf>> {
         let mut part = lock(self.part(key));
         if let Some(found) = part.young.shelves.get(&key) {
@@ -198,7 +200,7 @@ impl HotSet {
         Before { changes: lock(self.part(key)).changes, time: now }
     }
 
-    /// Notes that the names of a shelf are what they were when a look at them began.
+    /// Records that the file names of a shelf were unchanged at a check that began at `before`.
     pub(super) fn again(&self, key: Key, found: &Shelf, before: Before) -> bool {
         let part = lock(self.part(key));
         let is_same = part.changes == before.changes && !found.gone.load(Ordering::Acquire);
@@ -208,7 +210,7 @@ impl HotSet {
         is_same
     }
 
-    /// Makes a shelf of what a lookup found, and holds it if it can.
+    /// Makes a shelf of the result of a lookup. The set stores the shelf if the state is unchanged.
     pub(super) fn found(
         &self,
         key: Key,
@@ -229,8 +231,8 @@ impl HotSet {
         found
     }
 
-    /// Puts a shelf into the younger half. Returns the half that it displaces, to be dropped
-    /// without a lock.
+    /// Puts a shelf into the younger half. Returns the half that it displaces, which the caller
+    /// must drop without holding the lock.
     fn add(&self, part: &mut HotShard, key: Key, found: &Arc<Shelf>) -> Option<Half> {
         let most = self.half.load(Ordering::Acquire);
         if found.held() > most {
@@ -257,7 +259,7 @@ impl HotSet {
     fn forget(&self, key: Key) {
         let mut part = lock(self.part(key));
         part.changes += 1;
-        // Holders of a shelf may continue to use it, but take nothing new from it.
+        // Holders of a shelf may continue to read it, but must not rely on it for another request.
         let gone = [part.young.remove(key), part.old.remove(key)];
         drop(part);
         drop(gone);
@@ -275,7 +277,7 @@ fn millis(time: Duration) -> u64 {
 }
 
 fn lock(part: &Mutex<HotShard>) -> MutexGuard<'_, HotShard> {
-    // Whatever panicked, a shelf is a shelf.
+    // A panic leaves a valid map of shelves.
     part.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -316,7 +318,7 @@ mod tests {
         let found = put(&set, key, at(1_000));
         assert!(set.get(key, at(1_000)).is_some() && set.get(key, at(1_749)).is_some());
         assert!(set.get(key, at(1_750)).is_none());
-        // It still exists, and its names are unchanged.
+        // The shelf is still in the set, and its file names are unchanged.
         let before = set.before(key, at(2_000));
         assert!(found.seen().is_some() && set.again(key, &found, before));
         assert!(set.get(key, at(2_749)).is_some() && set.get(key, at(2_750)).is_none());
@@ -362,7 +364,7 @@ mod tests {
         assert!(favourite.counts(at(0)) && held(&set) > set.most() / 4);
         let there = (1..10_000).filter(|number| set.find(key(*number)).is_some()).count();
         assert!(there > 0 && there < 2 * PARTS * ROOM);
-        // A dropped shelf would not be notified of changes.
+        // A dropped shelf would not be told of changes.
         let counting = shelves.iter().filter(|found| found.counts(at(0))).count();
         assert!(counting <= 2 * PARTS * ROOM);
         set.resize(0);

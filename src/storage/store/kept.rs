@@ -19,12 +19,12 @@ pub struct Kept {
     pub entry: Entry,
     /// Its status.
     pub status: StatusCode,
-    /// Its fields, as the origin sent them less those of one hop.
+    /// The fields of the response, without the hop-by-hop fields.
     pub fields: HeaderMap,
-    /// The fields of its request, without the secret ones.
+    /// The fields of its request, without secret fields.
     pub request: HeaderMap,
-    /// The segments with the requested bytes, if the entry is incomplete. The entry is then the
-    /// newest one.
+    /// The segments with the requested bytes, if the entry is incomplete. Then `entry` is the
+    /// newest segment.
     pub part: Option<KeptPart>,
 }
 
@@ -36,12 +36,12 @@ pub struct KeptPart {
     pub(crate) satisfied: RangeSelection,
 }
 
-/// The identity of an entry: its key and its unique time of storing.
+/// The identity of an entry: its key and the time at which it was stored, which is unique.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EntryIdentity(Key, Timestamp);
 
 impl Kept {
-    /// Reads the head of an entry. An unreadable one is logged and counts as missing.
+    /// Parses the head of an entry. An unreadable head is logged, and the entry counts as missing.
     pub(crate) fn read(entry: Entry) -> Option<Self> {
         let Ok((status, fields)) = head::read_response(entry.head()) else {
             warn!(url = entry.url(), "a stored page has an invalid head");
@@ -53,7 +53,7 @@ impl Kept {
         Some(Self { entry, status, fields, request, part: None })
     }
 
-    /// The copy as a candidate in the choice among variants.
+    /// The copy as a candidate for the choice among variants.
     #[must_use]
     pub fn stored(&self) -> StoredVariant<'_> {
         StoredVariant {

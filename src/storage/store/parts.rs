@@ -29,8 +29,8 @@ impl Store {
         Ok(found.into_iter().map(Arc::new).collect())
     }
 
-    /// Turns segments into an entry, with the `head` of a complete response. False if bytes are
-    /// missing or the body has changed.
+    /// Turns segments into a complete entry with this `head`. Returns false if bytes are missing or
+    /// the body has changed.
     ///
     /// # Errors
     ///
@@ -40,7 +40,7 @@ impl Store {
         Ok(blocking(move || spool.complete(&partial, head)).await?.is_some())
     }
 
-    /// Removes the segments at `place`. False if there were none.
+    /// Removes the segments at `place`. Returns false if there were none.
     ///
     /// # Errors
     ///

@@ -10,22 +10,23 @@ use super::{Store, Unqueued, blocking};
 use crate::base::mode::ModeSwitch;
 
 impl Store {
-    /// Records a request to be fetched, unless it is recorded already.
+    /// Adds a request to the queue, unless it is queued already.
     ///
     /// # Errors
     ///
-    /// When the disk fails or is full, or the queue is.
+    /// If the disk fails or is full, or the queue is full.
     pub async fn enqueue(&self, outgoing: Outgoing) -> Result<AddOutcome, Error> {
         let spool = self.spool.clone();
         blocking(move || spool.queue().add(&outgoing)).await
     }
 
-    /// Records what a queued request has led to, before that leaves the queue. Returns what cannot be
-    /// recorded whatever is tried.
+    /// Adds the requests that follow from a queued request, before that request leaves the queue.
+    /// Returns the requests that can never be queued.
     ///
     /// # Errors
     ///
-    /// When the disk fails or is full, or the queue is; those before it are recorded.
+    /// If the disk fails or is full, or the queue is full. The requests before the failed one are
+    /// queued.
     pub async fn enqueue_next(&self, next: Vec<Outgoing>) -> Result<Vec<Unqueued>, Error> {
         let spool = self.spool.clone();
         blocking(move || {
@@ -58,17 +59,17 @@ impl Store {
         blocking(move || spool.queue().finish(&seen)).await
     }
 
-    /// A queued request, whole.
+    /// A complete queued request.
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// If the disk fails.
     pub async fn queued(&self, key: Key) -> Result<Option<Outgoing>, Error> {
         let spool = self.spool.clone();
         blocking(move || spool.queue().get(&key)).await
     }
 
-    /// Rewrites a queued request. False if it has left the queue.
+    /// Rewrites a queued request. Returns false if it has left the queue.
     ///
     /// # Errors
     ///
@@ -78,11 +79,11 @@ impl Store {
         blocking(move || spool.queue().update(&outgoing)).await
     }
 
-    /// Takes a request out of the queue; `false` when it was not there.
+    /// Removes a request from the queue. Returns false if it was not queued.
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// If the disk fails.
     pub async fn dequeue(&self, key: Key) -> Result<bool, Error> {
         let spool = self.spool.clone();
         blocking(move || spool.queue().remove(&key)).await
@@ -92,7 +93,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// If the disk fails.
     pub async fn runs(&self) -> Result<Vec<(RunId, String)>, Error> {
         let spool = self.spool.clone();
         blocking(move || {
@@ -107,34 +108,35 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// When the disk fails or is full.
+    /// If the disk fails or is full.
     pub async fn set_run(&self, id: RunId, text: String) -> Result<(), Error> {
         let spool = self.spool.clone();
         blocking(move || spool.set_run(id, &text)).await
     }
 
-    /// Removes the text of a recursive fetch; `false` when there was none.
+    /// Removes the text of a recursive fetch. Returns false if there was none.
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// If the disk fails.
     pub async fn remove_run(&self, id: RunId) -> Result<bool, Error> {
         let spool = self.spool.clone();
         blocking(move || spool.remove_run(id)).await
     }
 
-    /// Sets the text of a recursive fetch aside.
+    /// Moves the text of a recursive fetch to the damaged files.
     pub async fn set_run_aside(&self, id: RunId, reason: String) {
         let spool = self.spool.clone();
-        // A run that cannot be moved stays; the caller has logged it.
+        // If the text cannot be moved, it stays where it was. The caller has logged the failure.
         let _told = blocking(move || Ok(spool.set_run_aside(id, &reason))).await;
     }
 
-    /// Takes off the queue what only this recursive fetch wants. Returns how many that were.
+    /// Removes the requests that only this recursive fetch wants from the queue. Returns their
+    /// number.
     ///
     /// # Errors
     ///
-    /// When the disk fails; those before it are gone.
+    /// If the disk fails. The requests before the failed one are removed.
     pub async fn forget_run(&self, id: RunId) -> Result<u64, Error> {
         let spool = self.spool.clone();
         blocking(move || spool.queue().forget_run(id)).await
@@ -147,9 +149,9 @@ impl Store {
     /// If the disk fails or is full. The next start then has the previous mode.
     pub async fn save_mode(&self, mode: &ModeSwitch) -> Result<(), Error> {
         let mode = mode.clone();
-        // The last writer must write the last choice, whatever was chosen when it was called.
+        // The last call must write the last choice, even if another mode was chosen when it began.
         match self.change_state(move |state| state.set_mode(mode.chosen().as_str())).await {
-            // The next start is offline, whatever is chosen.
+            // With a read-only spool, the next start is always offline.
             Err(error) if error.is_read_only() => Ok(()),
             saved => saved,
         }
@@ -165,11 +167,11 @@ impl Store {
         blocking(move || Ok(spool.state()?.0.value(key).map(str::to_owned))).await
     }
 
-    /// Remembers a line of text under a key of the state.
+    /// Stores a line of text under a key of the state.
     ///
     /// # Errors
     ///
-    /// When the disk fails or is full, or it is no line.
+    /// If the disk fails or is full, or `value` is not a single line.
     pub async fn remember(&self, key: &'static str, value: String) -> Result<(), Error> {
         self.change_state(move |state| state.set_value(key, &value)).await
     }
@@ -210,7 +212,7 @@ mod tests {
         mode.set(Mode::Offline);
         let mut saving = pin!(store.save_mode(&mode));
         {
-            // Another chooses after this one, and is done with saving before it.
+            // Another caller chooses a mode while this call waits for the lock.
             let _first = store.changing_state.lock().unwrap();
             assert!(saving.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
             mode.set(Mode::Autodial);

@@ -1,4 +1,4 @@
-//! A moment of the past, and which version was there then.
+//! A point in time, and the choice of the version for it.
 
 use std::str::FromStr;
 
@@ -6,7 +6,7 @@ use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 
-/// A moment, as a person writes it.
+/// A point in time that a person has entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct At(pub Timestamp);
 
@@ -42,14 +42,14 @@ impl FromStr for At {
     }
 }
 
-/// The order in which versions are tried for a moment, by their numbers: the last one before it,
-/// then earlier ones, then the first one after it (RFC 7089 §4.5.3). Only seconds count, because
-/// Memento has no finer times.
+/// The order in which versions are tried for a point in time, as indices into `came`: the last
+/// version before it, then earlier ones, then the first one after it (RFC 7089 §4.5.3). Only
+/// seconds count, because Memento times have no fractions.
 #[must_use]
 pub fn nearest(came: &[Timestamp], at: Timestamp) -> Vec<usize> {
     let at = at.as_second();
     let mut order: Vec<usize> = (0..came.len()).collect();
-    // Of two versions in one second, the first one listed.
+    // Of two versions in the same second, the first one listed is tried first.
     order.sort_by_key(|number| {
         let second = came.get(*number).map_or(i64::MAX, |came| came.as_second());
         if second <= at { (false, at.saturating_sub(second)) } else { (true, second) }
@@ -104,7 +104,7 @@ mod tests {
             (&[30, 20, 10], 30, &[0, 1, 2]),
             (&[30, 20, 10], 99, &[0, 1, 2]),
             (&[30, 20, 10], 5, &[2, 1, 0]),
-            // A restored version is older than its predecessor.
+            // A restored version can be older than the version before it in the list.
             (&[10, 30, 20], 25, &[2, 0, 1]),
             (&[20, 20], 20, &[0, 1]),
         ] {

@@ -16,14 +16,14 @@ pub const MAX_TOLD: usize = 2_000;
 /// Time limit for finding the best difference; after that, a good one is used.
 const TIME: Duration = Duration::from_millis(500);
 
-/// The kind of a line.
+/// Which versions contain a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
-    /// Both versions have it.
+    /// Both versions contain it.
     Same,
-    /// Only the older one has it.
+    /// Only the older version contains it.
     Old,
-    /// Only the newer one has it.
+    /// Only the newer version contains it.
     New,
 }
 
@@ -32,7 +32,8 @@ pub enum Sort {
 pub struct ComparedLine {
     /// Its kind.
     pub sort: Sort,
-    /// Its number, counted from 1: in the newer text, except for what only the older one has.
+    /// The line number, counted from 1. It counts in the newer text, or in the older text if only
+    /// that contains the line.
     pub number: usize,
     /// Its text.
     pub text: String,
@@ -43,9 +44,9 @@ pub struct ComparedLine {
 pub struct Diff {
     /// Groups of differing lines, each with some context.
     pub stretches: Vec<Vec<ComparedLine>>,
-    /// Lines that only the newer one has.
+    /// The number of lines that only the newer version contains.
     pub added: usize,
-    /// Lines that only the older one has.
+    /// The number of lines that only the older version contains.
     pub removed: usize,
     /// Whether a text or the difference was truncated.
     pub is_cut: bool,
@@ -90,8 +91,8 @@ impl Diff {
         told
     }
 
-    /// As plain text: `-` before what only the older one has, `+` before what only the newer one has,
-    /// an empty line between stretches.
+    /// The difference as plain text: `-` before a line that only the older version contains, `+`
+    /// before a line that only the newer version contains, and an empty line between stretches.
     #[must_use]
     pub fn plain(&self) -> String {
         let mut plain = String::new();

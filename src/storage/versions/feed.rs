@@ -16,13 +16,13 @@ pub const MAX_ENTRIES: usize = 50;
 pub struct VersionChange {
     /// The page, without credentials.
     pub url: String,
-    /// Its key and variant, which distinguish its versions from those of others.
+    /// The key and variant of the page. They distinguish its versions from those of other pages.
     pub name: String,
     /// When the newer version was stored.
     pub stored: Timestamp,
-    /// When the one before was.
+    /// When the older version was stored.
     pub before: Timestamp,
-    /// The title of the page, if it is known.
+    /// The title of the page, if known.
     pub title: Option<String>,
     /// The address of the page that shows the difference.
     pub link: String,
@@ -107,7 +107,7 @@ mod tests {
         }
     }
 
-    /// Reads a document to its end: how many elements of each name there are.
+    /// Parses a whole document and counts the elements of each name.
     fn count(xml: &str, name: &str) -> usize {
         let (mut reader, mut count) = (Reader::from_str(xml), 0);
         loop {

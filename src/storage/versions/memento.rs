@@ -1,4 +1,4 @@
-//! Addresses of versions, and what links to them, as Memento has it (RFC 7089).
+//! Addresses of versions, and the links to them, as Memento defines them (RFC 7089).
 
 use std::fmt::Write as _;
 
@@ -10,8 +10,9 @@ use crate::api::History;
 /// The type of a list of versions (RFC 7089 §5).
 pub const LINK_FORMAT: &str = "application/link-format";
 
-/// The path at our origin of the version stored at a given time, unmodified. It also contains when
-/// the version was received, for its sub-resources.
+/// The path of a version on our own server; it delivers the stored version unmodified. The path
+/// contains the time when the version was stored and the time when it was received. The latter
+/// selects the sub-resources.
 #[must_use]
 pub fn version_path(url: &str, (stored, came): (Timestamp, Timestamp)) -> String {
     format!(
@@ -20,21 +21,21 @@ pub fn version_path(url: &str, (stored, came): (Timestamp, Timestamp)) -> String
     )
 }
 
-/// The address of the list of versions for programs, without our origin.
+/// The path of the list of versions for programs, without our host.
 #[must_use]
 pub fn timemap_path(url: &str) -> String {
     format!("/history/timemap/?{}", url_encode_form_args(url.as_bytes()))
 }
 
-/// A moment as HTTP writes it; one before there were any is the first.
+/// Formats a time as an HTTP date. A time before 1970 becomes the beginning of 1970.
 #[must_use]
 pub fn http_date(time: Timestamp) -> String {
     httpdate::fmt_http_date(time.max(Timestamp::UNIX_EPOCH).into())
 }
 
-/// The links of a response that is a version (§2.2): to its original page, which also selects
-/// versions by date, to the list of versions, and to itself. `version` is when it was stored and
-/// when it was received.
+/// The links of a response that is a version (§2.2): to the original page, which also selects
+/// versions by date, to the list of versions, and to the version. `stored` is when the version was
+/// stored, `came` when it was received.
 #[must_use]
 pub fn links(origin: &str, url: &str, (stored, came): (Timestamp, Timestamp)) -> String {
     format!(
@@ -47,8 +48,8 @@ pub fn links(origin: &str, url: &str, (stored, came): (Timestamp, Timestamp)) ->
     )
 }
 
-/// The list of versions, oldest first (§5). The page itself selects among them if it is requested
-/// through the proxy.
+/// The list of versions, oldest first (§5). If the page is requested through the proxy, it also
+/// selects one of them by date.
 #[must_use]
 pub fn timemap(origin: &str, history: &History) -> String {
     let url = &history.url;
@@ -77,7 +78,7 @@ pub fn timemap(origin: &str, history: &History) -> String {
     text
 }
 
-/// A URL as it may stand between angle brackets (RFC 3986 §2): what could end it there is escaped.
+/// A URL for use between angle brackets (RFC 3986 §2). Characters that could end it are escaped.
 fn uri(url: &str) -> String {
     let mut uri = String::with_capacity(url.len());
     for byte in url.bytes() {

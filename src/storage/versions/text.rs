@@ -10,22 +10,22 @@ use lol_html::{HtmlRewriter, MemorySettings, Settings, doc_text, element, text};
 
 use wwwoffle_html::references::{HEAD, Kind, charset, entity};
 
-/// Bytes of text that are taken of one page.
+/// Maximum length of the text of one page, in bytes.
 const MAX_TEXT: usize = 1 << 20;
 
-/// Lines that are taken of one page.
+/// Maximum number of lines of one page.
 pub const MAX_LINES: usize = 20_000;
 
-/// Bytes of the longest line; what follows is another.
+/// Maximum length of a line in bytes. A longer line is split.
 const MAX_LINE: usize = 4 << 10;
 
-/// Bytes of the longest title.
+/// Maximum length of a title in bytes.
 const MAX_TITLE: usize = 1 << 10;
 
-/// Bytes of memory that the parser may take.
+/// Maximum memory of the parser in bytes.
 const MAX_PARSER: usize = 8 << 20;
 
-/// Elements that stand in a line with others; all others begin one.
+/// Inline elements. All other elements begin a new line.
 const INLINE: [&str; 36] = [
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "button", "cite", "code", "data", "del",
     "dfn", "em", "font", "i", "img", "input", "ins", "kbd", "label", "mark", "q", "s", "samp",
@@ -61,7 +61,7 @@ pub fn extract(content_type: Option<&str>, url: &str, body: &[u8]) -> Option<Ver
 pub fn source(content_type: Option<&str>, url: &str, body: &[u8]) -> Option<String> {
     let head = body.get(..HEAD).unwrap_or(body);
     let kind = Kind::of(content_type, url, head);
-    // Content that is declared as text but contains NUL bytes is treated as a file.
+    // Content with a text type that contains NUL bytes is treated as binary.
     if !is_text(kind, content_type) || body.contains(&0) {
         return None;
     }
@@ -114,7 +114,7 @@ fn of_html(html: &str) -> VersionText {
             Ok(())
         }))
         .append_document_content_handler(doc_text!(move |chunk: &mut TextChunk<'_>| {
-            // Neither scripts nor styles, nor what a form field begins with.
+            // Scripts, styles and the contents of form fields are left out.
             if matches!(chunk.text_type(), TextType::Data | TextType::PlainText) {
                 texts.borrow_mut().raw(chunk.as_str(), chunk.last_in_text_node());
             }
@@ -127,7 +127,7 @@ fn of_html(html: &str) -> VersionText {
     gather.finish()
 }
 
-/// The last position, at most `most`, at which a text can be cut.
+/// The last position, at most `most`, at which the text can be split.
 fn boundary(text: &str, most: usize) -> usize {
     let most = most.min(text.len());
     (0..=most).rev().find(|&at| text.is_char_boundary(at)).unwrap_or_default()
@@ -159,7 +159,7 @@ impl Gather {
         }
     }
 
-    /// Adds text to the line, blanks between words as one.
+    /// Appends text to the line. Adjacent white space becomes one blank.
     fn push(&mut self, text: &str) {
         let is_blank = |c: char| c.is_ascii_whitespace() || c == '\u{a0}';
         for (index, word) in text.split(is_blank).enumerate() {
