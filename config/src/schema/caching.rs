@@ -16,7 +16,7 @@ section! {
         "shared" => shared: bool = "false", Live, Ordinary;
         /// How long a page without a lifetime is fresh, if it says when it was last modified: this share of the time between the modification and the download. 0% means never.
         "heuristics" => heuristics: UrlRules<Percent> = r#""10%""#, Live, Ordinary;
-        /// The longest time that such a page is fresh.
+        /// The longest time that a page without a lifetime is fresh.
         "heuristics-limit" => heuristics_limit: UrlRules<Duration> = r#""1d""#, Live, Ordinary;
         /// What happens to a response that must not be stored (Cache-Control: no-store).
         "no-store" => no_store: UrlRules<NoStore> = r#""keep""#, Live, Ordinary;

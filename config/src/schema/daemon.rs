@@ -24,7 +24,7 @@ section! {
         "durability" => durability: Durability = r#""batch""#, Restart, Ordinary;
         /// How many connections of browsers are served at once; a further one waits to be accepted. This is also the limit of HTTP/2 requests that are answered at once, on all connections together.
         "max-connections" => max_connections: NonZeroUsize = "10000", Restart, Ordinary;
-        /// How many of these connections one client on another machine may have; further ones are answered with 503. All machines behind one translated address count as one client, and so do those of one IPv6 /64.
+        /// How many connections one client on another machine may have at once; further ones are answered with 503. All machines behind one translated address (NAT) count as one client, and so do those of one IPv6 /64.
         "max-connections-per-client" => max_connections_per_client: NonZeroUsize = "256", Live, Ordinary;
         /// How many requests one user, or one client on another machine, may have in the queue; further ones are refused with 507. Requests from this machine without a login do not count.
         "queue-share" => queue_share: NonZeroUsize = "10000", Live, Ordinary;
@@ -68,7 +68,7 @@ section! {
         "finish-downloads" => finish_downloads: bool = "true", Live, Ordinary;
         /// How many bytes of a body of unknown length are downloaded while no client reads it. A download of the queue then asks first, as with `ask-above`; any other download ends.
         "unread-size" => unread_size: SizeLimit = r#""100 MB""#, Live, Ordinary;
-        /// How long such a download may continue while no client reads it.
+        /// How long a download of unknown length may continue while no client reads it.
         "unread-time" => unread_time: Duration = r#""1h""#, Live, Ordinary;
         /// A program to run on going online, with the argument online.
         "run-online" => run_online: Program = r#""""#, Live, Program;
@@ -80,7 +80,7 @@ section! {
         "run-fetch" => run_fetch: Program = r#""""#, Live, Program;
         /// A program to run when the configuration in force has changed, with the argument changed.
         "run-changed" => run_changed: Program = r#""""#, Live, Program;
-        /// How long such a program may run before it is killed.
+        /// How long a program of run-online, run-offline, run-autodial, run-fetch or run-changed may run before it is killed.
         "run-timeout" => run_timeout: Duration = r#""1m""#, Live, Ordinary;
     }
 }
@@ -98,7 +98,7 @@ section! {
     "pages" => OwnPages {
         /// The language of the local pages, such as de; "" is the language that each browser requests, if there is a translation.
         "language" => language: LanguageTag = r#""""#, Live, Ordinary;
-        /// Whether devices that cannot set a proxy may read pages at addresses of this one, such as /http/www.example.org/. Links and forms stay within these addresses, and scripts do not run.
+        /// Whether devices that cannot set a proxy may read pages at addresses of this proxy, such as /http/www.example.org/. Links and forms stay within these addresses, and scripts do not run.
         "gateway" => gateway: bool = "true", Live, Ordinary;
     }
 }

@@ -12,7 +12,7 @@ use crate::{
 use std::{num::NonZeroUsize, time::Duration};
 
 section! {
-    /// How requests that were made offline are fetched when the link is back.
+    /// How requests that were made offline are fetched when the connection is back.
     "fetch-options" => FetchOptions {
         /// How many requests to one host are sent at once.
         "per-host" => per_host: NonZeroUsize = "6", Live, Ordinary;
@@ -22,7 +22,7 @@ section! {
         "attempts" => attempts: NonZeroUsize = "5", Live, Ordinary;
         /// How long to wait before the second attempt; each further wait is longer.
         "retry-delay" => retry_delay: Duration = r#""2s""#, Live, Ordinary;
-        /// How long to wait before one more attempt, after all of these have failed; "none" means no further attempt.
+        /// How long to wait before one more attempt, after all `attempts` have failed; "none" means no further attempt.
         "last-try" => last_try: Pause = r#""none""#, Live, Ordinary;
         /// How long recursive fetches and scheduled fetches wait between two requests to one host. Requests that people make do not wait.
         "delay" => delay: UrlRules<Pause> = r#""none""#, Live, Ordinary;
@@ -32,17 +32,17 @@ section! {
         "ask-above" => ask_above: UrlRules<SizeLimit> = r#""none""#, Live, Ordinary;
         /// How many bytes are fetched for the queue each time it is processed.
         "budget-fetch" => budget_fetch: SizeLimit = r#""none""#, Live, Ordinary;
-        /// How many of these bytes may come over a metered link: the route out uses one of `metered-interfaces` in `[link]`, or `metered` is set.
+        /// How many bytes of `budget-fetch` may come over a metered link. A link is metered if the default route uses one of `metered-interfaces` in `[link]`, or if `metered` is set.
         "budget-fetch-metered" => budget_fetch_metered: SizeLimit = r#""none""#, Live, Ordinary;
         /// How many bytes are fetched for the queue in a day.
         "budget-day" => budget_day: SizeLimit = r#""none""#, Live, Ordinary;
-        /// How many of these bytes may come over a metered link.
+        /// How many bytes of `budget-day` may come over a metered link.
         "budget-day-metered" => budget_day_metered: SizeLimit = r#""none""#, Live, Ordinary;
         /// Whether every link counts as metered, whatever its interface.
         "metered" => metered: bool = "false", Live, Ordinary;
-        /// How many attempts in a row to resume a broken download may bring no further byte, before the download is abandoned.
+        /// How many attempts in a row to resume a broken download may transfer nothing before the download is abandoned.
         "resume-attempts" => resume_attempts: NonZeroUsize = "10", Live, Ordinary;
-        /// How long to wait before the first of these attempts; each further wait is longer.
+        /// How long to wait before the first attempt to resume a download; each further wait is longer.
         "resume-delay" => resume_delay: Duration = r#""1s""#, Live, Ordinary;
         /// Whether style sheets are fetched with a page.
         "stylesheets" => stylesheets: UrlRules<bool> = "true", Live, Ordinary;
@@ -76,9 +76,9 @@ section! {
         "objects" => objects: UrlRules<bool> = "false", Live, Ordinary;
         /// A browser of the Chromium family that opens the queued pages when they are fetched, so that files loaded by their scripts are stored too.
         "browser" => browser: UrlRules<Program> = r#""""#, Live, Program;
-        /// How long a page may stay open there until it loads nothing more.
+        /// How long a page may stay open in `browser` until it loads nothing more.
         "browser-time" => browser_time: Duration = r#""30s""#, Live, Ordinary;
-        /// How many such browsers run at once.
+        /// How many instances of `browser` run at once.
         "browsers-at-once" => browsers_at_once: NonZeroUsize = "1", Live, Ordinary;
     }
 }

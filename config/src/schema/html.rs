@@ -50,11 +50,11 @@ section! {
         "disable-dontget-iframes" => disable_dontget_iframes: UrlRules<bool> = "false", Live, Ordinary;
         /// Whether images with blocked URLs are replaced.
         "replace-dontget-images" => replace_dontget_images: UrlRules<bool> = "false", Live, Ordinary;
-        /// The image that replaces them.
+        /// The image that replaces images with blocked URLs.
         "replacement-dontget-image" => replacement_dontget_image: UrlRules<Replacement> = r#""""#, Live, Trust;
         /// Whether images of a single pixel are replaced.
         "replace-webbug-images" => replace_webbug_images: UrlRules<bool> = "false", Live, Ordinary;
-        /// The image that replaces them.
+        /// The image that replaces images of a single pixel.
         "replacement-webbug-image" => replacement_webbug_image: UrlRules<Replacement> = r#""""#, Live, Trust;
         /// Whether characters that some programs encode wrongly are corrected.
         "demoronise-ms-chars" => demoronise_ms_chars: UrlRules<bool> = "false", Live, Ordinary;

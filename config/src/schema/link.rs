@@ -6,7 +6,7 @@ use std::{num::NonZeroUsize, time::Duration};
 section! {
     /// How the mode auto detects whether the link works.
     "link" => Link {
-        /// The URL that is requested to find out whether the link works; "" sends no probe, and relies on the kernel and on the requests that are sent anyway. Choose a small page that never redirects; with http, captive portals can be detected.
+        /// The URL that is requested to find out whether the link works. With "" no URL is requested, and the mode relies on the kernel and on the requests that are sent anyway. Choose a small page that never redirects; with http, captive portals can be detected.
         "probe-url" => probe_url: ProbeUrl = r#""""#, Live, Ordinary;
         /// The status of a good response to a probe.
         "probe-status" => probe_status: ExpectedStatus = r#""2xx""#, Live, Ordinary;
@@ -20,7 +20,7 @@ section! {
         "probe-timeout" => probe_timeout: Duration = r#""10s""#, Live, Ordinary;
         /// How many hosts must fail, with no host answering in between, before a probe checks the link.
         "failing-hosts" => failing_hosts: NonZeroUsize = "3", Live, Ordinary;
-        /// The time within which they must fail.
+        /// The time within which `failing-hosts` hosts must fail.
         "failing-within" => failing_within: Duration = r#""2m""#, Live, Ordinary;
         /// Whether the daemon listens to the kernel: which interfaces have a carrier, and where the default route leads.
         "watch-kernel" => watch_kernel: bool = "true", Live, Ordinary;

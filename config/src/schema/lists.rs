@@ -18,11 +18,11 @@ use crate::{
 section! {
     /// URLs that are blocked.
     "dont-get" => DontGet {
-        /// The blocked URLs.
+        /// The blocked URLs. The first entry that matches a request decides.
         "urls" => urls: BlockList = "[]", Live, Ordinary;
-        /// The URL that is served instead.
+        /// The URL that is served in place of a blocked one.
         "replacement" => replacement: UrlRules<Replacement> = r#""""#, Live, Trust;
-        /// Whether these pages may be fetched because other pages refer to them; false leaves them to browsers only.
+        /// Whether the pages may be fetched because other pages refer to them. With false, they are fetched only if a browser requests them.
         "get-recursive" => get_recursive: UrlRules<bool> = "true", Live, Ordinary;
         /// Whether a redirect to a blocked URL is answered as a missing page.
         "location-error" => location_error: UrlRules<bool> = "false", Live, Ordinary;
@@ -60,7 +60,7 @@ section! {
         "referer-self" => referer_self: UrlRules<bool> = "false", Live, Ordinary;
         /// Whether the Referer of a request is the directory of its own URL.
         "referer-self-dir" => referer_self_dir: UrlRules<bool> = "false", Live, Ordinary;
-        /// Whether requests that such a page refers to are sent without Referer; the rule is found by the URL of that page.
+        /// Whether requests that come from a page are sent without Referer; the rule is found by the URL of that page.
         "referer-from" => referer_from: UrlRules<bool> = "false", Live, Ordinary;
         /// Whether a request without User-Agent gets that of wwwoffle.
         "force-user-agent" => force_user_agent: UrlRules<bool> = "false", Live, Ordinary;
@@ -76,7 +76,7 @@ section! {
         "ssl" => ssl: UrlRules<ParentProxy> = r#""""#, Live, Trust;
         /// The user name at the parent proxy; the rule is found by the requested URL.
         "auth-username" => auth_username: UrlRules<UserName> = r#""""#, Live, Trust;
-        /// The password of that user.
+        /// The password at the parent proxy.
         "auth-password" => auth_password: UrlRules<Secret> = r#""""#, Live, Trust;
     }
 }

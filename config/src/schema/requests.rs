@@ -32,7 +32,7 @@ section! {
         "request-redirection" => request_redirection: UrlRules<bool> = "true", Live, Ordinary;
         /// Whether requests to an origin are conditional, so that it sends only changed pages (If-Modified-Since, If-None-Match).
         "request-conditional" => request_conditional: UrlRules<bool> = "true", Live, Ordinary;
-        /// Whether such a request also contains the tag (`ETag`) of the stored page.
+        /// Whether a conditional request also contains the tag (`ETag`) of the stored page.
         "validate-with-etag" => validate_with_etag: UrlRules<bool> = "true", Live, Ordinary;
         /// Whether the received part of a page is saved when its browser leaves and downloads end with their browsers (finish-downloads). The next request for the page resumes it.
         "intr-download-keep" => intr_download_keep: UrlRules<bool> = "false", Live, Ordinary;
@@ -54,7 +54,7 @@ section! {
     "offline-options" => OfflineOptions {
         /// URLs that browsers request on their own, in addition to the shipped list: they are neither queued nor listed. A pattern with ! makes an exception from the shipped list.
         "noise" => noise: UrlSpecSet = "[]", Live, Ordinary;
-        /// Whether the shipped list of such URLs is used.
+        /// Whether the shipped list of URLs that browsers request on their own is used.
         "shipped-noise" => shipped_noise: bool = "true", Live, Ordinary;
         /// Whether a request with Pragma: no-cache for a stored page is queued.
         "pragma-no-cache" => pragma_no_cache: UrlRules<bool> = "true", Live, Ordinary;
@@ -68,7 +68,7 @@ section! {
         "dont-request" => dont_request: UrlRules<bool> = "false", Live, Ordinary;
         /// Whether a missing page is answered with a page stored under a URL that names the same page: without campaign and click identifiers, or with http in place of https or the reverse.
         "near-answers" => near_answers: UrlRules<bool> = "true", Live, Ordinary;
-        /// Names of arguments that do not select content, in addition to the shipped list of such identifiers.
+        /// Names of URL arguments that do not select content, in addition to the shipped list of campaign and click identifiers.
         "near-arguments" => near_arguments: UrlRules<ArgumentNames> = "[]", Live, Ordinary;
     }
 }

@@ -17,13 +17,13 @@ section! {
 }
 
 section! {
-    /// HTTPS: which of it is stored, with a certificate of this proxy, and which is not intercepted.
+    /// HTTPS: which connections are intercepted with a certificate of this proxy and stored, and which are not.
     "https" => Https {
         /// Whether this proxy answers HTTPS itself and stores it; browsers must trust its certificate authority for that. Otherwise all HTTPS passes through tunnels.
         "intercept" => intercept: bool = "true", Live, Trust;
         /// HTTPS that passes through a tunnel and is not stored, in addition to the shipped list. A pattern with ! makes an exception from the shipped list. Patterns are compared with https://HOST:PORT/ alone.
         "tunnel" => tunnel: UrlSpecSet = "[]", Live, Ordinary;
-        /// Whether the shipped list of such hosts is used: payment, health, system updates, programs with keys of their own.
+        /// Whether the shipped list of hosts is used whose HTTPS passes through a tunnel: payment, health, system updates, programs with keys of their own.
         "shipped-tunnel" => shipped_tunnel: bool = "true", Live, Ordinary;
         /// HTTPS that is refused; patterns are compared with https://HOST:PORT/ alone.
         "refuse" => refuse: UrlSpecSet = "[]", Live, Ordinary;
@@ -31,7 +31,7 @@ section! {
         "extra-ca" => extra_ca: ExtraAuthorities = "[]", Restart, Trust;
         /// Individual certificates of origins that are accepted despite an error.
         "allowed-certificates" => allowed_certificates: AllowedCertificates = "[]", Live, Trust;
-        /// The domains that our certificate authority is limited to when it is created or renewed. It is valid for these domains only, and all other HTTPS passes through tunnels.
+        /// The domains that the certificate authority of wwwoffle is limited to when it is created or renewed. It is valid for these domains only, and all other HTTPS passes through tunnels.
         "name-constraints" => name_constraints: Domains = "[]", Restart, Trust;
     }
 }
