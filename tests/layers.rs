@@ -242,7 +242,7 @@ fn figures() -> BTreeMap<&'static str, usize> {
     };
     println!("largest structs: {:?}", largest.iter().take(6).collect::<Vec<_>>());
     BTreeMap::from([
-        ("rooms in a circle", in_circles(&imports)),
+        ("rooms with cyclic imports", in_circles(&imports)),
         ("fields of the largest struct", of(|_| true)),
         ("fields of the largest context", of(|name| name.ends_with("Context") && name.len() > 7)),
         ("fields of `Daemon`", of(|name| name == "Daemon")),
