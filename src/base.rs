@@ -1,4 +1,4 @@
-//! The basis of every room: the clock, tasks, the mode, owners, small files, the texts of pages.
+//! The basis of every layer: the clock, tasks, the mode, owners, small files, the texts of pages.
 
 pub mod basic;
 pub mod clock;

@@ -1,4 +1,5 @@
-//! Builds every room, wires them, starts and stops. No other room imports this one.
+//! Builds the contexts of all layers, connects them, starts and stops the daemon. No other layer
+//! imports this one.
 
 pub mod identity;
 pub mod run;
@@ -48,16 +49,16 @@ use crate::storage::store::Store;
 use crate::tls::Faces;
 use crate::tls::ca::Authority;
 
-/// The port of our own addresses before one is known.
+/// The port of our own addresses until the listening port is known.
 const DEFAULT_PORT: u16 = 8080;
 
-/// The divisor of the hot set's size that gives the size of the complete responses.
+/// The limit for complete responses is the size of the hot set divided by this number.
 const REPEATED: usize = 4;
 
-/// The daemon: the context of each room.
+/// The daemon: the contexts of all layers.
 #[derive(Debug)]
 struct Daemon {
-    /// The parts that all rooms share.
+    /// The context that all layers share.
     base: Arc<BaseContext>,
     /// Outgoing connections.
     net: Arc<NetContext>,
@@ -65,13 +66,13 @@ struct Daemon {
     storage: Arc<StorageContext>,
     /// Proxied requests.
     proxy: Arc<ProxyContext>,
-    /// Fetching of the queue.
+    /// Fetches of the queue.
     fetch: Arc<FetchContext>,
     /// Client connections, and our own web site.
     server: Arc<ServerContext>,
 }
 
-/// The parts that a daemon is built from.
+/// The values from which a daemon is built.
 #[derive(Debug)]
 struct DaemonParts {
     /// The configuration and its file.
@@ -82,13 +83,14 @@ struct DaemonParts {
     authority: Authority,
     /// The mode that was chosen at the last stop.
     mode: Choice,
-    /// The addresses it listens on; the first one is used in links.
+    /// The addresses to listen on; the first one is used in links.
     listening: Vec<SocketAddr>,
     /// The user's own templates and texts.
     templates: UserPages,
 }
 
-/// The templates, overlaid by the user's own, and the faults of those.
+/// The built-in templates with the user's own ones in their place, and the faults of the user's
+/// templates.
 fn own_templates(own: UserPages) -> (Templates, Vec<String>) {
     let (templates, faults) = Templates::new(own.pages);
     for fault in &own.not_read {
@@ -102,11 +104,11 @@ fn own_templates(own: UserPages) -> (Templates, Vec<String>) {
 }
 
 impl Daemon {
-    /// Builds the rooms. Nothing runs yet.
+    /// Builds the contexts of all layers. Starts no task.
     ///
     /// # Errors
     ///
-    /// If one of our names is not a host name, or the system has no randomness.
+    /// If one of our names is not a host name, or the system cannot supply random bytes.
     fn build(parts: DaemonParts) -> anyhow::Result<Arc<Self>> {
         let DaemonParts { live, store, authority, mode, listening, templates } = parts;
         store.spool().queue().set_share(live.config().startup.queue_share.get());
@@ -165,7 +167,7 @@ impl Daemon {
         Ok(daemon)
     }
 
-    /// Makes changes of mode and configuration take effect in all rooms.
+    /// Makes changes of mode and configuration take effect in all layers.
     fn observe(self: &Arc<Self>) {
         let daemon = Arc::downgrade(self);
         self.base.mode.observer.set(move |was| {
@@ -195,7 +197,7 @@ impl Daemon {
             self.net.upstream.close_idle();
         }
         if mode != was {
-            // This precedes fetching the queue.
+            // This comes before the queue is fetched.
             let asked = mode.may_dial().then(|| sessions::on_queue(self.storage.store.spool()));
             self.storage.lock_online().changed(asked);
             self.base.happened(Hook::Mode(mode));
@@ -278,7 +280,7 @@ fn pages(base: &Arc<BaseContext>, templates: UserPages) -> anyhow::Result<PageCo
     })
 }
 
-/// The names of options as logged.
+/// Formats the names of options for the log.
 struct OptionNames<'a>(&'a [OptionChange]);
 
 impl fmt::Display for OptionNames<'_> {

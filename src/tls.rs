@@ -5,7 +5,7 @@
 //! ca         the authority: created once, loaded at each start, renewed by a command
 //! leaf       a certificate for each requested host, created on demand and cached in memory
 //! hello      the first bytes of a client: TLS with a server name, or another protocol
-//! rejected   clients that rejected our certificates, so that theirs are not intercepted
+//! rejected   clients that rejected our certificates, so that their TLS is not intercepted
 //! ```
 //!
 //! Private keys never leave this module: they are neither shown, logged nor returned.
@@ -31,7 +31,7 @@ pub struct Faces {
     pub authority: Arc<Authority>,
     /// The certificates for hosts.
     pub leaves: Leaves,
-    /// The clients that rejected them.
+    /// The clients that rejected our certificates.
     pub rejections: Rejections,
     told: AtomicBool,
 }
@@ -41,7 +41,7 @@ impl Faces {
     ///
     /// # Errors
     ///
-    /// [`BadAuthority`] if the system has no randomness.
+    /// [`BadAuthority`] if the system cannot supply random bytes.
     pub fn new(authority: Authority) -> Result<Self, BadAuthority> {
         let authority = Arc::new(authority);
         let leaves = Leaves::new(Arc::clone(&authority))?;
@@ -53,8 +53,9 @@ impl Faces {
         })
     }
 
-    /// Whether `error` is that the authority is not valid now, and this is the first time since the
-    /// start. The clock may have been set, or the authority may have expired since then.
+    /// Whether `error` says that the authority is not valid now, and this is the first such error
+    /// since the start. The cause may be a wrong clock, or the authority has expired since the
+    /// start.
     pub fn is_news(&self, error: &BadAuthority) -> bool {
         matches!(error, BadAuthority::NotNow) && !self.told.swap(true, Ordering::Relaxed)
     }

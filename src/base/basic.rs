@@ -7,7 +7,8 @@ use base64::prelude::BASE64_STANDARD;
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
 
-/// Bytes of the longest field read as a login; names and passwords are far shorter.
+/// The maximum length in bytes of a field that is parsed as a login. Names and passwords are far
+/// shorter.
 const MAX_FIELD: usize = 4096;
 
 /// A user and a password, as bytes. `Debug` does not show them.

@@ -1,4 +1,4 @@
-//! The context that all rooms share.
+//! The context that all layers share.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use super::live::Live;
 use super::mode::ModeSwitch;
 use super::tasks::Tasks;
 
-/// The context of all rooms: configuration, mode, tasks, and the names and addresses of this
-/// daemon.
+/// The context that all layers share: configuration, mode, tasks, and the names and addresses of
+/// this daemon.
 #[derive(Debug)]
 pub struct BaseContext {
     /// The configuration in force, and its file.
@@ -26,7 +26,8 @@ pub struct BaseContext {
     pub hooks: Hooks,
     /// The names and the port of our own pages.
     pub local: LocalHost,
-    /// Our name in `Via`. It differs at each start, so that a chain of two daemons is not a loop.
+    /// Our name in `Via`. It is random at each start, so that a chain of two daemons is not taken
+    /// for a loop.
     pub pseudonym: String,
     /// The addresses that the daemon listens on.
     pub listening: Vec<SocketAddr>,
@@ -35,15 +36,15 @@ pub struct BaseContext {
 }
 
 impl BaseContext {
-    /// The configuration in force now. Code that acts on several options reads it once and keeps
-    /// it, so that a change of the file does not take effect halfway.
+    /// The configuration in force now. Code that acts on several options must call this once, so
+    /// that a change of the file does not take effect halfway.
     #[must_use]
     pub fn config(&self) -> Arc<Config> {
         self.live.config()
     }
 
     /// Starts the program that the configuration names for this event, if any, and does not wait
-    /// for it to end.
+    /// for its end.
     pub fn happened(&self, hook: Hook) {
         self.hooks.run(hook, &self.config().options, self.mode.now(), &self.tasks);
     }

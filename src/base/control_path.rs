@@ -19,8 +19,8 @@ use super::run_directory;
 /// The name of the socket in the spool.
 const NAME: &str = "control";
 
-/// Bytes of the longest socket path that the kernel accepts: `sun_path` without its final zero
-/// (unix(7)).
+/// The maximum length in bytes of a socket path that the kernel accepts: `sun_path` without its
+/// final zero (unix(7)).
 const LONGEST: usize = 107;
 
 /// A path to the socket that is short enough to bind or connect to.

@@ -6,8 +6,8 @@ use minijinja::{AutoEscape, Error, Output, State, Value};
 
 /// Text escaped for HTML: between tags, or within a quoted attribute.
 ///
-/// Escapes every character that could end either. The template engine also escapes `/`, which ends
-/// neither; this made lists of URLs a fifth longer.
+/// Escapes every character that could end the text or the attribute. The template engine also
+/// escapes `/`, which is not necessary and made lists of URLs a fifth longer.
 pub(crate) struct Escaped<'a>(pub(crate) &'a str);
 
 impl fmt::Display for Escaped<'_> {
@@ -41,7 +41,7 @@ pub(crate) fn written(text: &str) -> usize {
     text.chars().map(|c| name(c).map_or(c.len_utf8(), str::len)).sum()
 }
 
-/// Writes a template value, escaped if its context requires it.
+/// Writes a template value, escaped if its format is HTML.
 pub(crate) fn write(
     out: &mut Output<'_>,
     state: &mut State<'_, '_>,

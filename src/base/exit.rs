@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-/// The result of a run of `wwwoffle`. The numbers are promised to scripts and never change.
+/// The result of a run of `wwwoffle`. Scripts rely on the numbers, which never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitStatus {
     /// The command succeeded.
@@ -13,7 +13,7 @@ pub enum ExitStatus {
     Usage,
     /// The requests are in the queue, and are fetched when the mode allows.
     Queued,
-    /// The spool was damaged, and has been repaired.
+    /// The spool was damaged and was repaired.
     Repaired,
     /// The spool is damaged.
     Unsound,

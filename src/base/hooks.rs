@@ -1,9 +1,9 @@
 //! Hooks: programs of the user that run after certain events.
 //!
-//! Each program is started directly, without a shell, in `/`, with empty standard input and an
-//! environment of only `PATH`, `WWWOFFLE_MODE` and `WWWOFFLE_SPOOL`. Its output goes to the log.
-//! The daemon does not wait for it. Of each kind only one runs at a time; the next starts when it
-//! has ended.
+//! Each program is started directly, without a shell, in `/`, with empty standard input. Its
+//! environment has only `PATH`, `WWWOFFLE_MODE` and `WWWOFFLE_SPOOL`. Its output goes to the log.
+//! The daemon does not wait for it. For each kind of event, only one program runs at a time; the
+//! next one starts when it has ended.
 
 use std::io;
 use std::path::PathBuf;
@@ -56,7 +56,7 @@ struct Kind {
 }
 
 impl Hooks {
-    /// Creates the hooks; `spool` is the root of the spool, in which no program may lie.
+    /// Creates the hooks. `spool` is the root of the spool; a program inside the spool is not run.
     #[must_use]
     pub fn new(spool: PathBuf) -> Self {
         let kind = || {
@@ -77,7 +77,7 @@ struct HookRun {
 }
 
 impl Hooks {
-    /// Runs the programs that `options` name for `hook`, in a task of their own.
+    /// Runs the programs that `options` name for `hook`, in a separate task.
     pub fn run(&self, hook: Hook, options: &Options, mode: Mode, tasks: &Tasks) {
         let (kind, program, arguments) = match hook {
             Hook::Mode(Mode::Online) => (0, &options.run_online, vec!["online"]),
@@ -100,7 +100,7 @@ impl Hooks {
         let (kind, stop) = (Arc::clone(kind), tasks.clone());
         tasks.spawn(async move {
             tokio::select! {
-                // On a stop, the child is dropped with this future, and killed.
+                // When the daemon stops, the child process is dropped with this future, and killed.
                 () = stop.stopping() => {}
                 () = async {
                     let _turn = kind.turn.lock().await;

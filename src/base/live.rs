@@ -26,7 +26,7 @@ pub struct Live {
 
 #[derive(Debug)]
 pub(crate) struct LiveState {
-    /// The text in force.
+    /// The text of the configuration in force.
     pub(crate) text: String,
     /// The last error logged about the file, so that it is logged only once.
     pub(crate) faults: Option<String>,
@@ -40,7 +40,7 @@ pub(crate) struct LiveState {
 pub struct Applied {
     /// The changed options, with when each takes effect.
     pub options: Vec<OptionChange>,
-    /// Options that now differ from those at the start, and are read only then.
+    /// Options that are read only at the start and now differ from their values at the start.
     pub restart: Vec<OptionChange>,
 }
 
@@ -49,9 +49,9 @@ pub struct Applied {
 pub struct Done {
     /// The new text.
     pub text: ConfigText,
-    /// The result of the edit, if it was one.
+    /// The result of the edit, if the change was an edit.
     pub edited: Option<EditResult>,
-    /// The options that it changed.
+    /// The changed options.
     pub applied: Applied,
 }
 
@@ -60,29 +60,29 @@ pub struct Done {
 pub struct ConfigFileState {
     /// The current text of the file.
     pub text: ConfigText,
-    /// The text in force.
+    /// The text of the configuration in force.
     pub in_force: String,
-    /// The errors in the file that keep it from being in force.
+    /// The errors in the file, if they prevent it from taking effect.
     pub faults: Option<Faults>,
-    /// Options that differ from those at the start, and are read only then.
+    /// Options that are read only at the start and now differ from their values at the start.
     pub restart: Vec<OptionChange>,
     /// The earlier versions, oldest first.
     pub versions: Vec<EarlierConfig>,
 }
 
-/// A change of the file, as the daemon makes it.
+/// A change of the configuration file.
 #[derive(Clone, Debug)]
 pub enum Change {
     /// One edit.
     Edit(Edit),
     /// A whole new text.
     Replace(String),
-    /// The version of this number, or the previous one.
+    /// Restores the version of this number, or the previous version.
     Undo(Option<u64>),
 }
 
 impl Live {
-    /// Puts `config` in force, read from `text`, which `lookup` found.
+    /// Puts `config` in force. It was parsed from `text`, in the file that `lookup` found.
     #[must_use]
     pub fn new(lookup: ConfigLookup, config: Config, text: String, watch: WatchedFiles) -> Self {
         let state = LiveState { first: text.clone(), text, faults: None, watch };
@@ -102,20 +102,20 @@ impl Live {
         self.config.load_full()
     }
 
-    /// A handle on the configuration in force, for code that reads it without the daemon.
+    /// A shared reference to the configuration in force, for code that has no access to the daemon.
     #[must_use]
     pub fn in_force(&self) -> Arc<ArcSwap<Config>> {
         Arc::clone(&self.config)
     }
 
-    /// The file of the configuration, or the one that the first change creates.
+    /// The configuration file. If there is none, the file that the first change creates.
     #[must_use]
     pub fn file(&self) -> ConfigFile {
         ConfigFile::of(&self.lookup)
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, LiveState> {
-        // A panic leaves no field half-written, so the state stays usable.
+        // A panic leaves no field half-written, so the state can still be used.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -22,7 +22,7 @@ static SET_LEVEL: OnceLock<SetLevel> = OnceLock::new();
 /// The socket of the system log (`syslog(3)`).
 const SYSLOG: &str = "/dev/log";
 
-/// Why the log cannot be sent to its destination.
+/// The reason why the log cannot be sent to its destination.
 #[derive(Debug, thiserror::Error)]
 pub enum NoLog {
     /// There is no system log.
@@ -46,7 +46,7 @@ pub enum NoLog {
 /// [`NoLog`] if the destination does not accept it.
 pub fn start(level: LogLevel, to: LogTo) -> Result<(), NoLog> {
     let (level, handle) = reload::Layer::new(filter(level));
-    // The level is checked first, for every layer.
+    // The level is the outermost filter, so it is checked before any formatting.
     if registry().with(output(to)?.and_then(level)).try_init().is_ok() {
         let set = move |level| {
             if let Err(error) = handle.reload(filter(level)) {

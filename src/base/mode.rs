@@ -1,7 +1,7 @@
-//! Online, offline or autodial: the one switch of the program.
+//! Online, offline or autodial: the main switch of the program.
 //!
-//! The user chooses one of them, or [`Choice::Auto`]. Then [`crate::net::link`] decides between
-//! online and offline, and requests see only the result.
+//! The user chooses one of these modes, or [`Choice::Auto`]. With `Auto`, [`crate::net::link`]
+//! decides between online and offline. Requests only see the resulting mode.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,14 +19,15 @@ const MAX_PORTAL_HOSTS: usize = 4;
 
 /// How the proxy handles a request for a page.
 ///
-/// A request reads the mode once, at its start, and keeps it. A later switch does not affect it.
+/// A request reads the mode once, at its start. A later switch does not affect it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// Pages come from their origins; stored copies are revalidated there.
+    /// Pages are fetched from their origins; stored copies are revalidated.
     #[default]
     Online,
-    /// No socket is opened outward; stored copies are served, and missing pages are queued.
+    /// No connection to an origin is opened. Stored copies are served, and requests for missing
+    /// pages are queued.
     Offline,
     /// Stored copies are served at once, and only missing pages are fetched.
     Autodial,
@@ -112,7 +113,7 @@ impl fmt::Display for Choice {
     }
 }
 
-/// A word that names no mode.
+/// A word that is not the name of a mode.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected the mode \"online\", \"offline\", \"autodial\" or \"auto\", not {0:?}")]
 pub struct NotAMode(String);
@@ -132,7 +133,7 @@ pub struct ModeSwitch {
     chosen: watch::Sender<Choice>,
     mode: watch::Sender<Mode>,
     shared: Arc<Mutex<ModeState>>,
-    /// Notified of the previous mode whenever the mode was set.
+    /// Notified whenever the mode was set, with the previous mode.
     pub(crate) observer: Arc<Observer<Mode>>,
 }
 
@@ -192,9 +193,9 @@ impl ModeSwitch {
         (chosen, was)
     }
 
-    /// Sets the mode from the state of the link, and returns the previous mode, or `None` unless
-    /// the choice is [`Choice::Auto`]. The hosts of a captive `portal` stay reachable while
-    /// offline.
+    /// Sets the mode according to the state of the link, and returns the previous mode. If the
+    /// choice is not [`Choice::Auto`], changes nothing and returns `None`. The hosts of a captive
+    /// `portal` stay reachable while offline.
     #[expect(clippy::must_use_candidate, reason = "it is called to change the mode")]
     pub fn judged(&self, mode: Mode, portal: &[String]) -> Option<Mode> {
         let mut shared = self.shared();
@@ -208,8 +209,8 @@ impl ModeSwitch {
         Some(was)
     }
 
-    /// Whether `host`, in canonical spelling, is reachable although the mode is offline: the host
-    /// of a captive portal, where the user must log in.
+    /// Whether `host`, in canonical spelling, is reachable although the mode is offline. This is
+    /// the case for a host of a captive portal, where the user must log in.
     #[must_use]
     pub fn passes(&self, host: &str) -> bool {
         self.now() == Mode::Offline
@@ -222,7 +223,7 @@ impl ModeSwitch {
         self.mode.send_if_modified(|current| {
             was = std::mem::replace(current, mode);
             if mode.may_dial() && !was.may_dial() {
-                // Set before any request can start in the new mode.
+                // This time must be set before any request can start in the new mode.
                 shared.dials_since = clock::now();
             }
             was != mode
@@ -235,8 +236,8 @@ impl ModeSwitch {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Since when connections to origins are possible: the last change from offline to another
-    /// mode, or the start. While offline, the previous such time.
+    /// When connections to origins were last enabled: at the last change from offline to another
+    /// mode, or at the start. The value does not change while offline.
     #[must_use]
     pub fn dials_since(&self) -> SystemTime {
         self.shared().dials_since

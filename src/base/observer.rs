@@ -7,8 +7,8 @@ type Observe<T> = Box<dyn Fn(&T) + Send + Sync>;
 
 /// A callback that runs for each event, before the call that caused the event returns.
 ///
-/// A lower room reports events through an observer; the daemon sets it to the reaction of the rooms
-/// above.
+/// A lower layer reports events through an observer. The daemon sets the callback, which may call
+/// higher layers.
 pub struct Observer<T>(OnceLock<Observe<T>>);
 
 impl<T> Default for Observer<T> {

@@ -1,15 +1,15 @@
 //! The owner of a stored response: everyone, or one person.
 //!
 //! Several people may use one proxy, and a response to one of them may be private. A response that
-//! may depend on the requester is stored in a place of its own for this owner ([`Whose`]). Lookups
+//! may depend on the requester is stored in a separate place for this owner ([`Whose`]). Lookups
 //! for other people never read that place ([`Places`]).
 //!
 //! The response head decides whether a response depends on the requester:
 //!
-//! | | the request has a cookie or credentials, or is a form | the request has none |
+//! | | the request has a cookie or credentials, or is a form | the request has none of these |
 //! |---|---|---|
 //! | response with `Cache-Control: public` | everyone's | everyone's |
-//! | response with `private`, whatever else | the owner's | the owner's |
+//! | response with `private`, with or without other directives | the owner's | the owner's |
 //! | response that sets a cookie | the owner's | the owner's |
 //! | any other response | the owner's | everyone's |
 
@@ -29,7 +29,7 @@ use crate::base::spelling::Spelling;
 use wwwoffle_http::caching::control::{ResponseControl, Scope};
 use wwwoffle_http::caching::storing::may_share;
 
-/// `Set-Cookie2` (RFC 2965), which is obsolete. It would mean the same as `Set-Cookie`.
+/// `Set-Cookie2` (RFC 2965), which is obsolete. It is treated like `Set-Cookie`.
 const SET_COOKIE_2: HeaderName = HeaderName::from_static("set-cookie2");
 
 /// The user name that stands for credentials of another scheme than Basic; no browser can send this
@@ -41,16 +41,18 @@ const OTHER_SCHEME: &[u8] = b"\nauthorization";
 /// As text, in the files of the spool: `local`, `user:ada`, `client:192.0.2.1`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Owner {
-    /// The person at this machine: on loopback or at the command line, and not logged in.
+    /// The person at this machine, who is not logged in and uses loopback or the command line.
     Local,
     /// A user of the proxy, by name, from any machine.
     User(Arc<str>),
-    /// Another machine. Its full address counts, since one IPv6 network is a whole household.
+    /// Another machine. The full address identifies it, since one IPv6 network can be a whole
+    /// household.
     Client(IpAddr),
 }
 
 impl Owner {
-    /// The owner of a request from `peer`, or of `user` if a password has authenticated one.
+    /// The owner of a request: `user` if a password has authenticated one, or else the owner for
+    /// the address `peer`.
     #[must_use]
     pub fn of(peer: IpAddr, user: Option<&Arc<str>>) -> Self {
         let peer = peer.to_canonical();
@@ -61,14 +63,14 @@ impl Owner {
         }
     }
 
-    /// The owner of a queued request, from the place in the queue. `None` if this version does not
-    /// know the owner.
+    /// The owner of a queued request, from its place in the queue. `None` if this version does not
+    /// know this kind of owner.
     #[must_use]
     pub fn of_queued(place: &Place) -> Option<Self> {
         place.owner().map_or(Some(Self::Local), |text| text.parse().ok())
     }
 
-    /// Whether this person may see the entry at `place`: it is theirs, or everyone's.
+    /// Whether this person may see the entry at `place`: it belongs to this person or to everyone.
     #[must_use]
     pub fn may_see(&self, place: &Place) -> bool {
         place.owner().is_none_or(|owner| owner.parse().as_ref() == Ok(self))
@@ -85,12 +87,12 @@ impl fmt::Display for Owner {
     }
 }
 
-/// Who requests a fetch, and from where.
+/// Who requests a fetch, and from which location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requester {
     /// The owner of the request.
     pub owner: Owner,
-    /// Where the request comes from, which decides which hosts may be reached for it.
+    /// The location of the requester, which decides which hosts may be reached for the request.
     pub asked_from: RequesterLocation,
 }
 
@@ -101,7 +103,7 @@ impl Requester {
         Self { owner: Owner::Local, asked_from: RequesterLocation::Here }
     }
 
-    /// The requester of a queued request; `None` if this version does not know the owner.
+    /// The requester of a queued request; `None` if this version does not know this kind of owner.
     #[must_use]
     pub fn of_queued(outgoing: &Outgoing) -> Option<Self> {
         let owner = Owner::of_queued(&outgoing.summary.place)?;
@@ -109,7 +111,7 @@ impl Requester {
     }
 }
 
-/// A text that names no owner.
+/// A text that is not an owner.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid owner {0:?}: expected \"local\", \"user:NAME\" or \"client:ADDRESS\"")]
 pub struct BadOwner(String);
@@ -124,7 +126,7 @@ impl FromStr for Owner {
             Some(("user", name)) if !name.is_empty() => Ok(Self::User(name.into())),
             Some(("client", address)) => {
                 let address: IpAddr = address.parse().map_err(|_| bad())?;
-                // Only the canonical spelling, as [`Owner::of`] makes it.
+                // Only the canonical spelling is valid, which [`Owner::of`] writes.
                 let owner = Self::of(address, None);
                 if owner.to_string() == text { Ok(owner) } else { Err(bad()) }
             }
@@ -146,8 +148,8 @@ impl Whose {
     /// Decides by the response head. `shared` is whether we are a shared cache.
     ///
     /// With `public`, an origin allows sharing a response although the request was personal (RFC
-    /// 9111 §5.2.2.9). §3.5 also accepts `s-maxage` and `must-revalidate`, but servers often send
-    /// these with everything, by habit. So they count only if we are a shared cache, and only for
+    /// 9111 §5.2.2.9). §3.5 also accepts `s-maxage` and `must-revalidate`, but many servers send
+    /// these with every response. So these count only if we are a shared cache, and only for
     /// credentials, to which §3.5 applies, not for cookies. `private` is obeyed with and without a
     /// list of fields (§5.2.2.7 allows this), and takes precedence over `public` if an origin sends
     /// both.
@@ -171,7 +173,7 @@ impl Whose {
 /// What a request reveals about the requester.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Identification {
-    /// Nothing.
+    /// No identity.
     Plainly,
     /// The identity, by credentials alone.
     WithCredentials,
@@ -220,8 +222,8 @@ pub struct Places {
     pub public: Place,
     /// The place of the request in the queue.
     pub queued: Place,
-    /// Whether the request has credentials. Then everyone's response may be used only if the origin
-    /// marked it `public`; without that mark it is the response for people who are not logged in.
+    /// Whether the request has credentials. If so, everyone's response may be used only if the
+    /// origin marked it `public`. A response without that mark is for people who are not logged in.
     pub credentials: bool,
     /// How the request spells the URL.
     pub spelling: Spelling,
@@ -234,23 +236,23 @@ impl Places {
         Self { spelling: spelling.clone(), ..self }
     }
 
-    /// The places for a request by `owner` for `url`, with these fields. A login in the fields
-    /// becomes part of `url`. Basic credentials become those of the URL, so that both ways to send
-    /// them are equivalent; any other scheme makes a variant.
+    /// The places for a request by `owner` for `url`, with these fields. Basic credentials in the
+    /// fields are moved into `url`, so that both ways to send them are equivalent. Credentials of
+    /// any other scheme make a variant.
     #[must_use]
     pub fn of(url: &mut CanonicalUrl, fields: &HeaderMap, owner: &Owner) -> Self {
         let public = Place::of(&url.without_credentials());
         let plain = place(url, fields);
         let own = plain.clone().owned_by(&owner.to_string());
         let credentials = plain.key() != public.key();
-        // Most queues belong to one person at one machine, whose requests are known by the URL
+        // Most queues belong to one person at one machine. Their requests are identified by the URL
         // alone.
         let queued = if *owner == Owner::Local { plain } else { own.clone() };
         Self { own, public, queued, credentials, spelling: Spelling::default() }
     }
 
-    /// The places for the request queued at `queued`. `None` if this version does not know its
-    /// owner.
+    /// The places for the request queued at `queued`. `None` if this version does not know this
+    /// kind of owner.
     #[must_use]
     pub fn of_queued(queued: &Place, local: &LocalHost) -> Option<Self> {
         let owner = Owner::of_queued(queued)?.to_string();
@@ -270,7 +272,7 @@ impl Places {
         self.own.owner()?.parse().ok()
     }
 
-    /// The place where a response is stored.
+    /// The place for storing a response.
     #[must_use]
     pub fn of_answer(&self, whose: Whose) -> &Place {
         match whose {
@@ -298,13 +300,14 @@ fn place(url: &mut CanonicalUrl, fields: &HeaderMap) -> Place {
         return Place::of(url);
     }
     let text = String::from_utf8_lossy(authorization.as_bytes());
-    // Changes only the key, not the URL of the request, which the rules and the origin use.
+    // This changes only the key. The rules and the origin use the URL of the request, which does
+    // not change.
     let digest = hex::encode(Sha256::digest(who(&text)));
     Place::of(&url.with_credentials(OTHER_SCHEME, Some(digest.as_bytes())))
 }
 
-/// The identity in credentials that change with each request: the `username` of the Digest scheme
-/// (RFC 7616 §3.4); credentials of any other scheme stand for themselves.
+/// The stable identity in credentials. For the Digest scheme, whose credentials change with each
+/// request, it is the `username` (RFC 7616 §3.4). For any other scheme it is the whole text.
 fn who(authorization: &str) -> &str {
     let is_digest =
         authorization.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("digest "));

@@ -1,4 +1,4 @@
-//! Measures how fast a number changes over the last seconds. It does no I/O: the caller passes the
+//! Measures how fast a number changed over the last seconds. It does no I/O: the caller passes the
 //! time.
 
 use std::collections::VecDeque;
@@ -9,13 +9,13 @@ use tokio::time::Instant;
 /// The period over which the rate is measured.
 const OVER: Duration = Duration::from_secs(10);
 
-/// The shortest interval between two samples.
+/// The minimum interval between two samples.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// The shortest measured period that allows an estimate.
+/// The minimum measured period that allows an estimate.
 const FORETOLD_FROM: Duration = Duration::from_secs(3);
 
-/// A number that is sampled from time to time. Memory use is bounded, however often it is sampled.
+/// Samples of a number. Memory use is bounded, however often the number is sampled.
 #[derive(Clone, Debug, Default)]
 pub struct Pace {
     /// The samples, oldest first.
@@ -23,7 +23,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Starts over with this sample and discards earlier ones.
+    /// Starts a new measurement with this sample and discards earlier ones.
     pub fn begin(&mut self, now: Instant, number: u64) {
         self.looks = [(now, number)].into();
     }
@@ -40,7 +40,7 @@ impl Pace {
         }
     }
 
-    /// Whether it has begun.
+    /// Whether the measurement has begun.
     #[must_use]
     pub fn has_begun(&self) -> bool {
         !self.looks.is_empty()

@@ -8,12 +8,12 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-/// Fails a write that makes no progress for a given time.
+/// A timer that lets a write fail if it makes no progress for a given time.
 #[derive(Debug)]
 pub struct WriteTimer {
     patience: Duration,
     stall: Pin<Box<Sleep>>,
-    /// Whether a write is waiting for the client, so that the time counts.
+    /// Whether a write is waiting for the client, so that the timer is running.
     is_waiting: bool,
 }
 
@@ -24,7 +24,7 @@ impl WriteTimer {
         Self { patience, stall: Box::pin(tokio::time::sleep(patience)), is_waiting: false }
     }
 
-    /// Passes on the result of one write step, or an error if the writes have waited too long.
+    /// Returns the result of one write step, or an error if the writes have waited too long.
     pub fn watch<R>(
         &mut self,
         cx: &mut Context<'_>,

@@ -1,4 +1,4 @@
-//! A program and all processes that it has started, which end together.
+//! A program and all processes that it has started. They end together.
 
 use std::io;
 use std::process::ExitStatus;
@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep};
 
-/// The part of each output of a program that is reported, in bytes.
+/// The maximum number of bytes of each output that is reported.
 const MAX_OUTPUT: usize = 16 * 1024;
 
 /// Interval between checks whether all processes of a group have ended.
@@ -43,7 +43,7 @@ impl ProcessGroup {
     pub(crate) async fn watch(&mut self) -> io::Result<(ExitStatus, [String; 2])> {
         let (out, err) = (self.child.stdout.take(), self.child.stderr.take());
         let (out, err) = tokio::join!(text(out), text(err));
-        // Until this point the process is not reaped, so its number cannot have been reused.
+        // Until this point the process is not reaped, so its process ID cannot have been reused.
         let status = self.child.wait().await?;
         self.leader = None;
         Ok((status, [out, err]))
@@ -54,10 +54,10 @@ impl ProcessGroup {
     pub(crate) async fn end(&mut self, patience: Duration) {
         let Some(leader) = self.leader else { return };
         let until = Instant::now() + patience;
-        // Until the program is reaped, the number of the group cannot be reused.
+        // Until the program is reaped, the ID of its process group cannot be reused.
         let _ended = kill_process_group(leader, Signal::KILL);
         while Instant::now() < until && self.child.id().is_some() {
-            // An error means that it is already reaped.
+            // An error means that the program is already reaped.
             if !matches!(self.child.try_wait(), Ok(None)) {
                 break;
             }
@@ -73,7 +73,7 @@ impl ProcessGroup {
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if let Some(leader) = self.leader {
-            // It may have just ended.
+            // The program may have ended between the check and this call.
             let _ended = kill_process_group(leader, Signal::KILL);
         }
     }

@@ -1,13 +1,14 @@
 //! Reloads the configuration when its file changes, and changes it while the daemon runs.
 //!
 //! ```text
-//! SIGHUP, the API ─┐                         ┌─ a faulty file: logged once, the one in force stays
+//! SIGHUP, the API ─┐                         ┌─ a faulty file: logged once, the old text stays in force
 //! the file changed ┴─ BaseContext::reload ───┴─ in force from here on; Live's observer is notified
 //! BaseContext::change_config ── the file ────┘
 //! ```
 //!
-//! A request keeps the configuration it began with, from one call of [`BaseContext::config`]. Every
-//! call here that touches the file runs to its end, even if its caller is dropped.
+//! A request uses one configuration from its start to its end, from one call of
+//! [`BaseContext::config`]. Every call here that touches the file runs to its end, even if its
+//! caller is dropped.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,8 +24,8 @@ use crate::base::clock;
 use crate::base::context::BaseContext;
 use crate::base::live::{Applied, Change, ConfigFileState, Done, blocking};
 
-/// Interval between checks whether a file has changed. A change is used only if nothing has changed
-/// since the previous check: an editor may still be writing.
+/// Interval between checks whether a file has changed. A change is used only if the next check
+/// finds no further change, because an editor may still be writing.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Interval between attempts to reload a faulty configuration, even if no change was seen.
@@ -35,7 +36,7 @@ impl BaseContext {
     ///
     /// # Errors
     ///
-    /// All errors in it; the configuration in force stays.
+    /// All errors in the file. The old configuration then stays in force.
     pub async fn reload(self: &Arc<Self>) -> Result<Applied, Faults> {
         let base = Arc::clone(self);
         blocking(move || base.reload_now()).await
@@ -46,7 +47,7 @@ impl BaseContext {
     ///
     /// # Errors
     ///
-    /// [`ChangeError`]; then file and configuration are unchanged.
+    /// [`ChangeError`]. File and configuration are then unchanged.
     pub async fn change_config(
         self: &Arc<Self>,
         change: Change,
@@ -175,7 +176,7 @@ pub async fn watch(base: Arc<BaseContext>) {
         seen = is_changed.then_some(now);
         if is_settled || (is_faulty && tried.elapsed() >= TRY_AGAIN_EVERY) {
             tried = tokio::time::Instant::now();
-            // Its errors are in the log.
+            // Errors have already been logged.
             let _in_force_or_not = base.reload().await;
         }
     }

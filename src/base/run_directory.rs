@@ -1,8 +1,8 @@
 //! The directory for the control socket and the index of a daemon whose spool is on a read-only
 //! file system.
 //!
-//! It is `wwwoffle-UID/DEVICE-INODE` in `/run/user/UID`, or in `/tmp` if that does not exist.
-//! Device and inode are those of the spool, so that each path of the spool leads to the same
+//! It is `wwwoffle-UID/DEVICE-INODE` in `/run/user/UID`, or in `/tmp` if `/run/user/UID` does not
+//! exist. Device and inode are those of the spool, so that each path of the spool leads to the same
 //! directory.
 
 use std::io;
@@ -12,8 +12,8 @@ use rustix::fs::{FileType, Mode, lstat, stat};
 use rustix::process::geteuid;
 use wwwoffle_spool::fs::{Disk, SystemDisk};
 
-/// Finds the directory for the spool at `spool`: the one of this user, or else that of the user who
-/// owns the spool.
+/// Finds the directory for the spool at `spool`: the directory of this user, or else the directory
+/// of the user who owns the spool.
 ///
 /// # Errors
 ///
@@ -61,7 +61,7 @@ fn name(spool: &Path) -> io::Result<String> {
     Ok(format!("{:x}-{:x}", about.st_dev, about.st_ino))
 }
 
-/// Whether it is a directory, not a symbolic link, that only `uid` may enter.
+/// Whether the path is a directory, not a symbolic link, that only `uid` may enter.
 fn is_private(path: &Path, uid: u32) -> bool {
     lstat(path).is_ok_and(|about| {
         FileType::from_raw_mode(about.st_mode) == FileType::Directory

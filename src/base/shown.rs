@@ -1,7 +1,7 @@
 //! Prepares foreign text and times for display.
 //!
-//! The templates escape text. This module does the rest: it removes passwords, limits lengths, and
-//! makes characters visible that would hide or reorder the text.
+//! The templates escape text. This module does everything else: it removes passwords, limits
+//! lengths, and makes characters visible that would hide or reorder the text.
 
 use std::fmt::Write as _;
 
@@ -10,13 +10,14 @@ use serde::Serialize;
 
 use super::escape::Escaped;
 
-/// Characters of a URL that are shown; the middle of a longer one is left out.
+/// The maximum number of characters of a URL that are shown. The middle of a longer URL is left
+/// out.
 const SHOWN_URL: usize = 160;
-/// Characters of any other foreign text that are shown.
+/// The maximum number of characters of any other foreign text that are shown.
 const SHOWN_TEXT: usize = 400;
-/// Bytes of the longest URL that is made a link.
+/// The maximum length in bytes of a URL that is shown as a link.
 const LONGEST_LINK: usize = 8_192;
-/// Replaces the part left out.
+/// Shown in place of the part that is left out.
 const ELLIPSIS: &str = " … ";
 
 /// A URL as pages show it.
@@ -38,7 +39,7 @@ impl ShownUrl {
     }
 }
 
-/// A URL shortened to `characters`, to distinguish it from others.
+/// Shortens a URL to `characters`. The result only needs to distinguish it from other URLs.
 #[must_use]
 pub fn brief(url: &str, characters: usize) -> String {
     shortened(&without_credentials(url), characters)
@@ -142,11 +143,11 @@ pub fn span(seconds: u64) -> String {
     }
 }
 
-/// Removes `user:password@` as browsers parse it: the authority ends at the first of `/?#\`, the
-/// credentials at its last `@`.
+/// Removes `user:password@` from a URL as browsers parse it: the authority ends at the first of
+/// `/?#\`, and the credentials end at its last `@`.
 fn without_credentials(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("//") else { return url.to_owned() };
-    // Two slashes further on belong to the path of a URL without an authority.
+    // A `//` later in the text belongs to the path of a URL without an authority.
     if !(scheme.is_empty() || scheme.ends_with(':')) || scheme.contains(['/', '?', '#']) {
         return url.to_owned();
     }
@@ -156,15 +157,16 @@ fn without_credentials(url: &str) -> String {
     format!("{scheme}//{host}{tail}")
 }
 
-/// Whether a click on it does what the text says: a web address of printable characters.
+/// Whether a link with this text leads where the text says: it is a web address of printable
+/// characters.
 fn is_linkable(url: &str) -> bool {
     let lower = url.get(..8).unwrap_or(url).to_ascii_lowercase();
     ["http://", "https://", "ftp://"].iter().any(|scheme| lower.starts_with(scheme))
         && !url.chars().any(|c| is_hidden(c) || c == ' ' || c == '\\')
 }
 
-/// The beginning and the end, with hidden characters made visible. Takes time in proportion to
-/// `limit`, not to the length of `foreign`.
+/// The beginning and the end of a text, with hidden characters made visible. The time is
+/// proportional to `limit`, not to the length of `foreign`.
 fn shortened(foreign: &str, limit: usize) -> String {
     if foreign.chars().nth(limit).is_none() {
         return foreign.chars().fold(String::new(), visible);

@@ -1,5 +1,5 @@
-//! Small files outside the spool: certificates in the stores of other programs, their lists of
-//! profiles, and settings written for them.
+//! Small files outside the spool: certificates in the stores of other programs, the profile lists
+//! of these programs, and settings written for them.
 
 use std::io;
 use std::path::Path;
@@ -7,14 +7,14 @@ use std::path::Path;
 use rustix::fs::{Access, FileType, Mode};
 use wwwoffle_spool::fs::{Disk, OpenedFile, SystemDisk};
 
-/// The longest such file that is read, in bytes; the rest of a longer one is ignored.
+/// The maximum number of bytes that are read of such a file. The rest is ignored.
 pub const MAX_FILE: u64 = 1024 * 1024;
 
 /// Reads at most [`MAX_FILE`] bytes of a regular file. `None` if it does not exist.
 ///
 /// # Errors
 ///
-/// Those of the system; also if it is not a regular file. A symbolic link is not followed.
+/// Those of the system, or the path is not a regular file. A symbolic link is not followed.
 pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     read_at_most(path, MAX_FILE)
 }
@@ -43,12 +43,12 @@ pub fn read_at_most(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(bytes))
 }
 
-/// Who may read a new file.
+/// The users who may read a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readers {
-    /// Everyone; only its owner may write it.
+    /// Everyone. Only the owner may write the file.
     All,
-    /// Only its owner.
+    /// Only the owner.
     Owner,
 }
 
@@ -56,7 +56,7 @@ pub enum Readers {
 ///
 /// # Errors
 ///
-/// Those of the system; then a file of that name is unchanged.
+/// Those of the system. An existing file at `path` is then unchanged.
 pub fn write(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<()> {
     let mut aside = path.as_os_str().to_owned();
     aside.push(".new");
@@ -83,7 +83,7 @@ pub fn remove(path: &Path) -> io::Result<()> {
     SystemDisk.remove_file(path)
 }
 
-/// Makes a directory that only its owner may enter, and its missing parents.
+/// Creates a directory that only its owner may enter, and its missing parents.
 ///
 /// # Errors
 ///
@@ -100,11 +100,11 @@ pub fn create_directories(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes a new directory that only its owner may enter.
+/// Creates a new directory that only its owner may enter.
 ///
 /// # Errors
 ///
-/// Those of the system; also if something of that name exists.
+/// Those of the system, or the path exists already.
 pub fn create_new_directory(path: &Path) -> io::Result<()> {
     rustix::fs::mkdir(path, Mode::RWXU)?;
     Ok(())
@@ -114,12 +114,12 @@ pub fn create_new_directory(path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// The first error of the system; everything else that can be removed is removed.
+/// The first error of the system. The removal continues after an error with the remaining files.
 pub fn remove_tree(path: &Path) -> io::Result<()> {
     std::fs::remove_dir_all(path)
 }
 
-/// Whether it is a file that this user may run.
+/// Whether the path is a file that this user may execute.
 #[must_use]
 pub fn is_program(path: &Path) -> bool {
     rustix::fs::stat(path)
@@ -127,7 +127,7 @@ pub fn is_program(path: &Path) -> bool {
         && rustix::fs::access(path, Access::EXEC_OK).is_ok()
 }
 
-/// Why a program that [lies in](lies_in) the spool is not run.
+/// The reason why a program that [lies in](lies_in) the spool is not run.
 pub const IN_SPOOL: &str = "it lies in the spool, whose files come from other sites";
 
 /// Whether `path` leads into `directory`, also through symbolic links.
@@ -139,7 +139,7 @@ pub fn lies_in(path: &Path, directory: &Path) -> bool {
     }
 }
 
-/// Whether it is a directory, or a symbolic link to one.
+/// Whether the path is a directory, or a symbolic link to one.
 #[must_use]
 pub fn is_directory(path: &Path) -> bool {
     rustix::fs::stat(path)

@@ -1,12 +1,12 @@
-//! How a request spells its URL. All spellings of one canonical URL have the same key, but their
-//! origin may treat each differently, so each has its own entries.
+//! How a request spells its URL. All spellings of one canonical URL have the same key. An origin
+//! may treat them differently, so each spelling has separate entries.
 
 use sha2::{Digest, Sha256};
 use wwwoffle_spool::Place;
 use wwwoffle_url::CanonicalUrl;
 
-/// The spelling of a URL: empty for the canonical one, else the SHA-256 of the request target, in
-/// hexadecimal.
+/// The spelling of a URL: empty for the canonical spelling, or else the SHA-256 of the request
+/// target in hexadecimal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Spelling(String);
 
@@ -20,13 +20,14 @@ impl Spelling {
         Self(hex::encode(Sha256::digest(target)))
     }
 
-    /// Whether it is the canonical one.
+    /// Whether this is the canonical spelling.
     #[must_use]
     pub fn is_canonical(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The variant text of a response to this spelling, given the text `varies` for its `Vary`.
+    /// The variant text of a response to this spelling. `varies` is the variant text for its `Vary`
+    /// field.
     #[must_use]
     pub fn variant(&self, varies: &str) -> String {
         if self.is_canonical() { varies.to_owned() } else { Place::respelled(&self.0, varies) }

@@ -8,9 +8,9 @@
 //!              <spool>/statistics
 //! ```
 //!
-//! Requests for resources of origins that got a response with a `Cache-Status` are counted, and
-//! tunnels; our own pages and the API are not. Bytes are those of bodies as sent and as received,
-//! without heads and without the overhead of encryption.
+//! These are counted: requests for resources of origins whose response has a `Cache-Status`, and
+//! tunnels. Requests for our own pages and the API are not counted. Bytes are those of bodies as
+//! sent and as received, without heads and without the overhead of encryption.
 
 mod account;
 mod ledger;
@@ -33,7 +33,8 @@ pub use self::outcome::Outcome;
 /// The number of shards of the accounts, each with its own lock.
 const PARTS: usize = 16;
 
-/// The maximum number of accounts of a shard between two bookings; further hosts share one account.
+/// The maximum number of accounts of a shard between two transfers to the ledger. Further hosts
+/// share one account.
 const MAX_ACCOUNTS: usize = 256;
 
 type Accounts = HashMap<Box<str>, Arc<Account>>;
@@ -43,10 +44,10 @@ type Accounts = HashMap<Box<str>, Arc<Account>>;
 pub struct Statistics {
     parts: [Mutex<Accounts>; PARTS],
     hasher: RandomState,
-    /// The account of hosts without one of their own.
+    /// The account of all hosts without a separate one.
     others: Arc<Account>,
     ledger: Mutex<Ledger>,
-    /// Whether the file has been read. It must not be overwritten before that.
+    /// Whether the file has been read. Before that, it must not be overwritten.
     may_write: AtomicBool,
 }
 
@@ -82,18 +83,18 @@ impl Statistics {
         lock(at.and_then(|at| rest.get(at)).unwrap_or(first))
     }
 
-    /// The ledger, with everything counted until `now`.
+    /// The ledger, with everything that was counted until `now`.
     pub fn books(&self, now: SystemTime) -> MutexGuard<'_, Ledger> {
         let today = day(now);
         let mut ledger = lock(&self.ledger);
         for part in &self.parts {
             lock(part).retain(|host, account| {
-                // Its holders may count between these lines; the lock keeps others from acquiring
-                // it.
+                // Current holders may count between these lines. The lock prevents others from
+                // acquiring the account.
                 let is_in_hand = Arc::strong_count(account) > 1;
                 let counts = account.take();
                 ledger.book(today, Some(host), &counts);
-                // Unused accounts make room for others.
+                // Accounts that are unused and empty are removed, so that other hosts can get one.
                 is_in_hand || !counts.is_empty()
             });
         }
@@ -135,7 +136,7 @@ mod tests {
             assert_eq!((of(GIVEN), of(SAVED), of(FETCHED)), (16, 15, 7));
             assert_eq!(books.hosts()[0].0, "a.example");
         }
-        // An account in use continues to count after a booking.
+        // An account in use continues to count after a transfer.
         given.gave(1);
         assert_eq!(statistics.books(now).since_start().of(GIVEN), 17);
     }

@@ -1,5 +1,4 @@
-//! Starts every task of the daemon, so that all of them are counted, notified of the stop, and
-//! ended.
+//! Starts all tasks of the daemon. So all tasks are counted, notified of the stop, and ended.
 #![expect(clippy::disallowed_methods, reason = "this is the file that may spawn")]
 
 use std::future::Future;
@@ -42,8 +41,8 @@ impl Tasks {
         }
     }
 
-    /// Starts `task` in the current span. It runs until it ends or the runtime is dropped; a task
-    /// that waits for long should also wait for [`Tasks::stopping`].
+    /// Starts `task` in the current span. The task runs until it ends or the runtime is dropped. A
+    /// task that waits for a long time should also wait for [`Tasks::stopping`].
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let running = RunningTask::enter(&self.shared);
         tokio::spawn(
@@ -55,8 +54,8 @@ impl Tasks {
         );
     }
 
-    /// Resolves when the daemon begins to stop; at once if it already has. It may be dropped at any
-    /// time.
+    /// Resolves when the daemon begins to stop, or at once if it has already begun. The future may
+    /// be dropped at any time.
     pub async fn stopping(&self) {
         let mut stopping = self.shared.stopping.subscribe();
         // `self` holds the sender, so waiting cannot fail.
@@ -74,7 +73,7 @@ impl Tasks {
         self.shared.stopping.send_replace(true);
     }
 
-    /// Waits until all tasks have ended, at most `deadline`. Returns how many are left.
+    /// Waits until all tasks have ended, at most `deadline`. Returns how many are still running.
     pub async fn wait(&self, deadline: Duration) -> usize {
         let all_ended = async {
             loop {
@@ -96,7 +95,7 @@ impl Tasks {
     }
 }
 
-/// Counts one task as long as it lives, also if it panics or is dropped.
+/// Counts one task until the task ends, panics or is dropped.
 struct RunningTask(Arc<TaskCounts>);
 
 impl RunningTask {

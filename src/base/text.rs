@@ -1,15 +1,15 @@
 //! The texts of pages: written in English in the code, and translated into the language of the
 //! reader.
 //!
-//! The English text is the key. A [`Catalogue`] has its translations into another language; missing
-//! ones are shown in English. A text may contain
+//! The English text is the key. A [`Catalogue`] contains translations into another language. Texts
+//! without a translation are shown in English. A text may contain
 //!
 //! - `{name}`, which is replaced by the value of that name, escaped unless it is our own markup;
 //! - `[label](name)`, a link to the value of that name;
 //! - `` `word` ``, a word that is typed or read by machines.
 //!
-//! Templates call `t("…", name=…)` and `n(count, "{n} entry", "{n} entries")`, our own code [`say`]
-//! and [`count`]; a test finds these calls and checks the catalogues against them.
+//! Templates call `t("…", name=…)` and `n(count, "{n} entry", "{n} entries")`; Rust code calls
+//! [`say`] and [`count`]. A test finds these calls and checks the catalogues against them.
 
 mod built_in;
 mod catalogue;
@@ -37,23 +37,23 @@ use super::shown::ShownTime;
 
 /// A text that is translated into the language of its page.
 ///
-/// `Display` is its English.
+/// `Display` writes the English text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text {
     english: &'static str,
-    /// If it depends on a number: the number, and the English for one.
+    /// For a text that depends on a number: the number, and the English text for the number one.
     count: Option<(u64, &'static str)>,
     values: Vec<(&'static str, TextValue)>,
 }
 
-/// The value of a name in a text.
+/// A value that is filled into a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TextValue {
-    /// The same in all languages.
+    /// A value that is the same in all languages.
     Plain(String),
-    /// Translated into the language of the page.
+    /// A value that is translated into the language of the page.
     Text(Text),
-    /// A time, also readable for programs.
+    /// A time, which programs can read too.
     Time(ShownTime),
 }
 
@@ -81,20 +81,20 @@ impl From<Text> for TextValue {
     }
 }
 
-/// A text, in English.
+/// A text, from its English original.
 #[must_use]
 pub const fn say(english: &'static str) -> Text {
     Text { english, count: None, values: Vec::new() }
 }
 
-/// A text that depends on a number, in English: for one, and for any other, where `{n}` stands for
-/// it.
+/// A text that depends on a number, from its English originals: `one` for the number one, and
+/// `other` for any other number. `{n}` stands for the number.
 #[must_use]
 pub const fn count(number: u64, one: &'static str, other: &'static str) -> Text {
     Text { english: other, count: Some((number, one)), values: Vec::new() }
 }
 
-/// Joins facts in a row; an empty text if there are none.
+/// Joins facts with a separator. Returns an empty text if there are no facts.
 #[must_use]
 pub fn row(facts: impl IntoIterator<Item = TextValue>) -> Text {
     let both = |first: TextValue, next: TextValue| {
@@ -115,13 +115,13 @@ impl Text {
         self
     }
 
-    /// Its English, before values are filled in.
+    /// The English text, before values are filled in.
     #[must_use]
     pub const fn english(&self) -> &'static str {
         self.english
     }
 
-    /// Writes its English, or a part of that, for a terminal.
+    /// Writes the English text, or a part of it, for a terminal.
     fn write_english(&self, f: &mut fmt::Formatter<'_>, words: &str) -> fmt::Result {
         for piece in pieces(words) {
             match piece {
@@ -142,7 +142,7 @@ impl Text {
         Ok(())
     }
 
-    /// Translates it into the language of `catalogue`, as HTML.
+    /// Translates the text into the language of `catalogue`, as HTML.
     fn to_html(&self, catalogue: &Catalogue) -> String {
         let value = |name: &str| match self.values.iter().find(|(known, _)| *known == name) {
             Some((_, TextValue::Plain(plain))) => Some(Filled::Plain(plain.clone())),
@@ -150,7 +150,8 @@ impl Text {
             Some((_, TextValue::Time(time))) => Some(Filled::Markup(time.to_html())),
             None => self.count.filter(|_| name == "n").map(|(n, _)| Filled::Plain(n.to_string())),
         };
-        // A name without a value is shown unchanged: only one of our own texts can lack a value.
+        // The name is shown unchanged if it has no value. Only one of our own texts can lack a
+        // value.
         let value = |name: &str| {
             Ok::<_, fmt::Error>(value(name).unwrap_or_else(|| Filled::Plain(format!("{{{name}}}"))))
         };
@@ -187,20 +188,20 @@ impl Object for Text {
 }
 
 impl Serialize for Text {
-    /// Templates receive the object itself; other formats its English.
+    /// Templates receive the object itself; other formats receive the English text.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Value::from_object(self.clone()).serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Text {
-    /// A text from another program is in English and stays as received.
+    /// A text from another program is English and stays unchanged.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer).map(|told| say("{fact}").with("fact", told))
     }
 }
 
-/// Sets the language of the templates of an environment to that of `catalogue`.
+/// Makes an environment translate the texts of its templates with `catalogue`.
 pub(crate) fn speak(environment: &mut Environment<'_>, catalogue: &Arc<Catalogue>) {
     environment.add_global("lang", catalogue.tag());
     environment.add_global("direction", catalogue.direction().as_str());

@@ -1,7 +1,8 @@
 //! The user and group of the daemon: `run-uid` and `run-gid`.
 //!
-//! Ports below 1024 need root, but root should not talk to the web. So the daemon binds its ports
-//! first, then changes its user, and only then touches the spool or reads from a client.
+//! Binding a port below 1024 needs root, but root should not communicate with clients and origins.
+//! So the daemon binds its ports first, then changes its user, and only then touches the spool or
+//! reads from a client.
 
 use std::ffi::CString;
 use std::path::Path;
@@ -18,23 +19,24 @@ use wwwoffle_spool::fs::make_root_for;
 pub struct Identity {
     user: Uid,
     group: Gid,
-    /// The name for looking up further groups. A user without a name has none.
+    /// The user name, with which the supplementary groups are looked up. A user without a name has
+    /// none.
     name: Option<CString>,
 }
 
 /// The reason why the daemon cannot run as the configured user.
 #[derive(Debug, thiserror::Error)]
 pub enum BadIdentity {
-    /// There is no such user.
+    /// The configured user does not exist.
     #[error("run-uid: there is no user {0:?} on this system")]
     NoUser(String),
-    /// There is no such group.
+    /// The configured group does not exist.
     #[error("run-gid: there is no group {0:?} on this system")]
     NoGroup(String),
-    /// A number without a name has no group.
+    /// The user is a number without a name, so its group is unknown.
     #[error("run-uid: user {0} has no name here, and so no group; say which with run-gid")]
     GroupMissing(Uid),
-    /// The list of users could not be read.
+    /// The user database could not be read.
     #[error("the users of this system cannot be looked up")]
     Unknown(#[source] Errno),
     /// Only root may change its user.
@@ -43,20 +45,20 @@ pub enum BadIdentity {
          the options out"
     )]
     NotRoot(String),
-    /// The system refused.
+    /// The system refused the change.
     #[error("the daemon cannot become {0}")]
     Refused(String, #[source] Errno),
-    /// The process could change back to root, which must be impossible.
+    /// After the change, the process could still return to root, which must be impossible.
     #[error("the daemon could become root again")]
     NotForGood,
 }
 
 impl Identity {
-    /// The identity in the configuration, if any.
+    /// The configured identity, if any.
     ///
     /// # Errors
     ///
-    /// [`BadIdentity`] if there is no such user or group.
+    /// [`BadIdentity`] if the user or group does not exist.
     pub fn of(startup: &Startup) -> Result<Option<Self>, BadIdentity> {
         let (user, group) = (startup.run_uid.name(), startup.run_gid.name());
         if user.is_none() && group.is_none() {
@@ -83,13 +85,13 @@ impl Identity {
         Ok(Self { user, group: Gid::from_raw(group), name })
     }
 
-    /// Whether the files that this process creates belong to its user.
+    /// Whether this process already runs as this user.
     #[must_use]
     pub fn is_our_user(&self) -> bool {
         geteuid() == self.user
     }
 
-    /// Its user as an argument of `sudo -u`.
+    /// The user as an argument of `sudo -u`.
     #[must_use]
     pub fn user(&self) -> String {
         match &self.name {

@@ -64,17 +64,18 @@ pub struct Start {
     pub spool: PathBuf,
     /// The addresses to listen on; the first one is used in links.
     pub listen: Vec<SocketAddr>,
-    /// The mode to start in; `None` for that of the last stop.
+    /// The mode to start in; `None` for the mode of the last run.
     pub mode: Option<Choice>,
     /// The time before the first automatic purge; `None` for [`purge::REST`].
     pub rest: Option<Duration>,
 }
 
-/// Runs the daemon until it is stopped. When it listens, `ready` gets a line with its addresses.
+/// Runs the daemon until it is stopped. When the daemon listens, `ready` gets a line with its
+/// addresses.
 ///
 /// # Errors
 ///
-/// [`StartFailure`] if it cannot start.
+/// [`StartFailure`] if the daemon cannot start.
 pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), StartFailure> {
     let config = start.live.config();
     crate::base::log::start(config.options.log_level, config.startup.log_to)
@@ -89,7 +90,7 @@ pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), StartFailure> {
         .may_listen(&start.listen)
         .map_err(|open_listener| refuse(ExitStatus::BadConfig, open_listener.to_string()))?;
     let sockets = bind_all(&start.listen)?;
-    // This precedes the first thread and the first written file.
+    // The user must change before the first thread starts and the first file is written.
     become_somebody(&config.startup, &start.spool)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -100,7 +101,7 @@ pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), StartFailure> {
     let spool = store.spool().clone();
     fetch::remove_leftovers();
     let ran = runtime.block_on(serve(start, (sockets, files), store, mode, ready));
-    // Tasks that are still running are abandoned. The next start discards unfinished entries.
+    // Tasks that are still running are aborted. The next start discards unfinished entries.
     runtime.shutdown_timeout(Duration::from_secs(1));
     if let Err(error) = spool.flush() {
         warn!(error = error_chain(&error), "the last pages could not be stored");
@@ -159,7 +160,8 @@ fn open(root: &Path, live: &Live, files: OpenFiles) -> Result<(Store, Choice), S
     Ok((store, mode))
 }
 
-/// The configured number of older versions of a URL, read from the configuration in force.
+/// Returns a function for the configured number of older versions of a URL. It reads the current
+/// configuration.
 fn versions(live: &Live) -> Versions {
     let config = live.in_force();
     Versions::by(move |url| spool_options::versions_of(&config.load(), url))
@@ -213,16 +215,16 @@ async fn serve(
     let prober = move |hosts| -> Probe { Box::pin(link_probe::run(Arc::clone(&prober), hosts)) };
     daemon.base.tasks.spawn(link::work(Arc::clone(&daemon.net), Box::new(prober)));
     daemon.net.link.has_begun().await;
-    // The first page shown must include the state from before the start.
+    // This comes first, so that the first page shows the state from before the start.
     fetch::begin(&daemon.fetch).await;
     statistics::begin(&daemon.storage).await;
     start_tasks(&daemon, (socket, files), start.rest.unwrap_or(purge::REST));
-    // A program that reads the line may send a signal at once.
+    // This comes first, because a program that reads the line may send a signal at once.
     let signals = Signals::receive().map_err(|error| {
         refuse(ExitStatus::Failed, format!("signals cannot be received: {error}"))
     })?;
-    // Listening comes last: a program that waits for the port may send a command as soon as it
-    // connects.
+    // Listening comes last, because a program that waits for the port may send a command as soon as
+    // it connects.
     listen(&daemon, sockets, files)?;
     ready(&ready_line(&daemon, &spool));
     let why = wait_for_the_end(&daemon, signals).await;
@@ -288,8 +290,8 @@ fn start_tasks(daemon: &Arc<Daemon>, (socket, files): (ControlSocket, OpenFiles)
     }
 }
 
-/// Logs pages that the disk refused after they had been served: with durability `batch` they are
-/// written a moment later.
+/// Logs pages that were served but could not be stored. With durability `batch`, pages are written
+/// a moment after they are served.
 async fn tell_failures(context: Arc<StorageContext>) {
     let mut tick = tokio::time::interval(LOOK_FOR_FAILURES);
     loop {
@@ -387,7 +389,7 @@ impl Signals {
     }
 }
 
-/// Waits for a signal or a command, and returns its name.
+/// Waits for a signal or a command that ends the daemon, and returns its name.
 async fn wait_for_the_end(daemon: &Arc<Daemon>, mut signals: Signals) -> &'static str {
     loop {
         tokio::select! {

@@ -1,5 +1,5 @@
-//! Regular upkeep of the spool: checks the last entries after a crash, and holds everything else in
-//! the spool within its bounds, such as the reserve for a full disk.
+//! Regular maintenance of the spool: checks the latest entries after a crash, and enforces the
+//! limits on all other files of the spool, such as the reserve for a full disk.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,18 +13,18 @@ use crate::base::error_chain::error_chain;
 use crate::storage::context::StorageContext;
 use crate::storage::purge::room::min_free_at;
 
-/// The interval at which the bounds are enforced.
+/// The interval at which the limits are enforced.
 const TRIM_EVERY: Duration = Duration::from_secs(6 * 60 * 60);
 
-/// The interval at which deleted entries without undo are removed, and the reserve for a full disk
-/// is restored.
+/// The interval at which deleted entries are removed after their time for undo, and the reserve for
+/// a full disk is restored.
 const FORGET_EVERY: Duration = Duration::from_secs(60);
 
-/// With less free space on the disk, in bytes, deleted entries are removed at once. The
-/// configuration may demand more.
+/// If less space than this is free on the disk, in bytes, deleted entries are removed at once. The
+/// configuration may set a higher limit.
 const NEEDED: u64 = 256 << 20;
 
-/// Tends the spool until the daemon stops. Old entries are not removed within the first `rest`,
+/// Maintains the spool until the daemon stops. Old entries are not removed within the first `rest`,
 /// because the clock may still be wrong.
 pub(crate) async fn tend(context: Arc<StorageContext>, rest: Duration) {
     check_recent(&context).await;
@@ -56,7 +56,7 @@ pub(crate) fn keep_reserve(spool: &Spool) {
     }
 }
 
-/// Checks the last entries if the daemon before did not stop in order.
+/// Checks the latest entries if the previous daemon did not stop in order.
 async fn check_recent(context: &Arc<StorageContext>) {
     let asked = Arc::clone(context);
     let goes_on = move || !asked.base.tasks.is_stopping();
@@ -78,7 +78,8 @@ async fn check_recent(context: &Arc<StorageContext>) {
     }
 }
 
-/// Removes deleted entries whose time for undo has passed, or all of them if the space is needed.
+/// Removes deleted entries whose time for undo has passed, or all of them if the disk needs the
+/// space.
 async fn forget_removed(context: &Arc<StorageContext>) {
     let needed = NEEDED.max(min_free_at(&context.base.config(), context.store.spool().root()));
     let forget = move |spool: &Spool| {

@@ -1,4 +1,4 @@
-//! A daemon for unit tests of the rooms.
+//! A daemon for the unit tests of all layers.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::site::context::SiteContext;
 use crate::storage::store::Store;
 use crate::tls::ca::Authority;
 
-/// The contexts of a daemon without running tasks.
+/// A daemon whose contexts exist, but whose tasks do not run.
 pub(crate) struct TestDaemon(Arc<Daemon>);
 
 impl TestDaemon {

@@ -1,5 +1,6 @@
-//! A client's connection below hyper. It ends a client that does not read, refuses malformed
-//! requests, and sends interim responses (1xx), for which hyper's server has no interface.
+//! The byte stream of a client's connection, below hyper. It ends a client that does not read,
+//! refuses malformed requests, and sends interim responses (1xx), for which hyper's server has no
+//! interface.
 
 use std::io;
 use std::pin::Pin;
@@ -16,8 +17,9 @@ use crate::base::patient_io::WriteTimer;
 use crate::proxy::interims::Interims;
 use wwwoffle_http::framing::Gate;
 
-/// The time for which a client that closed its half of the connection waits for the next byte of
-/// its response. As long as nothing is written, it cannot be distinguished from one that has left.
+/// How long a client that closed its half of the connection waits for the next byte of its
+/// response. While nothing is written, such a client cannot be distinguished from a client that has
+/// left.
 const HALF_CLOSED: Duration = Duration::from_secs(10);
 
 /// The connection of one client.
@@ -25,7 +27,7 @@ const HALF_CLOSED: Duration = Duration::from_secs(10);
 pub struct ClientIo<T> {
     inner: T,
     timer: WriteTimer,
-    /// Whether hyper has written everything, so that its next byte begins a response.
+    /// Whether hyper has written everything. Then its next byte begins a response.
     between: bool,
     interims: Interims,
     /// Checks the received bytes, if set.
@@ -53,14 +55,14 @@ impl<T> ClientIo<T> {
         }
     }
 
-    /// Lets only well-formed requests through.
+    /// Checks each request and refuses malformed ones.
     #[must_use]
     pub fn gated(mut self) -> Self {
         self.gate = Some(Gate::default());
         self
     }
 
-    /// Answers repeated requests below hyper.
+    /// Answers repeated requests without hyper.
     #[must_use]
     pub(super) fn repeating(mut self, repeater: Repeater) -> Self {
         self.repeater = Some(Box::new(repeater));
@@ -81,7 +83,7 @@ impl<T> ClientIo<T> {
 }
 
 impl<T: AsyncWrite + Unpin> ClientIo<T> {
-    /// Runs one step of a write with a timeout.
+    /// Polls a write and fails after the timeout.
     fn watch_write<R>(
         &mut self,
         cx: &mut Context<'_>,
@@ -96,7 +98,7 @@ impl<T: AsyncWrite + Unpin> ClientIo<T> {
         self.timer.watch(cx, step)
     }
 
-    /// Writes the rest of a response that hyper does not know.
+    /// Writes the rest of a response that is sent without hyper.
     fn poll_answering(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while let Some(mut repeater) = self.repeater.take_if(|repeater| repeater.is_answering()) {
             let step = self.watch_write(cx, |inner, cx| repeater.poll_step(inner, cx));
@@ -122,9 +124,9 @@ impl<T: AsyncWrite + Unpin> ClientIo<T> {
 
     /// Writes waiting interim responses if hyper is between two responses.
     ///
-    /// hyper flushes after each time it has written its buffer, and in every later turn of its
-    /// loop. It handles a request only after the response before it was handed over. So an interim
-    /// response that waits between a flush and the next byte belongs exactly there. One that
+    /// hyper flushes each time it has written its buffer, and in every later iteration of its loop.
+    /// It starts a request only after the previous response was handed over. So an interim response
+    /// that waits between a flush and the next byte belongs exactly there. An interim response that
     /// arrives while an earlier response is being written waits for the flush.
     fn poll_interims(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.between {

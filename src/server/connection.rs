@@ -23,14 +23,15 @@ use crate::proxy::visitor::{HttpVersion, Visitor};
 use crate::proxy::{self, Client};
 use crate::server::context::ServerContext;
 
-/// The largest request head with its fields, in bytes. A URL may have any length that fits.
+/// The maximum size of a request head with its fields, in bytes. The length of a URL has no other
+/// limit.
 const MAX_REQUEST_HEAD: usize = 1024 * 1024 + 64 * 1024;
 
-/// The largest number of fields of a request.
+/// The maximum number of fields of a request.
 pub(super) const MAX_REQUEST_FIELDS: usize = 256;
 
-/// Serves one client until it leaves or times out, or until the daemon stops and the running
-/// request is answered.
+/// Serves one client until it leaves or times out. If the daemon stops, the running request is
+/// answered first.
 pub(super) async fn serve(
     context: Arc<ServerContext>,
     stream: TcpStream,
@@ -49,8 +50,8 @@ pub(super) async fn serve(
     front::open(&context, stream, visitor).instrument(debug_span!("connection", %peer)).await;
 }
 
-/// Speaks HTTP on `stream` until the client leaves or times out, or until the daemon stops and the
-/// running request is answered. Dropping the future closes the connection.
+/// Speaks HTTP on `stream` until the client leaves or times out. If the daemon stops, the running
+/// request is answered first. Dropping the future closes the connection.
 ///
 /// # Errors
 ///
@@ -90,7 +91,7 @@ where
         let (whence, exchange, asked) =
             (Arc::clone(&whence), Arc::clone(&exchange), exchange.asked());
         async move {
-            // hyper reserves memory for this future during the whole connection, so it is boxed.
+            // hyper reserves memory for this future while the connection exists, so it is boxed.
             let answering = Box::pin(proxy::handle(Arc::clone(&context.proxy), client, request));
             let mut response = answering.await;
             let given = response.extensions_mut().remove::<ResponseCounter>();

@@ -13,10 +13,10 @@ use crate::proxy::context::ProxyContext;
 use crate::site::context::SiteContext;
 use crate::storage::context::StorageContext;
 
-/// The parts that client connections need.
+/// The state and services that client connections need.
 #[derive(Debug)]
 pub struct ServerContext {
-    /// The parts that all rooms share.
+    /// The context that all layers share.
     pub base: Arc<BaseContext>,
     /// The spool, to check repeated responses.
     pub storage: Arc<StorageContext>,
@@ -31,7 +31,7 @@ pub struct ServerContext {
 }
 
 impl ServerContext {
-    /// Counts a client and holds its `place` until the guard is dropped.
+    /// Counts a client. The guard holds the client's `place` until it is dropped.
     #[must_use]
     pub fn count_connection(
         &self,

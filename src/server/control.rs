@@ -1,7 +1,7 @@
 //! The control socket `<spool>/control`: the API for the account of the daemon, and for root.
 //!
-//! The mode of the socket keeps other accounts out. The peer credentials do too, in case the mode
-//! was changed or is not enforced.
+//! The mode of the socket excludes other accounts. The peer credentials are checked too, in case
+//! the mode was changed or is not enforced.
 
 use std::convert::Infallible;
 use std::io;
@@ -29,19 +29,20 @@ use crate::base::error_chain::error_chain;
 use crate::server::context::ServerContext;
 use crate::site;
 
-/// The largest number of connected programs. If another one connects, idle ones are disconnected.
+/// The maximum number of connected programs. If another one connects, idle ones are disconnected.
 const MAX_AT_ONCE: usize = 64;
 
-/// The interval at which idle programs are asked to leave while another one waits.
+/// The interval at which idle programs are asked to disconnect while another one waits.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// The pause after a failure to accept, such as too many open files.
 const AFTER_FAILURE: Duration = Duration::from_millis(100);
 
-/// The path of the event stream. Its readers connect again, so they make way like idle programs.
+/// The path of the event stream. Its readers reconnect, so they are disconnected like idle
+/// programs.
 const EVENTS: &str = "/api/events";
 
-/// The listening control socket. It is removed when this is dropped.
+/// The listening control socket. Dropping it removes the socket file.
 #[derive(Debug)]
 pub struct ControlSocket {
     listener: UnixListener,
@@ -49,11 +50,12 @@ pub struct ControlSocket {
 }
 
 /// Listens on the control socket of the spool, for its owner only. A socket left by an earlier
-/// daemon is removed: the caller holds the lock of the spool, so no daemon uses it.
+/// daemon is removed. No other daemon can be using it, because the caller holds the lock of the
+/// spool.
 ///
 /// # Errors
 ///
-/// The error of the system, or that the name is taken by something other than a socket.
+/// The error of the system. Or a file other than a socket has this name.
 pub fn bind(spool: &Path) -> io::Result<ControlSocket> {
     let path = ControlPath::of(spool)?;
     match rustix::fs::lstat(path.as_path()) {
@@ -118,8 +120,8 @@ fn is_trusted(stream: &UnixStream) -> bool {
     stream.peer_cred().is_ok_and(|peer| peer.uid() == 0 || peer.uid() == own)
 }
 
-/// Waits for a place for one more program. Until there is one, `wanted` tells idle programs to
-/// leave.
+/// Waits for a slot for one more program. Until a slot is free, `wanted` tells idle programs to
+/// disconnect.
 async fn place(places: &Arc<Semaphore>, wanted: &Notify) -> Option<OwnedSemaphorePermit> {
     let acquired = Arc::clone(places).acquire_owned();
     let mut acquired = pin!(acquired);
@@ -131,8 +133,8 @@ async fn place(places: &Arc<Semaphore>, wanted: &Notify) -> Option<OwnedSemaphor
     }
 }
 
-/// Serves one program until it leaves or times out, until it is idle and its place is `wanted`, or
-/// until the daemon stops and the running request is answered.
+/// Serves one program until it leaves or times out, or until it is idle and its slot is `wanted`.
+/// If the daemon stops, the running request is answered first.
 async fn serve(context: Arc<ServerContext>, stream: UnixStream, wanted: Arc<Notify>) {
     let options = &context.base.config().options;
     let io = ClientIo::new(stream, options.socket_timeout);

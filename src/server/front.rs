@@ -29,11 +29,11 @@ use crate::server::context::ServerContext;
 use crate::tls::hello::{self, Opening};
 use crate::tls::leaf::refusing;
 
-/// The first byte of TLS: the type of a handshake record (RFC 8446 §5.1). No request begins with
-/// it.
+/// The first byte of TLS: the type of a handshake record (RFC 8446 §5.1). No HTTP request begins
+/// with this byte.
 const HANDSHAKE: u8 = 22;
 
-/// Serves a client of our port until it leaves.
+/// Serves a client of our own port until it leaves.
 pub(super) async fn open(context: &Arc<ServerContext>, stream: TcpStream, visitor: Visitor) {
     let mut first = [0];
     let patience = context.base.config().options.idle_timeout;
@@ -57,8 +57,8 @@ pub(super) async fn open(context: &Arc<ServerContext>, stream: TcpStream, visito
     }
 }
 
-/// Serves a client that requested a connection to ourselves, under the name `host`. The future is
-/// boxed, because the service inside contains this type again.
+/// Serves a client that sent CONNECT for our own host, under the name `host`. The future is boxed,
+/// because the service inside contains this type again.
 pub(crate) fn open_nested(
     context: Arc<ServerContext>,
     upgrade: OnUpgrade,
@@ -73,8 +73,8 @@ pub(crate) fn open_nested(
     })
 }
 
-/// Reads the first bytes of the client and speaks TLS if it does. `host` is the name it connected
-/// to, used if it sends no server name.
+/// Reads the first bytes of the client, and speaks TLS if the client does. `host` is the name to
+/// which the client connected. It is used if the client sends no server name.
 async fn secure<T>(context: &Arc<ServerContext>, mut stream: T, visitor: Visitor, host: &str)
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -112,8 +112,8 @@ where
     }
 }
 
-/// The TLS configuration for a client: for the requested name if it is ours, or for the address it
-/// connected to. Other names have none.
+/// The TLS configuration for a client: for the requested name if it is ours, or for the address to
+/// which the client connected. `None` for other names.
 fn face(context: &ServerContext, hello: &Accepted, host: &str) -> Option<Arc<ServerConfig>> {
     let port = context.base.local.http_port();
     let name = hello::name(hello);
@@ -150,7 +150,7 @@ fn host_of(address: SocketAddr) -> String {
 
 fn tell(served: hyper::Result<()>) {
     if let Err(error) = served {
-        // A client that leaves in the middle needs no action.
+        // If a client leaves during the connection, no action is needed.
         debug!(error = error_chain(&error), "connection ended");
     }
 }

@@ -1,10 +1,10 @@
-//! HTTP/2 to a client (RFC 9113), and the bounds of one connection.
+//! HTTP/2 to a client (RFC 9113), and the limits of one connection.
 //!
-//! hyper and h2 enforce these rules. A request with connection fields, bad pseudo-fields, or a body
-//! of another length than announced is reset. A header list that is too large gets 431. A header
-//! block in too many pieces ends the connection, and so do many requests that are cancelled before
-//! they are accepted (`ENHANCE_YOUR_CALM`). Frames that need an answer (PING, SETTINGS) are not
-//! read faster than the answers can be written.
+//! hyper and h2 enforce these rules. A request is reset if it has connection fields, bad
+//! pseudo-fields, or a body whose length differs from the declared length. A header list that is
+//! too large gets 431. A header block in too many pieces ends the connection. Many requests that
+//! are cancelled before they are accepted also end it (`ENHANCE_YOUR_CALM`). Frames that need an
+//! answer (PING, SETTINGS) are not read faster than the answers can be written.
 //!
 //! Interim responses (1xx) are dropped, because hyper cannot send them over HTTP/2.
 
@@ -32,24 +32,24 @@ use crate::proxy::visitor::Visitor;
 use crate::proxy::{self, Client, reply};
 use crate::server::context::ServerContext;
 
-/// The largest number of simultaneous streams of a connection: the minimum that RFC 9113 §6.5.2
+/// The maximum number of simultaneous streams of a connection: the minimum that RFC 9113 §6.5.2
 /// recommends, and that browsers expect.
 const MAX_STREAMS: u32 = 100;
 
-/// The largest header list of a request, in bytes as HTTP/2 counts them. Up to a hundred may be in
-/// memory at once. Browsers send a few thousand bytes.
+/// The maximum size of a request's header list, in bytes as HTTP/2 counts them. Up to a hundred
+/// lists may be in memory at once. Browsers send a few thousand bytes.
 const MAX_HEADER_LIST: u32 = 64 * 1024;
 
-/// The largest accepted frame, in bytes: the smallest allowed setting (RFC 9113 §6.5.2).
+/// The maximum size of an accepted frame in bytes: the smallest allowed setting (RFC 9113 §6.5.2).
 const MAX_FRAME: u32 = 16 * 1024;
 
-/// The largest unread part of one request body, in bytes.
+/// The maximum unread part of one request body, in bytes.
 const STREAM_WINDOW: u32 = 256 * 1024;
 
-/// The largest unread part of all request bodies of a connection, in bytes.
+/// The maximum unread part of all request bodies of a connection, in bytes.
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
 
-/// The largest unsent part of one response, in bytes.
+/// The maximum unsent part of one response, in bytes.
 const MAX_SEND_BUFFER: usize = 64 * 1024;
 
 /// The number of requests that may be cancelled before they are accepted.
@@ -61,8 +61,8 @@ const MAX_RESET_FOR_ERRORS: usize = 128;
 /// The time within which a connection without streams must close after GOAWAY.
 const GOODBYE: Duration = Duration::from_secs(5);
 
-/// Speaks HTTP/2 on `stream` until the client leaves or has no stream for too long, or until the
-/// daemon stops and the running requests are answered. Dropping the future closes the connection.
+/// Speaks HTTP/2 on `stream` until the client leaves or has no stream for too long. If the daemon
+/// stops, the running requests are answered first. Dropping the future closes the connection.
 ///
 /// # Errors
 ///
@@ -118,7 +118,7 @@ fn given_up() -> hyper::Result<()> {
     Ok(())
 }
 
-/// Answers the request of one stream when there is a place for it.
+/// Answers the request of one stream when a request slot is free.
 async fn answer(
     context: Arc<ServerContext>,
     visitor: Visitor,

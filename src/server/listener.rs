@@ -1,4 +1,4 @@
-//! Accepts clients, up to a bound.
+//! Accepts clients, up to a maximum number.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,8 +13,8 @@ use tracing::{error, warn};
 use super::connection;
 use crate::server::context::ServerContext;
 
-/// The number of clients that the system queues before they are accepted; the system may have a
-/// lower bound. Beyond it, the system delays clients for seconds and forgets silent ones.
+/// How many clients the system queues before they are accepted. The system may have a lower limit.
+/// Beyond the limit, the system delays clients for seconds and may drop clients that send nothing.
 const BACKLOG: i32 = 4096;
 
 /// The pause after a failure to accept, such as too many open files.
@@ -41,7 +41,7 @@ pub fn bind(address: SocketAddr) -> io::Result<Socket> {
 ///
 /// # Errors
 ///
-/// The error of the system: another program has started to listen there.
+/// The error of the system, for example if another program has started to listen on this address.
 pub fn listen(socket: Socket) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)?;
     TcpListener::from_std(socket.into())
@@ -99,13 +99,13 @@ pub async fn accept(context: Arc<ServerContext>, listener: TcpListener, places: 
 /// Whether the client may use the proxy, judged by its address. Each request checks this again,
 /// because the configuration may change.
 fn is_served(context: &ServerContext, stream: &TcpStream, peer: SocketAddr) -> bool {
-    // A connection without a local address has been closed by the client.
+    // If a connection has no local address, the client has closed it.
     stream.local_addr().is_ok_and(|ours| {
         context.proxy.clients.access.serves(&context.base.config(), peer.ip(), ours.ip())
     })
 }
 
-/// Whether only the client is the cause: it left before it was accepted.
+/// Whether only the client caused the error: it left before it was accepted.
 fn is_the_clients(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -115,8 +115,8 @@ fn is_the_clients(error: &io::Error) -> bool {
     )
 }
 
-/// The shares of the open files of the process, so that no use can block another. The rest is for
-/// origins, the index and writers.
+/// The maximum number of open files of the process, divided among its uses, so that no use can
+/// block another. The rest is for origins, the index and writers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenFiles {
     limit: usize,
@@ -126,7 +126,7 @@ pub struct OpenFiles {
 const AT_REST: usize = 32;
 
 impl OpenFiles {
-    /// Raises the limit as far as the system allows.
+    /// Raises the limit of open files as far as the system allows.
     #[must_use]
     pub fn raise() -> Self {
         use rustix::process::{Resource, getrlimit, setrlimit};
@@ -140,19 +140,20 @@ impl OpenFiles {
         Self { limit: limit.unwrap_or(usize::MAX) }
     }
 
-    /// The largest number of clients of the port. Each may need a connection to its origin.
+    /// The maximum number of clients of the port. Each client may need a connection to an origin
+    /// too.
     #[must_use]
     pub fn clients(self) -> usize {
         (self.limit.saturating_sub(AT_REST) / 2).clamp(1, Semaphore::MAX_PERMITS)
     }
 
-    /// The largest number of programs on the control socket.
+    /// The maximum number of programs on the control socket.
     #[must_use]
     pub fn programs(self) -> usize {
         (self.limit / 8).max(1)
     }
 
-    /// The largest number of files of stored pages that stay open for further requests.
+    /// The maximum number of files of stored pages that stay open for further requests.
     #[must_use]
     pub fn pages(self) -> usize {
         self.limit / 8

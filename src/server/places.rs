@@ -1,9 +1,9 @@
-//! Bounds the running HTTP/2 requests of all connections together. Such a request costs as much as
-//! a connection of HTTP/1.1, so the bound is the same. Each may hold 128 KiB of a stored body and
-//! the unsent part of its response.
+//! Limits the running HTTP/2 requests of all connections together. Such a request costs as much as
+//! a connection of HTTP/1.1, so the limit is the same. Each request may hold 128 KiB of a stored
+//! body and the unsent part of its response.
 //!
-//! Tunnels and other protocols are counted separately and do not wait. Requests run inside them, so
-//! they could otherwise wait for each other.
+//! Tunnels and other protocols are counted separately and do not wait. Requests run inside them.
+//! With a common limit, each could wait for the other.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,33 +12,33 @@ use hyper::{Method, Request};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// The bound for running requests and tunnels.
+/// The limits for running requests and for tunnels.
 #[derive(Debug)]
 pub struct RequestSlots {
     requests: Arc<Semaphore>,
     tunnels: Arc<Semaphore>,
 }
 
-/// The right to run one of them. Dropping it frees the place.
+/// The permit to run one request or tunnel. Dropping it frees the slot.
 #[derive(Debug)]
 pub struct RequestSlot(
     #[expect(dead_code, reason = "it is there to be dropped")] OwnedSemaphorePermit,
 );
 
 impl RequestSlot {
-    /// The error text if there is no place.
+    /// The error text if no slot is free.
     pub const NONE: &str = "too many requests are being served";
 }
 
 impl RequestSlots {
-    /// `count` places for requests and as many for tunnels.
+    /// `count` slots for requests and the same number for tunnels.
     #[must_use]
     pub fn new(count: usize) -> Self {
         let places = || Arc::new(Semaphore::new(count));
         Self { requests: places(), tunnels: places() }
     }
 
-    /// Takes the place for `request`. Waits at most `patience`, then returns `None`.
+    /// Takes a slot for `request`. Waits at most `patience`, then returns `None`.
     pub async fn take<B>(&self, request: &Request<B>, patience: Duration) -> Option<RequestSlot> {
         if request.method() == Method::CONNECT {
             return Arc::clone(&self.tunnels).try_acquire_owned().ok().map(RequestSlot);

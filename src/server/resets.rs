@@ -1,11 +1,12 @@
 //! Counts the streams that an HTTP/2 client resets.
 //!
-//! Neither hyper nor h2 reports them: a dropped request may have been ended by this program, and an
-//! answered one may be reset later. So the frames are counted as they arrive.
+//! Neither hyper nor h2 reports resets. If hyper drops a request, this program may have ended it,
+//! and a client may reset a stream that is already answered. So the frames are counted as they
+//! arrive.
 
 use super::streams::Streams;
 
-/// The length of the preface, in bytes (RFC 9113 §3.4).
+/// The length of the connection preface in bytes (RFC 9113 §3.4).
 const PREFACE: usize = 24;
 
 /// The length of a frame header, in bytes (RFC 9113 §4.1).
@@ -14,7 +15,7 @@ const HEAD: usize = 9;
 /// The type of the frame that resets a stream (RFC 9113 §6.4).
 const RST_STREAM: u8 = 3;
 
-/// Reads the bytes of a client from the start of its connection.
+/// Scans the bytes of a client, from the start of its connection, for resets.
 #[derive(Debug)]
 pub(super) struct ResetCounter {
     streams: Streams,
@@ -27,7 +28,7 @@ impl ResetCounter {
         Self { streams, frames: FrameScanner { skip: PREFACE, head: Vec::with_capacity(HEAD) } }
     }
 
-    /// Reads the next bytes.
+    /// Scans the next bytes.
     pub(super) fn read(&mut self, bytes: &[u8]) {
         let resets = self.frames.resets(bytes);
         if resets > 0 {
@@ -36,17 +37,17 @@ impl ResetCounter {
     }
 }
 
-/// The position in a sequence of frames.
+/// A scanner of a sequence of frames.
 #[derive(Debug)]
 struct FrameScanner {
-    /// The number of bytes before the next frame header.
+    /// The number of bytes to skip before the next frame header.
     skip: usize,
-    /// The received part of that header.
+    /// The received part of the next frame header.
     head: Vec<u8>,
 }
 
 impl FrameScanner {
-    /// The number of streams reset by frames whose headers end in `bytes`.
+    /// Returns the number of `RST_STREAM` frames whose headers end in `bytes`.
     fn resets(&mut self, mut bytes: &[u8]) -> usize {
         let mut resets = 0;
         while !bytes.is_empty() {

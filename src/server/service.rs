@@ -1,4 +1,4 @@
-//! The services of the server for the proxy.
+//! The services that the server offers to the proxy.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::proxy::body::Body;
 use crate::proxy::visitor::{HttpVersion, PageVisit, ProxyServer, ServerFuture, Visitor};
 use crate::site;
 
-/// The server as the proxy sees it.
+/// The server, as an interface for the proxy.
 #[derive(Clone, Debug)]
 pub(super) struct Service(pub(super) Arc<ServerContext>);
 

@@ -1,14 +1,14 @@
-//! The streams of one HTTP/2 connection: how many are running, which client does not read its
-//! responses, and which only resets its requests.
+//! The streams of one HTTP/2 connection. Counts the running ones, and detects a client that does
+//! not read its responses or that mostly resets its requests.
 //!
-//! hyper serves each stream in a future that it gives to [`Streams`] to run. That future waits
-//! while the client keeps the window of the stream closed, and tries no write to the socket. So the
-//! body ([`Paced`]) records when a piece of it was taken and when the next is requested. A stream
-//! that requests none for too long is ended.
+//! hyper serves each stream in a future, which [`Streams`] runs. That future waits while the client
+//! keeps the window of the stream closed, and does not write to the socket. So the body ([`Paced`])
+//! records when one of its pieces was taken and when the next piece is requested. If no piece is
+//! requested for too long, the stream is ended.
 //!
-//! A stream that became a tunnel is written by a future that hyper provides too, and that waits in
-//! the same way. The task that copies the bytes has a timeout. After it has given up the tunnel,
-//! and so its place, this future gets the same time again for the rest.
+//! A stream that became a tunnel is also written by a future of hyper, which waits in the same way.
+//! The task that copies the bytes has a timeout. When that task gives up the tunnel, it frees the
+//! slot. Then hyper's future gets the same time again for the rest.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -30,17 +30,17 @@ use crate::net::upstream::BoxError;
 use crate::proxy::body::Body;
 use crate::proxy::visitor::Visitor;
 
-/// The largest piece of a body given to HTTP/2 at once, in bytes, and so the largest frame. On
-/// every stream, HTTP/2 holds it until the client takes it.
+/// The maximum size of a piece of a body that is given to HTTP/2 at once, and so of a frame, in
+/// bytes. On every stream, HTTP/2 holds the piece until the client takes it.
 const PIECE: usize = 16 * 1024;
 
-/// The number of resets after which a client is abusive if most of its streams are reset. A browser
-/// that leaves a page resets one or two hundred.
+/// The number of resets from which on a client can be abusive: it is, if it has reset most of its
+/// streams. A browser that leaves a page resets one or two hundred.
 const MANY_RESETS: usize = 500;
 
 tokio::task_local! {
-    /// The pace of the stream whose future is polled: hyper creates that future around our body and
-    /// cannot carry the pace.
+    /// The pace of the stream whose future is being polled. hyper creates that future around our
+    /// body and cannot pass the pace on.
     static PACE: Arc<StreamPace>;
 }
 
@@ -62,12 +62,13 @@ struct StreamCounts {
 }
 
 impl Streams {
-    /// No streams yet. A stream without progress for `patience` will be ended.
+    /// Creates the state of a connection without streams. A stream without progress for `patience`
+    /// will be ended.
     pub(super) fn new(tasks: Tasks, patience: Duration) -> Self {
         Self { tasks, patience, shared: Arc::default() }
     }
 
-    /// Resolves when there has been no stream for `patience`.
+    /// Resolves when the connection has had no stream for `patience`.
     pub(super) async fn idle(&self, patience: Duration) {
         loop {
             let changed = self.shared.changed.notified();
@@ -79,7 +80,7 @@ impl Streams {
         }
     }
 
-    /// Resolves when the client resets most of its streams.
+    /// Resolves when the client has reset too many of its streams.
     pub(super) async fn abused(&self) {
         self.shared.abused.notified().await;
     }
@@ -105,10 +106,10 @@ where
 {
     fn execute(&self, stream: F) {
         let (active, patience) = (ActiveStream::enter(&self.shared), self.patience);
-        // The future of a stream starts the future of the tunnel that it becomes.
+        // The future of a stream starts the future of the tunnel, if the stream becomes one.
         let outer = PACE.try_with(|pace| pace.place().clone()).ok();
         self.tasks.spawn(async move {
-            // Dropping the future of a stream resets it.
+            // Dropping the future of a stream resets the stream.
             if let Some(place) = outer {
                 tokio::select! {
                     () = stream => {}
@@ -126,13 +127,13 @@ where
     }
 }
 
-/// Remembers the place of the request whose stream is polled now.
+/// Stores the slot of the request whose stream is being polled.
 pub(super) fn hold(place: &Arc<RequestSlot>) {
-    // There is always a stream, because each response is made in the future of one.
+    // This always runs in the future of a stream, so `PACE` is always set.
     let _held = PACE.try_with(|pace| *pace.place() = Arc::downgrade(place));
 }
 
-/// Resolves when `place` has been free for at least `patience`.
+/// Resolves when the slot has been free for at least `patience`.
 async fn given_up(place: &Weak<RequestSlot>, patience: Duration) {
     loop {
         let was_free = place.strong_count() == 0;
@@ -198,10 +199,10 @@ impl StreamPace {
     }
 }
 
-/// A body that is sent in small pieces and reports its progress. It holds the place of its request.
+/// A body that is sent in small pieces and reports its progress. It holds the slot of its request.
 pub(super) struct Paced {
     body: Body,
-    /// The rest of the last piece of `body`.
+    /// The part of the last piece of `body` that is not yet sent.
     rest: Bytes,
     pace: Option<Arc<StreamPace>>,
     given: Option<ResponseCounter>,
@@ -209,7 +210,7 @@ pub(super) struct Paced {
 }
 
 impl Paced {
-    /// Wraps `body` for the stream whose future is polled now.
+    /// Wraps `body` for the stream whose future is being polled.
     pub(super) fn new(body: Body, visitor: Visitor, given: Option<ResponseCounter>) -> Self {
         let pace = PACE.try_with(Arc::clone).ok();
         Self { body, rest: Bytes::new(), pace, given, _visitor: visitor }

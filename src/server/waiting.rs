@@ -1,8 +1,8 @@
-//! Bounds the part of a response that waits for its client.
+//! Limits the part of a response that waits for its client.
 //!
-//! hyper requests more of a body until as much waits as a request head may be long, one mebibyte:
-//! it has one setting for both. A client that does not read would hold all of that. So the next
-//! piece is only requested when most of the earlier ones were sent.
+//! hyper has one setting for the length of a request head and for the unsent bytes of a response:
+//! one mebibyte. A client that does not read would hold all of that. So the next piece is only
+//! requested when most of the earlier pieces were sent.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,8 +11,8 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use futures_util::task::AtomicWaker;
 
-/// The unsent bytes up to which another piece is requested. That piece may have as many bytes
-/// again.
+/// Another piece is requested while at most this number of bytes is unsent. That piece may have the
+/// same size again.
 const ENOUGH: usize = 128 * 1024;
 
 /// The pieces of one body that have been given to a connection and are not sent yet.
@@ -22,7 +22,7 @@ pub(super) struct Waiting(Arc<WaitingState>);
 #[derive(Debug, Default)]
 struct WaitingState {
     bytes: AtomicUsize,
-    /// The task that waits to give more.
+    /// The task that waits for space.
     waker: AtomicWaker,
 }
 
@@ -33,13 +33,14 @@ struct WaitingPiece {
 }
 
 impl Waiting {
-    /// Resolves when there is room for another piece.
+    /// Resolves when another piece may be given.
     pub(super) fn poll_room(&self, cx: &Context<'_>) -> Poll<()> {
         if self.has_room() {
             return Poll::Ready(());
         }
         self.0.waker.register(cx.waker());
-        // A piece may have been sent between the check and the registration.
+        // A piece may have been sent between the check and the registration of the waker, so this
+        // checks again.
         if self.has_room() { Poll::Ready(()) } else { Poll::Pending }
     }
 

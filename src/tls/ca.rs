@@ -1,8 +1,8 @@
 //! Our certificate authority: one key and one certificate, which clients have to trust.
 //!
 //! It can only sign certificates of hosts: `pathlen:0` makes authorities below it invalid (RFC 5280
-//! §4.2.1.9). Its name contains the machine and the date, so that two authorities differ in the
-//! list of a browser.
+//! §4.2.1.9). Its name contains the machine and the date, so that a browser's list shows which of
+//! several authorities it is.
 
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -25,17 +25,17 @@ use x509_parser::prelude::FromDer;
 /// The validity of an authority, from its creation.
 const VALID_FOR: Duration = Duration::from_secs(2 * 365 * 24 * 60 * 60);
 
-/// The time by which validity begins before creation, because the clocks of clients differ.
+/// How long before its creation a certificate becomes valid, because the clocks of clients differ.
 pub(super) const BACKDATED: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The time before its end at which an authority should be renewed.
+/// How long before its end an authority should be renewed.
 pub const RENEW_BEFORE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// The common prefix of the names of our authorities.
 pub const NAME_BEGINS: &str = "wwwoffle CA on ";
 
-/// The longest part of the machine name in the authority's name. RFC 5280 (`ub-common-name`) allows
-/// 64 characters in all.
+/// The maximum length of the machine name in the authority's name. RFC 5280 (`ub-common-name`)
+/// allows 64 characters for the whole name.
 const MAX_MACHINE: usize = 32;
 
 /// The random bytes of a serial number (RFC 5280 §4.1.2.2 allows 20 bytes in all).
@@ -44,19 +44,19 @@ const SERIAL_BYTES: usize = 16;
 /// The reason why an authority cannot be created or used.
 #[derive(Debug, thiserror::Error)]
 pub enum BadAuthority {
-    /// The file has no private key in PEM.
+    /// The file contains no private key in PEM.
     #[error("it holds no private key")]
     NoKey,
-    /// The file has no certificate in PEM.
+    /// The file contains no certificate in PEM.
     #[error("it holds no certificate")]
     NoCertificate,
-    /// Its certificate is damaged, or not that of an authority.
+    /// The certificate is damaged, or does not belong to an authority.
     #[error("its certificate is damaged, or not that of an authority")]
     NotAnAuthority,
     /// Key and certificate belong to different authorities.
     #[error("its key and its certificate do not belong together")]
     Mismatch,
-    /// It has expired, or is not valid yet.
+    /// The authority has expired, or is not valid yet.
     #[error("the certificate authority is not valid at this time")]
     NotNow,
     /// The authority is limited to other domains.
@@ -71,7 +71,7 @@ pub enum BadAuthority {
     /// rustls refused the certificate.
     #[error("TLS cannot be set up")]
     Tls(#[source] rustls::Error),
-    /// The system has no randomness.
+    /// The system cannot supply random bytes.
     #[error("the system has no randomness")]
     Random(#[from] getrandom::Error),
 }
@@ -89,7 +89,7 @@ pub struct Authority {
     name: String,
     valid_from: SystemTime,
     valid_until: SystemTime,
-    /// The domains that it is limited to; empty for all names.
+    /// The domains for which the authority may sign; empty if it may sign for all names.
     domains: Vec<String>,
 }
 
@@ -105,17 +105,17 @@ impl Authority {
     ///
     /// # Errors
     ///
-    /// [`BadAuthority`] if the system has no randomness.
+    /// [`BadAuthority`] if the system cannot supply random bytes.
     pub fn make(machine: &str, now: SystemTime) -> Result<Self, BadAuthority> {
         Self::make_for(machine, now, &[])
     }
 
-    /// Creates an authority. If there are `domains`, it is limited to these and their subdomains
-    /// (RFC 5280 §4.2.1.10), and to the name by which this machine calls itself.
+    /// Creates an authority. If there are `domains`, it may sign only for these and their
+    /// subdomains (RFC 5280 §4.2.1.10), and for `localhost`.
     ///
     /// # Errors
     ///
-    /// [`BadAuthority`] if the system has no randomness, or a domain is invalid.
+    /// [`BadAuthority`] if the system cannot supply random bytes, or a domain is invalid.
     pub fn make_for(
         machine: &str,
         now: SystemTime,
@@ -189,19 +189,19 @@ impl Authority {
         &self.certificate
     }
 
-    /// Its name in lists of authorities.
+    /// The name of the authority in lists of authorities.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The domains that it is limited to; empty for all names.
+    /// The domains for which the authority may sign; empty if it may sign for all names.
     #[must_use]
     pub fn domains(&self) -> &[String] {
         &self.domains
     }
 
-    /// Whether it is limited to exactly these domains, in any order.
+    /// Whether the authority is limited to exactly these domains, in any order.
     #[must_use]
     pub fn is_limited_to(&self, domains: &[String]) -> bool {
         let others = |one: &&String| *one != THIS_MACHINE;
@@ -210,7 +210,8 @@ impl Authority {
             && self.domains.iter().filter(others).all(|one| domains.contains(one))
     }
 
-    /// Whether it may sign for `host`. Only an unlimited authority may sign for an address.
+    /// Whether the authority may sign for `host`. Only an unlimited authority may sign for an IP
+    /// address.
     #[must_use]
     pub fn permits(&self, host: &str) -> bool {
         let host = host.trim_end_matches('.');
@@ -221,13 +222,13 @@ impl Authority {
         self.domains.is_empty() || self.domains.iter().any(is_below)
     }
 
-    /// The begin of its validity, which is before its creation.
+    /// The begin of the validity, which is before the creation.
     #[must_use]
     pub fn valid_from(&self) -> SystemTime {
         self.valid_from
     }
 
-    /// The end of its validity.
+    /// The end of the validity.
     #[must_use]
     pub fn valid_until(&self) -> SystemTime {
         self.valid_until
@@ -241,7 +242,7 @@ impl Authority {
         pairs.join(":")
     }
 
-    /// The SHA-256 of its public key in base64, as in Chromium's
+    /// The SHA-256 of the public key in base64, as in Chromium's
     /// `--ignore-certificate-errors-spki-list`.
     #[must_use]
     pub fn spki_hash(&self) -> String {
@@ -284,7 +285,7 @@ fn constraints(domains: &[String]) -> Option<NameConstraints> {
     })
 }
 
-/// The domains that a certificate is limited to.
+/// The domains to which a certificate is limited.
 fn permitted(x509: &X509Certificate<'_>) -> Result<Vec<String>, BadAuthority> {
     let found = x509.name_constraints().map_err(|_| BadAuthority::NotAnAuthority)?;
     let subtrees = found.and_then(|found| found.value.permitted_subtrees.as_ref());

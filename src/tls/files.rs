@@ -1,7 +1,7 @@
 //! The authority on the disk: `<spool>/ca/authority.pem`, and its predecessors.
 //!
-//! Key and certificate share one file, so that after a power failure they still belong together. It
-//! is written aside, synced and renamed. Only this file reads and writes keys on the disk, through
+//! Key and certificate share one file, so that they still match after a power failure. A temporary
+//! file is written, synced and renamed. Only this module reads and writes keys on the disk, through
 //! the [`Disk`] of the spool.
 
 use std::io;
@@ -24,8 +24,8 @@ const DIRECTORY: &str = "ca";
 /// The authority in use.
 const FILE: &str = "authority.pem";
 
-/// The number of hash digits in the name of a predecessor, so that two of one day have different
-/// names.
+/// The number of hash digits in the name of a predecessor. They make the names of two predecessors
+/// of one day different.
 const MARK: usize = 8;
 
 /// The reason why an authority cannot be loaded or stored.
@@ -34,7 +34,7 @@ pub enum BadFile {
     /// An operation failed.
     #[error("{} cannot be {doing}", path.display())]
     Disk {
-        /// The operation, as a participle.
+        /// The operation as a participle, such as "made".
         doing: &'static str,
         /// The file or directory.
         path: PathBuf,
@@ -68,11 +68,12 @@ pub fn exists(spool: &Path) -> bool {
 
 /// Loads the authority of the spool, if any.
 ///
-/// If other users may read the file, this closes it and logs a warning.
+/// If other users may read the file, this removes their permission and logs a warning.
 ///
 /// # Errors
 ///
-/// [`BadFile`] if it cannot be read or is damaged. It is never replaced, because clients trust it.
+/// [`BadFile`] if the file cannot be read or is damaged. A damaged file is never replaced, because
+/// clients trust its certificate.
 pub fn load(spool: &Path) -> Result<Option<Authority>, BadFile> {
     let path = path(spool);
     let Some(text) = read(&path)? else { return Ok(None) };
@@ -107,7 +108,7 @@ pub fn certificates(spool: &Path) -> Result<Vec<CertificateDer<'static>>, BadFil
 ///
 /// # Errors
 ///
-/// [`BadFile`] if it is damaged, or the disk fails.
+/// [`BadFile`] if the file is damaged, or the disk fails.
 pub fn load_or_make(
     spool: &Path,
     now: SystemTime,
@@ -117,8 +118,8 @@ pub fn load_or_make(
         return Ok(authority);
     }
     match make(spool, now, domains) {
-        // The authority lasts until the daemon stops, so browsers must import it after each start, but
-        // pages are served.
+        // The spool is read-only, so this authority lasts only until the daemon stops. Browsers
+        // must import it after each start, but pages are served.
         Err(BadFile::Disk { source, .. }) if source.kind() == io::ErrorKind::ReadOnlyFilesystem => {
             make_unsaved(now, domains)
         }
@@ -126,8 +127,8 @@ pub fn load_or_make(
     }
 }
 
-/// Replaces the authority by a new one, limited to `domains` if there are any. The predecessor
-/// stays beside it under its date, also if it is damaged.
+/// Replaces the authority by a new one, limited to `domains` if there are any. The predecessor,
+/// even a damaged one, is preserved in the same directory with its date in the name.
 ///
 /// # Errors
 ///
@@ -140,7 +141,7 @@ pub fn renew(spool: &Path, now: SystemTime, domains: &[String]) -> Result<Author
             format!("authority-{}-{mark}.pem", ca::day(old.valid_from() + ca::BACKDATED))
         } else {
             // The name contains a hash of the content, so that a second damaged file of the same
-            // day is preserved.
+            // day does not replace the first.
             let mark: String = hex::encode(Sha256::digest(&text)).chars().take(MARK).collect();
             format!("authority-damaged-{}-{mark}.pem", ca::day(now))
         };
@@ -169,7 +170,7 @@ fn read(path: &Path) -> Result<Option<String>, BadFile> {
     Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// Writes a file of the directory aside, then renames it.
+/// Writes a temporary file into the directory, then renames it.
 fn write(spool: &Path, name: &str, text: &str) -> Result<(), BadFile> {
     let directory = spool.join(DIRECTORY);
     let failed = |doing, path: &Path| {
@@ -190,7 +191,7 @@ fn write(spool: &Path, name: &str, text: &str) -> Result<(), BadFile> {
         }
         _ => {}
     }
-    // A new file, readable only for its owner from the first byte.
+    // Only the owner may ever read the file, so it is created with this mode.
     let file = SystemDisk.create(&aside).map_err(failed("made", &aside))?;
     file.write_all_at(text.as_bytes(), 0).map_err(failed("written", &aside))?;
     file.sync().map_err(failed("written", &aside))?;

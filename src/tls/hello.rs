@@ -9,14 +9,15 @@ use tokio::time::{Instant, timeout_at};
 
 use super::leaf::{HTTP_1_1, HTTP_2};
 
-/// The silence after which a client is assumed to wait for its origin to speak first, as in mail
-/// and SSH.
+/// If a client is silent for this time, it is assumed to wait for the origin to speak first, as in
+/// mail and SSH.
 const SILENT_FOR: Duration = Duration::from_secs(3);
 
 /// The time within which the rest of a `ClientHello` must follow its first byte.
 const HELLO_WITHIN: Duration = Duration::from_secs(10);
 
-/// The longest `ClientHello` that is parsed, in bytes. With post-quantum keys it has two thousand.
+/// The longest `ClientHello` that is parsed, in bytes. A `ClientHello` with post-quantum keys has
+/// about 2,000 bytes.
 const MAX_HELLO: usize = 64 * 1024;
 
 /// The first bytes of a TLS record with a handshake (RFC 8446 §5.1).
@@ -25,7 +26,7 @@ const HANDSHAKE_RECORD: [u8; 2] = [22, 3];
 /// The first bytes of a client.
 #[derive(Debug)]
 pub struct Opening {
-    /// All bytes read, to be passed on.
+    /// All bytes read so far, which must be passed on.
     pub bytes: Vec<u8>,
     /// The `ClientHello`, if the client speaks TLS.
     pub hello: Option<Accepted>,
@@ -59,7 +60,8 @@ pub async fn read(client: &mut (impl AsyncRead + Unpin)) -> io::Result<Opening> 
                 return Ok(Opening { bytes, hello: None });
             }
             match acceptor.accept() {
-                // With further bytes the acceptor would own them, so this is only taken without.
+                // The acceptor would consume bytes after the `ClientHello`, so it is only used if
+                // there are none.
                 Ok(Some(hello)) if fresh.is_empty() => {
                     return Ok(Opening { bytes, hello: Some(hello) });
                 }
@@ -76,7 +78,7 @@ pub fn name(hello: &Accepted) -> Option<String> {
     hello.client_hello().server_name().map(str::to_ascii_lowercase)
 }
 
-/// Whether the client may speak HTTP inside: it offers HTTP, or offers no protocol.
+/// Whether the client may speak HTTP inside TLS: it offers HTTP, or offers no protocol.
 #[must_use]
 pub fn speaks_http(hello: &Accepted) -> bool {
     let is_http = |protocol: &[u8]| [HTTP_1_1, HTTP_2].contains(&protocol);
@@ -154,7 +156,7 @@ mod tests {
             assert!(opening.hello.is_none());
             assert_eq!(opening.bytes, bytes);
         }
-        // Silence, and half a hello: the timeouts end both.
+        // Neither silence nor half a `ClientHello` blocks: a timeout ends each.
         for bytes in [&b""[..], &client_hello("h.example", &[])[..50]] {
             let opening = opening(&[bytes]).await;
             assert!(opening.hello.is_none());

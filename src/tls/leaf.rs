@@ -1,9 +1,9 @@
 //! Certificates for requested hosts, created on demand and cached in memory.
 //!
-//! They all share one key, created at each start and never written: one program presents them, and
-//! an attacker who can read one key in its memory can read all. So a certificate only costs a
-//! signature. Each host has its own TLS configuration and no session is resumed, because a session
-//! for one host must not be valid for another.
+//! They all share one key, which is created at each start and never written. Separate keys would
+//! not help: an attacker who can read one key in this process can read all. With one key, a
+//! certificate costs only a signature. Each host has its own TLS configuration and no session is
+//! resumed, because a session for one host must not be valid for another.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -24,17 +24,18 @@ use time::OffsetDateTime;
 use super::ca::{Authority, BACKDATED, BadAuthority, serial};
 use crate::tls::provider::{self, provider};
 
-/// The largest number of cached certificates. The least recently used one is removed.
+/// The maximum number of cached certificates. Beyond it, the least recently used certificate is
+/// removed.
 pub const MAX_LEAVES: usize = 256;
 
-/// The validity of a certificate from its creation; with [`BACKDATED`] 90 days. Its last second
-/// counts (RFC 5280 §4.1.2.5).
+/// The validity of a certificate from its creation. With [`BACKDATED`] it is 90 days. RFC 5280
+/// §4.1.2.5 includes the last second.
 const VALID_FOR: Duration = Duration::from_secs(89 * 24 * 60 * 60 - 1);
 
-/// The age at which a host gets a new certificate, even if it is in use.
+/// The age at which the certificate of a host is replaced, even if it is in use.
 const REMADE_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The longest name that is also written into the subject (RFC 5280, `ub-common-name`).
+/// The maximum length of a name that is also written into the subject (RFC 5280, `ub-common-name`).
 const MAX_COMMON_NAME: usize = 64;
 
 /// The ALPN name of HTTP/1.1 (RFC 7301).
@@ -54,7 +55,7 @@ pub struct Leaves {
 #[derive(Default)]
 struct Made {
     by_host: HashMap<String, Leaf>,
-    /// Counts uses, to find the least recently used one without a clock.
+    /// Counts uses, so that the least recently used certificate is known without a clock.
     uses: u64,
 }
 
@@ -76,7 +77,7 @@ impl Leaves {
     ///
     /// # Errors
     ///
-    /// [`BadAuthority`] if the system has no randomness.
+    /// [`BadAuthority`] if the system cannot supply random bytes.
     pub fn new(authority: Arc<Authority>) -> Result<Self, BadAuthority> {
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
         let secret = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
@@ -97,8 +98,8 @@ impl Leaves {
         self.len() == 0
     }
 
-    /// The TLS configuration for `host`: a name as in a canonical URL, or an address, IPv6 in
-    /// brackets.
+    /// The TLS configuration for `host`, which is a name as in a canonical URL, or an IP address
+    /// (IPv6 in brackets).
     ///
     /// # Errors
     ///
@@ -108,7 +109,8 @@ impl Leaves {
         let mut made = self.lock();
         made.uses += 1;
         let used = made.uses;
-        // A certificate created shortly before the end of its authority has expired with it.
+        // A certificate that was created shortly before the end of its authority expires together
+        // with it.
         if let Some(leaf) = made.by_host.get_mut(host)
             && now < self.authority.valid_until()
             && now.duration_since(leaf.made).is_ok_and(|age| age < REMADE_AFTER)
@@ -129,13 +131,12 @@ impl Leaves {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Made> {
-        // A panic leaves a valid cache; its content can be created again.
+        // A panic leaves a valid cache, because missing certificates are created again.
         self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn speak(&self, host: &str, now: SystemTime) -> Result<Arc<ServerConfig>, BadAuthority> {
-        // The chain includes the authority, so that a client can be configured with one key for all
-        // hosts.
+        // The chain includes the authority, so that a client can pin one key for all hosts.
         let chain = vec![self.mint(host, now)?, self.authority.der().clone()];
         let presented = CertifiedKey::new(chain, Arc::clone(&self.signing));
         let mut config = ServerConfig::builder_with_details(provider(), provider::clock())
@@ -160,7 +161,8 @@ impl Leaves {
         }
         let mut params = CertificateParams::default();
         params.distinguished_name = DistinguishedName::new();
-        // The same spelling as the verified name: linters take another spelling for another host.
+        // The common name has the same spelling as the alternative name. Otherwise certificate
+        // linters report two hosts.
         let common = bare(host);
         if common.len() <= MAX_COMMON_NAME {
             params.distinguished_name.push(DnType::CommonName, common);
@@ -179,13 +181,14 @@ impl Leaves {
     }
 }
 
-/// The host without the brackets of an address and the final dot of an absolute name.
+/// Returns the host without the brackets of an IP address and without the final dot of an absolute
+/// name.
 fn bare(host: &str) -> &str {
     let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
     address.unwrap_or_else(|| host.trim_end_matches('.'))
 }
 
-/// The TLS configuration for a client that requests a host which is not ours. It answers with the
+/// The TLS configuration for a client that requests a host other than ours. It answers with the
 /// alert `access_denied` and shows no certificate.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! The cryptography of all TLS connections.
+//! The cryptography provider and the clock of all TLS connections.
 
 use std::sync::Arc;
 use std::time::SystemTime;

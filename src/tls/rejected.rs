@@ -1,5 +1,5 @@
 //! Clients that rejected our certificate: a program with a pinned key, or a browser that does not
-//! trust the authority. For a while, their connections to that host are not intercepted.
+//! trust the authority. For a limited time, their connections to that host are not intercepted.
 
 use std::error::Error;
 use std::io;
@@ -14,10 +14,10 @@ use rustls::AlertDescription;
 /// The time for which a rejection is remembered.
 pub const REMEMBERED_FOR: Duration = Duration::from_secs(60 * 60);
 
-/// The largest number of rejections remembered. The oldest is removed first.
+/// The maximum number of remembered rejections. Beyond it, the oldest is removed.
 const MAX_REMEMBERED: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
 
-/// The rejections of the last hour, by client and host.
+/// The rejections that are remembered, by client and host.
 #[derive(Debug)]
 pub struct Rejections(Mutex<LruCache<(IpAddr, String), SystemTime>>);
 
@@ -34,7 +34,7 @@ pub struct Rejection {
     pub host: String,
     /// The client.
     pub client: IpAddr,
-    /// The time until which its connections to that host are not intercepted.
+    /// Until this time, connections of the client to that host are not intercepted.
     pub until: SystemTime,
 }
 
@@ -51,7 +51,7 @@ impl Rejections {
         self.lock().peek(&who).is_some_and(|since| is_recent(*since, now))
     }
 
-    /// The rejections of the last hour, by host and client.
+    /// The remembered rejections, by host and client.
     #[must_use]
     pub fn list(&self, now: SystemTime) -> Vec<Rejection> {
         let all = self.lock();
@@ -73,19 +73,21 @@ impl Rejections {
     }
 }
 
-/// If the clock was set back, the rejection ends: another handshake is better than a host that is
-/// never stored.
+/// Whether a rejection still counts. If the clock was set back, it does not: a further failed
+/// handshake is better than a host that is never stored.
 fn is_recent(since: SystemTime, now: SystemTime) -> bool {
     now.duration_since(since).is_ok_and(|age| age < REMEMBERED_FOR)
 }
 
-/// Whether a failure is the rejection of our certificate, and not a broken connection.
+/// Whether a failure means that the client rejected our certificate, and not that the connection
+/// broke.
 #[must_use]
 pub fn is_rejection(failure: &(dyn Error + 'static)) -> bool {
     use AlertDescription as Alert;
     let mut cause = Some(failure);
     while let Some(error) = cause {
-        // An `io::Error` wraps another error, and returns that error's source as its own.
+        // `io::Error::source` skips the wrapped error and returns the source of that error, so the
+        // wrapped error is examined here.
         let held = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         let tls = held.and_then(|held| held.downcast_ref()).or_else(|| error.downcast_ref());
         if let Some(rustls::Error::AlertReceived(alert)) = tls {

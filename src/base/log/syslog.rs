@@ -9,8 +9,8 @@ use jiff::Zoned;
 use tracing::{Level, Metadata};
 use tracing_subscriber::fmt::MakeWriter;
 
-/// The longest text of an event, in bytes; longer ones are truncated. Many syslog daemons accept no
-/// more.
+/// The maximum length of the text of an event, in bytes. Longer texts are truncated, because many
+/// syslog daemons accept no more.
 const MAX_TEXT: usize = 8 * 1024 - 64;
 
 /// The syslog facility: a daemon (RFC 5424 §6.2.1).
@@ -105,7 +105,7 @@ impl Drop for SyslogEvent<'_> {
     }
 }
 
-/// The form of RFC 3164 §4.1, without the host, since it stays on this machine.
+/// The format of RFC 3164 §4.1. The host is left out, since the message stays on this machine.
 fn datagram(severity: u8, text: &[u8], now: &Zoned) -> Vec<u8> {
     let text = String::from_utf8_lossy(text);
     let text: String = text.trim_end().chars().map(printable).collect();

@@ -1,4 +1,4 @@
-//! The counts of one host since they were last added to the ledger.
+//! The counts of one host since the last transfer to the ledger.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,13 +7,13 @@ use wwwoffle_spool::Counts;
 
 use super::outcome::Outcome;
 
-/// The name of the bytes of bodies sent to clients.
+/// The name of the count of body bytes sent to clients.
 pub const GIVEN: &str = "given";
 
-/// The name of the bytes of bodies received from origins.
+/// The name of the count of body bytes received from origins.
 pub const FETCHED: &str = "fetched";
 
-/// The name of the part of [`GIVEN`] that did not have to be fetched from an origin.
+/// The name of the count of those [`GIVEN`] bytes that did not have to be fetched from an origin.
 pub const SAVED: &str = "saved";
 
 /// The counts of one host. Counting is an atomic addition and never blocks.
@@ -34,7 +34,7 @@ impl Account {
         }
     }
 
-    /// Counts bytes sent to a client, and whether they were saved.
+    /// Counts bytes sent to a client. `is_saved`: they did not have to be fetched.
     pub fn gave(&self, bytes: usize, is_saved: bool) {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         self.given.fetch_add(bytes, Ordering::Relaxed);
@@ -70,7 +70,8 @@ pub struct ResponseCounter {
 }
 
 impl ResponseCounter {
-    /// Counts a request whose response begins now; its bytes are counted as they are sent.
+    /// Counts a request whose response begins now. The bytes of the response are counted later, as
+    /// they are sent.
     #[must_use]
     pub fn begin(account: Arc<Account>, outcome: Outcome) -> Self {
         account.count(outcome);

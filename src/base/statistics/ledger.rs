@@ -1,14 +1,14 @@
 //! The ledger: bounded counts by day and by host.
 //!
 //! Days are in the local time zone. Counts move from the accounts to the ledger every minute and
-//! before the ledger is read, and belong to the day on which they move. 400 days are stored.
+//! before the ledger is read. They belong to the day on which they move. 400 days are stored.
 //!
 //! The 500 hosts with the most requests are stored. If another host appears and the table is full,
 //! the host with the smallest weight is removed, and its counts are added to "the rest", so that
 //! the sums stay exact. The weight of a host is the number of its requests plus the weight of the
 //! host that it replaced ("Space-Saving", Metwally and others 2005). So a host with more than one
-//! in 500 of all requests is certainly in the table. The counts of a host are exact since it
-//! entered the table; its initial weight is an upper bound for the requests before.
+//! in 500 of all requests is certainly in the table. The counts of a host are exact from its entry
+//! into the table. Its initial weight is an upper bound for its earlier requests.
 
 use std::collections::BTreeMap;
 
@@ -23,12 +23,12 @@ pub struct Ledger {
     kept: Statistics,
     /// The sum since the program started.
     since_start: Counts,
-    /// Whether it has changed since it was last written.
+    /// Whether the counts have changed since they were last written.
     is_news: bool,
 }
 
 impl Ledger {
-    /// Continues from the counts in the file.
+    /// Continues with the counts from the file.
     pub fn go_on(&mut self, kept: Statistics) {
         let before = std::mem::replace(&mut self.kept, kept);
         let latest = before.days.last_key_value().or(self.kept.days.last_key_value());
@@ -45,7 +45,7 @@ impl Ledger {
         }
     }
 
-    /// Adds the counts of a host; `None` is for hosts without an account of their own.
+    /// Adds the counts of a host. `None` stands for all hosts without a separate account.
     pub fn book(&mut self, today: Date, host: Option<&str>, counts: &Counts) {
         if counts.is_empty() {
             return;
@@ -70,7 +70,8 @@ impl Ledger {
         }
     }
 
-    /// Makes room for one more host; returns its initial weight.
+    /// Removes a host if the table is full. Returns the initial weight of the host that takes its
+    /// place.
     fn make_place(&mut self) -> u64 {
         if self.kept.hosts.len() < MAX_HOSTS {
             return 0;
@@ -82,8 +83,8 @@ impl Ledger {
         weight(&gone)
     }
 
-    /// Removes the days farthest from today: old ones, and days far ahead from a wrong clock. Today
-    /// stays, however the clock is set.
+    /// Removes the days farthest from today: old days, and days in the future that come from a
+    /// wrong clock. Today always stays, even if the clock is wrong now.
     fn forget(&mut self, today: Date) {
         while self.kept.days.len() > MAX_DAYS {
             let distance = |day: &Date| day.duration_since(today).abs();
@@ -126,7 +127,7 @@ impl Ledger {
         std::mem::take(&mut self.is_news).then(|| self.kept.clone())
     }
 
-    /// Marks the counts as not written, after a failed write.
+    /// Marks the counts as unwritten, after a failed write.
     pub fn not_written(&mut self) {
         self.is_news = true;
     }
@@ -162,7 +163,7 @@ mod tests {
         let today = day("2026-11-22");
         let (mut all, mut much) = (0, 0);
         for round in 0..5_000_u64 {
-            // Each of these appears once, and would displace another rare host.
+            // Each of these hosts appears once, and would displace another rare host.
             ledger.book(today, Some(&format!("once{round}.example")), &hits(1));
             all += 1;
             if round % 100 == 0 {

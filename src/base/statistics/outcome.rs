@@ -1,23 +1,24 @@
 //! The outcomes of requests, for the statistics.
 
-/// The outcome of a request: one word for each way to answer it.
+/// The outcome of a request, with one variant for each way to answer it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The stored copy was served without a request to the origin.
     Hit,
-    /// The stored copy was served after a successful revalidation.
+    /// The stored copy was served after its origin confirmed it.
     Validated,
     /// The stored copy was served because its origin failed or sent an error.
     Stale,
     /// The response of the origin was stored.
     Stored,
-    /// The response was already being downloaded for another client, and was fetched once for both.
+    /// The response was already being downloaded for another client; one download served both.
     Joined,
     /// The response of the origin was passed on without being stored.
     Passed,
     /// There is no stored copy; the request was queued.
     Queued,
-    /// There is no stored copy; the user must confirm the request first, or nothing was done.
+    /// There is no stored copy, and the request was not queued: the user must confirm it first, or
+    /// nothing was done.
     Refused,
     /// Blocked by the configuration.
     Blocked,
@@ -25,7 +26,8 @@ pub enum Outcome {
     Moved,
     /// The origin could not be reached, and there is nothing to serve instead.
     Failed,
-    /// Bytes were relayed unread in both directions: a `CONNECT` that is not intercepted.
+    /// Bytes were relayed in both directions without being read: a `CONNECT` that is not
+    /// intercepted.
     Tunnelled,
 }
 
@@ -65,7 +67,7 @@ impl Outcome {
         }
     }
 
-    /// Whether the body sent to the client did not have to be fetched for it.
+    /// Whether the body sent to the client did not have to be fetched for this request.
     #[must_use]
     pub const fn saves(self) -> bool {
         matches!(self, Self::Hit | Self::Validated | Self::Stale | Self::Joined)

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::Catalogue;
 
-/// All except English, in which every text is written.
+/// All languages except English, in which every text is written.
 pub(crate) static BUILT_IN: [BuiltIn; 7] = [
     BuiltIn::new("de", include_str!("../texts/de.po")),
     BuiltIn::new("es", include_str!("../texts/es.po")),
@@ -40,8 +40,8 @@ impl BuiltIn {
         self.text
     }
 
-    /// Its catalogue. Invalid translations would be shown in English; a test ensures that there are
-    /// none.
+    /// The catalogue of the language. Invalid translations would be shown in English; a test
+    /// ensures that there are none.
     pub(crate) fn catalogue(&self) -> &Arc<Catalogue> {
         self.catalogue.get_or_init(|| {
             let parsed = Catalogue::parse(self.tag, self.text);

@@ -14,12 +14,12 @@ use super::{BuiltIn, plural};
 pub struct Catalogue {
     tag: String,
     direction: Direction,
-    /// The expression that selects the form for a number.
+    /// The expression that selects the plural form for a number.
     plural: String,
-    /// The translation of each English text, for a text with a number of its plural. It has one
-    /// form, or one for each result of `plural`.
+    /// The translations by English text. The key of a text with a number is its plural. The value
+    /// has one form, or one form for each result of `plural`.
     texts: BTreeMap<String, Vec<String>>,
-    /// The catalogue for texts that are missing in this one.
+    /// The catalogue that is used for texts missing in this one.
     beneath: Option<&'static BuiltIn>,
 }
 
@@ -46,19 +46,19 @@ impl Direction {
 /// A fault of a catalogue, or of one text in it.
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogueFault {
-    /// Its name is not a language tag.
+    /// The name is not a language tag.
     #[error("{0:?} is not the tag of a language, such as de or pt-br")]
     Tag(String),
     /// A line is neither a comment nor a quoted text, with or without a keyword.
     #[error("line {0} is not in the format of gettext's PO files")]
     Line(usize),
-    /// It is not a PO file.
+    /// The file is not a PO file.
     #[error("it cannot be read as a PO file")]
     Unreadable(#[source] POParseError),
-    /// Its `Plural-Forms` header is invalid.
+    /// The `Plural-Forms` header is invalid.
     #[error("the expression {0:?} in Plural-Forms is invalid")]
     Plural(String),
-    /// A translation names a value that the English does not have.
+    /// A translation names a value that the English text does not have.
     #[error("the translation of {english:?} has {{{name}}}, which the English does not have")]
     UnknownName {
         /// The English text.
@@ -66,16 +66,16 @@ pub enum CatalogueFault {
         /// The name of a value.
         name: String,
     },
-    /// A translation has another number of plural forms than the header says.
+    /// The number of plural forms of a translation differs from the header.
     #[error(
         "the translation of {english:?} has {forms} plural forms, and Plural-Forms says {said}"
     )]
     Forms {
         /// The English text.
         english: String,
-        /// The number of its forms.
+        /// The number of forms in the translation.
         forms: usize,
-        /// The number in the header.
+        /// The number of forms in the header.
         said: usize,
     },
 }
@@ -93,15 +93,15 @@ impl Catalogue {
         }
     }
 
-    /// Parses a PO file; `tag` is that of its language, in lower case. Invalid translations are
-    /// left out and returned as faults. Fuzzy and empty ones are left out.
+    /// Parses a PO file. `tag` is the tag of its language, in lower case. Invalid translations are
+    /// left out and returned as faults. Fuzzy and empty translations are left out.
     ///
     /// # Errors
     ///
     /// If the whole file is invalid.
     pub fn parse(tag: &str, text: &str) -> Result<(Self, Vec<CatalogueFault>), CatalogueFault> {
         let bad_tag = || CatalogueFault::Tag(tag.to_owned());
-        // The parser also accepts `_`, which browsers never send.
+        // The parser of language tags also accepts `_`, which browsers never send.
         let is_written_so = !tag.contains('_');
         let language: LanguageIdentifier =
             tag.parse().ok().filter(|_| is_written_so).ok_or_else(bad_tag)?;
@@ -121,12 +121,12 @@ impl Catalogue {
         Ok((Self { tag: tag.to_owned(), direction, plural, texts, beneath: None }, faults))
     }
 
-    /// Overrides these translations by those of `other`, of the same language.
+    /// Adds the translations of `other`, of the same language. They replace existing ones.
     pub(crate) fn overlay(&mut self, other: Self) {
         self.texts.extend(other.texts);
     }
 
-    /// Overrides those of `built_in`, of the same language, by these, without parsing `built_in`
+    /// Uses `built_in`, of the same language, for texts that are missing here. It is not parsed
     /// yet.
     pub(crate) fn over(self, built_in: &'static BuiltIn) -> Self {
         Self { beneath: Some(built_in), ..self }
@@ -164,10 +164,9 @@ impl Catalogue {
     }
 }
 
-/// Checks that each line can be read by `polib`, which panics at some malformed ones, and drops
-/// comments that it need not read.
+/// Rejects lines that make `polib` panic, and removes comments that it does not need.
 fn checked_lines(text: &str) -> Result<String, CatalogueFault> {
-    // It reads longer ones in parts.
+    // `polib` reads longer lines in parts.
     const MOST_BYTES: usize = 32_768;
     let mut checked = String::with_capacity(text.len());
     for (number, line) in (1..).zip(text.lines().map(str::trim)) {
@@ -189,7 +188,7 @@ fn checked_lines(text: &str) -> Result<String, CatalogueFault> {
     Ok(checked)
 }
 
-/// The translations in a file that can be used, and the faults of others.
+/// The usable translations of a file, and the faults of the others.
 fn translations(file: &Catalog) -> (BTreeMap<String, Vec<String>>, Vec<CatalogueFault>) {
     let (mut texts, mut faults) = (BTreeMap::new(), Vec::new());
     for message in file.messages().filter(|message| message.is_translated() && !message.is_fuzzy())

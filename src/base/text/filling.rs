@@ -3,7 +3,7 @@
 use super::catalogue::Direction;
 use crate::base::escape::Escaped;
 
-/// A value of a text.
+/// A value that was filled into a text.
 pub(super) enum Filled {
     /// Text, to be escaped.
     Plain(String),
@@ -11,7 +11,7 @@ pub(super) enum Filled {
     Markup(String),
 }
 
-/// A piece of a text.
+/// A part of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MarkupPiece<'a> {
     Words(&'a str),
@@ -28,7 +28,7 @@ pub(super) enum MarkupPiece<'a> {
     Code(&'a str),
 }
 
-/// Converts a text in a language of this direction to HTML; `value` returns the value of each name.
+/// Converts a text to HTML. `value` returns the value of each name.
 ///
 /// In right-to-left text, each value is isolated (U+2068). Otherwise the first number of `3 kB. 2
 /// kB` would be displayed last.
@@ -75,7 +75,8 @@ fn push(html: &mut String, value: Filled) {
     }
 }
 
-/// Adds our own words. Characters that would be markup, or would end an attribute, are escaped.
+/// Appends words of a text to the HTML. Characters that would be markup, or would end an attribute,
+/// are escaped.
 fn push_words(html: &mut String, words: &str) {
     for c in words.chars() {
         match c {
@@ -88,7 +89,7 @@ fn push_words(html: &mut String, words: &str) {
     }
 }
 
-/// Splits a text into pieces. An incomplete piece counts as words.
+/// Splits a text into its parts. Incomplete markup counts as words.
 pub(super) fn pieces(text: &str) -> impl Iterator<Item = MarkupPiece<'_>> {
     let mut rest = text;
     std::iter::from_fn(move || {

@@ -1,11 +1,12 @@
-//! The `plural` expression of a `Plural-Forms` header: which form a number takes.
+//! The `plural` expression of a `Plural-Forms` header, which selects the plural form for a number.
 //!
-//! The expression is one of C with the variable `n`, for example `n%10==1 && n%100!=11 ? 0 : 1`.
+//! The expression is written in C with the variable `n`, for example `n%10==1 && n%100!=11 ? 0 :
+//! 1`.
 
-/// Binary operators that bind equally tightly, with their functions.
+/// Binary operators of the same precedence, with their functions.
 type Operators = &'static [(&'static str, fn(u64, u64) -> Option<u64>)];
 
-/// All binary operators, from the loosest to the tightest.
+/// All binary operators, from the lowest to the highest precedence.
 const OPERATORS: [Operators; 6] = [
     &[("||", |a, b| Some(u64::from(a != 0 || b != 0)))],
     &[("&&", |a, b| Some(u64::from(a != 0 && b != 0)))],
@@ -20,7 +21,8 @@ const OPERATORS: [Operators; 6] = [
     &[("*", u64::checked_mul), ("/", u64::checked_div), ("%", u64::checked_rem)],
 ];
 
-/// Maximum length of an expression. The longest of real languages, Arabic, has about 100 bytes.
+/// Maximum length of an expression in bytes. The longest one of a real language, Arabic, has about
+/// 100 bytes.
 const MOST_BYTES: usize = 500;
 
 /// Evaluates an expression for a number; `None` if it is invalid.

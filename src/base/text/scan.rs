@@ -14,13 +14,13 @@ use polib::po_file;
 
 use super::{BUILT_IN, Catalogue};
 
-/// The calls whose texts are literals, and the number of texts of each.
+/// The functions whose arguments are texts, and the number of texts of each.
 const CALLS: [(&str, usize); 4] = [("t(", 1), ("n(", 2), ("say(", 1), ("count(", 2)];
 
-/// English texts; for one with a number its plural, with the singular.
+/// English texts. For a text with a number, the key is the plural and the value is the singular.
 type Texts = BTreeMap<String, Option<String>>;
 
-/// The English texts in one file: templates call `t` and `n`, our own code `say` and `count`.
+/// The English texts in one file. Templates call `t` and `n`, Rust code calls `say` and `count`.
 fn texts_of(text: &str, calls: &[(&str, usize)]) -> Texts {
     let mut found = Texts::new();
     for (call, many) in calls {
@@ -40,7 +40,7 @@ fn texts_of(text: &str, calls: &[(&str, usize)]) -> Texts {
     found
 }
 
-/// The literals among the arguments of a call; `first` if only the first argument may be one.
+/// The literals among the arguments of a call. `first`: only the first argument may be a literal.
 fn literals(arguments: &str, first: bool) -> Vec<String> {
     let (mut depth, mut found, mut rest) = (0_usize, Vec::new(), arguments.trim_start());
     if first && !rest.starts_with('"') {
@@ -65,8 +65,8 @@ fn literals(arguments: &str, first: bool) -> Vec<String> {
     found
 }
 
-/// A literal up to its closing quote, without escapes; `\` at the end of a line joins it with the
-/// next.
+/// Parses a literal up to its closing quote, without escapes. A `\` at the end of a line joins the
+/// line with the next.
 pub(super) fn literal(text: &str) -> (String, &str) {
     let (mut literal, mut rest) = (String::new(), text);
     while let Some(c) = rest.chars().next() {
@@ -153,7 +153,7 @@ fn written(catalogue: &Catalog) -> String {
     String::from_utf8(file.into_inner().unwrap()).unwrap()
 }
 
-/// Compares a file with its expected content, or with `UPDATE=1` writes it.
+/// Compares a file with its expected content. With `UPDATE=1`, writes the file instead.
 fn assert_is(path: &str, want: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
     if std::env::var_os("UPDATE").is_some() {

@@ -1,4 +1,4 @@
-//! Checks that all words in templates are texts, which can be translated.
+//! Checks that all words in templates are translatable texts.
 
 #![expect(clippy::disallowed_methods, reason = "it reads the sources, which no daemon does")]
 
@@ -7,16 +7,17 @@ use std::path::Path;
 
 use super::scan::{files, literal};
 
-/// Words that are the same in all languages.
+/// Words that are not translated, because they are the same in all languages.
 const SAME: &[&str] = &["wwwoffle", "http://www.example.org/"];
 
-/// Literals that look like words but are compared and not shown.
+/// Literals that look like words but are only compared, not shown.
 const COMPARED: &[&str] = &["URL-SPECIFICATIONs"];
 
-/// Attributes that a person reads or hears.
+/// Attributes whose value a person reads or hears.
 const READ: &[&str] = &["aria-label", "aria-description", "placeholder", "title", "alt"];
 
-/// Words that are not texts: in the markup, in attributes that are read, and in expressions.
+/// Words outside translatable texts: in the markup, in the attributes of `READ`, and in
+/// expressions.
 fn unspoken(template: &str) -> Vec<String> {
     let (markup, expressions) = split(template);
     let mut found = Vec::new();
@@ -57,15 +58,15 @@ fn split(template: &str) -> (String, Vec<String>) {
     (markup, expressions)
 }
 
-/// The text, if it has words other than those that are the same in all languages.
+/// The text, if it contains words that must be translated.
 fn words_of(text: &str) -> Option<String> {
     let plain = text.replace("&nbsp;", " ");
     let plain = SAME.iter().fold(plain, |plain, same| plain.replace(same, ""));
     plain.chars().any(char::is_alphabetic).then(|| text.trim().to_owned())
 }
 
-/// The literals of an expression that are not texts, and look like words for a person: of several
-/// words, with a capital, or a result of an inline `if`.
+/// The literals of an expression that look like words for a person but are not translatable texts.
+/// Such a literal has several words or a capital letter, or is the result of an inline `if`.
 fn shown_literals(expression: &str) -> Vec<String> {
     let (mut calls, mut found, mut before) = (Vec::new(), Vec::new(), String::new());
     let mut rest = expression;

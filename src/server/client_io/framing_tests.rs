@@ -1,4 +1,5 @@
-//! hyper behind the framing check: a refused request ends in 400 or an unfinished body.
+//! hyper behind the framing check: hyper answers a refused request with 400, or reads an unfinished
+//! body.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -37,7 +38,7 @@ async fn served(sent: &[u8], size: usize) -> (String, usize, usize) {
     let serving = http1::Builder::new().serve_connection(io, service);
     let (mut reading, mut writing) = tokio::io::split(client);
     let mut answer = Vec::new();
-    // The server closes the connection in the middle, so each of these may fail.
+    // The server closes the connection early, so each of these calls may fail.
     let _ended = tokio::join!(serving, writing.write_all(sent), reading.read_to_end(&mut answer));
     (String::from_utf8(answer).unwrap(), begun.into_inner(), whole.into_inner())
 }

@@ -1,4 +1,5 @@
-//! The number of answered requests of a connection, shared by its two ends.
+//! The number of answered requests of a connection. The byte stream below hyper and the service
+//! above hyper share it.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,10 +14,11 @@ use crate::net::upstream::BoxError;
 use crate::proxy::body::Body;
 use crate::server::waiting::Waiting;
 
-/// Shared by the end of a connection that sees bytes and the end that sees requests.
+/// The state shared by the byte stream and the service of a connection.
 #[derive(Debug, Default)]
 pub struct Exchange {
-    /// The request that was just received, complete and alone.
+    /// The head of the request that was just received, if it is complete and no further bytes
+    /// follow.
     asked: Mutex<Option<Bytes>>,
     /// The number of responses that were handed over completely.
     answered: AtomicUsize,
@@ -39,7 +41,7 @@ impl Exchange {
     }
 }
 
-/// A body that reports its end, and supplies only as much as its client reads.
+/// A body that reports its end, and reads only as much as its client takes.
 #[derive(Debug)]
 pub struct Counted {
     body: Body,
@@ -49,7 +51,7 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// Counts the response of `body`, and its bytes if there is a `given`.
+    /// Wraps `body`. `given` counts the bytes of the response, if set.
     #[must_use]
     pub fn new(body: Body, exchange: Arc<Exchange>, given: Option<ResponseCounter>) -> Self {
         Self { body, waiting: Waiting::default(), exchange, given }
@@ -75,7 +77,7 @@ impl hyper::body::Body for Counted {
         if let (Some(given), Some(Ok(frame))) = (&self.given, &frame) {
             given.gave(frame.data_ref().map_or(0, Bytes::len));
         }
-        // The last piece need not be counted.
+        // The last piece is not counted as unsent, because no piece follows it.
         let is_last = self.body.is_end_stream();
         Poll::Ready(frame.map(|frame| match frame {
             Ok(frame) if !is_last => Ok(frame.map_data(|data| self.waiting.count(data))),

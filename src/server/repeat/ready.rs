@@ -1,4 +1,4 @@
-//! Complete responses and the facts that they depend on.
+//! Complete responses, and the conditions under which they are valid.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -21,13 +21,14 @@ use crate::proxy::site::Door;
 use crate::proxy::visitor::Visitor;
 use crate::server::context::ServerContext;
 
-/// The number of parts of the map, each with its own lock.
+/// The number of shards of the map, each with its own lock.
 const PARTS: usize = 16;
 
-/// The size of an entry without its bytes.
+/// The memory of an entry in bytes, without its request and response.
 const OVERHEAD: usize = 512;
 
-/// The origin of a request: the same bytes from the same place are the same request.
+/// The connection properties of a request. The same bytes with the same properties are the same
+/// request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Whence {
     owner: Owner,
@@ -35,7 +36,7 @@ pub struct Whence {
 }
 
 impl Whence {
-    /// The place of a connection.
+    /// The properties of the connection of `visitor`.
     #[must_use]
     pub fn of(visitor: &Visitor) -> Self {
         let door = match &visitor.door {
@@ -59,7 +60,8 @@ pub struct Ready {
 }
 
 impl Ready {
-    /// Builds it from a response that hyper is about to send, if it can be sent again.
+    /// Builds a repeatable response from a response that hyper is about to send. `None` if it
+    /// cannot be repeated.
     fn of<B>(
         whence: Whence,
         request: Bytes,
@@ -75,7 +77,7 @@ impl Ready {
         Some(Self { whence, request, grounds, head, body, given: given.cloned() })
     }
 
-    /// Counts it again in the statistics.
+    /// Counts the response in the statistics, each time it is sent.
     pub(super) fn count(&self) {
         if let Some(given) = &self.given {
             given.again(self.body.len());
@@ -87,7 +89,7 @@ impl Ready {
     }
 }
 
-/// Whether the response depends on nothing else that the client sends. Such a request does not
+/// Whether the response depends on no data of the client but this request. Such a request does not
 /// identify the client and leaves the connection open.
 pub(super) fn may_be_repeated(request: &[u8]) -> bool {
     let mut fields = [httparse::EMPTY_HEADER; 64];
@@ -133,7 +135,7 @@ pub(super) fn head(status: StatusCode, fields: &HeaderMap, body: &[u8]) -> Optio
     Some(head.freeze())
 }
 
-/// Writes a field name with a capital at the start of each word.
+/// Writes a field name with a capital letter at the start of each word.
 fn put_name(to: &mut BytesMut, name: &HeaderName) {
     let mut begins = true;
     for byte in name.as_str().bytes() {
@@ -142,13 +144,13 @@ fn put_name(to: &mut BytesMut, name: &HeaderName) {
     }
 }
 
-/// The complete responses of all connections, bounded in bytes. If the bound is reached, many of
-/// the oldest are removed at once.
+/// The complete responses of all connections, limited in bytes. If a shard reaches its limit, it is
+/// emptied.
 #[derive(Debug)]
 pub struct Repeats {
     parts: [Mutex<RepeatShard>; PARTS],
     hasher: RandomState,
-    /// The largest number of bytes of a part.
+    /// The maximum number of bytes in a shard.
     most: AtomicUsize,
 }
 
@@ -159,14 +161,14 @@ struct RepeatShard {
 }
 
 impl Repeats {
-    /// An empty map for at most `bytes` in all.
+    /// An empty map for at most `bytes` in total.
     #[must_use]
     pub fn new(bytes: usize) -> Self {
         let most = AtomicUsize::new(bytes / PARTS);
         Self { parts: Default::default(), hasher: RandomState::new(), most }
     }
 
-    /// The response to a request of these bytes, if it is valid at `now`.
+    /// The response to a request with these bytes, if it is valid at `now`.
     #[must_use]
     pub fn get(
         &self,
@@ -181,7 +183,7 @@ impl Repeats {
         (is_it && ready.grounds.hold(&context.proxy, now)).then_some(ready)
     }
 
-    /// Remembers a response that is about to be sent, if it can be sent again.
+    /// Stores a response that is about to be sent, if it can be repeated.
     pub fn remember<B>(
         &self,
         whence: &Whence,
@@ -196,7 +198,8 @@ impl Repeats {
         }
         let hash = self.hasher.hash_one((whence, &*ready.request));
         let mut part = self.part(hash);
-        // Responses of an earlier second are useless.
+        // A full shard is emptied: most of its responses are from an earlier second, and so
+        // useless.
         let gone = (part.held + ready.held() > most).then(|| std::mem::take(&mut *part));
         part.held += ready.held();
         let was = part.ready.insert(hash, Arc::new(ready));
@@ -210,7 +213,7 @@ impl Repeats {
         let [first, rest @ ..] = &self.parts;
         let part =
             (usize::from(byte) % PARTS).checked_sub(1).and_then(|at| rest.get(at)).unwrap_or(first);
-        // A panic leaves valid responses.
+        // A panic leaves a valid map.
         part.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! The access of one connection to the complete responses.
+//! Answers repeated requests of one connection from the complete responses.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -18,11 +18,11 @@ use crate::server::context::ServerContext;
 /// The longest request that is remembered, in bytes.
 const MAX_REQUEST: usize = 8 * 1024;
 
-/// The number of responses that a connection gets before others have their turn. A fast client
-/// would otherwise delay them, and switching connections for each response costs more.
+/// How many responses a connection gets before other connections are served. Without this limit, a
+/// fast client would delay the others. Switching after each response would cost more.
 const TURN: u8 = 4;
 
-/// The end of every request without a body.
+/// The last bytes of every request without a body.
 const END: &[u8] = b"\r\n\r\n";
 
 /// Answers the repeated requests of a connection.
@@ -32,16 +32,16 @@ pub(in crate::server) struct Repeater {
     visitor: Visitor,
     whence: Whence,
     exchange: Arc<Exchange>,
-    /// The number of responses that hyper has written.
+    /// The number of responses that hyper has written completely.
     flushed: usize,
-    /// The time at which hyper last got a request. It ends a connection after a time without
-    /// requests.
+    /// When hyper last received a request. hyper ends a connection without requests after some
+    /// time.
     passed: Instant,
-    /// The longest time for which hyper may see no request.
+    /// The maximum time during which hyper receives no request.
     patience: Duration,
-    /// The response being sent.
+    /// The response that is being sent.
     answering: Option<Answering>,
-    /// The number of responses sent in this turn.
+    /// The number of responses that were sent in this turn.
     turn: u8,
 }
 
@@ -61,25 +61,25 @@ impl Repeater {
         Self { context, visitor, whence, exchange, flushed, passed, patience, answering, turn }
     }
 
-    /// The parts for the other end of the connection.
+    /// The values that the service of the connection needs.
     pub(in crate::server) fn exchange(&self) -> (Whence, Arc<Exchange>) {
         (self.whence.clone(), Arc::clone(&self.exchange))
     }
 
-    /// Notes that hyper has written everything.
+    /// Records that hyper has written everything.
     pub(in crate::server) fn flushed(&mut self) {
         self.flushed = self.exchange.answered();
     }
 
-    /// Whether hyper waits for a request, after `heads` requests.
+    /// Whether hyper has answered all `heads` requests so far and waits for another.
     pub(in crate::server) fn is_idle(&self, heads: usize) -> bool {
         self.flushed == heads && self.exchange.answered() == heads
     }
 
-    /// Takes the bytes of a new request, after `heads` others, if its response is available. If so,
-    /// the bytes are not given to hyper.
+    /// Takes the bytes of the request after `heads` others, if a complete response for it is
+    /// available. Then hyper does not receive the bytes.
     pub(in crate::server) fn take(&mut self, heads: usize, fresh: &[u8]) -> bool {
-        // hyper still has an earlier request, or is writing.
+        // hyper still has an earlier request, or is writing a response.
         if fresh.is_empty() || !self.is_idle(heads) {
             return false;
         }
@@ -102,7 +102,8 @@ impl Repeater {
         false
     }
 
-    /// Whether other connections have their turn now. If so, the next turn starts.
+    /// Whether the turn of this connection has ended. If so, the next turn starts when it is polled
+    /// again.
     pub(in crate::server) fn ends_its_turn(&mut self) -> bool {
         let is_over = self.turn >= TURN;
         if is_over {

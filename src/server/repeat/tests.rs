@@ -52,7 +52,7 @@ fn a_head_is_written_as_hyper_writes_it() {
     let want = "HTTP/1.1 200 OK\r\nDate: Fri, 20 Nov 2026 20:00:00 GMT\r\nEtag: \"a\"\r\n\
                 Content-Length: 4\r\n\r\n";
     assert_eq!(String::from_utf8_lossy(&written), want);
-    // The response to a HEAD.
+    // The response to a HEAD request.
     assert!(head(StatusCode::OK, &fields("4"), b"").is_some());
     assert!(head(StatusCode::OK, &fields("5"), b"body").is_none());
     let mut undated = fields("4");
@@ -75,7 +75,7 @@ async fn a_client_that_does_not_read_is_given_no_more_than_it_takes() {
         unsent.push_back(data(body.frame().now_or_never().unwrap()).unwrap());
     }
     for _ in 2..40 {
-        // Sending half of a piece makes no room.
+        // A piece occupies the space until it has been sent completely.
         unsent[0].advance(1_000);
         assert!(body.frame().now_or_never().is_none());
         let sent = unsent.pop_front();
