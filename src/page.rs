@@ -1,6 +1,6 @@
 //! Generated pages: pure functions from plain values to a [`Page`].
 //!
-//! Nothing here depends on the daemon, the disk or the network. A page is a template filled from a
+//! Nothing here depends on the daemon, the disk or the network. A page is a template filled from
 //! struct. The type of the template escapes the values, and an undefined value is an error. A
 //! user's template, given to [`Templates::new`], replaces the built-in one of the same name.
 //!
@@ -37,6 +37,7 @@ use jiff::tz::TimeZone;
 use crate::api::Mode;
 use crate::base::text::{Text, say};
 pub use origin::{LocalOrigin, NotAnAddress};
+pub(crate) use templates::view;
 pub use templates::{Language, TemplateFault, Templates};
 
 /// The content type of every page.

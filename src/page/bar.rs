@@ -7,30 +7,19 @@
 
 use crate::page::links;
 use jiff::Timestamp;
-use serde::Serialize;
 
 use crate::base::shown::{ShownTime, ShownUrl};
 use crate::base::text::{Text, count, say};
-use crate::page::Shell;
+use crate::page::{Shell, view};
 use wwwoffle_html::rewrite::Bar;
 use wwwoffle_html::rewrite::csp::style_source;
-
-#[derive(Serialize)]
-struct BarView {
-    /// When the origin last confirmed the page; `None` if it was fetched just now.
-    kept: Option<ShownTime>,
-    age: Option<Text>,
-    refresh: String,
-    monitor: String,
-    versions: String,
-    info: String,
-}
 
 /// Renders the bar of the page at `url`.
 #[must_use]
 pub fn bar(shell: &Shell, url: &str, kept: Option<Timestamp>, now: Timestamp) -> Bar {
     let url = ShownUrl::new(url).href.unwrap_or_default();
-    let view = BarView {
+    let view = view! {
+        // When the origin last confirmed the page; `None` if it was fetched just now.
         kept: kept.map(|kept| ShownTime::new(kept, &shell.zone)),
         age: kept.map(|kept| age(kept, now)),
         refresh: links::fetch(&url),

@@ -1,12 +1,10 @@
 //! Certificates of origins on pages, and the local page `/certificate`, which allows one.
 
-use jiff::{Timestamp, tz::TimeZone};
-use serde::Serialize;
+use jiff::Timestamp;
 
-use crate::api::{Certificate, Chain};
-use crate::base::shown::{self, ShownTime, ShownUrl};
-use crate::net::certificates::with_colons;
-use crate::page::{Page, Shell};
+use crate::api::Chain;
+use crate::base::shown::{self, ShownUrl};
+use crate::page::{Page, Shell, view};
 
 /// The certificate on a message page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,49 +17,6 @@ pub struct ShownCertificate<'a> {
     pub may_be_allowed: bool,
     /// The time by the clock of this machine.
     pub now: Timestamp,
-}
-
-/// A chain as templates see it.
-#[derive(Debug, Serialize)]
-pub(crate) struct ChainView {
-    certificates: Vec<CertificateView>,
-    left_out: usize,
-}
-
-#[derive(Debug, Serialize)]
-struct CertificateView {
-    subject: String,
-    issuer: String,
-    is_self_signed: bool,
-    from: Option<ShownTime>,
-    until: Option<ShownTime>,
-    names: Vec<String>,
-    more_names: usize,
-    sha256: String,
-}
-
-impl ChainView {
-    pub(crate) fn new(chain: &Chain, zone: &TimeZone) -> Self {
-        let certificates =
-            chain.certificates.iter().map(|one| CertificateView::new(one, zone)).collect();
-        Self { certificates, left_out: chain.left_out }
-    }
-}
-
-impl CertificateView {
-    fn new(one: &Certificate, zone: &TimeZone) -> Self {
-        let time = |time: Option<Timestamp>| time.map(|time| ShownTime::new(time, zone));
-        Self {
-            subject: shown::text(&one.subject),
-            issuer: shown::text(&one.issuer),
-            is_self_signed: one.subject == one.issuer,
-            from: time(one.from),
-            until: time(one.until),
-            names: one.names.iter().map(|name| shown::text(name)).collect(),
-            more_names: one.more_names,
-            sha256: with_colons(&shown::text(&one.sha256)),
-        }
-    }
 }
 
 /// The state of a certificate.
@@ -99,21 +54,6 @@ pub struct CertificatePage<'a> {
     pub has_button: bool,
 }
 
-#[derive(Serialize)]
-struct CertificatePageView<'a> {
-    site: String,
-    state: &'static str,
-    fault: Option<String>,
-    differs: bool,
-    url: Option<ShownUrl>,
-    back: &'a str,
-    chain: Option<ChainView>,
-    sha256: &'a str,
-    file: String,
-    lines: Option<String>,
-    command: Option<String>,
-}
-
 /// Renders the page.
 #[must_use]
 pub fn page(shell: &Shell, site: &CertificatePage<'_>) -> Page {
@@ -131,14 +71,14 @@ pub fn page(shell: &Shell, site: &CertificatePage<'_>) -> Page {
     // brackets.
     let command = || format!("wwwoffle config add https.allowed-certificates '{}'", entry());
     let url = site.url.map(ShownUrl::new);
-    let view = CertificatePageView {
+    let view = view! {
         site: shown::text(site.site),
         state,
         fault,
         differs,
         back: url.as_ref().and_then(|url| url.href.as_deref()).unwrap_or_default(),
         url: url.clone(),
-        chain: site.chain.map(|chain| ChainView::new(chain, &shell.zone)),
+        chain: site.chain,
         sha256: site.sha256,
         file: shown::text(site.file.unwrap_or_default()),
         lines: site.file.is_none().then(line),
@@ -150,6 +90,7 @@ pub fn page(shell: &Shell, site: &CertificatePage<'_>) -> Page {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::api::Certificate;
     use crate::page::testing::{assert_harmless, hostile, shell, time};
 
     /// A chain with `text` in each of its fields.

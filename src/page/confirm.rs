@@ -1,10 +1,8 @@
 //! The message page that asks whether to send a form later, or to fetch a page.
 
-use serde::Serialize;
-
 use crate::base::shown::{self, ShownUrl};
 use crate::page::ways::PageLink;
-use crate::page::{Page, Shell};
+use crate::page::{Page, Shell, view};
 
 /// The content of the page. The daemon keeps the body itself under the ticket.
 #[derive(Clone, Copy, Debug)]
@@ -25,19 +23,6 @@ pub struct Confirm<'a> {
     pub kept: Option<&'a str>,
 }
 
-#[derive(Serialize)]
-struct ConfirmPageView<'a> {
-    is_form: bool,
-    method: String,
-    url: ShownUrl,
-    size: String,
-    content_type: Option<String>,
-    ticket: &'a str,
-    token: &'a str,
-    kept: Option<ShownUrl>,
-    ways: Vec<PageLink>,
-}
-
 /// Renders the page, with status 504.
 #[must_use]
 pub fn page(shell: &Shell, confirm: &Confirm<'_>) -> Page {
@@ -46,8 +31,8 @@ pub fn page(shell: &Shell, confirm: &Confirm<'_>) -> Page {
     // A form has no stored pages like it, and its address finds none.
     let like =
         [PageLink::like(url), PageLink::choices(url)].into_iter().flatten().filter(|_| !is_form);
-    let view = ConfirmPageView {
-        ways: like.chain([PageLink::mode(shell.mode), PageLink::queue()]).collect(),
+    let view = view! {
+        ways: like.chain([PageLink::mode(shell.mode), PageLink::queue()]).collect::<Vec<_>>(),
         is_form,
         method: shown::text(confirm.method),
         url: ShownUrl::new(confirm.url),

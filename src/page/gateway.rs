@@ -1,9 +1,7 @@
 //! The gateway's own pages: a form for an address, and the confirmation before a form is sent.
 
-use serde::Serialize;
-
 use crate::base::shown::{self, ShownUrl};
-use crate::page::{Page, Shell};
+use crate::page::{Page, Shell, view};
 
 /// The path of the address form.
 pub const PATH: &str = "/gateway/";
@@ -26,40 +24,23 @@ pub struct Send<'a> {
     pub token: &'a str,
 }
 
-#[derive(Serialize)]
-struct SendView<'a> {
-    url: ShownUrl,
-    size: String,
-    content_type: Option<String>,
-    path: &'static str,
-    ticket: &'a str,
-    token: &'a str,
-}
-
-#[derive(Serialize)]
-struct GatewayFormView {
-    path: &'static str,
-    typed: String,
-    refused: Option<String>,
-}
-
 /// The page with the form; `typed` is an address that cannot be parsed, and the reason.
 #[must_use]
 pub fn page(shell: &Shell, typed: Option<(&str, &str)>) -> Page {
     let (typed, refused) = typed.unzip();
-    let view = GatewayFormView {
+    let view = view! {
         path: PATH,
         typed: shown::text(typed.unwrap_or_default()),
         refused: refused.map(shown::text),
     };
-    let status = if view.refused.is_some() { 400 } else { 200 };
+    let status = if refused.is_some() { 400 } else { 200 };
     shell.page("gateway.html", status, &view)
 }
 
 /// The page that asks whether to send a form.
 #[must_use]
 pub fn send(shell: &Shell, send: &Send<'_>) -> Page {
-    let view = SendView {
+    let view = view! {
         url: ShownUrl::new(send.url),
         size: shown::bytes(send.bytes),
         content_type: send.content_type.map(shown::text),

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{self, BuiltIn, Catalogue};
+use crate::net::certificates::with_colons;
 use crate::page::{HTML, Page, Shell};
 use wwwoffle_http::caching::language::Languages;
 
@@ -79,6 +80,21 @@ pub struct Templates {
     /// The user's templates that have failed: each failure is logged once.
     failed: Mutex<BTreeSet<&'static str>>,
 }
+
+/// The values of a page by their names in its template, written like the fields of a struct.
+macro_rules! view {
+    (@value $name:ident) => { $name };
+    (@value $name:ident $value:expr) => { $value };
+    ($($name:ident $(: $value:expr)?),* $(,)?) => {
+        std::collections::BTreeMap::from([$((
+            stringify!($name),
+            minijinja::Value::from(minijinja::value::Serde(
+                &$crate::page::templates::view!(@value $name $($value)?)
+            )),
+        )),*])
+    };
+}
+pub(crate) use view;
 
 /// Maximum engine steps of a user's template for one page. Our longest pages, with 50 entries or
 /// requests, take about 10,000, whatever their content.
@@ -330,6 +346,7 @@ fn environment() -> Environment<'static> {
     environment.add_filter("url", |url: &str| Value::from(Serde(ShownUrl::new(url))));
     environment.add_filter("text", shown::text);
     environment.add_filter("size", shown::bytes);
+    environment.add_filter("fingerprint", |hex: &str| with_colons(&shown::text(hex)));
     // Each language replaces this function; templates are checked without a language.
     text::speak(&mut environment, &Arc::new(Catalogue::english()));
     // Everything but the style sheets is HTML, whatever the name of a user's template.

@@ -1,16 +1,9 @@
 //! The local page after the undo button of a will-get page.
 
-use serde::Serialize;
 use wwwoffle_url::url_encode_form_args;
 
 use crate::base::shown::ShownUrl;
-use crate::page::{Page, Shell};
-
-#[derive(Serialize)]
-struct UndoneView {
-    url: ShownUrl,
-    removed: bool,
-}
+use crate::page::{Page, Shell, view};
 
 /// The path of the page.
 pub const PATH: &str = "/undone/";
@@ -33,7 +26,7 @@ pub fn path_of(url: &str, removed: bool) -> String {
 /// may be empty, because it is not recorded.
 #[must_use]
 pub fn page(shell: &Shell, url: &str, removed: bool) -> Page {
-    shell.page("undone.html", 200, &UndoneView { url: ShownUrl::new(url), removed })
+    shell.page("undone.html", 200, &view! { url: ShownUrl::new(url), removed })
 }
 
 #[cfg(test)]

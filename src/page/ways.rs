@@ -224,7 +224,11 @@ pub(crate) struct SimilarPageView {
 }
 
 impl SimilarPageView {
-    pub(crate) fn new(like: &SimilarPage, shell: &Shell) -> Self {
+    pub(crate) fn all(likes: &[SimilarPage], shell: &Shell) -> Vec<Self> {
+        likes.iter().map(|like| Self::new(like, shell)).collect()
+    }
+
+    fn new(like: &SimilarPage, shell: &Shell) -> Self {
         Self {
             url: ShownUrl::new(&like.url),
             how: how(like.likeness),

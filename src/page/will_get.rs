@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::api::Priority;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::page::ways::{FetchOffer, FetchOfferView, PageLink, SimilarPage, SimilarPageView};
-use crate::page::{Page, Shell};
+use crate::page::{Page, Shell, view};
 
 /// The content of the page.
 #[derive(Clone, Copy, Debug)]
@@ -37,21 +37,6 @@ pub struct WillGet<'a> {
 }
 
 #[derive(Serialize)]
-struct WillGetView<'a> {
-    url: ShownUrl,
-    key: &'a str,
-    undo_token: &'a str,
-    recorded: Option<ShownTime>,
-    last_error: Option<String>,
-    part: Option<SegmentView>,
-    priority: Priority,
-    priority_token: &'a str,
-    fetch: Option<FetchOfferView>,
-    likes: Vec<SimilarPageView>,
-    ways: Vec<PageLink>,
-}
-
-#[derive(Serialize)]
 struct SegmentView {
     here: String,
     total: Option<String>,
@@ -71,7 +56,7 @@ pub fn page(shell: &Shell, will_get: &WillGet<'_>) -> Page {
         Some(PageLink::queue()),
         Some(PageLink::mode(shell.mode)),
     ];
-    let view = WillGetView {
+    let view = view! {
         url: ShownUrl::new(will_get.url),
         key: will_get.key,
         undo_token: will_get.undo_token,
@@ -84,8 +69,8 @@ pub fn page(shell: &Shell, will_get: &WillGet<'_>) -> Page {
         priority: will_get.priority,
         priority_token: will_get.priority_token,
         fetch: will_get.fetch.and_then(|fetch| FetchOfferView::new(&fetch, shell)),
-        likes: will_get.likes.iter().map(|like| SimilarPageView::new(like, shell)).collect(),
-        ways: ways.into_iter().flatten().collect(),
+        likes: SimilarPageView::all(will_get.likes, shell),
+        ways: ways.into_iter().flatten().collect::<Vec<_>>(),
     };
     shell.page("will-get.html", 504, &view)
 }

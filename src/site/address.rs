@@ -1,11 +1,9 @@
 //! The page in place of a page about a URL if the URL is missing or invalid: a form that asks for
 //! one.
 
-use serde::Serialize;
-
 use crate::base::text::{Text, say};
 use crate::page::fault::FormFault;
-use crate::page::{Page, Shell};
+use crate::page::{Page, Shell, view};
 
 /// The page that was requested without a valid URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,14 +46,6 @@ impl AddressPage {
     }
 }
 
-#[derive(Serialize)]
-struct AddressFormView<'a> {
-    title: Text,
-    path: &'static str,
-    value: &'a str,
-    faults: Vec<FormFault>,
-}
-
 /// Renders the page. `typed` is the input that is not a valid web address.
 #[must_use]
 pub fn page(shell: &Shell, about: AddressPage, typed: Option<&str>) -> Page {
@@ -63,11 +53,11 @@ pub fn page(shell: &Shell, about: AddressPage, typed: Option<&str>) -> Page {
         let text = say("Enter the address of a page, such as {example}.");
         FormFault::new("url", text.with("example", "https://www.example.org/"))
     };
-    let view = AddressFormView {
+    let view = view! {
         title: about.title(),
         path: about.path(),
         value: typed.unwrap_or_default(),
-        faults: typed.map(fault).into_iter().collect(),
+        faults: typed.map(fault).into_iter().collect::<Vec<_>>(),
     };
     let status = if typed.is_some() { 400 } else { 200 };
     shell.page("address.html", status, &view)

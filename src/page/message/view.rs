@@ -4,13 +4,10 @@ use crate::page::links;
 use serde::Serialize;
 
 use super::{Message, MessageText, OriginFailure};
+use crate::api::Chain;
 use crate::base::shown::{ShownTime, ShownUrl};
-use crate::base::text::Text;
-use crate::page::certificates::ChainView;
-use crate::page::ways::{
-    FetchOffer, FetchOfferView, PageLink, SimilarPage, SimilarPageView, copy_of,
-};
-use crate::page::{Page, Shell};
+use crate::page::ways::{FetchOffer, FetchOfferView, SimilarPage, SimilarPageView, copy_of};
+use crate::page::{Page, Shell, view};
 
 /// Additional offers of a page, which depend on the request.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,28 +18,12 @@ pub struct Aid<'a> {
     pub likes: &'a [SimilarPage],
 }
 
-#[derive(Serialize)]
-struct MessageView {
-    status: u16,
-    title: Text,
-    happened: Text,
-    detail: Option<String>,
-    rule: Option<String>,
-    advice: Vec<Text>,
-    ways: Vec<PageLink>,
-    url: Option<ShownUrl>,
-    kept: Option<StoredCopyView>,
-    fetch: Option<FetchOfferView>,
-    likes: Vec<SimilarPageView>,
-    certificate: Option<RefusedCertificateView>,
-}
-
 /// The refused certificate of an origin.
 #[derive(Serialize)]
-struct RefusedCertificateView {
+struct RefusedCertificateView<'a> {
     /// The clock of this machine, if it may be wrong.
     clock: Option<ShownTime>,
-    chain: ChainView,
+    chain: &'a Chain,
     /// The page of ours that can allow the certificate, without our origin.
     allow: Option<String>,
 }
@@ -73,12 +54,12 @@ pub fn page_with(shell: &Shell, message: &Message<'_>, aid: &Aid<'_>) -> Page {
             ..
         } => Some(RefusedCertificateView {
             clock: fault.is_about_time().then(|| ShownTime::new(shown.now, &shell.zone)),
-            chain: ChainView::new(shown.chain, &shell.zone),
+            chain: shown.chain,
             allow: shown.may_be_allowed.then(|| links::certificate(shown.site, url)),
         }),
         _ => None,
     };
-    let view = MessageView {
+    let view = view! {
         certificate,
         status,
         title,
@@ -95,7 +76,7 @@ pub fn page_with(shell: &Shell, message: &Message<'_>, aid: &Aid<'_>) -> Page {
             stored: ShownTime::new(kept.stored, &shell.zone),
         }),
         fetch: aid.fetch.and_then(|fetch| FetchOfferView::new(&fetch, shell)),
-        likes: aid.likes.iter().map(|like| SimilarPageView::new(like, shell)).collect(),
+        likes: SimilarPageView::all(aid.likes, shell),
     };
     shell.page("message.html", status, &view)
 }

@@ -7,12 +7,11 @@
 use std::net::{IpAddr, SocketAddr};
 
 use jiff::Timestamp;
-use serde::Serialize;
 
 use super::code::QrImage;
 use crate::api::RejectionItem;
 use crate::base::shown::{self, ShownTime};
-use crate::page::{LocalOrigin, Page, Shell};
+use crate::page::{LocalOrigin, Page, Shell, view};
 
 /// Maximum number of rejections in the list; the others are counted.
 const SHOWN_REJECTIONS: usize = 50;
@@ -43,36 +42,10 @@ pub struct AuthorityStatus<'a> {
     pub rejected: &'a [RejectionItem],
 }
 
-#[derive(Serialize)]
-struct AuthorityView {
-    name: String,
-    fingerprint: String,
-    from: ShownTime,
-    until: ShownTime,
-    ends_soon: bool,
-    intercept: bool,
-    test: String,
-    code: Option<QrImage>,
-    rejected: Vec<RejectionView>,
-    more_rejected: usize,
-}
-
-#[derive(Serialize)]
-struct RejectionView {
-    host: String,
-    client: String,
-    until: ShownTime,
-}
-
 /// Renders the page.
 #[must_use]
 pub fn page(shell: &Shell, trust: &AuthorityStatus<'_>) -> Page {
-    let rejection = |one: &RejectionItem| RejectionView {
-        host: shown::text(&one.host),
-        client: shown::text(&one.client),
-        until: ShownTime::new(one.until, &shell.zone),
-    };
-    let view = AuthorityView {
+    let view = view! {
         name: shown::text(trust.name),
         fingerprint: shown::text(trust.fingerprint),
         from: ShownTime::new(trust.from, &shell.zone),
@@ -81,7 +54,7 @@ pub fn page(shell: &Shell, trust: &AuthorityStatus<'_>) -> Page {
         intercept: trust.intercept,
         test: format!("{}{TEST}", trust.secure),
         code: trust.phone.and_then(|phone| QrImage::of(&format!("{phone}/ca.crt"))),
-        rejected: trust.rejected.iter().take(SHOWN_REJECTIONS).map(rejection).collect(),
+        rejected: trust.rejected.get(..SHOWN_REJECTIONS).unwrap_or(trust.rejected),
         more_rejected: trust.rejected.len().saturating_sub(SHOWN_REJECTIONS),
     };
     shell.page("ca.html", 200, &view)

@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use crate::api::{Choice, Mode, QueueCounts};
 use crate::base::text::{Text, say};
-use crate::page::{Page, Shell};
-use crate::site::link::{LinkReport, LinkView};
+use crate::page::{Page, Shell, view};
+use crate::site::link::LinkReport;
 
 /// Path of the page.
 pub const PATH: &str = "/control/";
@@ -111,16 +111,6 @@ pub struct ControlPage {
 }
 
 #[derive(Serialize)]
-struct ControlPageView {
-    modes: Vec<ActionButton>,
-    link: LinkView,
-    counts: QueueCounts,
-    fetch: Option<ActionButton>,
-    hold: Option<ActionButton>,
-    reload: ActionButton,
-}
-
-#[derive(Serialize)]
 struct ActionButton {
     path: String,
     label: Text,
@@ -140,9 +130,9 @@ pub fn page(shell: &Shell, content: &ControlPage) -> Page {
     let may_dial = shell.mode != Mode::Offline;
     let is_some = |some: bool, action| (may_dial && some).then(|| button(action, false));
     let modes = Choice::ALL.map(|one| button(ControlAction::Mode(one), one == content.chosen));
-    let view = ControlPageView {
-        modes: modes.into(),
-        link: LinkView::new(&content.link, shell),
+    let view = view! {
+        modes,
+        link: &content.link,
         counts,
         fetch: is_some(counts.waiting > 0, ControlAction::Fetch),
         hold: is_some(counts.waiting > 0 || counts.active > 0, ControlAction::Hold),
@@ -151,15 +141,10 @@ pub fn page(shell: &Shell, content: &ControlPage) -> Page {
     shell.page("control.html", 200, &view)
 }
 
-#[derive(Serialize)]
-struct ConfirmView {
-    button: ActionButton,
-}
-
 /// Renders the confirmation page.
 #[must_use]
 pub fn confirm(shell: &Shell, action: ControlAction) -> Page {
-    let view = ConfirmView { button: button(action, false) };
+    let view = view! { button: button(action, false) };
     shell.page("control-confirm.html", 200, &view)
 }
 

@@ -12,25 +12,13 @@ use crate::api::scope::Scope;
 use crate::base::shown::{self, ShownUrl};
 use crate::base::text::{Text, say};
 use crate::page::fault::{self, FormFault};
-use crate::page::{Page, Shell};
+use crate::page::{Page, Shell, view};
 
 /// Maximum number of listed downloads; the others are counted.
 const SHOWN_DOWNLOADS: usize = 20;
 
 /// Maximum number of listed failures; the others are counted.
 const SHOWN_FAILURES: usize = 20;
-
-#[derive(Serialize)]
-struct RefreshFormView<'a> {
-    url: ShownUrl,
-    /// Value that the form sends: the URL as it was given, which may contain a password.
-    value: &'a str,
-    links: LinksView,
-    force: bool,
-    parts: Vec<ClassCheckBox>,
-    plan: Option<PlanView<'a>>,
-    faults: &'a [FormFault],
-}
 
 /// The fields for following links.
 #[derive(Serialize)]
@@ -118,12 +106,13 @@ fn form(
     let part = |class: PartClass| {
         ClassCheckBox::new(class, aim.parts.get(&class).copied().unwrap_or_default())
     };
-    let view = RefreshFormView {
+    let view = view! {
         url: ShownUrl::new(&asked.url),
+        // Value that the form sends: the URL as it was given, which may contain a password.
         value: &asked.url,
         links: LinksView::new(depth, &aim.scope),
         force: aim.force,
-        parts: PartClass::ALL.into_iter().map(part).collect(),
+        parts: PartClass::ALL.into_iter().map(part).collect::<Vec<_>>(),
         plan: plan.map(|plan| PlanView {
             start_kept: plan.start_kept,
             lines: plan::describe_run(plan),
@@ -146,16 +135,6 @@ fn label(class: PartClass) -> Text {
         PartClass::Media => say("audio and video"),
         PartClass::Objects => say("objects"),
     }
-}
-
-#[derive(Serialize)]
-struct FetchListView<'a> {
-    /// The listed running downloads, and the number of the others.
-    downloads: Vec<DownloadRow>,
-    more: usize,
-    fetches: Vec<FetchView<'a>>,
-    /// Maximum number of listed failures; the others are counted.
-    most_failures: usize,
 }
 
 #[derive(Serialize)]
@@ -187,15 +166,15 @@ pub fn list<'a>(shell: &Shell, runs: &'a [RunItem], downloads: &[DownloadItem]) 
             left.map(|(why, left)| OmissionView { count: left.count, why: why.text() }).collect();
         FetchView { run, has_ended: run.ended.is_some(), left_out }
     };
-    let (fetches, most_failures) = (runs.iter().map(fetch).collect(), SHOWN_FAILURES);
+    let (fetches, most_failures) = (runs.iter().map(fetch).collect::<Vec<_>>(), SHOWN_FAILURES);
     let more = downloads.len().saturating_sub(SHOWN_DOWNLOADS);
     let shown = downloads.iter().take(SHOWN_DOWNLOADS).map(|download| DownloadRow {
         id: download.id,
         url: ShownUrl::new(&download.url),
         text: progress::describe_download(download),
     });
-    let downloads = shown.collect();
-    shell.page("fetches.html", 200, &FetchListView { downloads, more, fetches, most_failures })
+    let downloads = shown.collect::<Vec<_>>();
+    shell.page("fetches.html", 200, &view! { downloads, more, fetches, most_failures })
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, say};
 use crate::page::links;
-use crate::page::{Page, Shell};
+use crate::page::{Page, Shell, view};
 use crate::site::history::version_list::changes;
 use crate::site::lists::page::room::{count_fitting, link_size, without_long_link};
 use crate::storage::versions::NotCompared;
@@ -31,16 +31,6 @@ pub struct LineCounts {
     pub added: usize,
     /// Lines that only the previous version has.
     pub removed: usize,
-}
-
-#[derive(Serialize)]
-struct HistoryView {
-    url: ShownUrl,
-    owner: Option<Text>,
-    versions: Vec<VersionRow>,
-    more: usize,
-    /// Address of the time map (a list for programs), without our origin.
-    timemap: String,
 }
 
 #[derive(Serialize)]
@@ -78,10 +68,11 @@ pub fn page(shell: &Shell, history: &History, lines: &[Option<LineCounts>]) -> P
     let around = 2 * link_size(&url) + written(&timemap);
     let costs = versions.iter().map(|version| version.cost(link_size(&url) + shell.token.len()));
     versions.truncate(count_fitting(ROOM.saturating_sub(around), costs));
-    let view = HistoryView {
+    let view = view! {
         owner: history.owner.as_deref().map(|owner| shell.for_whom(owner)),
         more: history.versions.len().saturating_sub(versions.len()),
         versions: distinguish_times(versions, history, shell),
+        // Address of the time map (a list for programs), without our origin.
         timemap,
         url,
     };
@@ -136,14 +127,6 @@ impl VersionRow {
     }
 }
 
-#[derive(Serialize)]
-struct NoHistoryView {
-    url: ShownUrl,
-    why: Text,
-    /// Address of the list of versions, without our origin; `None` if the list would be empty.
-    list: Option<String>,
-}
-
 /// Renders the page in place of a version or a difference that cannot be shown. The status is 404
 /// if nothing is stored.
 #[must_use]
@@ -153,7 +136,12 @@ pub fn no_history_page(shell: &Shell, url: &str, why: &NotCompared) -> Page {
         NotCompared::NoVersion => (404, Some(links::history(url))),
         _ => (200, Some(links::history(url))),
     };
-    let view = NoHistoryView { url: ShownUrl::new(url), why: words(why), list };
+    let view = view! {
+        url: ShownUrl::new(url),
+        why: words(why),
+        // Address of the list of versions, without our origin; `None` if the list would be empty.
+        list,
+    };
     shell.page("history-none.html", status, &view)
 }
 

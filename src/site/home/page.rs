@@ -12,15 +12,15 @@ use serde::Serialize;
 
 pub use self::space::DiskUse;
 use self::space::DiskUseView;
-use crate::api::{Choice, DownloadItem, Mode, QueueCounts, Status};
+use crate::api::{Choice, DownloadItem, Mode, Status};
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, say};
 use crate::fetch::LastFetch;
-use crate::page::{Page, Shell};
+use crate::page::{Page, Shell, view};
 use crate::site::control::page::mode_label;
 use crate::site::fetches::progress;
-use crate::site::link::{LinkReport, LinkView};
+use crate::site::link::LinkReport;
 use crate::site::queue::page as queue;
 
 /// Maximum number of listed downloads; the others are counted.
@@ -80,7 +80,7 @@ pub struct RecentPage {
 }
 
 /// Clients that may not use the proxy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct RefusedClients {
     /// Number of refused connections.
     pub count: u64,
@@ -90,27 +90,13 @@ pub struct RefusedClients {
     pub at: Timestamp,
 }
 
-#[derive(Serialize)]
-struct HomeView<'a> {
-    mode: ModeView,
-    queue: QueueCounts,
-    /// The notices; `None` if nothing needs attention.
-    attention: Option<NoticesView>,
-    activity: ActivityView,
-    recent: Vec<RecentPageView>,
-    is_ready: bool,
-    space: Option<DiskUseView>,
-    /// `None` if the first steps are not shown.
-    setup: Option<BrowserSetup<'a>>,
-}
-
 /// The mode in force, and the buttons that set another.
 #[derive(Serialize)]
-struct ModeView {
+struct ModeView<'a> {
     headline: Text,
     explanation: Text,
     choices: [ModeChoice; 4],
-    link: LinkView,
+    link: &'a LinkReport,
 }
 
 /// The problems that need attention, apart from those of the queue and the disk.
@@ -122,7 +108,7 @@ struct NoticesView {
     was_full: bool,
     /// Number of hosts whose certificates were rejected by a client.
     rejected: usize,
-    refused: Option<RefusedClientsView>,
+    refused: Option<RefusedClients>,
     config_faults: bool,
     template_faults: usize,
 }
@@ -183,26 +169,21 @@ struct DownloadProgress {
     percent: Option<u64>,
 }
 
-#[derive(Serialize)]
-struct RefusedClientsView {
-    count: u64,
-    client: String,
-    at: ShownTime,
-}
-
 /// Renders the page.
 #[must_use]
 pub fn page(shell: &Shell, home: &HomePage) -> Page {
     let space = home.space.map(DiskUseView::of);
     let needs_attention = needs_attention(home, space.as_ref());
-    let view = HomeView {
-        mode: ModeView::new(home, shell),
+    let view = view! {
+        mode: ModeView::new(home),
         queue: home.status.queue,
-        attention: needs_attention.then(|| NoticesView::new(home, shell)),
+        // The notices; `None` if nothing needs attention.
+        attention: needs_attention.then(|| NoticesView::new(home)),
         activity: ActivityView::new(home, shell),
-        recent: home.recent.iter().map(|one| recent(one, home.now, shell)).collect(),
+        recent: home.recent.iter().map(|one| recent(one, home.now, shell)).collect::<Vec<_>>(),
         is_ready: home.is_ready,
         space,
+        // `None` if the first steps are not shown.
         setup: home.help.then(|| BrowserSetup {
             proxy: shell.origin.host_port(),
             pac: format!("{}/proxy.pac", shell.origin),
@@ -224,31 +205,26 @@ fn needs_attention(home: &HomePage, space: Option<&DiskUseView>) -> bool {
         || space.is_some_and(|space| space.is_short)
 }
 
-impl ModeView {
-    fn new(home: &HomePage, shell: &Shell) -> Self {
+impl<'a> ModeView<'a> {
+    fn new(home: &'a HomePage) -> Self {
         let (headline, explanation) = mode(home.status.mode);
         let choice = |one: Choice| ModeChoice {
             word: one.as_str(),
             label: mode_label(one),
             chosen: one == home.status.chosen,
         };
-        let link = LinkView::new(&home.link, shell);
-        Self { headline, explanation, choices: Choice::ALL.map(choice), link }
+        Self { headline, explanation, choices: Choice::ALL.map(choice), link: &home.link }
     }
 }
 
 impl NoticesView {
-    fn new(home: &HomePage, shell: &Shell) -> Self {
+    fn new(home: &HomePage) -> Self {
         Self {
             failed: queue::failed(),
             read_only: home.status.process.read_only,
             was_full: home.was_full,
             rejected: rejected(&home.status),
-            refused: home.refused.map(|refused| RefusedClientsView {
-                count: refused.count,
-                client: refused.client.to_string(),
-                at: ShownTime::new(refused.at, &shell.zone),
-            }),
+            refused: home.refused,
             config_faults: home.config_faults,
             template_faults: home.template_faults,
         }

@@ -7,12 +7,11 @@ use serde::Serialize;
 use wwwoffle_url::{CanonicalUrl, LocalHost, url_encode_form_args};
 
 use crate::api::aim::AS_CONFIGURED;
-use crate::api::{BodyOnDisk, Connection, Field, Info, KeptInfo, PartItem, PartState, Parts};
+use crate::api::{BodyOnDisk, Field, Info, KeptInfo, PartItem, PartState, Parts};
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, count, say};
-use crate::page::certificates::ChainView;
 use crate::page::links;
-use crate::page::{Page, Shell};
+use crate::page::{Page, Shell, view};
 use crate::proxy::last::LastAction;
 use crate::proxy::rehearsal::PredictedAction;
 use crate::site::lists::page as lists;
@@ -49,7 +48,7 @@ pub struct InfoExtras {
 }
 
 /// A request, as it arrived and as it would be sent on.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct RequestComparison {
     /// The URL that would be requested from the origin.
     pub url: String,
@@ -122,19 +121,6 @@ struct LastActionView {
 }
 
 #[derive(Serialize)]
-struct RequestView {
-    url: ShownUrl,
-    came: HeadView,
-    goes: HeadView,
-}
-
-#[derive(Serialize)]
-struct HeadView {
-    line: String,
-    fields: FieldList,
-}
-
-#[derive(Serialize)]
 struct SubResourcesView {
     complete: bool,
     kept: u64,
@@ -169,15 +155,7 @@ struct StoredEntryView<'a> {
     owner: Text,
     /// Notes about its file and its body.
     notes: Vec<Text>,
-    response: FieldList,
-    request: FieldList,
-    chain: Option<ChainView>,
-}
-
-#[derive(Serialize)]
-struct FieldList {
-    fields: Vec<Field>,
-    more: usize,
+    most_fields: usize,
 }
 
 /// Renders the page.
@@ -234,12 +212,7 @@ impl ReferrersView {
 /// Renders the page about a request.
 #[must_use]
 pub fn request_page(shell: &Shell, request: &RequestComparison) -> Page {
-    let head = |(line, fields): &(String, Vec<Field>)| HeadView {
-        line: shown::text(line),
-        fields: FieldList::new(fields),
-    };
-    let (came, goes) = (head(&request.came), head(&request.goes));
-    let view = RequestView { url: ShownUrl::new(&request.url), came, goes };
+    let view = view! { request, most_fields: SHOWN_FIELDS };
     shell.page("info-request.html", 200, &view)
 }
 
@@ -296,15 +269,12 @@ impl SubResourceView {
 
 impl<'a> StoredEntryView<'a> {
     fn new(info: &'a Info, entry: &'a KeptInfo, shell: &Shell) -> Self {
-        let chain = |connection: &Connection| ChainView::new(&connection.chain, &shell.zone);
         let owner = entry.owner.as_deref();
         Self {
             owner: owner.map_or(say("for everyone"), |owner| shell.for_whom(owner)),
             key: &info.key,
             notes: notes(&entry.storage),
-            response: FieldList::new(&entry.response),
-            request: FieldList::new(&entry.request),
-            chain: entry.connection.as_ref().map(chain),
+            most_fields: SHOWN_FIELDS,
             entry,
         }
     }
@@ -326,19 +296,6 @@ fn notes(storage: &BodyOnDisk) -> Vec<Text> {
         None => say("Its content is stored once for all entries with the same content."),
     });
     compressed.into_iter().chain(shared).collect()
-}
-
-impl FieldList {
-    fn new(fields: &[Field]) -> Self {
-        let view = |field: &Field| Field {
-            name: shown::text(&field.name),
-            value: field.value.as_deref().map(shown::text),
-        };
-        Self {
-            fields: fields.iter().take(SHOWN_FIELDS).map(view).collect(),
-            more: fields.len().saturating_sub(SHOWN_FIELDS),
-        }
-    }
 }
 
 #[cfg(test)]

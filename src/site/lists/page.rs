@@ -28,7 +28,7 @@ use self::words::{crumbs, cut, heading, kinds, sorts};
 use crate::api::{EntryItem, IndexAsked, IndexHost, IndexItem, IndexPage, IndexSite, Listed};
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, count, say};
-use crate::page::{Page, Shell};
+use crate::page::{Page, Shell, view};
 
 /// Path below which the lists are.
 pub const ROOT: &str = "/index/";
@@ -390,13 +390,6 @@ fn request(url: &str, queued: Timestamp, shell: &Shell) -> RequestRow {
 }
 
 #[derive(Serialize)]
-struct ListsRootView {
-    removed: Vec<UndoView>,
-    online: Vec<SessionLinks>,
-    schemes: [&'static str; 4],
-}
-
-#[derive(Serialize)]
 struct SessionLinks {
     began: ShownTime,
     kept: String,
@@ -412,10 +405,10 @@ pub fn root(shell: &Shell, (sessions, resting): (&[Timestamp], &[RemovalSummary]
         kept: if back == 0 { "lasttime".to_owned() } else { format!("prevtime{back}") },
         asked: if back == 0 { "lastout".to_owned() } else { format!("prevout{back}") },
     };
-    let online = sessions.iter().enumerate().map(session).collect();
-    let removed =
-        resting.iter().take(SHOWN_REMOVALS).map(|resting| UndoView::new(resting, shell)).collect();
-    let view = ListsRootView { removed, online, schemes: SCHEMES };
+    let online = sessions.iter().enumerate().map(session).collect::<Vec<_>>();
+    let removed = resting.iter().take(SHOWN_REMOVALS).map(|it| UndoView::new(it, shell));
+    let removed = removed.collect::<Vec<_>>();
+    let view = view! { removed, online, schemes: SCHEMES };
     shell.page("lists-root.html", 200, &view)
 }
 

@@ -1,10 +1,8 @@
 //! The local page about a page that is not stored: similar stored pages, and ways to get it.
 
-use serde::Serialize;
-
 use crate::base::shown::ShownUrl;
 use crate::page::ways::{FetchOffer, FetchOfferView, PageLink, SimilarPage, SimilarPageView};
-use crate::page::{Page, Shell};
+use crate::page::{Page, Shell, view};
 
 /// The content of the page.
 #[derive(Clone, Copy, Debug)]
@@ -17,16 +15,6 @@ pub struct MissingPage<'a> {
     pub has_versions: bool,
     /// Similar stored pages.
     pub likes: &'a [SimilarPage],
-}
-
-#[derive(Serialize)]
-struct MissingPageView {
-    url: ShownUrl,
-    is_kept: bool,
-    has_versions: bool,
-    likes: Vec<SimilarPageView>,
-    fetch: Option<FetchOfferView>,
-    ways: Vec<PageLink>,
 }
 
 /// Renders the page.
@@ -43,13 +31,13 @@ pub fn page(shell: &Shell, missing: &MissingPage<'_>) -> Page {
         PageLink::choices(url),
         PageLink::rules(url),
     ];
-    let view = MissingPageView {
+    let view = view! {
         url: ShownUrl::new(url),
         is_kept: missing.is_kept,
         has_versions: missing.has_versions,
-        likes: missing.likes.iter().map(|like| SimilarPageView::new(like, shell)).collect(),
+        likes: SimilarPageView::all(missing.likes, shell),
         fetch: FetchOfferView::new(&FetchOffer { url, token: &shell.token }, shell),
-        ways: ways.into_iter().flatten().collect(),
+        ways: ways.into_iter().flatten().collect::<Vec<_>>(),
     };
     shell.page("missing.html", 200, &view)
 }

@@ -15,7 +15,7 @@ use crate::base::text::{Text, say};
 use crate::page::fault::{self, FormFault};
 use crate::page::form::SubmittedForm;
 use crate::page::links;
-use crate::page::{Page, Shell};
+use crate::page::{Page, Shell, view};
 use crate::site::configuration::page::diff::DiffLine;
 use crate::site::fetches::page::LinksView;
 use crate::site::lists::page::room;
@@ -59,21 +59,6 @@ pub fn diff_path(url: &str) -> String {
     format!("/monitor/diff/?url={}", url_encode_form_args(url.as_bytes()))
 }
 
-#[derive(Serialize)]
-struct DiffView {
-    url: ShownUrl,
-    title: Option<String>,
-    from: ShownTime,
-    to: ShownTime,
-    added: usize,
-    removed: usize,
-    stretches: Vec<Vec<DiffLine>>,
-    is_cut: bool,
-    older: Vec<OlderChange>,
-    /// Address of the list of all versions, without our origin.
-    history: String,
-}
-
 /// An older change.
 #[derive(Serialize)]
 struct OlderChange {
@@ -109,7 +94,7 @@ pub fn diff(shell: &Shell, versions: &VersionDiff, diff: &Diff) -> Page {
             path: format!("{}&from={from}&to={to}", diff_path(&versions.url)),
         }
     });
-    let view = DiffView {
+    let view = view! {
         url: ShownUrl::new(&versions.url),
         title: versions.title.as_deref().map(shown::text),
         from: ShownTime::new(versions.from, &shell.zone),
@@ -118,16 +103,11 @@ pub fn diff(shell: &Shell, versions: &VersionDiff, diff: &Diff) -> Page {
         removed: versions.removed,
         stretches,
         is_cut: versions.is_cut || count > SHOWN_LINES,
-        older: older.collect(),
+        older: older.collect::<Vec<_>>(),
+        // Address of the list of all versions, without our origin.
         history: links::history(&versions.url),
     };
     shell.page("monitor-diff.html", 200, &view)
-}
-
-#[derive(Serialize)]
-struct MonitorListView<'a> {
-    pages: Vec<MonitorRow<'a>>,
-    more: usize,
 }
 
 #[derive(Serialize)]
@@ -169,7 +149,7 @@ pub fn page<'a>(shell: &Shell, items: &'a [MonitorItem], changed: &[bool]) -> Pa
     let mut pages: Vec<_> = items.iter().zip(changed).take(SHOWN_PAGES).map(view).collect();
     pages.truncate(room::count_fitting(ROOM, pages.iter().map(|page| cost(page, &shell.token))));
     let more = items.len().saturating_sub(pages.len());
-    let view = MonitorListView { pages, more };
+    let view = view! { pages, more };
     shell.page("monitor.html", 200, &view)
 }
 

@@ -1,104 +1,25 @@
 //! The local page `/purge/`: entries that a purge would remove, and the report of the last purge.
 
-use serde::Serialize;
+use minijinja::Value;
+use minijinja::value::Serde;
 
-use crate::api::{PurgeCompressed, PurgeReport, PurgeShared, PurgeStatus, PurgeSum};
-use crate::base::shown::{self, ShownTime};
+use crate::api::{PurgeShared, PurgeStatus};
+use crate::base::shown;
 use crate::base::text::{Text, count, say};
-use crate::page::{Page, Shell};
-
-#[derive(Serialize)]
-struct PurgeView {
-    running: bool,
-    looked: u64,
-    plan: Option<ReportView>,
-    last: Option<ReportView>,
-    failure: Option<String>,
-}
-
-#[derive(Serialize)]
-struct ReportView {
-    at: ShownTime,
-    goes: Vec<SumView>,
-    stays: Vec<SumView>,
-    /// Scale of the maximum ages in hundredths, if they are scaled.
-    scale: Option<u64>,
-    missing: Option<String>,
-    removed: Option<SumView>,
-    compressible: Option<SumView>,
-    compressed: Option<CompressedView>,
-    /// Sentences without their full stop.
-    shared: Vec<Text>,
-    shared_failure: Option<String>,
-    free: Option<String>,
-}
-
-#[derive(Serialize)]
-struct SumView {
-    why: Text,
-    entries: u64,
-    size: String,
-}
+use crate::page::{Page, Shell, view};
 
 /// Renders the page.
 #[must_use]
 pub fn page(shell: &Shell, purging: &PurgeStatus) -> Page {
-    let view = |report: &PurgeReport| ReportView::new(report, shell);
-    let view = PurgeView {
-        running: purging.running,
-        looked: purging.looked,
-        plan: purging.plan.as_ref().map(view),
-        last: purging.last.as_ref().map(view),
-        failure: purging.failure.as_deref().map(shown::text),
+    let shared = purging.last.as_ref().and_then(|last| last.shared.as_ref());
+    let view = view! {
+        purging,
+        // Translates the reason of a sum.
+        why: Value::from_function(|why: &str| Value::from(Serde(in_words(why)))),
+        // Sentences without their full stop.
+        shared: shared.map(shared_in_words).unwrap_or_default(),
     };
     shell.page("purge.html", 200, &view)
-}
-
-impl ReportView {
-    fn new(report: &PurgeReport, shell: &Shell) -> Self {
-        Self {
-            at: ShownTime::new(report.at, &shell.zone),
-            goes: report.goes.iter().map(SumView::new).collect(),
-            stays: report.stays.iter().map(SumView::new).collect(),
-            scale: (report.scale < 1_000).then_some(report.scale / 10),
-            missing: (report.missing > 0).then(|| shown::bytes(report.missing)),
-            removed: report.removed.as_ref().map(SumView::new),
-            compressible: report.compressible.as_ref().map(SumView::new),
-            compressed: report.compressed.as_ref().map(CompressedView::new),
-            shared: report.shared.as_ref().map(shared_in_words).unwrap_or_default(),
-            shared_failure: report
-                .shared
-                .as_ref()
-                .and_then(|shared| shared.failure.as_deref().map(shown::text)),
-            free: report.free.map(shown::bytes),
-        }
-    }
-}
-
-/// Sums of the compressed entries.
-#[derive(Serialize)]
-struct CompressedView {
-    entries: u64,
-    before: String,
-    after: String,
-    failed: u64,
-    first_failure: Option<String>,
-    failure: Option<String>,
-}
-
-impl CompressedView {
-    fn new(done: &PurgeCompressed) -> Self {
-        let (before, after) = (shown::bytes(done.before), shown::bytes(done.after));
-        let failure = done.failure.as_deref().map(shown::text);
-        let first_failure = done.first_failure.as_deref().map(shown::text);
-        Self { entries: done.entries, before, after, failed: done.failed, first_failure, failure }
-    }
-}
-
-impl SumView {
-    fn new(sum: &PurgeSum) -> Self {
-        Self { why: in_words(&sum.why), entries: sum.entries, size: shown::bytes(sum.bytes) }
-    }
 }
 
 /// Describes the handling of identical bodies, one line each; empty if there were none.
@@ -159,6 +80,7 @@ pub fn in_words(why: &str) -> Text {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::{PurgeCompressed, PurgeReport, PurgeSum};
     use crate::page::testing::{assert_harmless, hostile, shell, time};
 
     fn report(why: &str, missing: u64) -> PurgeReport {

@@ -10,7 +10,7 @@ use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, say};
 use crate::page::form::SubmittedForm;
-use crate::page::{Page, Shell};
+use crate::page::{Page, Shell, view};
 
 /// Path of the page.
 pub const PATH: &str = "/queue/";
@@ -77,22 +77,6 @@ pub struct QueuePage {
     pub counts: QueueCounts,
 }
 
-#[derive(Serialize)]
-struct QueueView<'a> {
-    back: String,
-    /// Arguments that lead back to this page, for the address of a request's own page.
-    rest: String,
-    counts: QueueCounts,
-    can_fetch: bool,
-    filters: Vec<StateLink>,
-    groups: Vec<RequestGroup<'a>>,
-    first: usize,
-    last: usize,
-    total: usize,
-    previous: Option<String>,
-    next: Option<String>,
-}
-
 /// A link to the requests in one state.
 #[derive(Serialize)]
 struct StateLink {
@@ -135,7 +119,8 @@ pub fn page(shell: &Shell, shown: &QueuePage) -> Page {
     let QueuePage { items, asked, total, counts } = shown;
     let before = asked.page.saturating_sub(1).saturating_mul(ROWS);
     let beside = |page: usize| QueueSelection { page, ..*asked }.address();
-    let view = QueueView {
+    let view = view! {
+        // Arguments that lead back to this page, for the address of a request's own page.
         rest: edit::rest(&asked.address()),
         back: asked.address(),
         counts: *counts,

@@ -10,7 +10,7 @@ use crate::api::{HostCounts, StatisticsReport, Sums};
 use crate::base::shown;
 use crate::base::statistics::Outcome;
 use crate::base::text::{Text, count, say};
-use crate::page::{Page, Shell};
+use crate::page::{Page, Shell, view};
 
 /// Path of the page.
 pub const PATH: &str = "/statistics/";
@@ -20,17 +20,6 @@ const MONTH: usize = 30;
 
 /// Maximum number of listed hosts; the others are summed up.
 const SHOWN_HOSTS: usize = 50;
-
-#[derive(Serialize)]
-struct StatisticsView {
-    /// Nothing was counted yet.
-    is_empty: bool,
-    lines: Vec<StatisticsLine>,
-    charts: Vec<Chart>,
-    days: Vec<DayStatistics>,
-    /// `None` if the caller may not see them.
-    hosts: Option<Vec<HostStatistics>>,
-}
 
 /// One number for each of the periods on the page.
 #[derive(Serialize)]
@@ -65,11 +54,15 @@ struct HostStatistics {
 #[must_use]
 pub fn page(shell: &Shell, statistics: &StatisticsReport) -> Page {
     let month = last_days(statistics, MONTH);
-    let view = StatisticsView {
+    let days = month.iter().rev().map(|(day, sums)| DayStatistics::new(*day, sums));
+    let days: Vec<_> = days.collect();
+    let view = view! {
+        // Nothing was counted yet.
         is_empty: statistics.days.is_empty(),
         lines: lines(statistics, &month),
         charts: charts(&month),
-        days: month.iter().rev().map(|(day, sums)| DayStatistics::new(*day, sums)).collect(),
+        days,
+        // `None` if the caller may not see them.
         hosts: statistics.hosts.as_ref().map(|hosts| self::hosts(hosts, statistics.rest.as_ref())),
     };
     shell.page("statistics.html", 200, &view)

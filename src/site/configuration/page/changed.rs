@@ -1,13 +1,12 @@
 //! The page after a change of the configuration, with a button to undo it, and the page for a
 //! conflict.
 
-use serde::Serialize;
 use wwwoffle_config::OptionChange;
 
 use super::OptionLink;
-use super::diff::{DiffLine, diff};
+use super::diff::diff;
 use crate::base::shown;
-use crate::page::{Page, Shell};
+use crate::page::{Page, Shell, view};
 
 /// The last change and its effects.
 #[derive(Clone, Copy, Debug)]
@@ -30,22 +29,10 @@ pub struct LastChange<'a> {
     pub was_so: bool,
 }
 
-#[derive(Serialize)]
-struct ChangeView<'a> {
-    options: Vec<OptionLink>,
-    restart: Vec<OptionLink>,
-    lines: Vec<DiffLine>,
-    version: Option<u64>,
-    stamp: &'a str,
-    file: String,
-    was_so: bool,
-    made: bool,
-}
-
 /// Renders the page.
 #[must_use]
 pub fn page(shell: &Shell, change: &LastChange<'_>) -> Page {
-    let view = ChangeView {
+    let view = view! {
         options: OptionLink::all(change.options),
         restart: OptionLink::all(change.restart),
         lines: diff(change.old.unwrap_or_default(), change.new),
@@ -78,22 +65,10 @@ pub struct ConfigurationConflict<'a> {
     pub fields: Option<&'a [(String, String)]>,
 }
 
-#[derive(Serialize)]
-struct ConflictView<'a> {
-    meanwhile: Option<Vec<DiffLine>>,
-    current: Vec<DiffLine>,
-    wanted: Option<Vec<DiffLine>>,
-    readable: bool,
-    file: String,
-    path: &'a str,
-    look: &'a str,
-    fields: Option<&'a [(String, String)]>,
-}
-
 /// Renders the page, with status 409.
 #[must_use]
 pub fn conflict(shell: &Shell, conflict: &ConfigurationConflict<'_>) -> Page {
-    let view = ConflictView {
+    let view = view! {
         meanwhile: conflict.known.map(|known| diff(known, conflict.current)),
         current: if conflict.known.is_none() { diff("", conflict.current) } else { Vec::new() },
         wanted: conflict.wanted.map(|wanted| diff(conflict.current, wanted)),

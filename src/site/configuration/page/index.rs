@@ -8,7 +8,7 @@ use wwwoffle_config::{Faults, OptionChange};
 
 use super::OptionLink;
 use crate::base::shown::{self, ShownTime};
-use crate::page::{Page, Shell};
+use crate::page::{Page, Shell, view};
 
 /// Maximum number of changed options named for each version; the others are counted.
 const MOST_NAMED: usize = 5;
@@ -37,22 +37,6 @@ pub struct ConfigurationIndex<'a> {
     pub later: &'a [(&'static str, &'static str)],
     /// The URL carried along from page to page.
     pub url: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct ConfigurationView<'a> {
-    file: String,
-    exists: bool,
-    stamp: &'a str,
-    short_stamp: String,
-    in_force: bool,
-    faults: Vec<String>,
-    more_faults: usize,
-    restart: Vec<OptionLink>,
-    later: Vec<OptionLink>,
-    versions: Vec<FileVersionView>,
-    sections: Vec<SectionView>,
-    url: String,
 }
 
 #[derive(Serialize)]
@@ -111,18 +95,18 @@ pub fn page(shell: &Shell, status: u16, index: &ConfigurationIndex<'_>) -> Page 
     });
     let later =
         index.later.iter().map(|(section, key)| OptionLink::of(section, key, Effect::Later));
-    let view = ConfigurationView {
+    let view = view! {
         file: shown::text(index.file),
         exists: index.exists,
         stamp: index.stamp,
-        short_stamp: index.stamp.chars().take(12).collect(),
+        short_stamp: index.stamp.chars().take(12).collect::<String>(),
         in_force: index.in_force,
         faults,
         more_faults,
         restart: OptionLink::all(index.restart),
-        later: later.collect(),
-        versions: versions.collect(),
-        sections: sections.collect(),
+        later: later.collect::<Vec<_>>(),
+        versions: versions.collect::<Vec<_>>(),
+        sections: sections.collect::<Vec<_>>(),
         url: index.url.map(shown::text).unwrap_or_default(),
     };
     shell.page("configuration.html", status, &view)

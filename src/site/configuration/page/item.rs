@@ -9,7 +9,7 @@ use super::diff::DiffLine;
 use super::part::{MOST_RULES, OptionSetting, PlaceView, RuleSetting, place};
 use super::{SectionOption, effect_word, short};
 use crate::base::shown;
-use crate::page::{Page, Shell};
+use crate::page::{Page, Shell, view};
 
 /// Maximum number of array elements shown, each with its button.
 const MOST_ELEMENTS: usize = 200;
@@ -88,18 +88,6 @@ pub struct OptionPage<'a> {
     pub url: Option<&'a str>,
     /// The rejected input.
     pub refused: Option<&'a RejectedInput>,
-}
-
-#[derive(Serialize)]
-struct OptionPageView<'a> {
-    option: OptionDescription,
-    setting: SettingView<'a>,
-    control: OptionControlView,
-    faults: FaultsByForm,
-    elements: ElementsView,
-    rules: OptionRulesView,
-    new_rule: NewRuleForm,
-    stamp: &'a str,
 }
 
 /// The option, whatever its setting.
@@ -217,7 +205,7 @@ pub fn page(shell: &Shell, status: u16, content: &OptionPage<'_>) -> Page {
     let of_new = of_act(OptionAction::AddRule);
     let new_value =
         of_new.map_or_else(|| control.typed(option.default), |new| escape_invisible(&new.value));
-    let view = OptionPageView {
+    let view = view! {
         option: OptionDescription::new(content),
         setting: SettingView {
             value: current
@@ -244,7 +232,7 @@ pub fn page(shell: &Shell, status: u16, content: &OptionPage<'_>) -> Page {
         elements: ElementsView { shown: elements, more: more_elements, add },
         rules: OptionRulesView {
             more: rules.len().saturating_sub(MOST_RULES),
-            shown: rules.into_iter().take(MOST_RULES).collect(),
+            shown: rules.into_iter().take(MOST_RULES).collect::<Vec<_>>(),
             in_section: content.rules.len(),
         },
         new_rule: NewRuleForm {

@@ -6,7 +6,7 @@ use wwwoffle_config::schema::{SECTIONS, Section};
 
 use super::{effect_word, short};
 use crate::base::shown;
-use crate::page::{Page, Shell};
+use crate::page::{Page, Shell, view};
 
 /// Maximum number of rules shown.
 pub(super) const MOST_RULES: usize = 100;
@@ -47,18 +47,6 @@ pub struct SectionPage<'a> {
     pub rules: &'a [RuleSetting],
     /// The URL carried along from page to page.
     pub url: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct SectionPageView {
-    name: &'static str,
-    sentence: &'static str,
-    options: Vec<OptionView>,
-    rules: Vec<SectionRuleView>,
-    more_rules: usize,
-    before: Option<SectionLink>,
-    after: Option<SectionLink>,
-    index: String,
 }
 
 #[derive(Serialize)]
@@ -136,11 +124,11 @@ pub fn page(shell: &Shell, part: &SectionPage<'_>) -> Page {
         let name = SECTIONS.get(at?)?.name;
         Some(SectionLink { name, path: links::configuration(&[name], part.url) })
     };
-    let view = SectionPageView {
+    let view = view! {
         name: section.name,
         sentence: section.sentence.trim(),
-        options: options.collect(),
-        rules: rules.collect(),
+        options: options.collect::<Vec<_>>(),
+        rules: rules.collect::<Vec<_>>(),
         more_rules: part.rules.len().saturating_sub(MOST_RULES),
         before: way(at.checked_sub(1)),
         after: way(at.checked_add(1)),

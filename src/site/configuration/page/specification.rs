@@ -6,7 +6,7 @@ use wwwoffle_url::CanonicalUrl;
 use super::control::LONGEST_VALUE;
 use crate::base::shown;
 use crate::base::text::{Text, say};
-use crate::page::{Page, Shell};
+use crate::page::{Page, Shell, view};
 
 /// Maximum number of choices for one component.
 const MOST_CHOICES: usize = 12;
@@ -57,14 +57,6 @@ pub struct SpecificationForm<'a> {
 }
 
 #[derive(Serialize)]
-struct SpecificationView {
-    parts: Vec<ComponentView>,
-    url: String,
-    refused: Option<String>,
-    fault: Option<String>,
-}
-
-#[derive(Serialize)]
 struct ComponentView {
     name: &'static str,
     title: Text,
@@ -84,7 +76,7 @@ struct ComponentChoice {
 #[must_use]
 pub fn page(shell: &Shell, builder: &SpecificationForm<'_>) -> Page {
     let refused = builder.refused.filter(|(spec, _)| spec.len() <= LONGEST_VALUE);
-    let view = SpecificationView {
+    let view = view! {
         parts: parts(builder.url),
         url: builder.url.map(|url| shown::text(url.as_str())).unwrap_or_default(),
         refused: refused.map(|(spec, _)| shown::text(spec)),

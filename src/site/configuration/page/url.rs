@@ -7,7 +7,7 @@ use wwwoffle_config::schema::SECTIONS;
 
 use super::{effect_word, short};
 use crate::base::shown::{self, ShownUrl};
-use crate::page::{Page, Shell};
+use crate::page::{Page, Shell, view};
 
 /// The content of the page.
 #[derive(Clone, Copy, Debug)]
@@ -18,17 +18,6 @@ pub struct UrlPage<'a> {
     pub values: Option<&'a [OptionExplanation]>,
     /// Error message if it is neither a URL nor a pattern.
     pub fault: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct UrlOptionsView {
-    url: Option<ShownUrl>,
-    typed: String,
-    is_pattern: bool,
-    fault: Option<String>,
-    edit: String,
-    set: Vec<UrlOptionRow>,
-    unset: Vec<UrlOptionRow>,
 }
 
 #[derive(Serialize)]
@@ -79,7 +68,7 @@ pub fn page(shell: &Shell, content: &UrlPage<'_>) -> Page {
         };
         if is_set { set.push(row) } else { unset.push(row) }
     }
-    let view = UrlOptionsView {
+    let view = view! {
         url: (!content.url.is_empty()).then(|| ShownUrl::new(content.url)),
         typed: if content.url.len() > super::control::LONGEST_VALUE {
             String::new()

@@ -4,7 +4,7 @@ use wwwoffle_spool::Place;
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::*;
-use crate::api::CompressedFile;
+use crate::api::{CompressedFile, Connection};
 use crate::page::certificates::tests::chain;
 use crate::page::testing::{assert_harmless, hostile, shell, time};
 use crate::proxy::decide::Decision;

@@ -9,7 +9,7 @@ use super::words::{heading, kinds};
 use super::{ListAddress, words};
 use crate::base::shown;
 use crate::base::text::Text;
-use crate::page::{Page, Shell};
+use crate::page::{Page, Shell, view};
 use crate::storage::lists::whole::{GatheredEntries, MOST};
 
 /// Path of the page and of its form.
@@ -38,16 +38,6 @@ pub struct ListContents<'a> {
     pub has_others: bool,
     /// Time of the search, for the form field [`UNTIL`].
     pub until: String,
-}
-
-#[derive(Serialize)]
-struct ListDeletionView<'a> {
-    heading: Text,
-    /// Address of the list.
-    back: String,
-    until: &'a str,
-    filter: DeletionFilterView,
-    contents: DeletionContentsView,
 }
 
 /// The filters of the list, in words.
@@ -80,20 +70,21 @@ pub fn page(shell: &Shell, list: &ListAddress, found: &ListContents<'_>) -> Page
     let filter = &list.filter;
     let text = (!filter.text.is_empty()).then(|| ("text", shown::text(&filter.text)));
     let others = filter.others.iter().map(|(name, value)| (*name, shown::text(value)));
-    let view = ListDeletionView {
+    let view = view! {
         heading: heading(&list.path),
+        // Address of the list.
         back: list.first().address(),
         until: &found.until,
         filter: DeletionFilterView {
             kind: filter.kind.and_then(label),
             pages_only: filter.pages_only,
-            narrowed: text.into_iter().chain(others).collect(),
+            narrowed: text.into_iter().chain(others).collect::<Vec<_>>(),
         },
         contents: DeletionContentsView {
             entries: places.len(),
             size: shown::bytes(*bytes),
             pinned: *pinned,
-            named: named.iter().map(|name| words::cut(name)).collect(),
+            named: named.iter().map(|name| words::cut(name)).collect::<Vec<_>>(),
             is_all: found.is_all,
             has_others: found.has_others,
             most: MOST,

@@ -8,7 +8,7 @@ use crate::api::aim::{Aim, PartClass};
 use crate::api::{ItemKind, Priority, QueueItem};
 use crate::base::shown::ShownUrl;
 use crate::base::text::{Text, say};
-use crate::page::{Page, Shell};
+use crate::page::{Page, Shell, view};
 use crate::site::fetches::page::{ClassCheckBox, LinksView};
 
 /// Link depths that the form offers, in addition to the current one.
@@ -19,19 +19,6 @@ const DEPTHS: [u16; 6] = [0, 1, 2, 3, 4, 5];
 pub(super) fn rest(back: &str) -> String {
     let arguments = back.strip_prefix(PATH).and_then(|rest| rest.strip_prefix('?'));
     arguments.map(|arguments| format!("&{arguments}")).unwrap_or_default()
-}
-
-#[derive(Serialize)]
-struct QueueEditView<'a> {
-    key: &'a str,
-    back: &'a str,
-    url: ShownUrl,
-    info: String,
-    priorities: Vec<PriorityChoice>,
-    bring: Option<FetchSettingsView>,
-    /// Reason why nothing else can be set here, and the page where it can.
-    why: Option<Text>,
-    elsewhere: Option<String>,
 }
 
 /// Further fetches that the request starts.
@@ -74,7 +61,7 @@ pub fn page(shell: &Shell, (item, aim): (&QueueItem, Option<&Aim>), back: &str) 
         ItemKind::Recursive => Some("/fetches/".to_owned()),
         _ => None,
     };
-    let view = QueueEditView {
+    let view = view! {
         key: &item.key,
         back,
         url: ShownUrl::new(&item.url),
@@ -82,6 +69,7 @@ pub fn page(shell: &Shell, (item, aim): (&QueueItem, Option<&Aim>), back: &str) 
         priorities: priorities(item.priority),
         bring: aim.map(bring),
         elsewhere: elsewhere.filter(|_| why.is_some()),
+        // Reason why nothing else can be set here, and the page where it can.
         why,
     };
     shell.page("queue-edit.html", 200, &view)
