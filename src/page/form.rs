@@ -1,10 +1,16 @@
 //! Forms sent to our own pages: `application/x-www-form-urlencoded`.
 
+use serde::Serialize;
 use wwwoffle_url::url_decode_form_args;
+
+use crate::base::text::Text;
 
 /// Bytes of the longest accepted form. Ours have short fields and one URL, or the URLs selected in
 /// a list, each byte of which may be encoded as three.
 pub const LONGEST_FORM: usize = 192 * 1024;
+
+/// The content type of a form.
+const FORM: &str = "application/x-www-form-urlencoded";
 
 /// Maximum number of fields of a form.
 const MOST_FIELDS: usize = 64;
@@ -13,6 +19,14 @@ const MOST_FIELDS: usize = 64;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SubmittedForm {
     fields: Vec<(String, String)>,
+}
+
+/// An option of a `select` in a form of ours.
+#[derive(Debug, Serialize)]
+pub(crate) struct SelectOption {
+    pub(crate) value: &'static str,
+    pub(crate) label: Text,
+    pub(crate) chosen: bool,
 }
 
 /// Why a form was refused.
@@ -33,6 +47,15 @@ pub enum BadForm {
 }
 
 impl SubmittedForm {
+    /// Parses the arguments of an address.
+    ///
+    /// # Errors
+    ///
+    /// If the arguments are invalid, or exceed the limits.
+    pub fn of_arguments(arguments: Option<&str>) -> Result<Self, BadForm> {
+        Self::parse(Some(FORM), arguments.unwrap_or_default().as_bytes())
+    }
+
     /// Parses the body of a form.
     ///
     /// # Errors
@@ -40,7 +63,7 @@ impl SubmittedForm {
     /// If the body is not a form, or exceeds the limits.
     pub fn parse(content_type: Option<&str>, body: &[u8]) -> Result<Self, BadForm> {
         let essence = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();
-        if !essence.trim().eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+        if !essence.trim().eq_ignore_ascii_case(FORM) {
             return Err(BadForm::WrongType);
         }
         if body.len() > LONGEST_FORM {

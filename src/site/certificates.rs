@@ -25,8 +25,7 @@ use crate::proxy::body::Body;
 /// Shows the page for the arguments `site`, a host and port, and `url`, the page to continue with.
 pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let context = &caller.context;
-    let arguments = arguments.unwrap_or_default().as_bytes();
-    let form = match SubmittedForm::parse(Some("application/x-www-form-urlencoded"), arguments) {
+    let form = match SubmittedForm::of_arguments(arguments) {
         Ok(form) => form,
         Err(error) => return caller.bad_address(&error.to_string()),
     };

@@ -86,9 +86,7 @@ pub(super) fn former_arguments(arguments: Option<&str>) -> String {
 
 /// Parses these arguments as a form. Invalid arguments give an empty form.
 pub(super) fn former_form(arguments: Option<&str>) -> SubmittedForm {
-    let text = former_arguments(arguments);
-    let form = SubmittedForm::parse(Some("application/x-www-form-urlencoded"), text.as_bytes());
-    form.unwrap_or_default()
+    SubmittedForm::of_arguments(Some(&former_arguments(arguments))).unwrap_or_default()
 }
 
 /// Asks for confirmation before all monitors are deleted.

@@ -95,9 +95,7 @@ pub(in crate::site) fn requested_url(
 }
 
 pub(in crate::site) fn read(arguments: Option<&str>) -> Result<SubmittedForm, CallFault> {
-    let arguments = arguments.unwrap_or_default().as_bytes();
-    SubmittedForm::parse(Some("application/x-www-form-urlencoded"), arguments)
-        .map_err(|error| CallFault::bad(error.to_string()))
+    SubmittedForm::of_arguments(arguments).map_err(|error| CallFault::bad(error.to_string()))
 }
 
 /// Walks the spool and returns the entries that `viewer` may see, all entries if it is `None`.

@@ -27,11 +27,7 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     if !context.base.config().pages.gateway {
         return caller.message(&Message::NotFound { path: gateway::PATH });
     }
-    let form = SubmittedForm::parse(
-        Some("application/x-www-form-urlencoded"),
-        arguments.unwrap_or_default().as_bytes(),
-    );
-    let form = match form {
+    let form = match SubmittedForm::of_arguments(arguments) {
         Ok(form) => form,
         Err(error) => return caller.bad_address(&error.to_string()),
     };

@@ -38,9 +38,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
     let is_ready = kept.is_ok();
     let (total, recent) = kept.unwrap_or_default();
     let standing = context.base.config_standing().await;
-    let asked = arguments.unwrap_or_default().as_bytes();
-    let asked =
-        SubmittedForm::parse(Some("application/x-www-form-urlencoded"), asked).unwrap_or_default();
+    let asked = SubmittedForm::of_arguments(arguments).unwrap_or_default();
     let home = HomePage {
         status: status::status_for_caller(caller),
         link: status::link_report(context),

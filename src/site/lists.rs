@@ -148,14 +148,12 @@ fn read(
     let path = String::from_utf8_lossy(&path).into_owned();
     let mut shown = ListAddress { path, ..ListAddress::default() };
     let arguments = arguments.unwrap_or_default().replace(';', "&");
-    let form =
-        match SubmittedForm::parse(Some("application/x-www-form-urlencoded"), arguments.as_bytes())
-        {
-            Ok(form) => form,
-            Err(error) => {
-                return Err((Box::new(shown), page::list_unavailable(&error.to_string())));
-            }
-        };
+    let form = match SubmittedForm::of_arguments(Some(&arguments)) {
+        Ok(form) => form,
+        Err(error) => {
+            return Err((Box::new(shown), page::list_unavailable(&error.to_string())));
+        }
+    };
     let (what, site) = list_subject(&shown.path);
     let flag = |name: &str| form.fields().any(|(field, value)| field == name && value.is_empty());
     let all = if flag("all") { "1" } else { form.value("all").unwrap_or_default() };

@@ -66,10 +66,7 @@ impl DiffArguments {
         let names = ["url=", "from=", "to=", "at="];
         let is_form = names.iter().any(|name| arguments.starts_with(name));
         let asked = if is_form {
-            let form = SubmittedForm::parse(
-                Some("application/x-www-form-urlencoded"),
-                arguments.as_bytes(),
-            )?;
+            let form = SubmittedForm::of_arguments(Some(arguments))?;
             let time = |name| {
                 let text = form.value(name).filter(|text| !text.is_empty());
                 text.map(|text| text.parse().map_err(|_| DiffError::Time(name))).transpose()

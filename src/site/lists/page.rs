@@ -28,6 +28,7 @@ use self::words::{crumbs, cut, heading, kinds, sorts};
 use crate::api::{EntryItem, IndexAsked, IndexHost, IndexItem, IndexPage, IndexSite, Listed};
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, count, say};
+use crate::page::form::SelectOption;
 use crate::page::{Page, Shell, view};
 
 /// Path below which the lists are.
@@ -79,8 +80,8 @@ struct IndexListView {
 struct FilterForm {
     /// Path of the list.
     path: String,
-    sorts: Vec<ListChoice>,
-    kinds: Vec<ListChoice>,
+    sorts: Vec<SelectOption>,
+    kinds: Vec<SelectOption>,
     text: String,
     pages_only: bool,
     /// Arguments that the form must keep.
@@ -138,13 +139,6 @@ struct FormArgument {
 struct Crumb {
     label: Text,
     path: String,
-}
-
-#[derive(Serialize)]
-struct ListChoice {
-    value: &'static str,
-    label: Text,
-    chosen: bool,
 }
 
 #[derive(Serialize)]

@@ -40,11 +40,7 @@ const LOOK: Duration = Duration::from_millis(10);
 /// Asks for confirmation before a whole list is deleted: the list in `list`, or, as in WWWOFFLE
 /// 2.9, the entries of the host of a URL.
 pub(in crate::site) async fn ask(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
-    let form = SubmittedForm::parse(
-        Some("application/x-www-form-urlencoded"),
-        arguments.unwrap_or_default().as_bytes(),
-    );
-    let form = form.unwrap_or_default();
+    let form = SubmittedForm::of_arguments(arguments).unwrap_or_default();
     let list = match (form.value(LIST), form.value("url")) {
         (Some(list), _) => list.to_owned(),
         (None, Some(url)) => of_host(caller, url),

@@ -32,9 +32,7 @@ struct Bring {
 
 /// Shows the form for the request in the argument `key`.
 pub(in crate::site) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
-    let text = arguments.unwrap_or_default().as_bytes();
-    let form =
-        SubmittedForm::parse(Some("application/x-www-form-urlencoded"), text).unwrap_or_default();
+    let form = SubmittedForm::of_arguments(arguments).unwrap_or_default();
     let Some(request) = named(caller, &form) else { return gone(caller) };
     let (context, shell) = (&caller.context, &caller.shell);
     let bring = bring(caller, &request);

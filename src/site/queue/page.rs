@@ -40,9 +40,7 @@ impl QueueSelection {
     /// Parses the arguments of the address. Unknown arguments are ignored.
     #[must_use]
     pub fn parse(arguments: Option<&str>) -> Self {
-        let arguments = arguments.unwrap_or_default().as_bytes();
-        let form = SubmittedForm::parse(Some("application/x-www-form-urlencoded"), arguments);
-        let form = form.unwrap_or_default();
+        let form = SubmittedForm::of_arguments(arguments).unwrap_or_default();
         let state = form.value("state");
         let page = form.value("page").and_then(|page| page.parse().ok());
         Self {

@@ -33,8 +33,7 @@ const CURRENT_WITHIN: Duration = Duration::from_secs(2);
 
 /// Parses a list or search request from the arguments of a URL.
 pub(in crate::site) fn wanted(arguments: Option<&str>) -> Result<ListQuery, Text> {
-    let arguments = arguments.unwrap_or_default().as_bytes();
-    let form = SubmittedForm::parse(Some("application/x-www-form-urlencoded"), arguments)
+    let form = SubmittedForm::of_arguments(arguments)
         .map_err(|error| list_unavailable(&error.to_string()))?;
     ListQuery::parse(|name| form.value(name))
 }

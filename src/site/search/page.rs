@@ -8,6 +8,7 @@ use crate::api::{EntryItem, SearchHit, SearchPage};
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, say};
+use crate::page::form::SelectOption;
 use crate::page::links::SEARCH;
 use crate::page::{Page, Shell};
 use crate::site::lists::page::room::{count_fitting, link_size};
@@ -57,7 +58,7 @@ pub enum SearchResult {
 struct SearchView {
     words: String,
     host: String,
-    kinds: Vec<Kind>,
+    kinds: Vec<SelectOption>,
     asked: bool,
     refused: Option<Text>,
     hits: Vec<HitView>,
@@ -66,13 +67,6 @@ struct SearchView {
     next: Option<String>,
     partial: bool,
     incomplete: bool,
-}
-
-#[derive(Serialize)]
-struct Kind {
-    value: &'static str,
-    label: Text,
-    chosen: bool,
 }
 
 #[derive(Serialize)]
@@ -117,7 +111,7 @@ fn cost(found: &SearchHit) -> usize {
 /// Renders the page.
 #[must_use]
 pub fn page(shell: &Shell, typed: &SearchQuery, outcome: SearchResult) -> Page {
-    let kind = |value, label, kind| Kind { value, label, chosen: typed.kind == kind };
+    let kind = |value, label, kind| SelectOption { value, label, chosen: typed.kind == kind };
     let mut view = SearchView {
         words: shown::text(&typed.words),
         host: shown::text(&typed.host),

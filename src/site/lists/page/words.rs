@@ -2,9 +2,10 @@
 
 use wwwoffle_index::{Class, Sort};
 
-use super::{Crumb, ListChoice, ROOT};
+use super::{Crumb, ROOT};
 use crate::base::shown;
 use crate::base::text::{Text, count, say};
+use crate::page::form::SelectOption;
 
 /// Maximum number of characters of a title that are shown.
 const SHOWN_TITLE: usize = 120;
@@ -74,7 +75,7 @@ pub(super) fn crumbs(path: &str) -> Vec<Crumb> {
 }
 
 /// The orders that a list can have.
-pub(super) fn sorts(chosen: Option<Sort>) -> Vec<ListChoice> {
+pub(super) fn sorts(chosen: Option<Sort>) -> Vec<SelectOption> {
     let label = |sort| match sort {
         Sort::Name => say("by name"),
         Sort::Stored => say("most recently saved first"),
@@ -85,7 +86,7 @@ pub(super) fn sorts(chosen: Option<Sort>) -> Vec<ListChoice> {
         Sort::Size => say("largest first"),
         Sort::Random => say("at random"),
     };
-    let choice = |sort: Sort| ListChoice {
+    let choice = |sort: Sort| SelectOption {
         value: sort.name(),
         label: label(sort),
         chosen: chosen == Some(sort),
@@ -94,7 +95,7 @@ pub(super) fn sorts(chosen: Option<Sort>) -> Vec<ListChoice> {
 }
 
 /// The classes to which a list can be restricted.
-pub(super) fn kinds(chosen: Option<Class>) -> Vec<ListChoice> {
+pub(super) fn kinds(chosen: Option<Class>) -> Vec<SelectOption> {
     let rows = [
         (say("anything"), None),
         (say("pages"), Some(Class::Page)),
@@ -108,7 +109,7 @@ pub(super) fn kinds(chosen: Option<Class>) -> Vec<ListChoice> {
         (say("fonts"), Some(Class::Font)),
         (say("data"), Some(Class::Data)),
     ];
-    let choice = |(label, kind): (Text, Option<Class>)| ListChoice {
+    let choice = |(label, kind): (Text, Option<Class>)| SelectOption {
         value: kind.map(Class::name).unwrap_or_default(),
         label,
         chosen: chosen == kind,

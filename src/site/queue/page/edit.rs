@@ -7,7 +7,8 @@ use super::PATH;
 use crate::api::aim::{Aim, PartClass};
 use crate::api::{ItemKind, Priority, QueueItem};
 use crate::base::shown::ShownUrl;
-use crate::base::text::{Text, say};
+use crate::base::text::say;
+use crate::page::form::SelectOption;
 use crate::page::{Page, Shell, view};
 use crate::site::fetches::page::{ClassCheckBox, LinksView};
 
@@ -33,13 +34,6 @@ struct FetchSettingsView {
 #[derive(Serialize)]
 struct DepthChoice {
     number: u16,
-    chosen: bool,
-}
-
-#[derive(Serialize)]
-struct PriorityChoice {
-    value: &'static str,
-    label: Text,
     chosen: bool,
 }
 
@@ -75,8 +69,8 @@ pub fn page(shell: &Shell, (item, aim): (&QueueItem, Option<&Aim>), back: &str) 
     shell.page("queue-edit.html", 200, &view)
 }
 
-fn priorities(chosen: Priority) -> Vec<PriorityChoice> {
-    let choice = |value: Priority, label| PriorityChoice {
+fn priorities(chosen: Priority) -> Vec<SelectOption> {
+    let choice = |value: Priority, label| SelectOption {
         value: wwwoffle_spool::Priority::from(value).as_str(),
         label,
         chosen: value == chosen,
