@@ -1,4 +1,4 @@
-//! Connections out, and whether there is a line.
+//! Outgoing connections, and the state of the link.
 
 pub mod certificates;
 pub mod connection;

@@ -1,7 +1,7 @@
 //! Descriptions of foreign certificates.
 //!
-//! Text in a certificate is hostile until it is verified, and often after that. So its length and
-//! number are bounded and its hidden characters are shown. Nothing here verifies a certificate.
+//! Text in a certificate may be hostile, even in a verified certificate. So its length and number
+//! are bounded, and hidden characters in it are made visible. Nothing here verifies a certificate.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -88,7 +88,8 @@ pub enum ChainEnd {
     Missing(String),
 }
 
-/// The end of a chain that leads to no trusted authority. It compares names only, for descriptions.
+/// The end of a chain that leads to no trusted authority. Compares only names, because the result
+/// is only a description.
 #[must_use]
 pub fn end_of(chain: &Chain) -> Option<ChainEnd> {
     let first = chain.certificates.first()?;
@@ -96,7 +97,8 @@ pub fn end_of(chain: &Chain) -> Option<ChainEnd> {
         return Some(ChainEnd::SelfSigned);
     }
     let mut at = first;
-    // The number of certificates bounds the loop, even if their names form a circle.
+    // The loop ends after as many steps as there are certificates, even if their names form a
+    // circle.
     for _ in &chain.certificates {
         let issuer = chain.certificates.iter().find(|one| one.subject == at.issuer);
         match issuer {

@@ -2,7 +2,7 @@
 //!
 //! They are a block of a `metadata` record, described in `docs/spool-format.md`: version, cipher
 //! suite, the origin's own certificate as sent, and descriptions of the others. An origin controls
-//! its certificates, so all of it is bounded.
+//! its certificates, so the size of the block is bounded.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -38,7 +38,7 @@ pub fn account(secured: &Secured) -> Vec<u8> {
     let (mut kept, all) = (0, secured.chain.len());
     for certificate in secured.chain.iter().take(MAX_CHAIN) {
         let line = certificate_line(kept == 0, certificate);
-        // The 64 bytes are for the number of certificates left out.
+        // The 64 bytes are for the line with the number of certificates left out.
         if text.len() + line.len() + 64 > MAX_CONNECTION {
             break;
         }
@@ -63,7 +63,7 @@ fn line(name: &str, value: &str) -> String {
     format!("{name}: {value}\r\n")
 }
 
-/// Reads such a block. Unreadable lines are skipped.
+/// Parses a block that [`account`] has written. Unreadable lines are skipped.
 #[must_use]
 pub fn read(account: &[u8]) -> Connection {
     let mut connection = Connection::default();

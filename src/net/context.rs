@@ -6,10 +6,10 @@ use super::link::Link;
 use super::upstream::Upstream;
 use crate::base::context::BaseContext;
 
-/// The parts that outgoing connections need.
+/// The context and services that outgoing connections need.
 #[derive(Debug)]
 pub struct NetContext {
-    /// The parts that all rooms share.
+    /// The context that all layers share.
     pub base: Arc<BaseContext>,
     /// The state of the link.
     pub link: Link,

@@ -61,7 +61,7 @@ pub struct Link {
 pub struct Judgement {
     /// Its reason.
     pub reason: Reason,
-    /// The time since which it holds.
+    /// When this judgement was made.
     pub since: SystemTime,
     /// When the last probe ended.
     pub probed: Option<SystemTime>,
@@ -152,7 +152,7 @@ struct Kernel {
     is_watched: bool,
     /// Whether it was logged that the kernel cannot be watched.
     is_told: bool,
-    /// The time at which a change, with all related ones, is complete.
+    /// When a change and all related ones are complete.
     changed: Option<Instant>,
 }
 
@@ -194,8 +194,8 @@ impl Kernel {
         }
     }
 
-    /// Waits for a change; forever if there is no source of changes. Dropping the future loses
-    /// none.
+    /// Waits for a change; forever if there is no source of changes. Dropping the future loses no
+    /// change.
     async fn next(&mut self) {
         let by = match (self.changed, &self.changes) {
             (Some(by), _) => by,
@@ -212,10 +212,10 @@ impl Kernel {
     }
 }
 
-/// One probe of the line, with the hosts that are known where no URL is to be asked for.
+/// One probe of the link. Without a URL to probe, it connects to one of the given hosts.
 pub type Probe = Pin<Box<dyn Future<Output = Finding> + Send>>;
 
-/// Begins a probe. It belongs to a room above, which can read URLs and the queue.
+/// Begins a probe. A higher layer supplies this function, because it can read URLs and the queue.
 pub type Prober = Box<dyn Fn(Vec<Origin>) -> Probe + Send>;
 
 /// The state of the task.
@@ -263,7 +263,7 @@ pub async fn work(context: Arc<NetContext>, prober: Prober) {
 }
 
 impl LinkTask {
-    /// Creates the judge if there is a need for one, and starts a probe if one is due.
+    /// Creates the judge if the mode auto needs one, and starts a probe if one is due.
     fn judge(&mut self, is_auto: bool, config: &Config) {
         if !is_auto {
             (self.judge, self.probe, self.shown) = (None, None, None);
@@ -327,7 +327,7 @@ impl LinkTask {
         }
     }
 
-    /// Publishes a new judgement and puts it in force.
+    /// Publishes a new judgement and sets the mode by it.
     fn show(&mut self) {
         let Some(judge) = &self.judge else { return };
         let reason = judge.reason().clone();
@@ -345,7 +345,7 @@ impl LinkTask {
             Reason::Portal(portal) => portal.hosts.as_slice(),
             _ => &[],
         };
-        // The reason comes first, so that it is known when the mode is seen.
+        // The reason is published first, so that it is known when the mode changes.
         self.tell(reason.clone());
         if let Some(was) = self.context.base.mode.judged(mode, portal) {
             if was == mode {

@@ -6,19 +6,19 @@ const HEAD: usize = 16;
 /// The length of an attribute header, in bytes, and the alignment of attributes and messages.
 const ATTRIBUTE_HEAD: usize = 4;
 
-/// In the flags of a message: it is a request.
+/// Flag of a message: it is a request.
 pub(super) const NLM_F_REQUEST: u16 = 0x1;
 
-/// In the flags of a request: for all objects.
+/// Flag of a request: it asks for all objects.
 pub(super) const NLM_F_DUMP: u16 = 0x300;
 
-/// A route, in an answer.
+/// Message type: a route, in an answer.
 pub(super) const RTM_NEWROUTE: u16 = 24;
 
-/// Requests a route.
+/// Message type: requests a route.
 pub(super) const RTM_GETROUTE: u16 = 26;
 
-/// A message with these contents.
+/// Returns a message with these contents.
 pub(super) fn framed(kind: u16, flags: u16, sequence: u32, body: &[u8]) -> Vec<u8> {
     let length = u32::try_from(HEAD + body.len()).unwrap_or(u32::MAX);
     let mut message = length.to_ne_bytes().to_vec();
@@ -30,7 +30,7 @@ pub(super) fn framed(kind: u16, flags: u16, sequence: u32, body: &[u8]) -> Vec<u
     message
 }
 
-/// An attribute with this value, padded.
+/// Returns an attribute with this value, padded.
 pub(super) fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     let length = u16::try_from(ATTRIBUTE_HEAD + value.len()).unwrap_or(u16::MAX);
     let mut attribute = length.to_ne_bytes().to_vec();
@@ -40,7 +40,7 @@ pub(super) fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     attribute
 }
 
-/// The first message: kind, sequence number, body, and the remaining bytes.
+/// Parses the first message: its type, sequence number and body, and the bytes after it.
 pub(super) fn message(bytes: &[u8]) -> Option<(u16, u32, &[u8], &[u8])> {
     let length = usize::try_from(u32_at(bytes, 0)?).ok()?;
     let body = bytes.get(HEAD..length)?;
@@ -48,12 +48,12 @@ pub(super) fn message(bytes: &[u8]) -> Option<(u16, u32, &[u8], &[u8])> {
     Some((u16_at(bytes, 4)?, u32_at(bytes, 8)?, body, rest))
 }
 
-/// Kind and value of each attribute, up to the first malformed one.
+/// The type and value of each attribute, up to the first malformed one.
 pub(super) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = usize::from(u16_at(bytes, 0)?);
         let value = bytes.get(ATTRIBUTE_HEAD..length)?;
-        // The two highest bits do not belong to the kind.
+        // The two highest bits are flags and do not belong to the type.
         let kind = u16_at(bytes, 2)? & 0x3fff;
         bytes = bytes.get(aligned(length)..).unwrap_or_default();
         Some((kind, value))
@@ -70,7 +70,7 @@ pub(super) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(bytes.get(at..)?.first_chunk().copied()?))
 }
 
-/// As [`u16_at`], of 32 bits.
+/// Like [`u16_at`], for 32 bits.
 pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..)?.first_chunk().copied()?))
 }
@@ -90,11 +90,11 @@ mod socket {
     /// The timeout for an answer of the kernel.
     const PATIENCE: Duration = Duration::from_secs(2);
 
-    /// A socket to the routes of the kernel that receives the changes of `groups`. Unless it is
-    /// opened as non-blocking, receiving ends after [`PATIENCE`].
+    /// Opens a socket to the routes of the kernel, which receives the changes of `groups`. Unless
+    /// it is opened as non-blocking, receiving ends after [`PATIENCE`].
     pub(in crate::net) fn open(flags: SocketFlags, groups: u32) -> io::Result<OwnedFd> {
         let flags = flags | SocketFlags::CLOEXEC;
-        // The default protocol of netlink is that of routes.
+        // The default protocol of a netlink socket is the one for routes (`NETLINK_ROUTE`).
         let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
         set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
         bind(&socket, &SocketAddrNetlink::new(0, groups))?;

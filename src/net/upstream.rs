@@ -1,4 +1,4 @@
-//! The origins: one request out, one response back.
+//! Requests to origins and their responses.
 //!
 //! ```text
 //! Upstream::send ── Registry ── the protocol of each https origin, and its connection of HTTP/2
@@ -7,11 +7,11 @@
 //!                                └─── Tls, for https: verifies the origin's certificate
 //! ```
 //!
-//! If the origin had just closed a connection in use, a request is sent once more on a new
-//! connection, provided that it is safe (RFC 9110 §9.2.1) and has no body. If the origin reports
-//! that it did not process a request (RFC 9113 §8.7), or that it came by the wrong connection (RFC
-//! 9110 §15.5.20) or protocol (RFC 9113 §7), the request is sent again whatever its method. No
-//! other request is sent twice.
+//! A request on a reused connection that the origin had just closed is sent once more on a new
+//! connection, if its method is safe (RFC 9110 §9.2.1) and it has no body. A request is also sent
+//! again, whatever its method, if the origin reports that it did not process it (RFC 9113 §8.7), or
+//! that it used the wrong connection (RFC 9110 §15.5.20) or protocol (RFC 9113 §7). No other
+//! request is sent twice.
 
 mod activity;
 mod adjustable;
@@ -77,7 +77,7 @@ const MAX_ANSWER_FIELDS: usize = 256;
 /// The interval at which idle connections are checked.
 const SWEEP_EVERY: Duration = Duration::from_secs(10);
 
-/// The largest number of connections tried for a request that comes back unprocessed.
+/// The maximum number of connections tried for a request that the origin refuses unprocessed.
 const MAX_TRIES: usize = 4;
 
 /// Any error of a body that we send.
@@ -86,8 +86,8 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// The body of an outgoing request.
 pub type RequestBody = UnsyncBoxBody<Bytes, BoxError>;
 
-/// An extension of a request: it must use a new connection of HTTP/1.1. On a used one, a faulty
-/// origin may have left bytes that would be taken for the response.
+/// An extension of a request: it must use a new HTTP/1.1 connection. On a reused connection, bytes
+/// left by a faulty origin would be taken for the response.
 #[derive(Clone, Copy, Debug)]
 pub struct NewConnection;
 
@@ -104,7 +104,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// Parses the lower-case name of a scheme. Returns `None` for one that is not fetched.
+    /// Parses the lower-case name of a scheme. Returns `None` if the scheme is not fetched.
     #[must_use]
     pub fn of(protocol: &str) -> Option<Self> {
         match protocol {
@@ -124,7 +124,7 @@ pub struct Origin {
     pub host: String,
     /// The TCP port.
     pub port: u16,
-    /// The parent proxy, if any. Another parent means another connection.
+    /// The parent proxy, if any. A connection through another parent is not shared.
     pub via: Option<Arc<Via>>,
     /// The reach of the client. Connections are not shared between different reaches.
     pub reach: Reach,
@@ -193,7 +193,7 @@ pub struct Upstream {
 }
 
 impl Upstream {
-    /// An upstream with this dialer and TLS, which runs its connections in `tasks`.
+    /// Creates an upstream with this dialer and TLS. It runs its connections in `tasks`.
     #[must_use]
     pub fn new(dialer: Dialer, tls: Tls, tasks: Tasks, limits: UpstreamLimits) -> Arc<Self> {
         let pool = Pool::new(limits.per_origin, limits.idle_timeout);
@@ -205,7 +205,7 @@ impl Upstream {
         upstream
     }
 
-    /// Uses these limits from now on. Running exchanges continue with the former ones.
+    /// Sets new limits, which apply from now on. Running exchanges continue with the old ones.
     pub fn set_limits(
         &self,
         limits: UpstreamLimits,
@@ -237,7 +237,7 @@ impl Upstream {
         self.registry.close_idle();
     }
 
-    /// Whether idle connections are worth keeping. When that ends, [`Self::close_idle`] is called.
+    /// Whether idle connections stay open. When this becomes false, [`Self::close_idle`] is called.
     fn keeps_connections(&self) -> bool {
         self.dialer.may_dial() && !self.tasks.is_stopping()
     }
@@ -260,7 +260,8 @@ impl Upstream {
     ) -> Result<Answer, Failure> {
         let sent = self.send_now(origin, head, body, interim).await;
         match &sent {
-            // A parent proxy answers like this if it cannot reach the origin.
+            // A parent proxy may send a server error if it cannot reach the origin, so this is not
+            // taken for a response of the origin.
             Ok(answer) if origin.via.is_some() && answer.status().is_server_error() => {}
             Ok(_) => self.dialer.tell(origin, true),
             Err(failure) if failure.is_no_way() => self.dialer.tell(origin, false),

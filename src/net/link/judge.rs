@@ -1,7 +1,7 @@
 //! Judges from observations whether the link works. Pure: time is an argument.
 //!
 //! ```text
-//! the kernel: no way out ──────────────────────────────┐ for as long as `settle`
+//! the kernel: no default route ─────────────────────────┐ for as long as `settle`
 //! several hosts fail, none answers between them ─ probe ┤ it fails
 //! probe, periodically: fails, then fails again ─────────┴─→ offline
 //! probe, less and less often: good ───────────────────────→ online
@@ -28,21 +28,22 @@ const MAX_FAILED: usize = 16;
 /// The number of failed probes in a row after which the link is offline without other evidence.
 const BAD_PROBES: u32 = 2;
 
-/// The delay before the first probe while offline, unless the delay while online is shorter.
+/// The delay before the first probe while offline. If the delay while online is shorter, that one
+/// is used.
 const FIRST_WAIT: Duration = Duration::from_secs(5);
 
-/// The time online after which the delays while offline start again at [`FIRST_WAIT`]. An unstable
+/// After this time online, the delays while offline start again at [`FIRST_WAIT`]. So an unstable
 /// link is probed less and less often.
 const STEADY: Duration = Duration::from_secs(60);
 
-/// The configured terms of judging.
+/// The configured parameters of judging.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
     /// Whether there is a URL to probe.
     pub has_url: bool,
-    /// The number of hosts that must fail.
+    /// The number of hosts that must fail within `failing_within`.
     pub failing_hosts: usize,
-    /// The time within which they must fail.
+    /// The time within which `failing_hosts` hosts must fail.
     pub failing_within: Duration,
     /// The time for which a report of the kernel must hold.
     pub settle: Duration,
@@ -89,12 +90,12 @@ pub enum Reason {
     Portal(Portal),
     /// Probes failed.
     Failed(Text),
-    /// This number of hosts failed, and then the probe.
+    /// This number of hosts failed, and then the probe failed.
     Hosts(usize, Text),
 }
 
 impl Reason {
-    /// The text for pages. The log and the API use its English.
+    /// The text for pages. The log and the API use its English form.
     #[must_use]
     pub fn text(&self) -> Text {
         match self {
@@ -136,7 +137,7 @@ impl fmt::Display for Reason {
 pub enum Observation {
     /// The kernel reported a state.
     Kernel(Connectivity),
-    /// An origin was reached, or it answered.
+    /// An origin was reached, or it answered a request.
     Reached(Origin),
     /// An origin could not be reached.
     Failed(Origin),
@@ -144,7 +145,7 @@ pub enum Observation {
     Probed(Finding),
 }
 
-/// The judge of the link. There is one for each period in which the mode auto is chosen.
+/// The judge of the link. A new one is created each time the mode auto is chosen.
 #[derive(Debug)]
 pub struct Judge {
     terms: Terms,
@@ -156,7 +157,7 @@ pub struct Judge {
     kernel: Connectivity,
     /// A newer report of the kernel that has not held for long enough yet.
     pending: Option<(Connectivity, Instant)>,
-    /// The hosts that failed since one answered, oldest first.
+    /// The hosts that failed since the last answer of any host, oldest first.
     failed: VecDeque<(Instant, Origin)>,
     /// The last host that answered.
     answered: Option<Origin>,
@@ -186,14 +187,14 @@ impl Judge {
         }
     }
 
-    /// Uses other terms from now on.
+    /// Sets new parameters, which are used from now on.
     pub fn set_terms(&mut self, terms: Terms, now: Instant) {
         if self.terms == terms {
             return;
         }
         self.terms = terms;
         self.wait = first_wait(&terms);
-        // Under the former terms, the next probe may be much later.
+        // With the old parameters, the next probe may be much later.
         let wanted = terms.has_url || self.online == Some(false);
         self.due = wanted.then_some(now);
     }
@@ -224,14 +225,14 @@ impl Judge {
         hosts
     }
 
-    /// The time of the next call of [`Self::pass`] if nothing is observed before.
+    /// The time at which [`Self::pass`] must be called if nothing is observed before.
     #[must_use]
     pub fn next(&self, may_probe: bool) -> Option<Instant> {
         let settled = self.pending.as_ref().map(|(_, since)| *since + self.terms.settle);
         settled.into_iter().chain(self.due.filter(|_| may_probe)).min()
     }
 
-    /// Takes an observation.
+    /// Processes an observation.
     pub fn take(&mut self, news: Observation, now: Instant) {
         match news {
             Observation::Kernel(standing) => self.heard(standing, now),
@@ -244,8 +245,8 @@ impl Judge {
         }
     }
 
-    /// Lets time pass. Returns whether a probe is due, if one may start. It then counts as running
-    /// until its result is taken.
+    /// Advances the time. Returns whether a probe must be started now. The probe counts as running
+    /// until [`Self::take`] gets its result.
     pub fn pass(&mut self, may_probe: bool, now: Instant) -> bool {
         if let Some((standing, since)) = self.pending.take() {
             if now >= since + self.terms.settle {
@@ -268,7 +269,7 @@ impl Judge {
         }
     }
 
-    /// A report of the kernel has held for long enough.
+    /// Judges by a report of the kernel that has held for long enough.
     fn settled(&mut self, standing: Connectivity, now: Instant) {
         let had_way = !matches!(self.kernel, Connectivity::Down(_));
         self.kernel = standing.clone();
@@ -315,7 +316,7 @@ impl Judge {
         }
     }
 
-    /// Whether enough hosts have failed that one failed probe decides.
+    /// Whether enough hosts have failed, so that one failed probe makes the link offline.
     fn is_in_doubt(&self) -> bool {
         self.failed.len() >= self.terms.failing_hosts.min(MAX_FAILED)
     }
@@ -341,7 +342,7 @@ impl Judge {
             return;
         }
         match &reason {
-            // The kernel's report is closer to the cause.
+            // The kernel's report is closer to the cause than a failed probe or host.
             Reason::Failed(_) | Reason::Hosts(..)
                 if matches!(self.kernel, Connectivity::Down(_)) => {}
             reason if self.online == Some(false) => self.reason = reason.clone(),

@@ -11,7 +11,7 @@ use crate::base::text::{Text, say};
 /// How this machine is connected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Connectivity {
-    /// The kernel cannot be queried, or should not be.
+    /// The state is unknown, because the kernel cannot be queried or the configuration forbids it.
     Unknown,
     /// There is a default route.
     Up {
@@ -39,7 +39,7 @@ impl Connectivity {
 pub enum Gap {
     /// There is no default route.
     NoRoute,
-    /// Its interface is not connected.
+    /// The interface of the default route is not connected.
     NoCarrier(String),
 }
 
@@ -54,7 +54,7 @@ impl Gap {
     }
 }
 
-/// The delay after a change, for related changes to arrive.
+/// The delay after a change, so that related changes are handled together.
 pub(super) const TOGETHER: Duration = Duration::from_millis(50);
 
 /// Listens for changes.
@@ -67,7 +67,7 @@ impl Changes {
         inner::Changes::hear().map(Self)
     }
 
-    /// Waits for the next change. Dropping the future loses none.
+    /// Waits for the next change. Dropping the future loses no change.
     pub(super) async fn next(&self) -> io::Result<()> {
         self.0.next().await
     }
@@ -78,7 +78,7 @@ pub(super) fn standing() -> io::Result<Connectivity> {
     inner::standing()
 }
 
-/// [`standing`], outside the threads of the runtime.
+/// Calls [`standing`] outside the threads of the runtime.
 pub(super) async fn ask() -> io::Result<Connectivity> {
     crate::base::live::blocking(standing).await
 }
@@ -101,14 +101,14 @@ mod inner {
     /// `RTMGRP_IPV4_ROUTE`, `RTMGRP_IPV6_IFADDR`, `RTMGRP_IPV6_ROUTE`).
     const GROUPS: u32 = 0x1 | 0x10 | 0x40 | 0x100 | 0x400;
 
-    /// The largest datagram of an answer, in bytes; the kernel sends no larger ones.
+    /// The maximum size of a datagram of an answer, in bytes. The kernel sends no larger ones.
     const DATAGRAM: usize = 64 * 1024;
 
     /// The largest number of datagrams read for one answer. Default routes come first, so this is
     /// enough even with a full Internet routing table.
     const MAX_DATAGRAMS: usize = 4_096;
 
-    /// The largest number of changes taken together.
+    /// The maximum number of changes handled together.
     const MAX_CHANGES: usize = 256;
 
     #[derive(Debug)]
@@ -126,7 +126,8 @@ mod inner {
             let mut ready = self.0.readable().await?;
             let mut bytes = [0; 1024];
             for _ in 0..MAX_CHANGES {
-                // The content does not matter, and neither does a lost message.
+                // The content of the message does not matter, so a lost message does not matter
+                // either.
                 match recv(self.0.get_ref(), &mut bytes, RecvFlags::empty()) {
                     Ok(_) | Err(Errno::NOBUFS | Errno::INTR) => {}
                     Err(Errno::AGAIN) => {

@@ -27,7 +27,8 @@ const RTA_OIF: u16 = 4;
 const RTA_PRIORITY: u16 = 6;
 const RTA_MULTIPATH: u16 = 9;
 
-/// Prefixes up to this length are default routes: some tunnels add two halves instead of the whole.
+/// Prefixes up to this length are default routes: some tunnels add two `/1` routes instead of one
+/// `/0` route.
 const SHORT_PREFIX: u8 = 1;
 
 /// The requested objects.
@@ -37,7 +38,7 @@ pub(super) enum KernelObjects {
     Routes,
 }
 
-/// The message that requests all of them.
+/// The message that requests all of these objects.
 pub(super) fn request(what: KernelObjects, sequence: u32) -> Vec<u8> {
     let (kind, body): (u16, &[u8]) = match what {
         KernelObjects::Interfaces => (RTM_GETLINK, &[0; 16]),
@@ -46,7 +47,7 @@ pub(super) fn request(what: KernelObjects, sequence: u32) -> Vec<u8> {
     framed(kind, NLM_F_REQUEST | NLM_F_DUMP, sequence, body)
 }
 
-/// The state of an answer after a datagram.
+/// Whether an answer continues after a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rest {
     /// More datagrams follow.
@@ -79,7 +80,7 @@ struct DefaultRoute {
 }
 
 impl Table {
-    /// Takes one datagram of an answer.
+    /// Parses one datagram of an answer.
     pub(super) fn take(&mut self, mut bytes: &[u8], sequence: u32) -> Rest {
         while let Some((kind, asked, body, rest)) = message(bytes) {
             bytes = rest;
@@ -133,7 +134,7 @@ impl Table {
         Some(())
     }
 
-    /// The resulting state.
+    /// The state that follows from the interfaces and routes.
     pub(super) fn standing(&self) -> Connectivity {
         let mut ways = self.ways.clone();
         ways.sort_by_key(|way| way.metric);

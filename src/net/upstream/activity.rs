@@ -17,7 +17,7 @@ use super::{BoxError, Failure};
 /// The largest number of interim responses before the final one.
 const MAX_INTERIMS: usize = 64;
 
-/// The time of the last progress, and the number of interim responses.
+/// When there was progress last, and the number of interim responses.
 #[derive(Clone, Debug)]
 pub(super) struct Activity(Arc<Moves>);
 
@@ -59,7 +59,7 @@ impl Activity {
     ///
     /// # Errors
     ///
-    /// [`Failure::HeadTimeout`], or [`Failure::Wrong`] after too many interim responses.
+    /// [`Failure::HeadTimeout`]. After too many interim responses, [`Failure::Wrong`].
     pub(super) async fn watch<T>(
         &self,
         patience: Duration,
@@ -71,7 +71,7 @@ impl Activity {
             let limit = self.last() + patience;
             let answered = tokio::select! {
                 biased;
-                // Dropping the exchange ends it.
+                // Returning drops the exchange, which ends it.
                 () = self.0.flooded.notified() => {
                     return Err(Failure::Wrong("it sends only interim responses"));
                 }

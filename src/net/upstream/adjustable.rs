@@ -2,7 +2,7 @@
 
 use std::sync::{PoisonError, RwLock};
 
-/// A value that is read often and set rarely. A reader keeps the value that it has read.
+/// A value that is read often and set rarely. A reader can continue to use an old value.
 #[derive(Debug)]
 pub(super) struct Adjustable<T>(RwLock<T>);
 
@@ -12,7 +12,7 @@ impl<T: Copy> Adjustable<T> {
     }
 
     pub(super) fn get(&self) -> T {
-        // The value is set as a whole, so a panic cannot leave half of it.
+        // The value is replaced in one step, so a panic cannot leave a half-written value.
         *self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -22,7 +22,7 @@ use crate::base::statistics::Account;
 /// A final response: status and fields as sent by the origin, and the body as a stream.
 pub type Answer = Response<AnswerBody>;
 
-/// The connection of a response. It returns to the pool at the end of the body.
+/// The connection of a response. At the end of the body, it returns to the pool.
 #[derive(Debug)]
 pub(super) struct Lease {
     upstream: Arc<Upstream>,
@@ -59,8 +59,8 @@ impl Lease {
 pub struct AnswerBody {
     source: BodySource,
     stall: Pin<Box<Sleep>>,
-    /// Whether the timeout runs because the origin has to send. It does not run while the next
-    /// piece is not requested because the client is slow.
+    /// Whether the timeout runs. It runs while the origin has to send. It does not run while a slow
+    /// client has not yet requested the next piece.
     waiting: bool,
     patience: Duration,
     account: Option<Arc<Account>>,
@@ -103,7 +103,7 @@ impl BodySource {
         }
     }
 
-    /// The last byte has arrived: the connection may be used again.
+    /// Returns the connection for further requests, because the last byte has arrived.
     fn give_back(&mut self) {
         match self {
             Self::Http1(_, lease) => lease.take().map(Lease::give_back),
@@ -113,7 +113,7 @@ impl BodySource {
         };
     }
 
-    /// The exchange is abandoned.
+    /// Abandons the exchange.
     fn give_up(&mut self) {
         match self {
             Self::Http1(_, lease) => *lease = None,
@@ -173,7 +173,8 @@ impl Body for AnswerBody {
             }
             match &frame {
                 Some(Err(_)) => self.source.give_up(),
-                // A reader that has the last frame need not ask for another.
+                // A reader that has the last frame may never ask for another, so the end is handled
+                // here.
                 Some(Ok(frame)) if !frame.is_trailers() && !self.is_end_stream() => {}
                 Some(Ok(_)) | None => self.source.give_back(),
             }
@@ -229,9 +230,9 @@ fn is_framed(fields: &HeaderMap) -> Result<(), Failure> {
     }
 }
 
-/// Whether no program implements this transfer coding. Such a coding has changed nothing, and the
-/// body ends with the connection (RFC 9112 §6.3 (4)). With a known coding the body is not the
-/// content, and we cannot decode it.
+/// Whether this transfer coding is one that no program implements. Such a coding has changed
+/// nothing, and the body ends with the connection (RFC 9112 §6.3 (4)). A body in a known coding is
+/// refused, because it must be decoded and we cannot decode it.
 fn is_nobodys(coding: &str) -> bool {
     /// The codings of RFC 9112 §12.3, and the content codings, which some origins use here.
     const KNOWN: [&str; 9] = [
@@ -297,7 +298,7 @@ mod tests {
         }
     }
 
-    /// A response of which two of four bytes were read, and the origin's end of its connection.
+    /// A response of which two of four bytes were read, and the origin's side of the connection.
     async fn half_read() -> (AnswerBody, DuplexStream, impl Sized) {
         let (ours, mut origin) = duplex(4096);
         let handshake = http1::handshake::<_, Empty<Bytes>>(TokioIo::new(ours));

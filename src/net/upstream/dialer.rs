@@ -30,8 +30,8 @@ const NEXT_ADDRESS_AFTER: Duration = Duration::from_millis(250);
 /// The largest number of addresses tried for a name.
 const MAX_ADDRESSES: usize = 8;
 
-/// The largest number of simultaneous name lookups. Each needs a thread, and the spool needs some
-/// too: with a dead name server, lookups could otherwise block reading stored pages.
+/// The maximum number of simultaneous name lookups. Each lookup needs a thread, and the spool needs
+/// threads too. Without this limit, a dead name server could block reading stored pages.
 const MAX_LOOKUPS: usize = 64;
 
 /// Whether an origin answered a request.
@@ -51,7 +51,7 @@ pub struct Dialer {
     connect_timeout: Adjustable<Duration>,
     refused: AtomicU64,
     probes: AtomicU64,
-    /// The channel for reports about origins, used while the mode follows from them.
+    /// The channel for reports about origins. It is used while the mode depends on the link.
     reports: Option<mpsc::Sender<OriginReport>>,
     lookups: Arc<Semaphore>,
     /// The configuration, which names the hosts that are reached in every mode.
@@ -63,8 +63,8 @@ pub struct Dialer {
 }
 
 impl Dialer {
-    /// A dialer that obeys `mode`. The timeouts bound a name lookup and, after it, connecting to
-    /// all addresses.
+    /// A dialer that obeys `mode`. `dns_timeout` limits a name lookup. `connect_timeout` limits
+    /// connecting to all addresses after the lookup.
     #[must_use]
     pub fn new(mode: ModeSwitch, dns_timeout: Duration, connect_timeout: Duration) -> Self {
         let (refused, probes) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -87,7 +87,7 @@ impl Dialer {
         }
     }
 
-    /// Takes the hosts that are reached in every mode from the current configuration.
+    /// Reads the hosts that are reached in every mode from the current configuration.
     #[must_use]
     pub fn following(self, in_force: Arc<ArcSwap<Config>>) -> Self {
         Self { in_force, ..self }
@@ -112,22 +112,22 @@ impl Dialer {
         self.statistics.account(&origin.host)
     }
 
-    /// Whether the client may reach `origin`, judged by its host. The address is judged again after
-    /// the name lookup.
+    /// Whether the client may reach `origin`, judged by its host name. After the name lookup, the
+    /// address is checked too.
     #[must_use]
     pub fn may_reach(&self, origin: &Origin) -> bool {
         self.guard.may_reach(origin)
     }
 
-    /// Reports about origins while [`Choice::Auto`] is chosen. Reports beyond the capacity of the
-    /// channel are dropped.
+    /// Sends reports about origins to `reports` while [`Choice::Auto`] is chosen. Reports beyond
+    /// the capacity of the channel are dropped.
     #[must_use]
     pub fn telling(self, reports: mpsc::Sender<OriginReport>) -> Self {
         Self { reports: Some(reports), ..self }
     }
 
-    /// Reports whether `origin` answered a request. Nearby hosts and this machine are no evidence
-    /// for the link.
+    /// Reports whether `origin` answered a request. Nearby hosts and this machine are not reported,
+    /// because they say nothing about the link.
     pub(super) fn tell(&self, origin: &Origin, answered: bool) {
         let Some(reports) = &self.reports else { return };
         if self.mode.chosen() == Choice::Auto && !is_here(origin) && !self.is_near(origin) {
@@ -136,12 +136,12 @@ impl Dialer {
         }
     }
 
-    /// Whether the host is nearby (`[local-net]`) and so reached in every mode. It is judged by the
-    /// requested name, not by its address.
+    /// Whether the host is nearby (`[local-net]`) and so reached in every mode. The requested name
+    /// decides, not the address.
     fn is_near(&self, origin: &Origin) -> bool {
         let config = self.in_force.load();
         let hosts = &config.local_net.hosts;
-        // CONNECT has the client's spelling of the host.
+        // In CONNECT, the host has the client's spelling.
         !hosts.is_empty()
             && origin.via.is_none()
             && canonicalise_host(origin.host.as_bytes()).is_ok_and(|host| hosts.contains(&host))
@@ -154,7 +154,7 @@ impl Dialer {
             && canonicalise_host(origin.host.as_bytes()).is_ok_and(|host| self.mode.passes(&host))
     }
 
-    /// Resolves when no request may go to `origin`, at once if none may now. Dropping the future
+    /// Resolves when no request may go to `origin`, or at once if none may now. Dropping the future
     /// has no effect.
     pub async fn until_shut(&self, origin: &Origin) {
         let (mut mode, mut chosen) = (self.mode.watch(), self.mode.watch_choice());
@@ -189,8 +189,7 @@ impl Dialer {
         self.probes.load(Ordering::Relaxed)
     }
 
-    /// Connects to `origin`. Dropping the future closes the connection, and so does a change of the
-    /// mode.
+    /// Connects to `origin`. Dropping the future, or a change of the mode, closes the connection.
     ///
     /// # Errors
     ///
@@ -210,8 +209,8 @@ impl Dialer {
         dialled
     }
 
-    /// Connects to `origin` as a probe, in every mode, but only while [`Choice::Auto`] is chosen.
-    /// Dropping the future closes the connection, and so does another choice.
+    /// Connects to `origin` as a probe. A probe is allowed in every mode, but only while
+    /// [`Choice::Auto`] is chosen. Dropping the future, or another choice, closes the connection.
     ///
     /// # Errors
     ///
@@ -269,8 +268,9 @@ impl Dialer {
         found.map_err(|failure| via.failed(ParentFault::Connect(Box::new(failure))))
     }
 
-    /// Connects to one of the `addresses` of `origin`. With a parent proxy it is a connection
-    /// opened by the parent, or for HTTP one to the parent.
+    /// Connects to one of the `addresses` of `origin`. With a parent proxy, the result for HTTPS is
+    /// a connection that the parent has opened to the origin; for HTTP it is a connection to the
+    /// parent.
     ///
     /// # Errors
     ///
@@ -301,7 +301,7 @@ impl Dialer {
     }
 
     /// Runs a step of reaching an origin until the mode becomes offline. Then the step is dropped
-    /// and counted as refused. Steps to nearby hosts continue.
+    /// and counted as refused. Steps for nearby hosts continue.
     ///
     /// # Errors
     ///
@@ -312,8 +312,8 @@ impl Dialer {
         step: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
         tokio::select! {
-            // The mode is checked first: nothing starts offline, and no result is used that arrived
-            // at the same moment.
+            // The mode is checked first. So nothing starts offline, and a result that arrives
+            // together with the change of mode is not used.
             biased;
             () = self.until_shut(origin) => self.allow(origin).and(Err(Failure::Offline)),
             done = step => done,
@@ -345,7 +345,8 @@ impl Dialer {
     /// [`Failure::Offline`] in offline mode, without a lookup. Otherwise the error of the name
     /// server.
     pub async fn addresses_of(&self, name: &str) -> Result<Vec<IpAddr>, Failure> {
-        // The name comes from the configuration, and no connection is opened.
+        // The name comes from the configuration, and no connection is opened, so all addresses are
+        // allowed.
         let (host, reach) = (name.to_owned(), Reach::All);
         let origin = Origin { scheme: Scheme::Http, host, port: 0, via: None, reach };
         let found = self.addresses(&origin).await?;
@@ -360,7 +361,8 @@ impl Dialer {
         origin: &Origin,
         addresses: Vec<SocketAddr>,
     ) -> Result<TcpStream, Failure> {
-        // The mode and the address are checked again in the only place that opens sockets.
+        // The mode and the address are checked here again, because only this function opens
+        // sockets.
         let addresses = self.guard.outward(origin, addresses)?;
         let stream = match timeout(self.connect_timeout.get(), connect_any(addresses)).await {
             Ok(Ok(stream)) => stream,
@@ -372,7 +374,8 @@ impl Dialer {
             }
             Err(_) => return Err(Failure::ConnectTimeout { authority: origin.to_string() }),
         };
-        // Without this, a small request would wait for the acknowledgement of the packet before it.
+        // Without `TCP_NODELAY`, a small request would wait until the previous packet is
+        // acknowledged.
         stream
             .set_nodelay(true)
             .map_err(|source| Failure::Unreachable { authority: origin.to_string(), source })?;
@@ -388,7 +391,7 @@ impl Dialer {
         if let Some(address) = tests::known(&host) {
             return Ok(vec![SocketAddr::new(address, origin.port)]);
         }
-        // RFC 6761 §6.4: no name server knows `invalid`.
+        // RFC 6761 §6.4: the name `invalid` never exists.
         if host.rsplit('.').find(|label| !label.is_empty()) == Some("invalid") {
             let source = io::Error::new(io::ErrorKind::NotFound, "\".invalid\" has no addresses");
             return Err(Failure::UnknownHost { host, source, may_pass: false });
@@ -397,8 +400,8 @@ impl Dialer {
         let found = timeout(self.dns_timeout.get(), async move {
             let turn = lookups.acquire_owned().await.map_err(io::Error::other)?;
             spawn_blocking(move || {
-                // getaddrinfo follows changes of resolv.conf, unlike a resolver of our own. It
-                // cannot be cancelled, so it holds its permit until it returns.
+                // getaddrinfo follows changes of resolv.conf, which a resolver of our own would
+                // not. It cannot be cancelled, so it holds its permit until it returns.
                 let found = resolve(&host, port);
                 drop(turn);
                 Ok(found)

@@ -18,16 +18,16 @@ pub enum Failure {
     /// The parent proxy does not connect to the origin.
     #[error("the parent proxy {authority} cannot reach the origin")]
     Parent {
-        /// Its host and port.
+        /// The host and port of the parent.
         authority: String,
         /// The reason.
         #[source]
         fault: ParentFault,
     },
-    /// The mode is offline: the dialer opened nothing.
+    /// The mode is offline, so the dialer opened nothing.
     #[error("the mode is offline: no connection was opened")]
     Offline,
-    /// The origin is this machine or on its own link, and the client is on another machine.
+    /// The origin is this machine or on its own network link, and the client is on another machine.
     #[error("{authority} is this machine or on its local link, and the client is another machine")]
     Inward {
         /// Host and port.
@@ -40,7 +40,8 @@ pub enum Failure {
         host: String,
         /// The error of the resolver.
         source: io::Error,
-        /// Whether the resolver failed, rather than reporting that the name does not exist.
+        /// Whether the resolver failed and may recover. If false, the resolver reported that the
+        /// name does not exist.
         may_pass: bool,
     },
     /// The resolver gave no answer in time.
@@ -49,7 +50,7 @@ pub enum Failure {
         /// The name looked up.
         host: String,
     },
-    /// The machine answers, but no program listens on the port.
+    /// The machine is reachable, but no program listens on the port.
     #[error("{authority} refuses the connection")]
     Refused {
         /// Host and port dialled.
@@ -89,7 +90,8 @@ pub enum Failure {
         /// Its certificate and the fault.
         refused: Arc<RefusedCertificate>,
     },
-    /// There is no TLS connection, or the origin ended it with an alert.
+    /// There is no TLS connection: the handshake failed, or the origin ended the connection with an
+    /// alert.
     #[error("there is no TLS connection to {authority}")]
     Tls {
         /// Host and port.
@@ -119,7 +121,7 @@ pub enum Failure {
     /// The response is HTTP, but does not fit the request or is ambiguous.
     #[error("the response is invalid: {0}")]
     Wrong(&'static str),
-    /// The connection ended before the answer did.
+    /// The connection ended before the end of the response.
     #[error("the connection ended before the response was complete")]
     CutShort(#[source] BoxError),
     /// The origin ended the exchange or its connection, with a reason.
@@ -128,13 +130,13 @@ pub enum Failure {
     /// The response violates HTTP/2, for example by a wrong length, or exceeds our limits.
     #[error("the response violates HTTP/2")]
     BreaksHttp2(#[source] h2::Error),
-    /// The origin does not even answer a ping.
+    /// The origin does not answer HTTP/2 pings.
     #[error("the origin has stopped responding")]
     Silent,
-    /// The origin refused the request unprocessed, on each attempt.
+    /// The origin refused each attempt of the request without processing it.
     #[error("the origin rejected the request unprocessed")]
     Unprocessed,
-    /// A new connection was closed before a byte of the request was sent.
+    /// A new connection was closed before any byte of the request was sent.
     #[error("the connection was closed immediately")]
     ClosedAtOnce,
     /// The request body of the client was interrupted or invalid.
@@ -149,20 +151,20 @@ pub enum Failure {
     /// All clients of the response have left.
     #[error("no client is waiting for the response")]
     Abandoned,
-    /// A person ended the download.
+    /// A person stopped the download.
     #[error("the download was ended by the user")]
     EndedByHand,
-    /// The task that fetched it panicked.
+    /// A task of this program that fetched the response panicked.
     #[error("the download was ended by a bug in this program")]
     Ours,
     /// The page changed at its origin during the download, so the rest belongs to another body.
     #[error("the page changed at its origin during the download")]
     Changed,
-    /// The origin does not send the rest of an interrupted body.
+    /// The origin does not send the missing part of an interrupted body.
     #[error("the origin responded with {0} to the request for the rest of the page")]
     NotResumed(StatusCode),
-    /// The response is larger than the limit for fetching without a question. Has its length in
-    /// bytes, if known.
+    /// The response is larger than the limit above which a person is asked (`ask-above`). The value
+    /// is its length in bytes, if known.
     #[error("it is larger than ask-above and needs consent")]
     TooLong(Option<u64>),
     /// The budget for fetching the queue is used up.
@@ -192,8 +194,8 @@ impl Failure {
     }
 
     /// Whether the same request may succeed later, because the link, the name server or the origin
-    /// failed temporarily. A malformed response counts too, since a broken middlebox often causes
-    /// it. A bad certificate does not: only a person can change that.
+    /// failed temporarily. A malformed response counts as temporary too, since a faulty middlebox
+    /// often causes it. A bad certificate is not temporary, because only a person can allow it.
     #[must_use]
     pub fn may_pass(&self) -> bool {
         !matches!(
@@ -211,8 +213,8 @@ impl Failure {
         )
     }
 
-    /// Whether the origin could not be reached, or stopped answering: the link may be down. Not so
-    /// for an origin that was reached and failed.
+    /// Whether the origin could not be reached, or stopped answering, so that the link may be down.
+    /// False if an origin was reached and reported a failure.
     #[must_use]
     pub fn is_no_way(&self) -> bool {
         match self {
@@ -230,8 +232,8 @@ impl Failure {
         }
     }
 
-    /// Whether no byte of the request was sent, or the origin reports that it processed nothing.
-    /// The request can then be sent again, whatever its method.
+    /// Whether no byte of the request was sent, or the origin reports that it did not process it.
+    /// Then the request can be sent again with any method.
     #[must_use]
     pub fn is_before_sending(&self) -> bool {
         matches!(
@@ -253,7 +255,8 @@ impl Failure {
         )
     }
 
-    /// The status of our response in place of the origin's (RFC 9110 §15.6.3, §15.6.5).
+    /// The status of our response, which replaces the missing response of the origin (RFC 9110
+    /// §15.6.3, §15.6.5).
     #[must_use]
     pub fn status(&self) -> StatusCode {
         match self {

@@ -20,7 +20,7 @@ use super::tls_error::{TlsFault, alert_in};
 use super::{Failure, MAX_ANSWER_FIELDS, MAX_ANSWER_HEAD, RequestBody, Secured, answer};
 use crate::base::tasks::Tasks;
 
-/// The time within which an ending connection must report its alert.
+/// The time within which a connection that ends must report its alert.
 const ALERT_WITHIN: Duration = Duration::from_secs(1);
 
 /// A connection of HTTP/1.1 and its TLS details.
@@ -32,8 +32,8 @@ pub(super) struct Http1Connection {
 }
 
 impl Http1Connection {
-    /// Whether another request may use it: it is open, and it has no unread bytes, which would be
-    /// taken for the response.
+    /// Whether the connection can take another request: it is open and has no unread bytes, which
+    /// would be taken for the response.
     pub(super) fn is_usable(&self) -> bool {
         self.sender.is_ready() && self.view.is_quiet()
     }
@@ -41,8 +41,8 @@ impl Http1Connection {
 
 /// The reason why an exchange got no response.
 pub(super) enum Http1Refusal {
-    /// No byte was written, and the request has its body again. Has the alert that ended the
-    /// connection.
+    /// No byte was written, and the request still has its body. The value is the alert that ended
+    /// the connection, if any.
     Unsent(Option<AlertDescription>),
     Failed(Failure),
 }
@@ -50,8 +50,8 @@ pub(super) enum Http1Refusal {
 /// A new connection.
 pub(super) struct Greeted {
     pub(super) link: Http1Connection,
-    /// The TLS alert that ended it, if any. An origin with TLS 1.3 may refuse a client after the
-    /// client's part of the handshake, and so before it gets the request.
+    /// The TLS alert that ended the connection, if any. With TLS 1.3, an origin may refuse a client
+    /// after the handshake is complete for the client, and before it receives the request.
     alert: oneshot::Receiver<AlertDescription>,
 }
 
@@ -76,9 +76,10 @@ impl Greeted {
         let (tell, alert) = oneshot::channel();
         tasks.spawn(async move {
             if let Err(error) = connection.with_upgrades().await {
-                // Users of the connection got the error; this is the end of an idle one.
+                // If the connection was in use, its user got the error. This also logs the end of
+                // an idle connection.
                 debug!(%error, "connection to an origin ended");
-                // Only needed if the connection ended before its first request.
+                // The receiver exists only until the first request, so sending may fail.
                 let _unheard = alert_in(&error).map(|alert| tell.send(alert));
             }
         });
@@ -95,8 +96,8 @@ impl Greeted {
             Ok(answer) => Ok((self.link, answer)),
             Err(Http1Refusal::Failed(failure)) => Err(failure),
             Err(Http1Refusal::Unsent(told)) => {
-                // The alert comes with the error of the exchange, or else from the task of the
-                // connection.
+                // The alert comes with the error of the exchange, or else from the task that runs
+                // the connection.
                 let told = match told {
                     Some(told) => Some(told),
                     None => timeout(ALERT_WITHIN, self.alert).await.ok().and_then(Result::ok),

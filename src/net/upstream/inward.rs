@@ -1,8 +1,8 @@
-//! Addresses of this machine or of its own link. A client of another machine must not reach them
-//! through us, because it would then act from inside.
+//! Addresses of this machine or of its own network link. A client on another machine must not reach
+//! them through us, because it would have the rights of a local client.
 //!
-//! An address is judged after the name lookup, so no name can hide one. An IPv6 address that
-//! carries an IPv4 address is judged by both, because unknown translators may convert it.
+//! An address is judged after the name lookup, so a name cannot hide it. An IPv6 address that
+//! contains an IPv4 address is judged as both, because a translator on the network may convert it.
 
 mod route;
 
@@ -22,9 +22,9 @@ use super::{Failure, Origin};
 /// The addresses that the requests of a client may reach.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Reach {
-    /// All: the client is on this machine, which can reach them anyway.
+    /// All addresses: the client is on this machine and can reach them without us.
     All,
-    /// No inward addresses: the client is elsewhere, or unknown.
+    /// No inward addresses: the client is on another machine, or unknown.
     #[default]
     Outward,
 }
@@ -60,7 +60,7 @@ impl From<Reach> for RequesterLocation {
 /// Keeps clients of other machines away from inward addresses.
 #[derive(Debug, Default)]
 pub(super) struct InwardGuard {
-    /// The configuration, which may open some of them.
+    /// The configuration, which may allow some inward hosts.
     pub(super) in_force: Arc<ArcSwap<Config>>,
     /// The addresses on which the daemon listens.
     pub(super) listening: Vec<SocketAddr>,
@@ -72,7 +72,7 @@ impl InwardGuard {
         origin.reach == Reach::All || !is_named(&origin.host) || self.is_opened(origin)
     }
 
-    /// Those of the `addresses` of `origin` that the client may reach.
+    /// Returns the `addresses` of `origin` that the client may reach.
     ///
     /// # Errors
     ///
@@ -92,7 +92,7 @@ impl InwardGuard {
         Ok(addresses)
     }
 
-    /// Whether the configuration opens this inward host to clients of other machines.
+    /// Whether the configuration allows this inward host to clients of other machines.
     fn is_opened(&self, origin: &Origin) -> bool {
         let config = self.in_force.load();
         let inside = &config.allowed_hosts.inside;
@@ -112,13 +112,14 @@ fn is_named(host: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost")
 }
 
-/// Whether `address` is inward, belongs to this machine, or is one that we are `listening` on.
+/// Whether `address` is inward, belongs to this machine, or is an address on which we are
+/// `listening`.
 fn leads_inward(address: SocketAddr, listening: &[SocketAddr]) -> bool {
     let is_listening = |ip| listening.iter().any(|at| (at.ip(), at.port()) == (ip, address.port()));
     is_inward(address.ip()) || is_ours(address.ip()) || forms(address.ip()).any(is_listening)
 }
 
-/// Whether an address is this machine (loopback, "this network") or on its link.
+/// Whether an address belongs to this machine (loopback, "this network") or to its network link.
 fn is_inward(address: IpAddr) -> bool {
     forms(address).any(|form| match form {
         // RFC 1122 §3.2.1.3: 0 and 127; RFC 3927: 169.254.
@@ -127,7 +128,7 @@ fn is_inward(address: IpAddr) -> bool {
     })
 }
 
-/// The address, and the IPv4 addresses that it may be converted to.
+/// The address, and the IPv4 addresses to which a translator may convert it.
 fn forms(address: IpAddr) -> impl Iterator<Item = IpAddr> {
     let carried = match address {
         IpAddr::V4(_) => [None; 4],
@@ -161,7 +162,7 @@ fn carried(address: Ipv6Addr) -> [Option<u32>; 4] {
 }
 
 /// Whether `address` belongs to this machine now: an interface has it, or a local route leads to
-/// it. If the kernel cannot be asked, every address counts as ours.
+/// it. If the kernel cannot be queried, every address counts as ours.
 fn is_ours(address: IpAddr) -> bool {
     let Ok(interfaces) = getifaddrs() else { return true };
     let ours: Vec<_> = interfaces.filter_map(|interface| ip(&interface.address?)).collect();

@@ -1,9 +1,9 @@
-//! A TCP connection whose state can be checked while its task owns it.
+//! A TCP connection whose state can be checked while another task owns it.
 //!
-//! HTTP/1.1 does not name the request of a response. So unsolicited bytes of an origin would be
-//! taken for the response to the next request. The task of the connection sees them only when the
-//! runtime polls it, on a busy machine perhaps after that request was written. The system knows at
-//! once.
+//! An HTTP/1.1 response does not name its request. So unsolicited bytes of an origin would be taken
+//! for the response to the next request. The task that runs the connection sees such bytes only
+//! when the runtime polls it. On a busy machine that may be after the next request was written. The
+//! operating system knows of them at once.
 
 use std::io::{self, ErrorKind};
 use std::mem::MaybeUninit;
@@ -16,14 +16,15 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
-/// The connection, for its task.
+/// The connection, for the task that runs it.
 #[derive(Debug)]
 pub(super) struct ProbedStream {
     inward: Arc<Mutex<OwnedReadHalf>>,
     outward: OwnedWriteHalf,
 }
 
-/// A view of the connection, to check whether it may be used. It does not keep the connection open.
+/// A weak reference to the connection, to check whether it may be used. It does not keep the
+/// connection open.
 #[derive(Clone, Debug)]
 pub(super) struct View(Weak<Mutex<OwnedReadHalf>>);
 

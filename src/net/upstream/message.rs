@@ -38,7 +38,7 @@ pub(super) struct OutgoingMessage {
 enum Content {
     Empty,
     Whole(Bytes),
-    /// A body that can be read once; `None` while a connection has it.
+    /// A body that can be read once; `None` while a connection holds it.
     Stream(Option<RequestBody>),
 }
 
@@ -55,7 +55,8 @@ impl Listener {
         if !self.activity.interim() {
             return false;
         }
-        // hyper's server sends `100-continue` itself when the body is first read.
+        // hyper's server sends `100-continue` itself when the body is first read, so it is not
+        // forwarded.
         if let Some(interim) = &self.interim
             && status != StatusCode::CONTINUE
         {
@@ -101,17 +102,17 @@ impl OutgoingMessage {
         self.head.extensions().get::<NewConnection>().is_some()
     }
 
-    /// Whether it is safe to send it twice (RFC 9110 §9.2.1).
+    /// Whether the request may be sent twice, because its method is safe (RFC 9110 §9.2.1).
     pub(super) fn is_harmless(&self) -> bool {
         self.head.method().is_safe() && matches!(self.body, Content::Empty)
     }
 
-    /// Whether its complete body is available.
+    /// Whether the complete body is available.
     pub(super) fn is_whole(&self) -> bool {
         !matches!(self.body, Content::Stream(None))
     }
 
-    /// The request for a connection of HTTP/1.1.
+    /// The request for an HTTP/1.1 connection.
     ///
     /// # Errors
     ///
@@ -202,7 +203,7 @@ impl OutgoingMessage {
         }
     }
 
-    /// Takes back an unread body.
+    /// Takes back a body that a connection has not read.
     pub(super) fn take_back(&mut self, body: RequestBody) {
         if let Content::Stream(place) = &mut self.body {
             *place = Some(body);

@@ -26,16 +26,16 @@ use super::{
 };
 use crate::base::tasks::Tasks;
 
-/// The largest number of simultaneous exchanges on a connection, whatever the origin allows. Others
-/// wait. It is as many as browsers send, and bounds their memory.
+/// The maximum number of simultaneous exchanges on a connection, even if the origin allows more.
+/// Further exchanges wait. Browsers use the same number. It limits the memory of a connection.
 const MAX_STREAMS: usize = 100;
 
-/// The flow-control window of one response, in bytes: 10 MiB/s at a tenth of a second. It is the
-/// memory that a stalled client costs for a response that is not stored. A stored response
-/// continues to the disk.
+/// The flow-control window of one response, in bytes. It allows 10 MiB/s at a round-trip time of a
+/// tenth of a second. A stalled client costs this memory for a response that is not stored. A
+/// response that is stored continues to the disk.
 const STREAM_WINDOW: u32 = 1024 * 1024;
 
-/// The flow-control window of a connection, in bytes: the most memory that it costs. Up to sixteen
+/// The flow-control window of a connection, in bytes, and so its maximum memory. Up to sixteen
 /// stalled clients do not block the others.
 const CONNECTION_WINDOW: u32 = 16 * STREAM_WINDOW;
 
@@ -59,8 +59,8 @@ const PING_EVERY: Duration = Duration::from_secs(10);
 /// The timeout for the answer to a ping.
 const PONG_WITHIN: Duration = Duration::from_secs(10);
 
-/// A connection shared by any number of requests. It closes when it has no owner and its last
-/// exchange has ended.
+/// A connection shared by any number of requests. It closes when all handles are dropped and its
+/// last exchange has ended.
 #[derive(Clone, Debug)]
 pub(super) struct SharedConnection {
     sender: SendRequest<Bytes>,
@@ -76,7 +76,7 @@ struct ConnectionState {
     idle_since: Mutex<Instant>,
     answered: AtomicBool,
     ended: AtomicBool,
-    /// Whether it ended because the origin answered no ping.
+    /// Whether the connection ended because the origin answered no ping.
     silent: AtomicBool,
     heard: Arc<Heard>,
 }
@@ -85,14 +85,15 @@ struct ConnectionState {
 pub(super) enum StreamRefusal {
     /// The connection accepts no new exchanges. Nothing was written.
     Unsent,
-    /// The origin reports that it did not process the request and will not (RFC 9113 §8.7).
+    /// The origin reports that it has not processed the request and will not process it (RFC 9113
+    /// §8.7).
     Unprocessed,
     /// The request must be sent over HTTP/1.1 (RFC 9113 §7).
     NeedsHttp1,
     Failed(Failure),
 }
 
-/// The place of an exchange on its connection.
+/// One exchange on a shared connection.
 #[derive(Debug)]
 pub(super) struct Slot {
     state: Arc<ConnectionState>,
@@ -102,7 +103,8 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// The response is complete: the rest of the request body is sent in the background.
+    /// Ends the exchange after a complete response. The rest of the request body is sent in the
+    /// background.
     pub(super) fn let_go(mut self) {
         if let Some(sending) = self.sending.take() {
             sending.let_go();
@@ -153,13 +155,14 @@ impl SharedConnection {
         Ok(Self { sender, state })
     }
 
-    /// Whether it accepts another exchange: it is open, and the origin has not announced its end.
+    /// Whether the connection accepts another exchange: it is open, and the origin has not
+    /// announced its end.
     pub(super) fn is_usable(&self) -> bool {
         let ready = || self.sender.clone().ready().now_or_never();
         !self.state.ended.load(Ordering::Acquire) && ready().is_none_or(|ready| ready.is_ok())
     }
 
-    /// The time since its last use; `None` while it is in use.
+    /// The time since the last use; `None` while the connection is in use.
     pub(super) fn idle_for(&self) -> Option<Duration> {
         if self.state.seats.taken() > 0 {
             return None;
@@ -167,12 +170,12 @@ impl SharedConnection {
         Some(self.state.idle_since.lock().unwrap_or_else(PoisonError::into_inner).elapsed())
     }
 
-    /// Whether the origin has answered on it before.
+    /// Whether the origin has answered on this connection before.
     pub(super) fn has_answered(&self) -> bool {
         self.state.answered.load(Ordering::Relaxed)
     }
 
-    /// The reason why it accepts no exchange.
+    /// The reason why the connection accepts no exchange.
     pub(super) fn why_unsent(&self) -> Failure {
         match self.state.heard.alert() {
             Some(alert) => Failure::Alert(TlsFault::Alert(alert)),
@@ -180,25 +183,26 @@ impl SharedConnection {
         }
     }
 
-    /// The origin for which it was opened.
+    /// The origin for which the connection was opened.
     pub(super) fn origin(&self) -> &Origin {
         &self.state.origin
     }
 
-    /// Its remote address.
+    /// The remote address.
     pub(super) fn peer(&self) -> SocketAddr {
         self.state.peer
     }
 
-    /// Its TLS details.
+    /// The TLS details of the connection.
     pub(super) fn secured(&self) -> &Arc<Secured> {
         &self.state.secured
     }
 
-    /// The largest number of simultaneous exchanges now: the origin's limit, and at most ours.
+    /// The maximum number of simultaneous exchanges now: the origin's limit or ours, whichever is
+    /// smaller.
     fn most_at_once(&self) -> usize {
         if self.state.ended.load(Ordering::Acquire) {
-            // The connection has ended, so nothing has to wait for it.
+            // The connection has ended, so no request has to wait for a place on it.
             return usize::MAX;
         }
         self.sender.current_max_send_streams().min(MAX_STREAMS)
@@ -214,7 +218,8 @@ impl SharedConnection {
         tasks: &Tasks,
         limits: &UpstreamLimits,
     ) -> Result<(Response<StreamedBody>, Slot), StreamRefusal> {
-        // The wait may be long, and an existing connection is an outgoing socket too.
+        // The mode is checked again after the wait, which may be long, because an existing
+        // connection is an outgoing socket too.
         let free = timeout(limits.head_timeout, self.state.seats.take(|| self.most_at_once()));
         let seat = dialer.while_allowed(origin, async {
             free.await.map_err(|_| Failure::Busy { authority: origin.to_string() })
@@ -229,7 +234,8 @@ impl SharedConnection {
                 return Err(self.state.refusal(error));
             }
         };
-        // From here on it counts as sent, unless the origin reports that it did not process it.
+        // From here on the request counts as sent, unless the origin reports that it did not
+        // process it.
         let mut slot =
             Slot { state: Arc::clone(&self.state), sending: None, _seat: Arc::clone(&seat) };
         if !body.is_end_stream() {
@@ -291,7 +297,7 @@ async fn head_of(
             }
             Some(Ok(interim)) => {
                 if !listener.hear(interim.status(), interim.headers()) {
-                    // The watcher of the activity has been notified and ends this exchange.
+                    // The watcher of the activity was notified and ends this exchange.
                     std::future::pending::<()>().await;
                 }
             }
@@ -315,7 +321,8 @@ impl ConnectionState {
         tokio::select! {
             ended = &mut connection => {
                 if let Err(error) = ended {
-                    // Users of the connection got the error; this is its end.
+                    // The users of the connection got the error. This logs the end of the
+                    // connection.
                     debug!(%error, origin = %self.origin, "connection to an origin ended");
                 }
             }
@@ -327,8 +334,8 @@ impl ConnectionState {
         self.ended.store(true, Ordering::Release);
     }
 
-    /// Resolves when the origin has left a ping unanswered and sent nothing else. On a slow link
-    /// the answer comes after data that was sent before.
+    /// Resolves when the origin has left a ping unanswered and has sent no other data. On a slow
+    /// link, data that was sent earlier arrives before the answer.
     async fn falls_silent(&self, pings: Option<PingPong>) {
         let Some(mut pings) = pings else { return std::future::pending().await };
         loop {
@@ -341,7 +348,7 @@ impl ConnectionState {
                 let before = self.heard.reads();
                 match timeout(PONG_WITHIN, pong.as_mut()).await {
                     Ok(Ok(_)) => break,
-                    // The connection reports the reason.
+                    // The task of the connection reports the reason.
                     Ok(Err(_)) => return std::future::pending().await,
                     Err(_) if self.heard.reads() != before => {}
                     Err(_) => return,
@@ -355,7 +362,8 @@ impl ConnectionState {
         match reset {
             Some(Reason::REFUSED_STREAM) if error.is_remote() => StreamRefusal::Unprocessed,
             Some(Reason::HTTP_1_1_REQUIRED) if error.is_remote() => StreamRefusal::NeedsHttp1,
-            // RFC 9113 §6.8: this ends only streams above the last one that the origin processed.
+            // RFC 9113 §6.8: a GOAWAY ends only streams above the last one that the origin
+            // processed.
             _ if error.is_go_away() && error.is_remote() => match error.reason() {
                 Some(Reason::HTTP_1_1_REQUIRED) => StreamRefusal::NeedsHttp1,
                 _ => StreamRefusal::Unprocessed,

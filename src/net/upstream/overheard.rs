@@ -1,5 +1,6 @@
 //! A connection that records the TLS alert that ended it, because `h2` reports errors only as text.
-//! It also records whether any data arrived, because the answer to a ping may be late.
+//! It also counts reads with data, because data shows that the origin is alive even if the answer
+//! to a ping is late.
 
 use std::io;
 use std::pin::Pin;
@@ -20,12 +21,12 @@ pub(super) struct Heard {
 }
 
 impl Heard {
-    /// The TLS alert that ended it, if any.
+    /// The TLS alert that ended the connection, if any.
     pub(super) fn alert(&self) -> Option<AlertDescription> {
         self.alert.get().copied()
     }
 
-    /// The number of reads with data. It changes whenever data arrives.
+    /// The number of reads with data. It increases whenever data arrives.
     pub(super) fn reads(&self) -> usize {
         self.reads.load(Ordering::Relaxed)
     }

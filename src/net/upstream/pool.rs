@@ -1,4 +1,4 @@
-//! A pool of persistent connections, with a bounded number for each origin.
+//! A pool of persistent connections, with a maximum number for each origin.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,7 +34,7 @@ struct Idle {
     since: Instant,
 }
 
-/// The right to use one connection to an origin. Dropping it returns the right.
+/// The permit to use one connection to an origin. Dropping it returns the permit.
 #[derive(Debug)]
 pub(super) struct Permit {
     _permit: OwnedSemaphorePermit,
@@ -47,7 +47,8 @@ impl Pool {
         Self { origins: Mutex::new(HashMap::new()), per_origin, idle_timeout }
     }
 
-    /// Uses these limits from now on. Connections in use do not count against the new number.
+    /// Sets new limits, which apply from now on. Connections that are in use do not count against
+    /// the new number.
     pub(super) fn set_limits(&self, per_origin: usize, idle_timeout: Duration) {
         self.idle_timeout.set(idle_timeout);
         let mut origins = self.lock();
@@ -61,7 +62,7 @@ impl Pool {
         }
     }
 
-    /// Waits for the right to use one connection to `origin`, at most `patience`.
+    /// Waits for the permit to use one connection to `origin`, at most `patience`.
     pub(super) async fn permit(
         &self,
         origin: &Origin,
@@ -86,7 +87,7 @@ impl Pool {
         None
     }
 
-    /// Takes a connection back after its response, if `is_wanted` returns true.
+    /// Returns a connection to the pool after its response, if `is_wanted` returns true.
     pub(super) async fn give_back(
         &self,
         origin: &Origin,
@@ -97,7 +98,8 @@ impl Pool {
             return;
         }
         let mut origins = self.lock();
-        // Checked under the lock: `close_idle` finds connections that become unwanted later.
+        // Checked under the lock. If connections become unwanted later, `close_idle` finds this one
+        // in the pool.
         if !is_wanted() {
             return;
         }
@@ -178,8 +180,8 @@ mod tests {
         http_body_util::BodyExt::collect(answer.into_body()).await.unwrap().to_bytes()
     }
 
-    /// A single thread runs everything, and it is blocked while the origin sends. So only the
-    /// system knows about the new bytes.
+    /// Only the operating system knows about the new bytes here: one thread runs all tasks, and it
+    /// is blocked while the origin sends.
     #[tokio::test]
     async fn a_connection_on_which_something_has_come_is_not_used_again() {
         for surplus in [&b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nPOISONED"[..], b""] {
@@ -209,7 +211,7 @@ mod tests {
             let upstream = upstream();
             let there = Origin::here(Scheme::Http, "127.0.0.1", port);
             assert_eq!(get(&upstream, &there, head()).await, "0");
-            // The permit is free when the connection has returned.
+            // The permit becomes free only after the connection has returned to the pool.
             drop(upstream.pool.permit(&there, PATIENCE).await.unwrap());
             assert_eq!(upstream.pool.lock()[&there].idle.len(), 1, "it is kept");
             go_on.send(()).unwrap();
@@ -219,7 +221,7 @@ mod tests {
         }
     }
 
-    /// A persistent connection is used again, except for a request that wants a new one.
+    /// A persistent connection is used again, unless the request needs a new one.
     #[tokio::test]
     async fn a_request_may_want_a_connection_that_none_was_sent_on() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -243,7 +245,7 @@ mod tests {
                 head.extensions_mut().insert(NewConnection);
             }
             assert_eq!(get(&upstream, &there, head).await, connection);
-            // The permit is free when the connection has returned.
+            // The permit becomes free only after the connection has returned to the pool.
             drop(upstream.pool.permit(&there, PATIENCE).await.unwrap());
         }
     }

@@ -1,5 +1,5 @@
-//! A request that tests the link. It uses its own connection, and the mode auto permits it while
-//! other requests are refused.
+//! A request that tests the link. It uses a separate connection. The mode auto permits it even
+//! while other requests are refused.
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
@@ -11,12 +11,12 @@ use super::message::OutgoingMessage;
 use super::tls::Offer;
 use super::{Failure, Origin, Outbound, Scheme, Secured, Upstream};
 
-/// The largest part of a response body that is read, in bytes.
+/// The maximum number of bytes of a response body that are read.
 const MAX_BODY: usize = 64 * 1024;
 
 impl Upstream {
     /// Sends a request without a body and returns the response with the first 64 KiB of its body.
-    /// Dropping the future closes the connection, and so does the choice of another mode than auto.
+    /// Dropping the future, or the choice of another mode than auto, closes the connection.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Refused certificates, remembered for a person who may allow them.
+//! Refused certificates, stored so that a person can allow one of them.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,7 @@ pub struct RefusedCertificate {
     pub sha256: Option<[u8; 32]>,
     /// The complete chain.
     pub chain: Chain,
-    /// Whether another certificate is allowed at this origin.
+    /// Whether the configuration allows a certificate at this origin, but not this one.
     pub differs: bool,
 }
 
@@ -47,7 +47,7 @@ impl RefusedCertificates {
         self.lock().put(key(origin), refused);
     }
 
-    /// Forgets `origin`, which has shown a valid certificate since.
+    /// Removes `origin`, which has since sent a valid certificate.
     pub(super) fn remove(&self, origin: &Origin) {
         self.lock().pop(&key(origin));
     }
@@ -58,7 +58,7 @@ impl RefusedCertificates {
     }
 }
 
-/// An origin shows its certificate to every client, so the reach does not count.
+/// An origin sends the same certificate to every client, so the reach does not matter.
 fn key(origin: &Origin) -> Origin {
     Origin { reach: Reach::Outward, ..origin.clone() }
 }

@@ -1,8 +1,8 @@
-//! The known protocol of each https origin: its shared connection of HTTP/2, or that it speaks
+//! The known protocol of each https origin: its shared HTTP/2 connection, or that it speaks
 //! HTTP/1.1.
 //!
-//! If several requests start together, one dials and the others wait for the result. If it is
-//! HTTP/1.1, or a failure, each of them dials.
+//! If several requests start together, one dials and the others wait for the result. If the result
+//! is HTTP/1.1 or a failure, each of the others dials too.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -38,23 +38,25 @@ struct Entry {
     /// The dial in progress, and its result.
     turn: Option<watch::Receiver<Option<FailedDial>>>,
     speaks_http1: bool,
-    /// The time at which it refused HTTP/2.
+    /// When the origin refused HTTP/2.
     refused: Option<Instant>,
-    /// Whether it needs its own connection, because it refused to answer on another origin's.
+    /// Whether the origin needs its own connection, because it refused to answer on a connection of
+    /// another origin.
     alone: bool,
     used: Instant,
 }
 
-/// The dial that others waited for has failed.
+/// The dial for which other requests waited has failed.
 #[derive(Clone, Copy, Debug)]
 struct FailedDial;
 
-/// The way of a request to its origin.
+/// How a request reaches its origin.
 #[derive(Debug)]
 pub(super) enum OriginRoute<'a> {
     /// On an established connection.
     Shared(SharedConnection),
-    /// On a new connection, with these protocols offered. With a turn, others wait for the result.
+    /// On a new connection, with these protocols offered. If there is a turn, other requests wait
+    /// for the result.
     Dial(Offer, Option<DialTurn<'a>>),
 }
 
@@ -63,7 +65,8 @@ enum RouteLookup<'a> {
     Wait(watch::Receiver<Option<FailedDial>>),
 }
 
-/// The right to dial for all who wait. If it is dropped without a result, one of them gets it.
+/// The right to dial on behalf of all waiting requests. If it is dropped without a result, one of
+/// them gets the right.
 #[derive(Debug)]
 pub(super) struct DialTurn<'a> {
     registry: &'a Registry,
@@ -72,7 +75,7 @@ pub(super) struct DialTurn<'a> {
 }
 
 impl DialTurn<'_> {
-    /// The origin speaks HTTP/1.1, so each request dials.
+    /// Ends the turn: the origin speaks HTTP/1.1, so each request dials.
     pub(super) fn found_http1(self) {
         let mut origins = self.registry.lock();
         of(&mut origins, &self.origin).speaks_http1 = true;
@@ -80,7 +83,8 @@ impl DialTurn<'_> {
         drop(origins);
     }
 
-    /// The dial failed. Each waiting request tries on its own, so that the timeouts do not add up.
+    /// Ends the turn: the dial failed. Each waiting request tries on its own, so that the timeouts
+    /// do not add up.
     pub(super) fn failed(self) {
         self.tell.send_replace(Some(FailedDial));
     }
@@ -88,7 +92,7 @@ impl DialTurn<'_> {
 
 impl Drop for DialTurn<'_> {
     fn drop(&mut self) {
-        // The waiting requests see the end of `tell` and look again.
+        // The waiting requests see that `tell` is dropped, and check the registry again.
         if let Some(entry) = self.registry.lock().get_mut(&self.origin) {
             entry.turn = None;
         }
@@ -104,7 +108,7 @@ impl Registry {
         self.idle_timeout.set(idle_timeout);
     }
 
-    /// The way to `origin`. Waits at most `patience` for a dial in progress.
+    /// Chooses a connection for `origin`. Waits at most `patience` for a dial in progress.
     pub(super) async fn route(
         &self,
         origin: &Origin,
@@ -148,7 +152,7 @@ impl Registry {
     }
 
     /// Shares a new connection with all requests for `origin`, if `is_wanted` returns true. Returns
-    /// the shared connection, which may be another one that was faster.
+    /// the shared connection. If another dial was faster, that is the other connection.
     pub(super) fn share(
         &self,
         origin: &Origin,
@@ -156,7 +160,8 @@ impl Registry {
         is_wanted: impl FnOnce() -> bool,
     ) -> SharedConnection {
         let mut origins = self.lock();
-        // Checked under the lock: `close_idle` finds connections that become unwanted later.
+        // Checked under the lock. If connections become unwanted later, `close_idle` finds this one
+        // in the registry.
         if !is_wanted() {
             return shared;
         }
@@ -166,8 +171,8 @@ impl Registry {
         entry.shared.get_or_insert(shared).clone()
     }
 
-    /// A connection to another origin that may serve this one too (RFC 9113 §9.1.1): it leads to
-    /// one of the `addresses`, and its certificate is valid for this name.
+    /// A connection to another origin that can serve this one too (RFC 9113 §9.1.1): its remote
+    /// address is one of the `addresses`, and its certificate is valid for this name.
     pub(super) fn coalesce(
         &self,
         origin: &Origin,
@@ -242,11 +247,11 @@ fn of<'origins>(
     })
 }
 
-/// Whether the certificate of the connection allows it to serve `origin` as well.
+/// Whether the certificate of the connection is valid for `origin` as well.
 fn is_good_for(shared: &SharedConnection, origin: &Origin) -> bool {
     let secured = shared.secured();
     let own = shared.origin();
-    // Only the parent proxy knows its address.
+    // With a parent proxy, only the parent knows the address.
     if own.via.is_some()
         || secured.by_exception
         || own.port != origin.port
@@ -263,8 +268,8 @@ fn is_good_for(shared: &SharedConnection, origin: &Origin) -> bool {
     })
 }
 
-/// Whether its host is an address. Such a connection was made without SNI, and the origin chose any
-/// certificate.
+/// Whether the host of the origin is an IP address. A connection to an address is made without SNI,
+/// so the origin may have sent any certificate.
 fn is_address(origin: &Origin) -> bool {
     origin.host.starts_with('[') || origin.host.parse::<IpAddr>().is_ok()
 }

@@ -38,7 +38,7 @@ pub(super) const OK: u8 = 0x88;
 /// A body size, in bytes, that exceeds the initial window of an origin.
 pub(super) const LARGE: usize = 1 << 20;
 
-/// In a script: closes the connection.
+/// In a script: the origin closes the connection.
 pub(super) const CLOSE: &[u8] = b"<close>";
 
 pub(super) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
@@ -79,7 +79,7 @@ pub(super) fn go_away(last: u32, reason: u32) -> Vec<u8> {
     frame(GOAWAY, 0, 0, &[last.to_be_bytes(), reason.to_be_bytes()].concat())
 }
 
-/// A received request: the number of its connection, its own number in all, and its stream.
+/// A received request: the number of its connection, its number among all requests, and its stream.
 #[derive(Clone, Copy)]
 pub(super) struct Asked {
     pub(super) connection: usize,
@@ -211,7 +211,7 @@ impl Scene {
             writers: tokio::sync::Mutex::default(),
             port,
         });
-        // The same origin at another address.
+        // The same origin at a second address.
         let other = TcpListener::bind(("127.0.0.2", port)).await.unwrap();
         for listener in [listener, other] {
             let (accepting, serving) = (tasks.clone(), Arc::clone(&there));

@@ -1,8 +1,9 @@
-//! The simultaneous exchanges of an HTTP/2 connection: not more than its origin accepts.
+//! The simultaneous exchanges of an HTTP/2 connection: at most as many as its origin accepts.
 //!
 //! A waiting request has not been given to the connection. A request that `h2` has may reach the
-//! origin: if there is no room, `h2` stores it and sends it later, even if it was abandoned or the
-//! mode became offline. After a GOAWAY it would be unknown whether it was sent.
+//! origin: if the origin accepts no further stream, `h2` stores the request and sends it later,
+//! even if it was abandoned or the mode became offline. After a GOAWAY it would be unknown whether
+//! the request was sent.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +20,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 pub(super) struct Seats {
     taken: AtomicUsize,
     freed: Notify,
-    /// Held by the next in line, so that all are served in order.
+    /// Held by the first waiting request, so that all are served in order.
     turn: Mutex<()>,
 }
 
@@ -31,7 +32,7 @@ impl Seats {
     /// Waits until fewer than `limit` places are taken. Dropping the future changes nothing.
     pub(super) async fn take(self: &Arc<Self>, limit: impl Fn() -> usize) -> Seat {
         let _turn = self.turn.lock().await;
-        // Only the holder of the turn adds to them.
+        // Only the holder of `turn` increases the number.
         while self.taken() >= limit() {
             let _again = timeout(LOOK_AGAIN, self.freed.notified()).await;
         }

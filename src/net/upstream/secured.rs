@@ -8,18 +8,18 @@ use rustls::{CipherSuite, ClientConnection, ProtocolVersion};
 use super::verify::AllowedFingerprints;
 use crate::net::certificates;
 
-/// How a connection to an origin was secured. Each response over it has this in its extensions, as
-/// an `Arc`.
+/// How a connection to an origin was secured. Each response over the connection has this value in
+/// its extensions, as an `Arc`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Secured {
     /// The version of TLS.
     pub version: ProtocolVersion,
     /// The negotiated cipher suite.
     pub suite: CipherSuite,
-    /// The certificates as sent by the origin, its own first.
+    /// The certificates as sent by the origin, the origin's own first.
     pub chain: Arc<[CertificateDer<'static>]>,
-    /// Whether the chain is accepted only by an exception. It then proves nothing about other hosts
-    /// than that of the exception.
+    /// Whether the chain is accepted only because a person allowed it. Then it proves nothing about
+    /// other hosts.
     pub by_exception: bool,
 }
 
@@ -35,8 +35,8 @@ impl Secured {
         })
     }
 
-    /// The same with these `allowed` fingerprints. A certificate that an authority vouches for
-    /// counts as an exception too if it is listed.
+    /// The same details, with `by_exception` set if the certificate is one of the `allowed`
+    /// fingerprints. This holds even if an authority has signed it.
     pub(super) fn where_allowed(self, allowed: &AllowedFingerprints) -> Self {
         let own = self.chain.first().map(|own| certificates::sha256(own));
         Self { by_exception: own.is_some_and(|own| allowed.contains(&own)), ..self }

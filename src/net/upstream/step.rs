@@ -27,7 +27,7 @@ pub(super) enum AttemptOutcome {
     Answered(Answer),
     /// The request was not processed. It may use another connection if its body is complete.
     Again(Failure),
-    /// The connection had ended, and it is safe to send the request on a new one.
+    /// The connection was already closed, and the request may safely be sent on a new one.
     Harmless(Failure),
 }
 
@@ -35,13 +35,14 @@ pub(super) enum AttemptOutcome {
 #[derive(Debug, Default)]
 pub(super) struct Tries {
     pub(super) count: usize,
-    /// Whether a connection in use had ended under it.
+    /// Whether a reused connection was already closed by the origin when the request was sent. Then
+    /// the request is sent once more.
     pub(super) is_repeated: bool,
 }
 
 impl Tries {
-    /// The result of a failure on a connection. If it was `in_use`, it may have ended long before
-    /// the request.
+    /// The outcome of a failure on a connection. A connection that was `in_use` may have ended long
+    /// before the request.
     fn after_use(
         &self,
         failure: Failure,
@@ -120,10 +121,12 @@ impl Upstream {
     ) -> Result<AttemptOutcome, Failure> {
         let patience = self.limits.get().head_timeout;
         let permit = self.pool.permit(origin, patience).await?;
-        // The wait may have been long, and an existing connection is an outgoing socket too.
+        // The mode is checked again after the wait, which may be long, because an existing
+        // connection is an outgoing socket too.
         self.dialer.allow(origin)?;
         if message.wants_new_connection() {
-            // It replaces an idle connection, so that the limit of the origin is not exceeded.
+            // The new connection replaces an idle one, so that the limit of the origin is not
+            // exceeded.
             drop(self.pool.take(origin));
         } else if turn.is_none()
             // The holder of the turn finds out which protocol the origin speaks.

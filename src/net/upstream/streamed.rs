@@ -1,4 +1,4 @@
-//! Bodies on an HTTP/2 connection in both directions, each within its flow-control window.
+//! Bodies on an HTTP/2 connection, in both directions, with flow control.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -18,8 +18,8 @@ use tracing::debug;
 use super::RequestBody;
 use super::activity::Activity;
 
-/// The body of a response. Reading it opens the window again, so an unread response holds at most
-/// one window of memory.
+/// The body of a response. Reading it reopens the window, so an unread response uses at most one
+/// window of memory.
 #[derive(Debug)]
 pub(super) struct StreamedBody {
     stream: RecvStream,
@@ -71,7 +71,7 @@ impl Body for StreamedBody {
     }
 }
 
-/// A request body being sent. Dropping it cancels the sending and tells the origin.
+/// A request body that is being sent. Dropping it cancels the sending and resets the stream.
 #[derive(Debug)]
 pub(super) struct Sending {
     go_on: Option<oneshot::Sender<()>>,
@@ -84,9 +84,10 @@ impl Sending {
         (Self { go_on: Some(go_on) }, told)
     }
 
-    /// Sends the rest in the background: the response is complete, and the origin still reads.
+    /// Sends the rest of the body in the background: the response is complete, and the origin still
+    /// reads.
     pub(super) fn let_go(mut self) {
-        // It may have ended already.
+        // Sending may have ended already.
         let _ended = self.go_on.take().map(|go_on| go_on.send(()));
     }
 }
@@ -111,7 +112,7 @@ pub(super) async fn send(
     };
     if let Err(why) = sent {
         debug!(why, "a request's body was not sent to its end");
-        // RFC 9113 §8.1: a reset of an ended stream has no effect.
+        // RFC 9113 §8.1. A reset has no effect if the stream has ended.
         stream.send_reset(Reason::CANCEL);
     }
 }

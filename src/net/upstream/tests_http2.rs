@@ -1,4 +1,4 @@
-//! Responses of HTTP/2 that follow, stretch and break the rules.
+//! Valid, extreme and invalid HTTP/2 responses.
 
 use hyper::Method;
 
@@ -7,7 +7,7 @@ use super::scene::{
     WINDOW_UPDATE, field, frame, go_away, only, reset, status, whole,
 };
 
-/// A head and a body that contradict each other.
+/// A response whose head and body contradict each other.
 fn at_odds(stream: u32, length: &str, body: &[u8]) -> Vec<u8> {
     let head = [vec![OK], field("content-length", length)].concat();
     [frame(HEADERS, END_HEADERS, stream, &head), frame(DATA, END_STREAM, stream, body)].concat()
@@ -17,7 +17,7 @@ type Row = (&'static str, fn(u32) -> Vec<u8>, &'static str);
 
 const RULES: &str = "the response violates HTTP/2";
 
-/// Sends each row's request twice: nothing is resent automatically.
+/// Sends the request of each row twice: nothing is resent automatically.
 async fn check(rows: &[Row]) {
     let mut wrong = Vec::new();
     for (name, script, want) in rows {

@@ -1,4 +1,5 @@
-//! HTTP/2 connections to origins: which request uses which, how often, and when they end.
+//! HTTP/2 connections to origins: which request uses which connection, how many times it is sent,
+//! and when the connections end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,7 +79,7 @@ async fn what_an_origin_has_not_looked_at_is_sent_again() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// One exchange at a time. The second gets only a head.
+/// An origin that accepts one exchange at a time. It answers the second request with a head only.
 fn one_by_one(asked: Asked) -> Vec<u8> {
     match asked.number {
         1 => [frame(SETTINGS, 0, 0, &[0, 3, 0, 0, 0, 1]), whole(asked.stream)].concat(),
@@ -99,7 +100,7 @@ async fn what_waits_for_room_when_the_origin_says_it_will_go_is_sent_once() {
     let origin = async {
         scene.until(2).await;
         tokio::time::sleep(Duration::from_millis(50)).await;
-        // Everything on this connection will still be answered.
+        // This GOAWAY lets all running exchanges finish.
         scene.say(1, &go_away(0x7fff_ffff, 0)).await;
         tokio::time::sleep(Duration::from_millis(50)).await;
         scene.say(1, &frame(DATA, END_STREAM, 3, b"late")).await;
@@ -284,7 +285,7 @@ async fn a_slow_line_is_not_a_dead_one() {
     let exchange = shared.exchange(&origin, &mut message, &dialer, &tasks, &limits);
     let origin = async {
         theirs.write_all(&frame(SETTINGS, 0, 0, &[])).await.unwrap();
-        // Another response is being sent, and the answer to the ping comes after it.
+        // Another response is being sent, so the answer to the ping is delayed.
         for byte in frame(HEADERS, END_HEADERS, 1, &[OK; 20]).iter().take(20) {
             tokio::time::sleep(Duration::from_secs(5)).await;
             theirs.write_all(&[*byte]).await.unwrap();

@@ -1,9 +1,9 @@
 //! TLS to origins: TLS 1.2 and 1.3, with certificate verification always on.
 //!
-//! All origins share one configuration, so sessions are resumed for every host visited before. A
-//! session is only offered to the name for which it was made. An origin with allowed fingerprints
-//! has its own configuration without sessions: each connection shows the certificate, so removing
-//! it from the list takes effect with the next connection.
+//! All origins share one configuration, so sessions with every earlier host can be resumed. A
+//! session is only offered to the host name for which it was made. An origin with allowed
+//! fingerprints has a separate configuration without sessions. So each of its connections sends the
+//! certificate, and removing a fingerprint from the list takes effect with the next connection.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ pub struct Tls {
     either: Arc<ClientConfig>,
     http1: Arc<ClientConfig>,
     trusted: TrustedCertificates,
-    /// The configuration, with the certificates allowed one by one.
+    /// The configuration, which lists the certificates that were allowed individually.
     in_force: Arc<ArcSwap<Config>>,
     refused: RefusedCertificates,
     patience: Adjustable<Duration>,
@@ -94,7 +94,8 @@ impl Tls {
             .with_custom_certificate_verifier(Arc::new(verifier))
             .with_no_client_auth();
         config.alpn_protocols = vec![HTTP_1_1.to_vec()];
-        // Both use the same session store: sessions do not depend on the protocol inside.
+        // Both configurations use the same session store, because sessions do not depend on the
+        // protocol inside TLS.
         let mut either = config.clone();
         either.alpn_protocols.insert(0, HTTP_2.to_vec());
         let [either, http1] = [either, config].map(Arc::new);
@@ -108,7 +109,7 @@ impl Tls {
         self.patience.set(patience);
     }
 
-    /// Takes the allowed certificates from the current configuration.
+    /// Reads the allowed certificates from the current configuration.
     #[must_use]
     pub fn following(self, in_force: Arc<ArcSwap<Config>>) -> Self {
         Self { in_force, ..self }
@@ -177,8 +178,8 @@ impl Tls {
     }
 }
 
-/// The name that an origin's certificate must have. A name is sent as SNI, an address is not (RFC
-/// 6066 §3).
+/// The name for which an origin's certificate must be valid. A name is sent as SNI; an IP address
+/// is not (RFC 6066 §3).
 pub(super) fn server_name(host: &str) -> Option<ServerName<'static>> {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     if let Ok(address) = host.parse::<IpAddr>() {
@@ -188,7 +189,8 @@ pub(super) fn server_name(host: &str) -> Option<ServerName<'static>> {
     ServerName::try_from(host.strip_suffix('.').unwrap_or(host).to_owned()).ok()
 }
 
-/// The authorities of the system. If it has none, as in many containers, those of browsers.
+/// The authorities of the system. If it has none, as in many containers, the authorities of
+/// browsers are used.
 fn roots(system: Vec<CertificateDer<'static>>) -> RootCertStore {
     let mut roots = RootCertStore::empty();
     let (taken, passed_over) = roots.add_parsable_certificates(system);

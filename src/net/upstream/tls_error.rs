@@ -1,4 +1,4 @@
-//! The reason for a missing TLS connection, and the faults of a certificate.
+//! The reason why there is no TLS connection, and the faults of a certificate.
 
 use std::fmt;
 use std::io;
@@ -21,15 +21,15 @@ const MAX_NAME: usize = 253;
 /// The fault of a refused certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CertificateFault {
-    /// It expired at this time, if known.
+    /// It expired at this time, if the time is known.
     Expired(Option<Timestamp>),
     /// It will be valid from this time, if known.
     NotYetValid(Option<Timestamp>),
-    /// It is valid for other names.
+    /// It is valid only for other names.
     WrongName {
-        /// The name it should have.
+        /// The host name of the origin.
         wanted: String,
-        /// The names that it has, only the first few.
+        /// The first few names in the certificate.
         names: Vec<String>,
         /// The number of further names.
         more: usize,
@@ -82,7 +82,7 @@ impl CertificateFault {
         }
     }
 
-    /// A more precise fault, if the chain shows one.
+    /// Returns a more precise fault, if the chain shows one.
     fn with(self, chain: &Chain) -> Self {
         match (self, certificates::end_of(chain)) {
             (Self::UnknownIssuer, Some(ChainEnd::SelfSigned)) => Self::SelfSigned,
@@ -143,7 +143,7 @@ impl fmt::Display for CertificateFault {
     }
 }
 
-/// The reason for a missing TLS connection.
+/// The reason why there is no TLS connection.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsFault {
     /// The other end does not speak TLS.
@@ -152,7 +152,7 @@ pub enum TlsFault {
     /// A handshake message is larger than rustls accepts.
     #[error("a message of the origin's handshake is larger than 64 KiB, usually its certificates")]
     TooLarge,
-    /// No certificate can have this host name.
+    /// The host name cannot occur in a certificate.
     #[error("no certificate can be issued for such a name")]
     NoName,
     /// The origin ended the handshake with an alert.
@@ -161,7 +161,7 @@ pub enum TlsFault {
     /// There is no common version or cipher suite.
     #[error("no common version or cipher: {0}")]
     Incompatible(String),
-    /// The connection ended in the middle of the handshake.
+    /// The connection ended during the handshake.
     #[error("the connection ended in the middle of the handshake")]
     CutShort(#[source] io::Error),
     /// The origin violated TLS.
@@ -169,7 +169,7 @@ pub enum TlsFault {
     Broken(String),
 }
 
-/// The result of a failed handshake.
+/// The reason why a handshake failed.
 #[derive(Debug)]
 pub(super) enum Handshake {
     Certificate(RefusedCertificate),
@@ -177,7 +177,8 @@ pub(super) enum Handshake {
 }
 
 impl Handshake {
-    /// `differs`: another certificate is allowed for this origin.
+    /// Classifies a handshake error. `differs`: the configuration allows a certificate for this
+    /// origin, but not this one.
     pub(super) fn of(error: io::Error, differs: bool) -> Self {
         match inner(&error) {
             Some(inside) => Self::told_by(inside, differs),
@@ -202,7 +203,8 @@ impl Handshake {
     }
 }
 
-/// Only the header of a record distinguishes another protocol from a faulty TLS implementation.
+/// The header of a record shows whether the peer speaks another protocol or has a faulty TLS
+/// implementation.
 fn fault_of_message(error: &InvalidMessage) -> TlsFault {
     match error {
         InvalidMessage::InvalidContentType
@@ -233,13 +235,13 @@ fn refused(error: &CertificateError, differs: bool) -> RefusedCertificate {
     RefusedCertificate { fault, sha256: own, chain, differs }
 }
 
-/// The same without a certificate to describe.
+/// A refusal without a certificate to describe.
 fn refused_without(fault: CertificateFault, differs: bool) -> RefusedCertificate {
     RefusedCertificate { fault, sha256: None, chain: Chain::default(), differs }
 }
 
-/// The alert that ended a connection, if any. With TLS 1.3 an origin judges the client's part of
-/// the handshake after the client has finished it.
+/// The alert that ended a connection, if any. With TLS 1.3, an origin checks the client's part of
+/// the handshake after the handshake is complete for the client.
 pub(super) fn alert_in(error: &(dyn std::error::Error + 'static)) -> Option<AlertDescription> {
     let mut cause = Some(error);
     while let Some(error) = cause {

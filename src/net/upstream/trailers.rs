@@ -1,6 +1,6 @@
 //! Removes forbidden trailer fields: connection fields, and fields for framing or routing (RFC 9110
-//! §6.5.1). HTTP/2 forbids connection fields even there (RFC 9113 §8.2.2), and a message whose body
-//! was forwarded must not fail at its last line.
+//! §6.5.1). HTTP/2 forbids connection fields in trailers too (RFC 9113 §8.2.2). Without this, a
+//! message could fail at its end, after its body was forwarded.
 
 use bytes::Bytes;
 use hyper::body::Frame;
@@ -8,7 +8,7 @@ use hyper::header::{CONTENT_LENGTH, TE};
 
 use super::message::ONLY_HTTP1;
 
-/// `frame` without forbidden fields, if it has trailers.
+/// Returns `frame`, without forbidden fields if it contains trailers.
 pub(super) fn cleaned(mut frame: Frame<Bytes>) -> Frame<Bytes> {
     if let Some(fields) = frame.trailers_mut() {
         for name in ONLY_HTTP1.iter().chain([&CONTENT_LENGTH, &TE]) {

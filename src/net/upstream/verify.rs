@@ -1,5 +1,5 @@
-//! Certificate verification: accepts a certificate by its authorities, or because a person allowed
-//! it for this host.
+//! Certificate verification. A certificate is accepted if a trusted authority signed it, or if a
+//! person allowed it for this host.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -13,7 +13,7 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, Signatu
 
 use crate::net::certificates;
 
-/// The fingerprints allowed at one origin; nearly always empty.
+/// The fingerprints that are allowed at one origin. Nearly always empty.
 pub(super) type AllowedFingerprints = Vec<[u8; 32]>;
 
 /// The certificates trusted for every origin.
@@ -54,9 +54,9 @@ pub(super) fn is_of_authority(error: &CertificateError) -> bool {
     matches!(other.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))
 }
 
-/// Checks the certificates trusted everywhere first, then the list of this origin.
+/// Checks a certificate against the trusted certificates, and then against the list of this origin.
 ///
-/// In both cases the origin must prove by a signature that it has the key.
+/// In both cases the origin must prove by a signature that it has the private key.
 #[derive(Debug)]
 pub(super) struct Verifier {
     pub(super) trusted: TrustedCertificates,
@@ -94,7 +94,8 @@ impl ServerCertVerifier for Verifier {
         if self.allowed.contains(&certificates::sha256(own)) {
             return Ok(ServerCertVerified::assertion());
         }
-        // The whole chain: rustls accepts at most 64 KiB (RFC 8446 §4.4.2 would allow 16 MiB).
+        // The chain is stored completely. rustls accepts at most 64 KiB (RFC 8446 §4.4.2 would
+        // allow 16 MiB).
         let sent = std::iter::once(own).chain(others);
         let chain = sent.map(|one| one.clone().into_owned()).collect();
         let unverified = Unverified { error, chain };

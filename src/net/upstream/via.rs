@@ -16,8 +16,8 @@ const MAX_HEAD: usize = 16 * 1024;
 /// The largest number of fields of such a response.
 const MAX_FIELDS: usize = 128;
 
-/// A parent proxy and our login to it. For HTTPS it opens connections (CONNECT), for HTTP it gets
-/// the whole request. It looks up the names of origins.
+/// A parent proxy and our login to it. For HTTPS, the parent opens connections (CONNECT). For HTTP,
+/// it receives the whole request. It looks up the names of origins.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Via {
     /// A name or an address, IPv6 in brackets.
@@ -26,11 +26,11 @@ pub struct Via {
     pub port: u16,
     /// `Proxy-Authorization`, if required.
     pub login: Option<HeaderValue>,
-    /// Our name in `Via`, which reveals a loop.
+    /// Our name in `Via`, by which a loop is detected.
     pub pseudonym: String,
 }
 
-/// Hides the login.
+/// Shows the parent without the login.
 impl fmt::Debug for Via {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Via({self})")
@@ -49,27 +49,28 @@ pub enum ParentFault {
     /// The parent cannot be reached.
     #[error("there is no connection to it")]
     Connect(#[source] Box<Failure>),
-    /// It requires a login, or refuses the one it was given.
+    /// The parent requires a login, or refuses the configured one.
     #[error(
         "it refuses the user and password of [proxy] auth-username and auth-password, or wants them"
     )]
     Login,
-    /// It answers CONNECT with an error status.
+    /// The parent answers CONNECT with an error status.
     #[error("it refuses to connect, with status {0}")]
     Status(u16),
-    /// Its response to CONNECT is not HTTP.
+    /// The response of the parent to CONNECT is not HTTP.
     #[error("its response is not HTTP")]
     NotHttp,
-    /// The connection to it ended.
+    /// The connection to the parent ended.
     #[error("the connection to it ended")]
     CutShort(#[source] io::Error),
-    /// It does not answer in time.
+    /// The parent does not answer in time.
     #[error("it does not respond to CONNECT in time")]
     Silent,
 }
 
 impl Via {
-    /// Reports a failure as one of this parent, except that the mode is offline.
+    /// Converts a failure into one of this parent. The failure that the mode is offline stays
+    /// unchanged.
     pub(super) fn failed(&self, fault: ParentFault) -> Failure {
         match fault {
             ParentFault::Connect(failure) if matches!(*failure, Failure::Offline) => {
@@ -81,7 +82,8 @@ impl Via {
 
     /// The parent as a host to connect to.
     pub(super) fn as_origin(&self) -> Origin {
-        // It comes from the configuration, not from a client.
+        // The address comes from the configuration, not from a client, so all addresses are
+        // allowed.
         let (host, reach) = (self.host.clone(), super::Reach::All);
         Origin { scheme: Scheme::Http, host, port: self.port, via: None, reach }
     }
@@ -130,7 +132,7 @@ impl Via {
     }
 }
 
-/// Reads up to the empty line and no byte more: the following bytes come from the origin.
+/// Reads up to the empty line and no byte more, because the following bytes come from the origin.
 async fn read_head(stream: &mut TcpStream) -> Result<Vec<u8>, ParentFault> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {

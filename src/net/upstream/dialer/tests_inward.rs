@@ -5,7 +5,7 @@ use super::*;
 use crate::base::mode::Mode;
 use crate::net::upstream::Via;
 
-/// The address decides, whatever the name of the host, and no socket is opened.
+/// The address decides, not the name of the host, and no socket is opened.
 #[tokio::test]
 async fn from_elsewhere_nothing_inward_is_dialled() {
     let (_listener, port) = listening().await;
@@ -32,7 +32,7 @@ async fn from_elsewhere_nothing_inward_is_dialled() {
         ("127.0.0.1", None, "\"127.0.0.0/8\"", true),
         ("127.0.0.1", via(), "", false),
         ("localhost", via(), "", false),
-        // The configuration names the parent proxy, and the parent looks up names.
+        // The configuration names the parent proxy, and the parent looks up the names of origins.
         ("h.test", via(), "", true),
     ] {
         let dialer = dialer(Mode::Online).following(config(inside)).guarding(Vec::new());

@@ -1,11 +1,12 @@
-//! Asks the kernel where it delivers the packets for an address (rtnetlink(7)).
+//! Asks the kernel whether it delivers packets for an address to this machine (rtnetlink(7)).
 
 use std::io;
 use std::net::IpAddr;
 
 use crate::net::netlink::{NLM_F_REQUEST, RTM_GETROUTE, RTM_NEWROUTE, attribute, framed, message};
 
-/// The length of the fixed part of a route, and the place of its type in it, in bytes.
+/// The length of the fixed part of a route message, and the offset of the route type in it, in
+/// bytes.
 const ROUTE: usize = 12;
 const TYPE: usize = 7;
 
@@ -27,7 +28,8 @@ fn request(address: IpAddr) -> Vec<u8> {
     framed(RTM_GETROUTE, NLM_F_REQUEST, 0, &route)
 }
 
-/// Whether this answer names a route to this machine. An error of the kernel says that there is no route.
+/// Whether this answer has a route to this machine. An error of the kernel means that there is no
+/// route.
 fn is_local(answer: &[u8]) -> bool {
     let is_here = |kind: &u8| matches!(*kind, RTN_LOCAL | RTN_ANYCAST);
     message(answer).is_some_and(|(kind, _, route, _)| {
@@ -35,19 +37,19 @@ fn is_local(answer: &[u8]) -> bool {
     })
 }
 
-/// Whether packets for `address` are delivered on this machine, as `ip route add local` does for whole
-/// networks. Nothing is sent to it.
+/// Whether packets for `address` are delivered on this machine, as `ip route add local` can arrange
+/// for whole networks. Sends no packet to the address.
 ///
 /// # Errors
 ///
-/// When the kernel cannot be asked.
+/// If the kernel cannot be queried.
 #[cfg(target_os = "linux")]
 pub(super) fn leads_here(address: IpAddr) -> io::Result<bool> {
     use rustix::net::{RecvFlags, SocketFlags, recv};
 
     use crate::net::netlink::{open, send};
 
-    /// The largest answer, in bytes; that about one route is shorter.
+    /// The maximum size of an answer in bytes. An answer about one route is shorter.
     const ANSWER: usize = 4096;
 
     let socket = open(SocketFlags::empty(), 0)?;
@@ -57,11 +59,11 @@ pub(super) fn leads_here(address: IpAddr) -> io::Result<bool> {
     Ok(is_local(answer.get(..length).unwrap_or_default()))
 }
 
-/// Other systems have no such routes.
+/// Returns false, because other systems have no local routes for networks.
 ///
 /// # Errors
 ///
-/// None.
+/// Never fails.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn leads_here(_: IpAddr) -> io::Result<bool> {
     Ok(false)
@@ -77,7 +79,7 @@ mod tests {
             (RTM_NEWROUTE, RTN_LOCAL, true),
             (RTM_NEWROUTE, RTN_ANYCAST, true),
             (RTM_NEWROUTE, 1, false),
-            // An error, such as that there is no route.
+            // An error of the kernel, for example that there is no route.
             (2, RTN_LOCAL, false),
         ] {
             let mut route = [0; ROUTE];
