@@ -105,7 +105,7 @@ struct PendingUses {
     /// When the oldest of them was recorded.
     since: Option<Instant>,
     /// The requests to write them.
-    tickets: Tickets,
+    tickets: OrderNumbers,
     /// Whether the last attempt to write them succeeded.
     are_written: bool,
 }
@@ -114,14 +114,14 @@ struct PendingUses {
 struct PendingOrders {
     /// The order that has not been started.
     next: Option<ReindexScope>,
-    tickets: Tickets,
+    tickets: OrderNumbers,
     /// Why the last order failed.
     fault: Option<Error>,
 }
 
 /// Sequence numbers of the last request made, the last one started and the last one finished.
 #[derive(Debug, Default)]
-struct Tickets {
+struct OrderNumbers {
     ordered: u64,
     taken: u64,
     done: u64,
