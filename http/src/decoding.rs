@@ -1,15 +1,15 @@
 //! Decodes content codings incrementally, in memory that does not grow with the body.
 //!
 //! No I/O and no clock: bytes in, bytes out. Damage, truncation and decompression bombs are
-//! reported as a [`Fault`]; the output before a fault is never taken for a complete body.
+//! reported as a [`Fault`]. The output before a fault is never taken for a complete body.
 //!
 //! # Bounds
 //!
-//! A step reads up to [`INPUT`] bytes and writes at most what the caller has room for; a call makes
-//! a few steps. A decoder holds one window: 32 KiB for gzip and deflate, up to 8 MiB for zstd (RFC
-//! 9659 §3) and up to 16 MiB for brotli (RFC 7932 §9.1; larger windows are not used on the web). At
-//! most [`MAX_LAYERS`] codings are stacked. A layer may produce [`FREE`] bytes, and beyond that at
-//! most [`MAX_RATIO`] times the input of the first layer.
+//! A step reads up to [`INPUT`] bytes and writes at most as many bytes as fit into the caller's
+//! buffer. A call makes a few steps. A decoder holds one window: 32 KiB for gzip and deflate, up to
+//! 8 MiB for zstd (RFC 9659 §3) and up to 16 MiB for brotli (RFC 7932 §9.1; larger windows are not
+//! used on the web). At most [`MAX_LAYERS`] codings are stacked. A layer may produce [`FREE`]
+//! bytes, and beyond that at most [`MAX_RATIO`] times the input of the first layer.
 
 mod brotli;
 mod gzip;
@@ -21,7 +21,7 @@ mod zstd;
 use std::fmt;
 use std::ops::Range;
 
-/// How many codings of one body are decoded; one is usual.
+/// The maximum number of codings of one body that are decoded. Usually there is one.
 pub const MAX_LAYERS: usize = 3;
 
 /// The most input that one step reads, in bytes.
@@ -30,7 +30,7 @@ pub const INPUT: usize = 16 * 1024;
 /// The most steps in one call, so that async callers can yield between calls.
 const STEPS: u32 = 16;
 
-/// How much output any body may have before its ratio is checked, in bytes.
+/// The output of a body, in bytes, from which on its ratio is checked.
 pub const FREE: u64 = 1024 * 1024;
 
 /// The largest ratio of output to input. Text reaches 5 to 20, repetitive logs 200. Deflate can
@@ -86,7 +86,8 @@ impl fmt::Display for Coding {
 /// Why a body cannot be decoded completely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// The data is invalid, or needs more memory than the web's codings may use.
+    /// The data is invalid, or decoding it would need more memory than the codings of the web may
+    /// use.
     #[error("the {0} body is damaged or needs too much memory")]
     Damaged(Coding),
     /// The body ends too early.
@@ -107,7 +108,7 @@ pub enum Output {
     Bytes(usize),
     /// More input is needed.
     Hungry,
-    /// Nothing was written yet: much input gives little output. Call again.
+    /// Nothing was written yet, because much input gives little output. Call again.
     Busy,
     /// The body has ended.
     End,
@@ -122,8 +123,9 @@ struct DecodeStep {
 
 /// A decoder for one coding.
 trait LayerDecoder: Send {
-    /// Decodes some of `input`. With input it must read or write at least one byte, otherwise it is
-    /// stuck. Bytes after the end of the coded data are read and dropped.
+    /// Decodes some of `input`. If `input` is not empty, a step must read or write at least one
+    /// byte; otherwise the decoder is stuck. Bytes after the end of the coded data are read and
+    /// dropped.
     fn step(&mut self, input: &[u8], output: &mut [u8]) -> Result<DecodeStep, Fault>;
 
     /// Whether the input may end here.
@@ -132,7 +134,7 @@ trait LayerDecoder: Send {
 
 /// Decodes one body.
 pub struct Decoder {
-    /// In the order of decoding.
+    /// The decoders, in the order of decoding.
     layers: Vec<Layer>,
     taken: u64,
 }
@@ -144,7 +146,7 @@ struct Layer {
     held: Box<[u8]>,
     /// The range of `held` that has not been read.
     waiting: Range<usize>,
-    /// The output buffer was full, so more output may follow without input.
+    /// Whether the output buffer was full, so that more output may follow without input.
     was_full: bool,
     made: u64,
 }
@@ -156,25 +158,25 @@ impl fmt::Debug for Decoder {
 }
 
 impl Decoder {
-    /// A decoder for `codings` in this order: the coding that was applied last comes first.
+    /// Creates a decoder for `codings` in this order: the coding that was applied last comes first.
     #[must_use]
     pub fn new(codings: &[Coding]) -> Self {
         let layers = codings.iter().map(|coding| Layer::new(*coding)).collect();
         Self { layers, taken: 0 }
     }
 
-    /// How many bytes of the coded body have been read for the output so far.
+    /// The number of bytes of the coded body that were read so far.
     #[must_use]
     pub fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// Decodes some of `input`, which is shortened by the bytes read, into `output`, which must not
-    /// be empty. `is_last` says that nothing follows `input`.
+    /// Decodes some of `input` into `output`, which must not be empty. `input` is shortened by the
+    /// bytes that were read. `is_last`: no further input follows.
     ///
     /// # Errors
     ///
-    /// [`Fault`]; the decoder cannot be used after that.
+    /// [`Fault`]. The decoder must not be used after that.
     pub fn decode(
         &mut self,
         input: &mut &[u8],
@@ -209,7 +211,7 @@ impl Input<'_, '_> {
     }
 }
 
-/// Reads the output of the last of `layers`; the layers before it feed it from the source.
+/// Reads the output of the last of `layers`. The layers before it supply its input from the source.
 fn read(
     layers: &mut [Layer],
     source: &mut Input<'_, '_>,

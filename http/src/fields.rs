@@ -1,4 +1,4 @@
-//! Header fields that belong to one hop, and fields that a proxy adds.
+//! Hop-by-hop header fields, and fields that a proxy adds.
 
 use std::time::SystemTime;
 
@@ -34,7 +34,7 @@ const ONE_HOP: [HeaderName; 9] = [
     UPGRADE,
 ];
 
-/// The most names in `Connection` that are honoured; real requests have two or three.
+/// The maximum number of names in `Connection` that are honoured. Real requests have two or three.
 const MAX_CONNECTION_OPTIONS: usize = 64;
 
 /// Removes the hop-by-hop fields, including all that `Connection` names.
@@ -76,7 +76,7 @@ const OVERRIDES: [&str; 18] = [
 ];
 
 /// Removes the fields that make some origins treat the request as one for another URL or method.
-/// `Vary` does not mention them, so the response would be stored under the wrong URL.
+/// `Vary` does not list such fields, so the response would be stored under the wrong URL.
 pub fn strip_overrides(fields: &mut HeaderMap) {
     let named: Vec<HeaderName> =
         fields.keys().filter(|name| overrides(name.as_str())).cloned().collect();

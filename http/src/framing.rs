@@ -2,12 +2,12 @@
 //!
 //! hyper is lenient: it ignores a `Content-Length` beside a `Transfer-Encoding`, accepts lines that
 //! end in a bare LF, and more. A proxy must be strict, because the next server may read the same
-//! bytes differently (request smuggling). The gate therefore follows the framing on its own. It
+//! bytes differently (request smuggling). The gate therefore parses the framing independently. It
 //! does not change a valid stream. In an invalid stream it overwrites the offending byte with NUL,
-//! at the latest the LF that would complete the head, and lets no byte after it pass. hyper then
-//! fails to parse the head, answers 400 and closes, and no request is created. hyper does not look
-//! at an incomplete head again before it sees an end, so it is given one ([`Gate::ending`]). In a
-//! body, hyper sees an error or an early end.
+//! at the latest the LF that would complete the head, and lets no later byte pass. hyper then fails
+//! to parse the head, answers 400 and closes, and no request is created. hyper does not parse an
+//! incomplete head again before it sees an end of input, so the gate supplies an end
+//! ([`Gate::ending`]). In a body, hyper sees an error or an early end.
 //!
 //! After a head with `CONNECT` or `Upgrade` (and its body) the bytes belong to another protocol and
 //! pass unchecked. The gate does not know whether the switch is granted. The proxy closes the
@@ -62,21 +62,21 @@ pub struct Gate {
 enum GateState {
     #[default]
     Head,
-    /// A body with this many bytes left, at least one.
+    /// A body of which this many bytes remain, at least one.
     Length(u64),
     Chunked,
     /// Another protocol.
     Through,
     Refusal {
         why: &'static str,
-        /// Whether hyper still needs an end for the refused head.
+        /// Whether hyper still needs an end of input after the refused head.
         open: bool,
     },
 }
 
 impl Gate {
-    /// Checks bytes from the client and returns how many may pass. If fewer than all may pass, the
-    /// last of them has been overwritten, and no byte after it ever passes.
+    /// Checks bytes from the client and returns how many may pass. If not all may pass, the last
+    /// passing byte was overwritten, and no later byte ever passes.
     pub fn pass(&mut self, bytes: &mut [u8]) -> usize {
         let mut at = 0;
         while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
@@ -97,7 +97,7 @@ impl Gate {
         at
     }
 
-    /// The number of completed requests, if the next byte begins another one.
+    /// The number of completed requests, if the next byte begins another request.
     #[must_use]
     pub fn between(&self) -> Option<usize> {
         (matches!(self.state, GateState::Head) && self.head.is_untouched()).then_some(self.heads)
@@ -118,7 +118,7 @@ impl Gate {
         if std::mem::take(open) { b"\r\n\r\n" } else { b"" }
     }
 
-    /// Reads as many bytes as belong together; zero only after a refusal.
+    /// Reads a run of bytes that belong together. Returns zero only after a refusal.
     fn step(&mut self, bytes: &[u8]) -> Result<usize, Refusal> {
         let step = match self.state {
             GateState::Refusal { .. } => return Ok(0),
@@ -158,8 +158,8 @@ impl Gate {
     }
 }
 
-/// How many of `there` bytes belong to a body with `left` bytes remaining, and how many remain
-/// after them.
+/// How many of `there` bytes belong to a body of which `left` bytes remain, and how many bytes of
+/// the body remain after them.
 fn take(left: u64, there: usize) -> (usize, u64) {
     let taken = usize::try_from(left).map_or(there, |left| left.min(there));
     (taken, left.saturating_sub(u64::try_from(taken).unwrap_or(u64::MAX)))

@@ -1,4 +1,4 @@
-//! Heads of requests and responses as the spool stores them.
+//! Heads of requests and responses, in the form in which the spool stores them.
 
 use http::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue, PROXY_AUTHORIZATION};
 use http::request;
@@ -13,7 +13,8 @@ pub const SECRET: [HeaderName; 4] = [AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION,
 /// The field of a stored request that holds the sealed body of its form.
 pub const FORM: HeaderName = HeaderName::from_static("wwwoffle-form");
 
-/// A malformed stored head. The spool has verified its digest, so it was stored like this.
+/// A malformed stored head. It was already malformed when it was stored, because the spool has
+/// verified its digest.
 #[derive(Debug, thiserror::Error)]
 #[error("the stored head is malformed")]
 pub struct MalformedHead;
@@ -70,8 +71,8 @@ pub fn read_response(head: &[u8]) -> Result<(StatusCode, HeaderMap), MalformedHe
     Ok((status, read_fields(answer.headers)?))
 }
 
-/// Reads the head of a recorded request: method, target, fields. `write_secrets` are the field lines that
-/// were stored separately.
+/// Parses the head of a recorded request: method, target, fields. `secrets` are the field lines
+/// that were stored separately.
 ///
 /// # Errors
 ///
@@ -142,8 +143,8 @@ fn write_fields<'fields>(
     }
 }
 
-/// Writes `content-type` as `Content-Type`: hyper has lower-case names, but old tools expect
-/// capitals.
+/// Writes a field name with capitals, such as `Content-Type`. hyper has lower-case names, but old
+/// tools expect capitals.
 fn write_name(head: &mut Vec<u8>, name: &HeaderName) {
     let mut first = true;
     for byte in name.as_str().bytes() {

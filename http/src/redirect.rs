@@ -4,8 +4,8 @@ use http::StatusCode;
 use http::header::{HeaderMap, LOCATION};
 use wwwoffle_url::{CanonicalUrl, LocalHost, Resolution, ResolutionRules, resolve};
 
-/// The URL that a response leads to, if it is a redirect that is followed. `base` is the URL of the
-/// request.
+/// The URL to which a response redirects, if this kind of redirect is followed. `base` is the URL
+/// of the request.
 #[must_use]
 pub fn location(base: &str, status: StatusCode, fields: &HeaderMap) -> Option<String> {
     if !matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
@@ -18,7 +18,7 @@ pub fn location(base: &str, status: StatusCode, fields: &HeaderMap) -> Option<St
     }
 }
 
-/// A location without credentials, which may be shown. `None` if it is not a URL.
+/// A location without credentials, which may be displayed. `None` if it is not a URL.
 #[must_use]
 pub fn shown_location(location: &str, local: &LocalHost) -> Option<String> {
     let url = CanonicalUrl::parse(location, local).ok()?;

@@ -1,7 +1,7 @@
-//! The part of a host name that people register.
+//! The registrable domain of a host name.
 
-/// The registrable domain of `host`: the part of its name that was sold to one owner. An address or a name
-/// of a local net is returned as it is.
+/// The registrable domain of `host`: the part of its name that one owner has registered. An
+/// address, or a name of a local network, is returned unchanged.
 #[must_use]
 pub fn site(host: &str) -> &str {
     if host.parse::<std::net::IpAddr>().is_ok() || host.starts_with('[') {

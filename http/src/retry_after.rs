@@ -9,7 +9,8 @@ use http::header::{DATE, RETRY_AFTER};
 pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How long the origin of a response with these fields asks clients to wait; `None` if the field is
-/// missing or invalid. A date is compared with the origin's own clock, if it sends `Date`.
+/// missing or invalid. A date is compared with the `Date` of the response, if there is one, because
+/// the origin's clock may be wrong.
 #[must_use]
 pub fn retry_after(fields: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let value = fields.get(RETRY_AFTER)?.to_str().ok()?.trim();
@@ -43,7 +44,7 @@ mod tests {
             ("Sun, 06 Nov 1994 08:50:37 GMT", None, Some(60)),
             ("Sun, 06 Nov 1994 08:48:37 GMT", None, Some(0)),
             ("Sat, 06 Nov 2094 08:49:37 GMT", None, Some(86_400)),
-            // The wrong clock of an origin cancels out.
+            // The origin's clock is wrong, but both of its dates have the same error.
             ("Sun, 06 Nov 1994 10:00:30 GMT", Some("Sun, 06 Nov 1994 10:00:00 GMT"), Some(30)),
             ("-5", None, None),
             ("1.5", None, None),

@@ -1,15 +1,15 @@
 //! Content codings: which ones to request from origins, and how to deliver a response to a client.
 //!
 //! Origins are asked for all codings that we can decode, whatever the client accepts, so one stored
-//! copy serves every client. A client that accepts the coding gets the stored bytes; others get a
-//! decoded body. A request with `no-transform` or a range asks only for those of our codings that
-//! the client accepts, because a range counts bytes of the coded body. A request whose response is
-//! not stored keeps the client's own field.
+//! copy serves every client. A client that accepts the coding gets the stored bytes. Other clients
+//! get a decoded body. For a request with `no-transform` or a range, origins are asked only for
+//! those of our codings that the client accepts, because a range counts bytes of the coded body. A
+//! request whose response is not stored keeps the client's own field.
 //!
-//! A response with `no-transform` is sent unchanged to clients that accept its coding. For other
-//! clients it is requested again with the codings they accept, and the new response replaces it. A
-//! response in a coding that we cannot decode is sent unchanged to all clients: requesting it again
-//! would bring the same.
+//! A response with `no-transform` is sent unchanged to clients that accept its coding. For any
+//! other client, the resource is requested again with the codings that this client accepts, and the
+//! new response replaces the stored one. A response in a coding that we cannot decode is sent
+//! unchanged to all clients, because a second request would bring the same coding.
 
 use http::HeaderMap;
 use http::StatusCode;
@@ -41,13 +41,13 @@ const DICTIONARIES: [&str; 2] = ["available-dictionary", "dictionary-id"];
 /// The codings that a client accepts, from its `Accept-Encoding` (RFC 9110 §12.5.3).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AcceptedCodings {
-    /// Name and whether it is accepted. `None` if the field is missing.
+    /// The name of each coding, and whether the client accepts it. `None` if the field is missing.
     members: Option<Vec<(String, bool)>>,
 }
 
 impl AcceptedCodings {
-    /// Reads the field. Unreadable members are ignored, so such a client gets an uncoded body. If a
-    /// name is listed twice, a refusal wins.
+    /// Parses the field. Unreadable members are ignored, so such a client gets an uncoded body. If
+    /// a name is listed twice, a refusal takes precedence.
     #[must_use]
     pub fn of(request: &HeaderMap) -> Self {
         if !request.contains_key(ACCEPT_ENCODING) {
@@ -64,8 +64,9 @@ impl AcceptedCodings {
         Self { members: Some(members.collect()) }
     }
 
-    /// Whether the client accepts the coding. A missing field means any coding (RFC 9110 §12.5.3),
-    /// but many clients that send none cannot decode any, so it counts as accepting none.
+    /// Whether the client accepts the coding. By RFC 9110 §12.5.3, a missing field means any
+    /// coding. But many clients that send no field cannot decode any coding, so a missing field
+    /// counts as accepting none.
     #[must_use]
     pub fn takes(&self, name: &str) -> bool {
         let name = plain_name(name);
@@ -89,13 +90,13 @@ impl AcceptedCodings {
             .unwrap_or_else(|_| HeaderValue::from_static("identity"))
     }
 
-    /// Like [`Self::takes`] for one coding of a body, where `identity` changes nothing.
+    /// Like [`Self::takes`], but always true for `identity`, which does not change a body.
     fn takes_layer(&self, name: &str) -> bool {
         name.eq_ignore_ascii_case("identity") || self.takes(name)
     }
 }
 
-/// The name in lower case; an alias becomes the usual name (RFC 9110 §8.4.1).
+/// The name in lower case; an alias is replaced by the usual name (RFC 9110 §8.4.1).
 fn plain_name(name: &str) -> String {
     let name = name.to_ascii_lowercase();
     match name.as_str() {
@@ -143,8 +144,8 @@ fn is_coded(answer: &HeaderMap) -> bool {
     members(answer, &CONTENT_ENCODING).any(|name| !name.eq_ignore_ascii_case("identity"))
 }
 
-/// Whether the media type already names the coding: a compressed file that its server also marks as
-/// coded. Decoding would make the content differ from its file name.
+/// Whether the media type already names the coding. Then the body is a compressed file that its
+/// server also marks as coded, and decoding would make the content differ from its file name.
 fn is_file_of(coding: Coding, answer: &HeaderMap) -> bool {
     let kind = answer.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -157,15 +158,15 @@ fn is_file_of(coding: Coding, answer: &HeaderMap) -> bool {
     names.contains(&kind.as_str())
 }
 
-/// How the codings of one request and its response are handled.
+/// How content codings are handled for one request and its response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodingTerms {
     accepted: AcceptedCodings,
     change: BodyChange,
     is_file: bool,
     asks: RequestedCodings,
-    /// Whether the client gets an uncoded body wherever changes are allowed, because the body will
-    /// be rewritten.
+    /// Whether the body will be rewritten. Then the client gets an uncoded body wherever changes
+    /// are allowed.
     undoes_all: bool,
 }
 
@@ -174,27 +175,27 @@ pub struct CodingTerms {
 enum RequestedCodings {
     /// All codings that we can decode.
     Ours,
-    /// Those of our codings that the client accepts: the response is stored and must be readable
-    /// for others.
+    /// Those of our codings that the client accepts. The response is stored and must be readable
+    /// for other clients too.
     OursThatItTakes,
     /// The client's own field, unchanged.
     ItsOwn,
 }
 
-/// Whether a body may be decoded on its way to the client.
+/// Whether a body may be decoded before it is sent to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BodyChange {
     /// The request forbids it.
     Forbidden,
-    /// Allowed unless the response forbids it.
+    /// Allowed, unless the response forbids it.
     Allowed,
-    /// Always allowed: the reader is our own program.
+    /// Always allowed, because our own program reads the body.
     AtTheEnd,
 }
 
 impl CodingTerms {
-    /// The terms of a request. `asks_ours` is true for a GET or HEAD whose stored response serves
-    /// other clients too. `is_file` is true if the URL names a compressed file.
+    /// The handling for a request. `asks_ours` is true for a GET or HEAD whose stored response
+    /// serves other clients too. `is_file` is true if the URL names a compressed file.
     #[must_use]
     pub fn of(request: &HeaderMap, asks_ours: bool, is_file: bool) -> Self {
         // RFC 9111 §5.2.1.6.
@@ -208,7 +209,7 @@ impl CodingTerms {
         Self { accepted: AcceptedCodings::of(request), change, is_file, asks, undoes_all: false }
     }
 
-    /// The terms for our own program, which reads uncoded bodies.
+    /// The handling for our own program, which reads uncoded bodies.
     #[must_use]
     pub fn of_a_reader() -> Self {
         let accepted = AcceptedCodings::default();
@@ -244,7 +245,7 @@ impl CodingTerms {
         }
     }
 
-    /// Writes the requested codings into a request.
+    /// Sets the field of a request that lists the requested codings.
     pub fn ask(&self, request: &mut HeaderMap) {
         let value = match self.asks {
             RequestedCodings::Ours => HeaderValue::from_static(OUR_CODINGS),
@@ -254,7 +255,7 @@ impl CodingTerms {
         request.insert(ACCEPT_ENCODING, value);
     }
 
-    /// Whether the client accepts a response, or a part of one, in its present coding.
+    /// Whether the client accepts a response, or a part of one, in its current coding.
     #[must_use]
     pub fn takes_as_it_is(&self, answer: &HeaderMap) -> bool {
         members(answer, &CONTENT_ENCODING).all(|name| self.accepted.takes_layer(name))
@@ -295,7 +296,7 @@ impl CodingTerms {
                 }
                 Delivery::Decoded { undone, left }
             }
-            // We did not request this coding, so a second request would bring it again.
+            // We did not request this coding, so a second request would bring the same coding.
             None => Delivery::AsItIs,
             Some(_) => Delivery::NotForIt,
         }
@@ -316,8 +317,8 @@ pub enum Delivery {
         /// In the order they were applied.
         left: Vec<Coding>,
     },
-    /// The client cannot decode it and nothing may change it: request it again with the client's
-    /// codings.
+    /// The client cannot decode the coding, and the body must not be changed. The resource must be
+    /// requested again with the client's codings.
     NotForIt,
 }
 
@@ -328,8 +329,8 @@ impl Delivery {
         *self != Self::NotForIt
     }
 
-    /// Whether the body differs from the stored one: its length is unknown, ranges are unavailable
-    /// and its tag is weak.
+    /// Whether the delivered body differs from the stored one. If so, its length is unknown, ranges
+    /// are unavailable and its entity tag is weak.
     #[must_use]
     pub fn is_decoded(&self) -> bool {
         matches!(self, Self::Decoded { .. })
@@ -337,8 +338,8 @@ impl Delivery {
 
     /// Adapts the fields of a response to the delivered body.
     ///
-    /// A decoded body is another representation of the same content, so its tag becomes weak (RFC
-    /// 9110 §8.8.1): `If-None-Match` matches it and `If-Range` does not.
+    /// A decoded body is another representation of the same content, so its entity tag becomes weak
+    /// (RFC 9110 §8.8.1). `If-None-Match` matches a weak tag; `If-Range` does not.
     pub fn amend(&self, answer: &mut HeaderMap) {
         if matches!(self, Self::AsItIs | Self::NotForIt) {
             return;

@@ -6,11 +6,11 @@
 //! # Repeated and invalid directives
 //!
 //! - Equal repeated times count once. Times that differ and invalid times are [`Seconds::Broken`]:
-//!   the response is stale (§4.2.1). In a request the strictest time wins, and an invalid one is
-//!   read as the strictest.
-//! - If `no-cache` or `private` occurs with and without field names, the form without names wins
-//!   because it forbids more. An argument that is not a list of names counts as the form without
-//!   names.
+//!   the response is stale (§4.2.1). In a request the strictest time is used, and an invalid time
+//!   counts as the strictest possible one.
+//! - If `no-cache` or `private` occurs with and without field names, the form without names is
+//!   used, because it forbids more. An argument that is not a list of names counts as the form
+//!   without names.
 //! - Text inside a quoted string is not a directive.
 
 use std::borrow::Cow;
@@ -19,7 +19,8 @@ use std::time::Duration;
 use http::HeaderMap;
 use http::header::{CACHE_CONTROL, HeaderName, PRAGMA};
 
-/// The largest delta-seconds, read as infinity and sent for larger values (RFC 9111 §1.2.2).
+/// The maximum of delta-seconds. Larger values are read as infinity and sent as this value (RFC
+/// 9111 §1.2.2).
 pub const FOREVER: Duration = Duration::from_secs(1 << 31);
 
 /// The most field names that `no-cache` or `private` may list. A longer list means the whole
@@ -51,7 +52,7 @@ pub fn parse_delta_seconds(field: &[u8]) -> Result<Duration, ParseSecondsError> 
     if field.is_empty() || !field.iter().all(u8::is_ascii_digit) {
         return Err(ParseSecondsError);
     }
-    // Saturation is enough: a saturated sum is far above the maximum.
+    // Overflow need not be detected: a saturated value is far above the maximum.
     let seconds = field.iter().fold(0_u64, |sum, digit| {
         sum.saturating_mul(10).saturating_add(u64::from(digit.saturating_sub(b'0')))
     });
@@ -136,9 +137,9 @@ pub struct ResponseControl {
     pub max_age: Seconds,
     /// Lifetime in a shared cache.
     pub s_maxage: Seconds,
-    /// The part that needs revalidation before each reuse.
+    /// The part of the response that needs revalidation before each reuse.
     pub no_cache: Scope,
-    /// The part that is meant for a single user.
+    /// The part of the response that is meant for a single user.
     pub private: Scope,
     /// The response must not be stored.
     pub no_store: bool,
@@ -202,11 +203,11 @@ impl ResponseControl {
 pub struct RequestControl {
     /// The largest acceptable age.
     pub max_age: Option<Duration>,
-    /// How long a response may have been stale; [`Duration::MAX`] for any time.
+    /// The maximum time for which a response may have been stale; [`Duration::MAX`] for any time.
     pub max_stale: Option<Duration>,
-    /// How long the response must remain fresh.
+    /// The time for which the response must remain fresh.
     pub min_fresh: Option<Duration>,
-    /// How long a response that replaces an error may have been stale.
+    /// The maximum time for which a response that replaces an error may have been stale.
     pub stale_if_error: Option<Duration>,
     /// The response must be revalidated.
     pub no_cache: bool,
@@ -335,7 +336,7 @@ fn directive(member: &[u8]) -> (Option<String>, Argument<'_>) {
     };
     let bare = name.trim_ascii_end();
     if bare.len() < name.len() {
-        // Spaces around `=` are invalid, so the directive counts but its value does not.
+        // Spaces around `=` are invalid. The directive counts, but its value is invalid.
         argument = Argument::Broken;
     }
     let name = is_token(bare).then(|| String::from_utf8_lossy(bare).to_ascii_lowercase());

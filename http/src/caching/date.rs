@@ -1,8 +1,9 @@
 //! HTTP dates in their three formats (RFC 9110 §5.6.7).
 //!
-//! Laxer than the grammar in one point that RFC 9111 §4.2 asks of caches: letters may have any
-//! case. The name of the day must be valid but is not compared with the date. All else is invalid,
-//! including a zone other than `GMT`; an invalid `Expires` lies in the past (RFC 9111 §5.3).
+//! This parser is more lenient than the grammar in one point, which RFC 9111 §4.2 demands of
+//! caches: letters may have any case. The name of the day must be valid but is not compared with
+//! the date. All other deviations are invalid, including a zone other than `GMT`. An invalid
+//! `Expires` counts as a time in the past (RFC 9111 §5.3).
 
 use std::time::{Duration, SystemTime};
 
@@ -10,7 +11,8 @@ use http::HeaderMap;
 use http::header::HeaderName;
 use jiff::civil::DateTime;
 
-/// A two-digit year lies at most this far in the future, otherwise in the past (RFC 9110 §5.6.7).
+/// A two-digit year is at most this far in the future. Otherwise it counts as a year in the past
+/// (RFC 9110 §5.6.7).
 const MOST_AHEAD: Duration = Duration::from_secs(50 * 31_556_952);
 
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
@@ -47,13 +49,13 @@ pub fn parse(text: &str, now: SystemTime) -> Option<SystemTime> {
     }
 }
 
-/// The date of a field. `None` if it is missing, invalid, or has lines that differ.
+/// The date of a field. `None` if the field is missing or invalid, or its lines differ.
 #[must_use]
 pub fn of(fields: &HeaderMap, name: &HeaderName, now: SystemTime) -> Option<SystemTime> {
     let mut lines = fields.get_all(name).iter();
     let first = lines.next()?;
-    // RFC 9111 §4.2.1: of several values the first is used, or the response is stale. Equal lines
-    // are accepted.
+    // RFC 9111 §4.2.1: if values differ, a cache uses the first or treats the response as stale.
+    // Equal lines are accepted.
     lines.all(|line| line == first).then(|| parse(first.to_str().ok()?, now))?
 }
 
@@ -98,8 +100,8 @@ fn date(year: i16, month: &str, day: i16, time: &str, zone: &str) -> Option<Syst
     let small = |number: i16| i8::try_from(number).ok();
     let date =
         DateTime::new(year, month, small(day)?, small(hour)?, small(minute)?, small(second)?, 0);
-    // Not computed from a timestamp: its range ends a day before the last date of the grammar,
-    // which some servers send for "never".
+    // The date is not computed from a timestamp. The range of timestamps ends a day before the last
+    // date of the grammar, which some servers send for "never".
     let since = date.ok()?.duration_since(EPOCH);
     match Duration::try_from(since) {
         Ok(after) => SystemTime::UNIX_EPOCH.checked_add(after),

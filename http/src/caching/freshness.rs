@@ -8,7 +8,8 @@ use http::{HeaderMap, StatusCode};
 use super::control::{FOREVER, ResponseControl, Seconds, parse_delta_seconds};
 use super::{date, storing};
 
-/// How far the clock may be set back after a response arrived before its age counts as unknown.
+/// How far our clock may have been set back since a response arrived. If it was set back further,
+/// the age counts as unknown.
 const CLOCK_DRIFT: Duration = Duration::from_secs(60);
 
 /// When the request was sent and the response arrived (RFC 9111 §4.2.3: `request_time` and
@@ -24,10 +25,10 @@ pub struct ExchangeTimes {
 /// The age of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Age {
-    /// A lower bound of the age.
+    /// A lower limit of the age.
     pub at_least: Duration,
-    /// Whether `at_least` is the age. If our clock was set back since the response arrived, the age
-    /// is unknown and the response counts as stale.
+    /// Whether `at_least` is the exact age. If our clock was set back since the response arrived,
+    /// the age is unknown and the response counts as stale.
     pub is_known: bool,
 }
 
@@ -62,13 +63,13 @@ fn age_field(fields: &HeaderMap) -> Option<Duration> {
 /// modification (RFC 9111 §4.2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heuristics {
-    /// In percent.
+    /// The share in percent.
     pub share: u8,
     /// The largest lifetime.
     pub limit: Duration,
 }
 
-/// The source of a lifetime.
+/// From which fields a lifetime was computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
     /// Given by `s-maxage`, `max-age` or `Expires`.
@@ -86,7 +87,7 @@ pub struct Freshness {
     pub age: Age,
     /// How long the response stays fresh.
     pub lifetime: Duration,
-    /// Source of the lifetime.
+    /// From which fields the lifetime was computed.
     pub basis: Basis,
 }
 
@@ -115,8 +116,7 @@ impl Freshness {
         Self { age: current_age(fields, exchange, now), lifetime, basis }
     }
 
-    /// Whether the response may be reused without revalidation, as far as its age matters (RFC 9111
-    /// §4.2).
+    /// Whether the age allows reuse of the response without revalidation (RFC 9111 §4.2).
     #[must_use]
     pub fn is_fresh(&self) -> bool {
         self.age.is_known && self.lifetime > self.age.at_least
@@ -160,7 +160,7 @@ fn explicit_lifetime(
     if !fields.contains_key(EXPIRES) {
         return None;
     }
-    // §5.3: an invalid date lies in the past.
+    // §5.3: an invalid date counts as a time in the past.
     let Some(expires) = date::of(fields, &EXPIRES, received) else { return Some(Duration::ZERO) };
     let began = date::of(fields, &DATE, received).unwrap_or(received);
     Some(expires.duration_since(began).unwrap_or_default().min(FOREVER))
@@ -249,7 +249,7 @@ pub(super) mod tests {
         for (given, asked, received, now, want) in [
             ("Date: @0", 0, 0, 0, Some(0)),
             ("Date: @0", 0, 0, 60, Some(60)),
-            // The difference to the origin's clock, or the time in transit.
+            // The age is the difference to the origin's clock, or the time in transit.
             ("Date: @-60", 0, 0, 60, Some(120)),
             ("Date: @-60 | Age: 500", 0, 0, 60, Some(560)),
             ("Date: @-600 | Age: 500", 0, 0, 60, Some(660)),
@@ -259,7 +259,7 @@ pub(super) mod tests {
             // An origin clock that is ahead does not make the response younger.
             ("Date: @1000", 0, 0, 60, Some(60)),
             ("Date: rubbish", 0, 0, 60, Some(60)),
-            // Our clock was set back: a small step is ignored, a larger one makes the age unknown.
+            // Our clock was set back. A small step is ignored; a larger one makes the age unknown.
             ("Date: @0", 0, 0, -30, Some(0)),
             ("Date: @0", 0, 0, -3600, None),
             // RFC 9111 §5.1: the first member of a list counts; an invalid value is ignored.
@@ -320,7 +320,7 @@ pub(super) mod tests {
         assert!(!fresh.is_stale_for_at_most(FOREVER));
     }
 
-    /// The terms of the sum in RFC 9111 §4.2.3, each on its own.
+    /// The terms of the sum in RFC 9111 §4.2.3, tested separately.
     #[test]
     fn ages_add_up_as_the_algorithm_of_rfc_9111_says() {
         // date_value, age_value, request_time, response_time, now -> current_age

@@ -18,8 +18,8 @@ pub fn is_unsafe(method: &Method) -> bool {
 /// The URLs that the response to a request for `target` invalidates: none, or `target` and the URLs
 /// in `Location` and `Content-Location`. `local` is needed to parse URLs.
 ///
-/// The URLs of the two fields count only if they have the origin of `target`: a site cannot
-/// invalidate stored responses of another site (RFC 9111 §4.4).
+/// The URLs in the two fields count only if they have the origin of `target`, because a site must
+/// not invalidate stored responses of another site (RFC 9111 §4.4).
 #[must_use]
 pub fn invalidated_urls(
     method: &Method,
@@ -45,7 +45,7 @@ pub fn invalidated_urls(
     urls
 }
 
-/// The URL in the field `name`, resolved (RFC 9110 §8.7, §10.2.2).
+/// The absolute URL in the field `name` (RFC 9110 §8.7, §10.2.2).
 fn named(
     name: &HeaderName,
     target: &CanonicalUrl,

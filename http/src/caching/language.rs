@@ -3,13 +3,13 @@
 /// The most language ranges read from one field. Browsers send the user's list, about ten at most.
 const MAX_RANGES: usize = 64;
 
-/// A weight of 1. Weights are counted in thousandths (RFC 9110 §12.4.2).
+/// The weight 1. Weights are counted in thousandths (RFC 9110 §12.4.2).
 const WHOLE: u16 = 1_000;
 
 /// The languages that a client accepts, with their weights.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Languages {
-    /// In lower case and without duplicates, by falling weight, then by name.
+    /// In lower case and without duplicates, by descending weight, then by name.
     ranges: Vec<(String, u16)>,
 }
 
@@ -17,7 +17,7 @@ impl Languages {
     /// Parses the value of an `Accept-Language` field with its lines combined.
     ///
     /// `None` if the value violates RFC 9110 §12.5.4, gives one language two weights, or is too
-    /// long. Its meaning is then unknown, so it equals only itself.
+    /// long. Its meaning is then unknown, so it is only equal to an identical value.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut ranges: Vec<(String, u16)> = Vec::new();
@@ -41,8 +41,8 @@ impl Languages {
         Some(Self { ranges })
     }
 
-    /// The normal form of equivalent values: the order of a list has no meaning, the weights have
-    /// (RFC 9110 §12.4.2).
+    /// The normal form of the value: equivalent values have the same one. The order of the list has
+    /// no meaning, but the weights have (RFC 9110 §12.4.2).
     #[must_use]
     pub fn text(&self) -> String {
         let spelled = |(range, weight): &(String, u16)| match weight {
@@ -66,8 +66,9 @@ impl Languages {
             .map_or(0, |(_, weight)| *weight)
     }
 
-    /// The tag that suits the client best, found by lookup (RFC 4647 §3.4): each range from the
-    /// heaviest on, then its prefixes. `*` matches nothing because the caller has a default.
+    /// The tag that suits the client best, found by lookup (RFC 4647 §3.4): the ranges are tried in
+    /// descending weight, each with its prefixes. `*` matches nothing, because the caller has a
+    /// default.
     #[must_use]
     pub fn best_of<'a>(&self, tags: &[&'a str]) -> Option<&'a str> {
         let known = |range: &str| tags.iter().find(|tag| tag.eq_ignore_ascii_case(range));
@@ -79,7 +80,7 @@ impl Languages {
         found.copied()
     }
 
-    /// The language with the single highest weight, if there is one.
+    /// The language with the highest weight, if no other has the same weight.
     #[must_use]
     pub fn favourite(&self) -> Option<&str> {
         let mut heaviest = self.ranges.iter();
@@ -152,7 +153,7 @@ mod tests {
         ] {
             let got = Languages::parse(given).map(|languages| languages.text());
             assert_eq!(got.as_deref(), want, "{given:?}");
-            // The normal form is its own normal form.
+            // Normalising a normal form does not change it.
             if let Some(normal) = want {
                 assert_eq!(Languages::parse(normal).unwrap().text(), normal);
             }

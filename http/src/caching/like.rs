@@ -1,14 +1,15 @@
 //! URLs that probably name the same page as another URL. The user chooses among them.
 //!
-//! Unlike [`super::noise`], these never answer a request automatically, so more differences count:
-//! a final slash or `index.html`, letter case, the order of arguments, `www.`.
+//! Unlike those of [`super::noise`], these URLs never answer a request automatically. So more
+//! differences are allowed: a final slash or `index.html`, letter case, the order of arguments,
+//! `www.`.
 
 use wwwoffle_config::ArgumentNames;
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::noise::without_noise;
 
-/// How many guesses are made for one URL.
+/// The maximum number of guesses for one URL.
 pub const MAX_GUESSES: usize = 8;
 
 /// How a stored page's URL differs from the requested URL.
@@ -18,7 +19,7 @@ pub enum Likeness {
     Scheme,
     /// One host begins with `www.`.
     Www,
-    /// Arguments that select no content.
+    /// Arguments that do not select content.
     Arguments,
     /// The order of the arguments.
     Order,
@@ -57,7 +58,7 @@ impl<'a> UrlParts<'a> {
         format!("{scheme}://{host}{path}{mark}{}", arguments.join("&"))
     }
 
-    /// The other scheme. `None` with an explicit port, which belongs to one server only.
+    /// The other scheme. `None` if the URL has an explicit port, which belongs to one server only.
     fn other_scheme(&self) -> Option<&'static str> {
         let has_port = self.host.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'));
         (!has_port).then_some(if self.scheme == "http" { "https" } else { "http" })
@@ -84,7 +85,7 @@ fn sorted(arguments: &[&str]) -> Vec<String> {
 }
 
 /// How `kept` differs from `asked`, if it is another spelling of the same page. `added` has further
-/// arguments without meaning.
+/// arguments that do not select content.
 #[must_use]
 pub fn likeness(asked: &str, kept: &str, added: &ArgumentNames) -> Option<Likeness> {
     if asked == kept {

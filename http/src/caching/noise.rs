@@ -1,17 +1,18 @@
-//! URL arguments that select no content: campaign and click identifiers, and cache-busters.
+//! URL arguments that do not select content: campaign and click identifiers, and cache-busters.
+//! They are called noise.
 //!
 //! URLs that differ only in these arguments name one page. Offline, one URL may be answered with
 //! the stored page of another ([`near_urls`]). Online this never happens, because an origin may
 //! interpret its arguments freely.
 //!
-//! `noise.txt` lists the arguments and their sources. All other arguments and their order select
-//! content and must be equal in the canonical form. A possible cache-buster counts only if its
-//! value is a time or a random number: `t=2` may be a second page.
+//! `noise.txt` lists the arguments and their sources. All other arguments, and their order, select
+//! content and must be equal in the canonical form. A possible cache-buster counts as noise only if
+//! its value is a time or a random number, because `t=2` may be a second page.
 
 use wwwoffle_config::ArgumentNames;
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-/// How many other URLs are looked up for one request.
+/// The maximum number of other URLs that are looked up for one request.
 pub const MAX_NEAR: usize = 3;
 
 /// The built-in list.
@@ -23,9 +24,10 @@ const INDEX_NAMES: [&str; 2] = ["index.html", "index.htm"];
 /// How a near URL differs from the requested URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nearness {
-    /// Arguments that select no content.
+    /// Arguments that do not select content.
     Arguments,
-    /// The scheme is `http` instead of `https`, or the reverse. Such arguments may differ too.
+    /// The scheme is `http` instead of `https`, or the reverse. Arguments that do not select
+    /// content may differ too.
     Scheme,
     /// One path ends in `index.html`, and the stored response shows that it is the same page.
     Index,
@@ -33,7 +35,7 @@ pub enum Nearness {
     Spelling,
 }
 
-/// The values for which an argument is noise.
+/// The values with which an argument is noise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NoiseValue {
     Any,
@@ -42,8 +44,8 @@ enum NoiseValue {
 }
 
 /// The URLs that may replace `url`, the nearest first, without duplicates: without noise, with the
-/// other scheme, and both. `added` has further noise arguments. A URL with an explicit port has no
-/// counterpart with the other scheme.
+/// other scheme, and with both changes. `added` has further noise arguments. A URL with an explicit
+/// port has no counterpart with the other scheme.
 #[must_use]
 pub fn near_urls(
     url: &CanonicalUrl,
@@ -63,8 +65,8 @@ pub fn near_urls(
     all
 }
 
-/// The URLs that most servers answer with the same page: `/x/` for `/x/index.html`, and the
-/// reverse. Whether this server does is unknown.
+/// The URLs for which most servers send the same page: `/x/` for `/x/index.html`, and the reverse.
+/// Whether this server does so is unknown.
 #[must_use]
 pub fn index_spellings(url: &CanonicalUrl, local: &LocalHost) -> Vec<CanonicalUrl> {
     let (path, arguments) = match url.as_str().split_once('?') {
@@ -91,7 +93,7 @@ fn other_scheme(url: &str) -> Option<String> {
     }
 }
 
-/// A canonical URL without its noise; `None` if it has none or is a form submission.
+/// A canonical URL without its noise. `None` if it has no noise or is a form submission.
 #[must_use]
 pub fn without_noise(url: &str, added: &ArgumentNames) -> Option<String> {
     let (page, arguments) = url.split_once('?')?;
@@ -107,7 +109,7 @@ pub fn without_noise(url: &str, added: &ArgumentNames) -> Option<String> {
     }
 }
 
-/// Whether `kept` has noise of its own and equals `asked` once noise is removed from both.
+/// Whether `kept` has noise, and equals `asked` after noise is removed from both.
 #[must_use]
 pub fn differ_in_noise(asked: &str, kept: &str, added: &ArgumentNames) -> bool {
     let page = |url: &str| url.split(['?', '#']).next().map(str::len);

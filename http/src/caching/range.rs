@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! Range: bytes=0-99,-5 ── Ranges::parse ── satisfy(length) ── Whole | One | Several | None
-//!                                    └──── within(stored) ── the part that is already stored
+//!                                    └──── within(stored) ── the requested bytes, if all are stored
 //! If-Range: "a" ───────── if_range::holds, validator
 //! Content-Range: … ────── ContentRange::parse ── parse_received: the bytes of a 206
 //! several ranges ──────── Multipart: length first, then bytes
 //! ```
 //!
-//! All numbers come from untrusted peers: positions are bounded by [`MAX_POSITION`], ranges by
-//! [`MAX_RANGES`], and no addition or subtraction can overflow.
+//! All numbers come from untrusted peers. Positions are at most [`MAX_POSITION`], the number of
+//! ranges is at most [`MAX_RANGES`], and no addition or subtraction can overflow.
 
 mod content;
 pub mod if_range;
@@ -22,7 +22,7 @@ pub use multipart::{BodyPiece, Multipart};
 pub use requested::{MAX_RANGES, RangeSelection, Ranges};
 pub use stored::StoredRanges;
 
-/// The largest position. Files cannot be longer on any system.
+/// The maximum position. No operating system supports longer files.
 pub const MAX_POSITION: u64 = i64::MAX.unsigned_abs();
 
 /// A non-empty range of bytes of a representation.

@@ -1,7 +1,7 @@
-//! Decides whether a stored response answers a request, and whether it may replace a failed one
-//! (RFC 9111 §4, RFC 5861).
+//! Decides whether a stored response answers a request, and whether it may replace a failed
+//! response (RFC 9111 §4, RFC 5861).
 //!
-//! By default the standard alone decides. [`Overrides`] are options that deviate on purpose, and a
+//! By default only the standard decides. [`Overrides`] are options that deviate on purpose, and a
 //! [`Verdict`] names the option that changed the result.
 
 use std::time::{Duration, SystemTime};
@@ -20,9 +20,9 @@ pub struct StoredResponse<'a> {
     pub status: StatusCode,
     /// Its fields, updated by the last `304`.
     pub fields: &'a HeaderMap,
-    /// When the response, or the last `304` for it, was requested and received.
+    /// When the response, or the last `304` that confirmed it, was requested and received.
     pub exchange: ExchangeTimes,
-    /// Properties of the request that it answered.
+    /// Properties of the request to which it was the response.
     pub requested: RequestFacts,
     /// Whether a later change of the resource has invalidated it (RFC 9111 §4.4).
     pub is_invalid: bool,
@@ -35,7 +35,7 @@ pub struct Policy {
     pub shared: bool,
     /// The heuristic lifetime of responses without an explicit one.
     pub heuristics: Heuristics,
-    /// Whether a response that forbids stale use is served if its origin is unreachable.
+    /// Whether a response that forbids stale use is served anyway if its origin is unreachable.
     pub serve_unreachable: bool,
     /// Deviations from the standard.
     pub overrides: Overrides,
@@ -46,7 +46,7 @@ pub struct Policy {
 pub struct Overrides {
     /// `request-changed`.
     pub ask_again: Recheck,
-    /// `request-changed-once`: a response received after this moment is not revalidated.
+    /// `request-changed-once`: a response that was received after this moment is not revalidated.
     pub once_since: Option<SystemTime>,
     /// `request-expired`: whether a response is revalidated after its explicit lifetime.
     pub expired: bool,
@@ -66,11 +66,11 @@ impl Default for Overrides {
 /// When a stored response is revalidated because of its age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recheck {
-    /// When it is stale.
+    /// When the response is stale.
     Standard,
     /// Never.
     Never,
-    /// When it was received this long ago.
+    /// When the response was received at least this long ago.
     After(Duration),
 }
 
@@ -126,7 +126,7 @@ pub enum Reuse {
 pub enum RevalidationReason {
     /// It is stale.
     Stale,
-    /// It has `no-cache`.
+    /// It has the directive `no-cache`.
     NoCache,
     /// A change of the resource has invalidated it.
     Invalid,
@@ -141,7 +141,7 @@ pub enum RevalidationReason {
 pub enum Unreachable {
     /// Serve it.
     Serve,
-    /// Serve it although it forbids that: `serve-unreachable`.
+    /// Serve it because of `serve-unreachable`, although the response forbids stale use.
     ServeOverruled,
     /// Do not serve it.
     Forbidden,
@@ -150,11 +150,11 @@ pub enum Unreachable {
 /// How a stored response may be used for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// While its origin is reachable.
+    /// How it may be used while its origin is reachable.
     pub reuse: Reuse,
-    /// While its origin is unreachable.
+    /// How it may be used while its origin is unreachable.
     pub unreachable: Unreachable,
-    /// Whether it may replace `500`, `502`, `503` and `504` (RFC 5861 §4).
+    /// Whether it may replace a response `500`, `502`, `503` or `504` (RFC 5861 §4).
     pub instead_of_error: bool,
     /// Its age and lifetime.
     pub freshness: Freshness,
@@ -203,7 +203,7 @@ pub fn is_failure(status: StatusCode) -> bool {
     matches!(status.as_u16(), 500 | 502 | 503 | 504)
 }
 
-/// The result as far as the response itself decides.
+/// The result that follows from the response, without the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Usability {
     Fresh,
@@ -235,7 +235,7 @@ impl ReuseQuery<'_> {
             Some((itself, by)) => (itself, (itself != standard).then_some(by)),
             None => (standard, None),
         };
-        // §5.2.1.4, §5.2.1.5: `no-store` also excludes a stored response.
+        // §5.2.1.4, §5.2.1.5: a request with `no-store` must not be answered from the store either.
         if request.is_reload() || request.no_store {
             return match itself {
                 Usability::Withheld(reason) => (Reuse::Withheld(reason), by),
@@ -253,7 +253,7 @@ impl ReuseQuery<'_> {
         }
     }
 
-    /// The result by the standard.
+    /// The result according to the standard.
     fn standard(&self, withheld: Option<ReuseRefusal>) -> Usability {
         match withheld {
             Some(reason) => Usability::Withheld(reason),
@@ -266,8 +266,8 @@ impl ReuseQuery<'_> {
         }
     }
 
-    /// The result by the options, in the order of 2.9: expiry, redirects, `no-cache`, time online,
-    /// age.
+    /// The result according to the options, in the order of version 2.9: expiry, redirects,
+    /// `no-cache`, time online, age.
     fn overruled(&self) -> Option<(Usability, Override)> {
         let Overrides { ask_again, once_since, expired, no_cache, redirection } =
             self.policy.overrides;
@@ -356,7 +356,7 @@ mod tests {
     use super::*;
     use crate::caching::freshness::tests::{HEURISTICS, at, fields};
 
-    /// The words in square brackets: `shared`, `invalid`, or `name=value` of an option.
+    /// Parses the words in square brackets: `shared`, `invalid`, or `name=value` of an option.
     fn policy(words: &str) -> Policy {
         let mut overrides = Overrides::default();
         for word in words.split_ascii_whitespace() {
@@ -404,7 +404,7 @@ mod tests {
         shown
     }
 
-    /// `status [options] response ; request @age -> verdict`
+    /// Evaluates a row `status [options] response ; request @age -> verdict`.
     fn row(given: &str) -> Verdict {
         let (given, now) = given.rsplit_once(" @").unwrap();
         let (answer, request) = given.split_once(" ;").unwrap();

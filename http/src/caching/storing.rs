@@ -1,7 +1,7 @@
 //! Which responses may be reused at all (RFC 9111 §3).
 //!
-//! The spool stores more than a cache may, for use offline. A response refused here stays in the
-//! spool, but is not reused online.
+//! The spool stores more than a cache may store, for use offline. A response that is refused here
+//! stays in the spool, but is not reused online.
 
 use http::StatusCode;
 
@@ -50,12 +50,12 @@ impl ReuseRefusal {
     }
 }
 
-/// Properties of the request that a response answered.
+/// Properties of the request that led to a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestFacts {
-    /// It had `no-store`.
+    /// The request had `no-store`.
     pub no_store: bool,
-    /// It had credentials (`Authorization`).
+    /// The request had credentials (`Authorization`).
     pub credentials: bool,
 }
 
@@ -64,7 +64,7 @@ pub struct RequestFacts {
 ///
 /// # Errors
 ///
-/// The reason of the refusal.
+/// The reason for the refusal.
 pub fn may_reuse(
     status: StatusCode,
     control: &ResponseControl,
@@ -102,7 +102,7 @@ pub fn may_reuse(
     if is_cacheable { Ok(()) } else { Err(ReuseRefusal::NotCacheable) }
 }
 
-/// Whether the response must not be stored (RFC 9111 §5.2.2.5).
+/// Whether a cache must not store the response (RFC 9111 §5.2.2.5).
 #[must_use]
 pub fn is_no_store(status: StatusCode, control: &ResponseControl, requested: RequestFacts) -> bool {
     let is_excepted = control.must_understand && is_understood(status);

@@ -2,11 +2,12 @@
 //! §8.8 and §13, RFC 9111 §3.2 and §4.3).
 //!
 //! If several responses to one URL are stored, the request names all their entity tags, even if
-//! none of them answered such a request before. The tag in the `304` then selects one.
+//! none of them was stored for an equal request. The tag in the `304` then selects one response.
 //!
-//! Two points are laxer than the standard, because some origins are. If a single response was asked
-//! about, a `304` with an unknown or missing validator confirms that one (RFC 9110 §13.1.2). A
-//! response whose tag matches that of the `304` only weakly is served but not updated.
+//! Two rules are more lenient than the standard, because of faulty origins. If the request asked
+//! about a single response, a `304` with an unknown or missing validator confirms that response
+//! (RFC 9110 §13.1.2). A response whose tag matches that of the `304` only weakly is served but not
+//! updated.
 
 use http::header::{
     AGE, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderName, HeaderValue,
@@ -20,7 +21,8 @@ use crate::fields::list;
 /// The most entity tags in one `If-None-Match`.
 const MAX_TAGS: usize = 16;
 
-/// The longest `If-None-Match` in bytes: many origins reject heads above 8 KiB.
+/// The maximum length of an `If-None-Match` field in bytes, because many origins reject heads above
+/// 8 KiB.
 const MAX_TAGS_LENGTH: usize = 2 * 1024;
 
 /// The conditions of a request that revalidates stored responses.
@@ -42,11 +44,11 @@ pub struct NotModifiedMatch {
 }
 
 impl ConditionalRequest {
-    /// The conditions for `stored`; `own` is the response selected for the request. `personal` says
-    /// that the request carries a cookie or credentials.
+    /// The conditions for `stored`. `own` is the response selected for the request. `personal`: the
+    /// request carries a cookie or credentials.
     ///
     /// An entity tag identifies one representation of a resource, but a date does not. A date
-    /// therefore proves nothing if the response varies or is personal. The coding is irrelevant
+    /// therefore proves nothing if the response varies or is personal. The coding does not matter,
     /// because the same codings are requested each time.
     #[must_use]
     pub fn for_stored(stored: &[StoredVariant<'_>], own: Option<usize>, personal: bool) -> Self {
@@ -63,7 +65,8 @@ impl ConditionalRequest {
                 question.about.push(index);
             }
             if tag.is_none() && question.since.is_some() || tag.is_some_and(|tag| !is_tag(tag)) {
-                // With another tag the origin would ignore the condition of the selected response.
+                // If the condition had another tag, the origin would ignore the date of the
+                // selected response.
                 return question;
             }
         }
@@ -84,11 +87,12 @@ impl ConditionalRequest {
         question
     }
 
-    /// The same with a date only: that of the selected response, if it has a usable one.
+    /// The same conditions with a date only: the date of the selected response, if it has a usable
+    /// one.
     #[must_use]
     pub fn by_date(self) -> Self {
         match self.since {
-            // The selected response comes first.
+            // The selected response is the first one.
             Some(since) => Self {
                 tags: Vec::new(),
                 since: Some(since),
@@ -118,10 +122,11 @@ impl ConditionalRequest {
     }
 
     /// Finds the responses that a `304` with the fields `newer` confirms (RFC 9111 §4.3.3, §4.3.4).
-    /// `None` if it confirms none of ours; the request must then be repeated without conditions.
+    /// `None` if it confirms no stored response. The request must then be repeated without
+    /// conditions.
     ///
-    /// `stored` must be the responses the conditions were made from, and `request` the request that
-    /// was sent.
+    /// `stored` must be the responses from which the conditions were made, and `request` the
+    /// request that was sent.
     #[must_use]
     pub fn match_not_modified(
         &self,
@@ -139,7 +144,7 @@ impl ConditionalRequest {
         if let Some(tag) = tag.filter(|tag| is_strong(tag)) {
             let all = having(&|fields| fields.get(ETAG) == Some(tag));
             if let Some(serve) = newest_match(stored, request, &all) {
-                // Every response with this tag that the request could have selected.
+                // Updates every response with this tag that the request could have selected.
                 let update = all.into_iter().filter(is_own).collect();
                 return Some(NotModifiedMatch { serve, update });
             }
@@ -166,7 +171,7 @@ impl ConditionalRequest {
     }
 }
 
-/// The newest of those that the request could have selected, or else the newest.
+/// The newest response among those that the request could have selected, or else the newest of all.
 fn newest_match(stored: &[StoredVariant<'_>], request: &HeaderMap, of: &[usize]) -> Option<usize> {
     of.iter()
         .filter_map(|&index| Some((index, stored.get(index)?)))
@@ -174,9 +179,9 @@ fn newest_match(stored: &[StoredVariant<'_>], request: &HeaderMap, of: &[usize])
         .map(|(index, _)| index)
 }
 
-/// Fields of a stored response that a newer head does not replace (RFC 9111 §3.2): they describe
-/// the stored body, and a `304` has none. The same holds for the entity tag, since a different one
-/// belongs to another body.
+/// Fields of a stored response that a newer head does not replace (RFC 9111 §3.2). They describe
+/// the stored body, and a `304` has no body. The entity tag is not replaced either, since another
+/// tag belongs to another body.
 const KEPT: [HeaderName; 9] = [
     CONTENT_ENCODING,
     CONTENT_LENGTH,
@@ -194,12 +199,12 @@ const KEPT: [HeaderName; 9] = [
 #[must_use]
 pub fn merge_fields(stored: &HeaderMap, newer: &HeaderMap) -> HeaderMap {
     let mut fields = stored.clone();
-    // This is the age of the older message. A message without `Age` was generated just now (RFC
-    // 9111 §4.2.3).
+    // This is the age of the older message. A message without `Age` was generated when it was sent
+    // (RFC 9111 §4.2.3).
     fields.remove(AGE);
     for name in newer.keys().filter(|name| !KEPT.contains(name)) {
         let mut values = newer.get_all(name).iter().cloned();
-        // Inserted at its old place, which preserves the origin's order.
+        // The field keeps its position, which preserves the origin's order.
         if let Some(first) = values.next() {
             fields.insert(name.clone(), first);
         }
@@ -210,19 +215,20 @@ pub fn merge_fields(stored: &HeaderMap, newer: &HeaderMap) -> HeaderMap {
     fields
 }
 
-/// The result of comparing a stored response to a GET with a HEAD (RFC 9111 §4.3.5).
+/// The result of comparing a stored response to a GET with the response to a HEAD (RFC 9111
+/// §4.3.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadComparison {
-    /// They cannot be compared.
+    /// The two responses cannot be compared.
     Nothing,
-    /// The stored response is still valid and has these fields now.
+    /// The stored response is still valid and now has these fields.
     Unchanged,
     /// The resource has changed: the stored response is stale.
     Changed,
 }
 
 /// Compares a stored response, whose body has `length` bytes, with the response to a HEAD. The
-/// caller must check that the HEAD would have selected it.
+/// caller must check that the HEAD request would have selected the stored response.
 #[must_use]
 pub fn compare_head(
     stored: &HeaderMap,
@@ -237,8 +243,8 @@ pub fn compare_head(
     let told_any =
         [CONTENT_LENGTH, ETAG, LAST_MODIFIED].iter().any(|name| answer.contains_key(name));
     if !told_any || !codings(stored).eq(codings(answer)) {
-        // No validator to compare, or a representation in another coding, whose tag and length
-        // differ anyway.
+        // The responses have no common validator, or another coding. In another coding, tag and
+        // length differ anyway.
         return HeadComparison::Nothing;
     }
     let told = answer.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
@@ -252,7 +258,7 @@ pub fn compare_head(
     }
 }
 
-/// Whether `value` is an entity tag (RFC 9110 §8.8.3). Only those may stand in a list.
+/// Whether `value` is an entity tag (RFC 9110 §8.8.3). Only entity tags may be part of a list.
 fn is_tag(value: &HeaderValue) -> bool {
     let opaque = opaque(value);
     let inner = opaque.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\""));
@@ -263,7 +269,7 @@ fn is_strong(value: &HeaderValue) -> bool {
     is_tag(value) && !value.as_bytes().starts_with(b"W/")
 }
 
-/// The weak comparison (RFC 9110 §8.8.3.2).
+/// Compares two entity tags weakly (RFC 9110 §8.8.3.2).
 fn weakly_equal(one: &HeaderValue, other: &HeaderValue) -> bool {
     opaque(one) == opaque(other)
 }

@@ -1,8 +1,8 @@
 //! Selects among several stored variants (RFC 9110 §12.5.5, RFC 9111 §4.1).
 //!
 //! `Vary` names the request fields that selected a response. Their normalised values form the
-//! *variant text*; responses to one URL with different texts are stored side by side. The text is
-//! one line of visible ASCII with one part per field, ordered by name and joined with `&`:
+//! *variant text*. Responses to one URL with different variant texts are stored side by side. The
+//! text is one line of visible ASCII with one part per field, ordered by name and joined with `&`:
 //!
 //! ```text
 //! name:value            the request's value, without white space around commas
@@ -42,12 +42,12 @@ pub const MAX_TEXT: usize = MAX_NAMES * (MAX_NAME + "::".len() + MAX_VALUE + "&"
 /// The variant text of a response that no request can select.
 pub const UNREPEATABLE: &str = "*";
 
-/// What selected a response.
+/// The request fields that select a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Vary {
-    /// These request fields, ordered by name and without duplicates.
+    /// These fields, ordered by name and without duplicates.
     By(Vec<HeaderName>),
-    /// More than the request: `*`, or a list that is invalid or too long.
+    /// More than the request: the field is `*`, or its list is invalid or too long.
     ByMore,
 }
 
@@ -56,7 +56,7 @@ impl Vary {
     #[must_use]
     pub fn of(answer: &HeaderMap) -> Self {
         let mut names = Vec::new();
-        // `list` would skip a line that is not text.
+        // `list` would skip a line that is not text, so it must not be used here.
         if answer.get_all(VARY).iter().any(|value| value.to_str().is_err()) {
             return Self::ByMore;
         }
@@ -76,7 +76,7 @@ impl Vary {
         Self::By(names)
     }
 
-    /// The variant text of the response to `request`; `None` if no request selects the same
+    /// The variant text of the response to `request`; `None` if no request can select the same
     /// response.
     #[must_use]
     pub fn text(&self, request: &HeaderMap) -> Option<String> {
@@ -86,8 +86,8 @@ impl Vary {
     }
 }
 
-/// Whether the field name has no character with a meaning in a variant text. RFC 9110 §5.6.2 allows
-/// some of those.
+/// Whether the field name contains none of the characters that have a meaning in a variant text.
+/// RFC 9110 §5.6.2 allows some of these characters.
 fn is_plain(name: &str) -> bool {
     let is_usual = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     name.len() <= MAX_NAME && name.bytes().all(is_usual)
@@ -99,21 +99,21 @@ pub fn variant_text(answer: &HeaderMap, request: &HeaderMap) -> Option<String> {
     Vary::of(answer).text(request)
 }
 
-/// The properties of a stored response that a selection needs.
+/// The properties of a stored response that are needed for a selection.
 #[derive(Clone, Copy, Debug)]
 pub struct StoredVariant<'a> {
     /// Its header fields.
     pub fields: &'a HeaderMap,
     /// Its variant text.
     pub variant: &'a str,
-    /// The fields of the request it answered, without the secret ones.
+    /// The fields of the request to which it was the response, without the secret ones.
     pub request: &'a HeaderMap,
-    /// When it came.
+    /// When the response was received.
     pub received: SystemTime,
 }
 
 impl StoredVariant<'_> {
-    /// Its `Date`, or the time of arrival without a valid one.
+    /// The `Date` of the response, or the time when it was received if it has no valid `Date`.
     #[must_use]
     pub fn date(&self) -> SystemTime {
         let date = self.fields.get(DATE).and_then(|value| value.to_str().ok());
@@ -130,17 +130,18 @@ impl StoredVariant<'_> {
         }
     }
 
-    /// How well it fits `request`. `elsewhere` are the fields in the `Vary` of any response to the
-    /// URL.
+    /// How well the response fits `request`. `elsewhere` are the fields in the `Vary` of any
+    /// response to the URL.
     fn fit(&self, request: &HeaderMap, elsewhere: &[HeaderName]) -> Fit {
         let Vary::By(names) = Vary::of(self.fields) else { return Fit::Apart { by: MAX_NAMES } };
         let differs = |name: &&HeaderName| self.part(name) != Some(part(name, request));
         let (language, others): (Vec<_>, Vec<_>) =
             names.iter().filter(differs).partition(|name| **name == ACCEPT_LANGUAGE);
         match (language.is_empty(), others.len()) {
-            // RFC 9111 §4.1: a response that lacks `Vary` by mistake yields to one that has it. It
-            // does not yield if it answered a request with equal fields, for then the page no
-            // longer varies.
+            // RFC 9111 §4.1: if another response has `Vary`, a response without it lacks it by
+            // mistake, and the other takes precedence. This does not apply if the response without
+            // `Vary` belongs to a request with equal fields, because then the page no longer
+            // varies.
             (true, 0)
                 if !self.fields.contains_key(VARY)
                     && elsewhere.iter().any(|name| differs(&name)) =>
@@ -153,8 +154,8 @@ impl StoredVariant<'_> {
         }
     }
 
-    /// Whether it is in the client's single preferred language. No other response could then be
-    /// preferred.
+    /// Whether the response is in the language with the highest weight, if there is only one such
+    /// language. Then no other response could be preferred.
     fn is_in_favourite(&self, request: &HeaderMap) -> bool {
         languages(request).is_some_and(|languages| {
             let mut tags = list(self.fields, &CONTENT_LANGUAGE);
@@ -165,7 +166,7 @@ impl StoredVariant<'_> {
         })
     }
 
-    /// The client's weight for its language.
+    /// The client's weight for the language of the response.
     fn weight(&self, languages: Option<&Languages>) -> u16 {
         let weight = |languages: &Languages| {
             list(self.fields, &CONTENT_LANGUAGE).map(|tag| languages.weight_of(tag)).max()
@@ -174,16 +175,18 @@ impl StoredVariant<'_> {
     }
 }
 
-/// How well a stored response fits a request, the best first.
+/// How well a stored response fits a request. The best fit comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fit {
     /// All fields in its `Vary` are equal.
     Exact,
-    /// All fields but the languages are equal, and it is in the client's preferred language.
+    /// All fields except the languages are equal, and the response is in the client's preferred
+    /// language.
     Favourite,
-    /// It has no `Vary`, and answered a different request.
+    /// The response has no `Vary`, and belongs to a different request.
     Unvaried,
-    /// It answered a different request. `by` counts the fields that differ, without the languages.
+    /// The response belongs to a different request. `by` is the number of fields that differ,
+    /// without the languages.
     Apart { by: usize },
 }
 
@@ -231,8 +234,8 @@ fn names(stored: &[StoredVariant<'_>]) -> Vec<HeaderName> {
     names
 }
 
-/// Selects a stored response when the origin is unreachable: an exact fit, or the response with the
-/// fewest different fields, in the preferred language, the newest.
+/// Selects a stored response when the origin is unreachable. An exact fit comes first, then the
+/// response with the fewest different fields, then the preferred language, then the newest.
 #[must_use]
 pub fn nearest(stored: &[StoredVariant<'_>], request: &HeaderMap) -> Option<usize> {
     let (languages, names) = (languages(request), names(stored));
@@ -262,8 +265,8 @@ fn part(name: &HeaderName, request: &HeaderMap) -> String {
     format!("{name}:{shown}")
 }
 
-/// The normalised value of `name`. `None` if it is missing, which differs from empty (RFC 9111
-/// §4.1).
+/// The normalised value of `name`. `None` if the field is missing, which is different from an empty
+/// field (RFC 9111 §4.1).
 fn normal(name: &HeaderName, request: &HeaderMap) -> Option<Vec<u8>> {
     let value = combined(name, request)?;
     if name == ACCEPT_LANGUAGE
@@ -282,7 +285,8 @@ fn combined(name: &HeaderName, request: &HeaderMap) -> Option<Vec<u8>> {
         return None;
     }
     let mut value: Vec<u8> = Vec::new();
-    // The end of the last quoted or non-space byte; spaces after it may be removed.
+    // `solid`: the end of the last byte that is quoted or not a space. Spaces after it may be
+    // removed.
     let (mut solid, mut quoted, mut escaped) = (0, false, false);
     for &byte in &lines.join(&b","[..]) {
         let is_blank = matches!(byte, b' ' | b'\t');

@@ -11,14 +11,14 @@ pub(super) struct Brotli {
     state: Box<BrotliStream>,
     total: usize,
     has_begun: bool,
-    /// Bytes after the end are dropped, as in browsers.
+    /// Whether the data has ended. Later bytes are dropped, as in browsers.
     has_ended: bool,
 }
 
 impl Brotli {
     pub(super) fn new() -> Self {
         let new = || StandardAlloc::default();
-        // Strict: without the windows of up to 1 GiB that go beyond RFC 7932.
+        // Strict mode excludes the windows of up to 1 GiB that go beyond RFC 7932.
         let state = Box::new(BrotliStream::new_strict(new(), new(), new()));
         Self { state, total: 0, has_begun: false, has_ended: false }
     }

@@ -23,7 +23,7 @@ pub(super) struct Gzip {
     state: GzipState,
     /// Reset for each member, with its memory reused.
     inflate: Inflate,
-    /// Whether a member is complete: the bytes after it may be anything.
+    /// Whether a member is complete. Then the bytes after it may be anything.
     has_member: bool,
 }
 
@@ -132,7 +132,7 @@ struct HeaderParser {
     part: HeaderPart,
 }
 
-/// The part of a header that comes next.
+/// The next part of a header.
 #[derive(Clone, Copy)]
 enum HeaderPart {
     /// The first ten bytes.
@@ -154,7 +154,7 @@ impl HeaderParser {
         Self { taken: 0, flags: 0, part: HeaderPart::Fixed }
     }
 
-    /// Whether fewer bytes than the magic number have been read.
+    /// Whether the magic number has not been read completely.
     fn is_magic_missing(&self) -> bool {
         self.taken < MAGIC.len()
     }
@@ -194,7 +194,7 @@ impl HeaderParser {
         Ok(matches!(self.part, HeaderPart::End))
     }
 
-    /// The next present part from `first` on, in the order of RFC 1952 §2.3.
+    /// The next existing part, from `first` on, in the order of RFC 1952 §2.3.
     fn after(&self, first: u8) -> HeaderPart {
         let order = [
             (EXTRA, HeaderPart::ExtraLow),

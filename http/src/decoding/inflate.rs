@@ -11,7 +11,7 @@ pub(super) struct Inflate {
 }
 
 impl Inflate {
-    /// With `has_frame`, the zlib header and checksum are verified.
+    /// Creates a decoder. With `has_frame`, it verifies the zlib header and checksum.
     pub(super) fn new(coding: Coding, has_frame: bool) -> Self {
         Self { state: Decompress::new(has_frame), coding }
     }
@@ -21,7 +21,7 @@ impl Inflate {
         self.state.reset(false);
     }
 
-    /// Makes one step; also returns whether the data has ended.
+    /// Decodes one step. Also returns whether the data has ended.
     pub(super) fn step(
         &mut self,
         input: &[u8],
@@ -41,8 +41,8 @@ impl Inflate {
     }
 }
 
-/// The coding `deflate`. It means the zlib format (RFC 9110 §8.4.1.2), but some servers send raw
-/// deflate; the first two bytes tell them apart.
+/// The coding `deflate`. By RFC 9110 §8.4.1.2 it means the zlib format, but some servers send raw
+/// deflate. The first two bytes show which format it is.
 pub(super) enum Deflate {
     /// No byte has been read.
     Nothing,
@@ -65,8 +65,8 @@ fn may_be_zlib(first: u8) -> bool {
     first & 0x0f == 8 && first >> 4 <= 7
 }
 
-/// Whether the second byte completes a zlib header: no dictionary, and the two bytes are a multiple
-/// of 31.
+/// Whether the second byte completes a zlib header: no dictionary is used, and the two bytes as a
+/// number are a multiple of 31.
 fn is_zlib(first: u8, second: u8) -> bool {
     second & 0x20 == 0 && u16::from_be_bytes([first, second]).is_multiple_of(31)
 }

@@ -1,4 +1,4 @@
-//! Round trips of each coding, and input that must not pass for a complete body.
+//! Round trips of each coding, and input that must not be taken for a complete body.
 
 use std::io::Write;
 

@@ -19,7 +19,7 @@ pub(super) struct Zstd {
     /// `None` if its memory could not be allocated.
     decoder: Option<Decoder<'static>>,
     state: ZstdState,
-    /// Whether a frame is complete: the bytes after it may be anything.
+    /// Whether a frame is complete. Then the bytes after it may be anything.
     has_frame: bool,
 }
 
@@ -30,7 +30,7 @@ enum ZstdState {
         count: usize,
     },
     Frame,
-    /// Bytes after the end are dropped.
+    /// The data has ended. Later bytes are dropped.
     Ended,
 }
 
@@ -57,7 +57,7 @@ impl Zstd {
     }
 }
 
-/// Whether these bytes begin a frame of either kind.
+/// Whether these bytes begin a frame or a skippable frame.
 fn is_frame(magic: [u8; 4]) -> bool {
     let [first, rest @ ..] = magic;
     magic == FRAME || [&[first & 0xf0][..], &rest].concat() == SKIPPED
@@ -79,7 +79,7 @@ impl LayerDecoder for Zstd {
                 let magic = *got;
                 if is_frame(magic) {
                     self.state = ZstdState::Frame;
-                    // The decoder reads all four bytes and writes none.
+                    // The decoder reads all four bytes and produces no output.
                     self.run(&magic, output)?;
                 } else if self.has_frame {
                     self.state = ZstdState::Ended;

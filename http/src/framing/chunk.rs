@@ -3,7 +3,8 @@
 use super::head::{FieldLines, LineProgress};
 use super::{Progress, Refusal, StepResult, is_value, run, take};
 
-/// The most hexadecimal digits in a chunk size: 15 digits cannot overflow a 63-bit length.
+/// The maximum number of hexadecimal digits in a chunk size. A size with 15 digits cannot overflow
+/// 63 bits.
 const MAX_SIZE_DIGITS: u8 = 15;
 
 /// The most bytes of extensions with one chunk size. No client is known to send any.
@@ -13,7 +14,7 @@ const MAX_EXTENSION: usize = 1024;
 #[derive(Debug, Default)]
 pub(super) struct Chunks {
     at: ChunkPosition,
-    /// The size read so far, then the remaining bytes of the chunk.
+    /// While the size is read: the size so far. After that: the remaining bytes of the chunk.
     size: u64,
     digits: u8,
     extension: usize,

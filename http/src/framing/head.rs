@@ -8,10 +8,10 @@ const MAX_EMPTY_LINES: u8 = 2;
 /// The longest method in bytes; the longest registered one has 17.
 const MAX_METHOD: usize = 64;
 
-/// The most bytes of a value that are stored: twice the length of a valid number.
+/// The maximum number of bytes of a value that are stored: twice the length of a valid number.
 const MAX_VALUE: usize = 40;
 
-/// The largest body in bytes, so that every implementation can count it.
+/// The maximum length of a body in bytes. Every implementation can count up to it.
 const MAX_LENGTH: u64 = u64::MAX >> 1;
 
 /// The beginning of a version; `0` or `1` follows.
@@ -26,7 +26,7 @@ pub(super) enum Framing {
     Chunked,
 }
 
-/// A word whose first `N` bytes are stored.
+/// A word of which the first `N` bytes are stored.
 #[derive(Debug)]
 struct BoundedWord<const N: usize> {
     bytes: [u8; N],
@@ -59,14 +59,14 @@ pub(super) struct Head {
     at: HeadPosition,
     empty_lines: u8,
     method: BoundedWord<MAX_METHOD>,
-    /// How many bytes of the version have been read.
+    /// The number of bytes of the version that were read.
     version: usize,
     /// Whether the version is 1.0.
     old: bool,
     fields: FieldLines,
     host: bool,
     upgrade: bool,
-    /// The framing that the fields so far declare; a length may be 0 here.
+    /// The framing that the fields so far declare. A length may be 0 here.
     framing: Option<Framing>,
 }
 
@@ -184,7 +184,7 @@ impl Head {
             }
             LineProgress::End(taken) => (taken, self.end().map(|()| Progress::Done(taken))),
         };
-        // The line as a whole is invalid, so its LF is withheld.
+        // The whole line is invalid, so its LF must not pass.
         judged.map_err(|why| Refusal { at: taken.saturating_sub(1), why })
     }
 
@@ -217,7 +217,7 @@ impl Head {
         if !self.host && !self.old {
             return Err("no host");
         }
-        // RFC 9110 §9.3.6: the bytes after the head belong to the tunnel.
+        // RFC 9110 §9.3.6: the bytes after the head of a CONNECT belong to the tunnel.
         if self.is_connect() && self.framing() != Framing::None {
             return Err("CONNECT with a body");
         }
@@ -229,12 +229,12 @@ impl Head {
 #[derive(Debug, Default)]
 pub(super) struct FieldLines {
     at: FieldPosition,
-    /// As long as the longest name of a [`FieldKind`].
+    /// The name, if it is at most as long as the longest name of a [`FieldKind`].
     name: BoundedWord<17>,
     kind: FieldKind,
     /// The value of a field that affects framing, without surrounding white space.
     value: BoundedWord<MAX_VALUE>,
-    /// Whether white space has followed the value.
+    /// Whether there was white space after the value.
     gap: bool,
 }
 
@@ -263,9 +263,9 @@ pub(super) enum FieldKind {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum LineProgress {
     More(usize),
-    /// This many bytes, the last of them the LF of a field.
+    /// This many bytes were read. The last one is the LF of a field.
     Field(usize, FieldKind),
-    /// This many bytes, the last of them the LF of the empty line.
+    /// This many bytes were read. The last one is the LF of the empty line.
     End(usize),
 }
 

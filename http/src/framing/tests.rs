@@ -7,7 +7,7 @@ macro_rules! chunked {
     };
 }
 
-/// Valid input, which passes unchanged.
+/// Valid input, which must pass unchanged.
 const SOUND: &[&str] = &[
     get!("\r\n"),
     get!("X-A:\r\nX-B: \t a b \t\r\nX-C: \u{e9}\r\n\r\n"),
@@ -25,13 +25,13 @@ const SOUND: &[&str] = &[
     post!("transfer-encoding: cHuNkEd \r\n\r\n5\r\nhello\r\n0\r\n\r\nGET / HTTP/1.0\r\n\r\n"),
     chunked!("5;a=b;c=\"d\"\r\nhello\r\nA ;x\r\n0123456789\r\n0\r\n\r\n"),
     chunked!("00000a\r\n\0\r\n\r\n\0\r\n\0\0\r\n0\r\nHost: x\r\nX-Trailer: 1\r\n\r\n"),
-    // Bytes of another protocol.
+    // After a CONNECT, bytes of another protocol.
     "CONNECT h:443 HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n\0\n\0 not HTTP",
     get!("Connection: upgrade\r\nUpgrade: websocket\r\n\r\n\0\n\0 not HTTP"),
     post!("Upgrade: x\r\nContent-Length: 2\r\n\r\nab\0\n\0 not HTTP"),
 ];
 
-/// The output for the pieces of an input, and the reason of a refusal.
+/// The output for an input in pieces, and the reason of a refusal.
 fn through<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<u8>, Option<&'static str>) {
     let (mut gate, mut out) = (Gate::default(), Vec::new());
     for piece in pieces {
@@ -113,7 +113,8 @@ fn an_extension_has_an_end() {
     }
 }
 
-/// Enumerates a small space instead of sampling, so that every failure can be reproduced.
+/// Enumerates all inputs of a small space instead of sampling, so that every failure can be
+/// reproduced.
 #[test]
 fn what_the_parser_takes_and_is_sound_passes_unchanged() {
     let methods = ["GET", "HEAD", "POST", "OPTIONS", "M-SEARCH", "x!#$%&'*+-.^_`|~"];

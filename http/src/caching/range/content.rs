@@ -21,7 +21,7 @@ pub enum ContentRange {
     },
 }
 
-/// An unusable `Content-Range`.
+/// An invalid or unusable `Content-Range`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadContentRange {
     /// The field does not have the form `bytes 0-4/10`.
@@ -89,18 +89,18 @@ pub struct ReceivedRange {
     pub span: Span,
     /// The complete length, if known.
     pub complete: Option<u64>,
-    /// The response contradicts itself and this is the only plausible reading. It may be used alone
-    /// but not combined with another part.
+    /// Whether the response contradicts itself, and this is the only plausible reading. Such a
+    /// range may be used alone, but not combined with another part.
     pub doubtful: bool,
 }
 
-/// Why the bytes of a 206 cannot be stored.
+/// The reason why the bytes of a 206 cannot be stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PartMismatch {
     /// No range was requested.
     #[error("the origin sent a part, but no range was requested")]
     NotAsked,
-    /// Several ranges were requested. A multipart is forwarded, not taken apart.
+    /// Several ranges were requested. A multipart body is forwarded without being parsed.
     #[error("several ranges were requested at once")]
     Several,
     /// `Content-Range` is missing, repeated or invalid.
@@ -111,10 +111,10 @@ pub enum PartMismatch {
     Length,
 }
 
-/// Determines the bytes of a 206 from the requested ranges, its `Content-Range` (`None` unless it
-/// occurs exactly once) and the length of its content, if known.
+/// Determines the bytes of a 206 from the requested ranges, its `Content-Range` (`None` unless the
+/// field occurs exactly once) and the length of its content, if known.
 ///
-/// The response may contain more, fewer or other bytes than requested; its `Content-Range` counts
+/// The response may contain more, fewer or other bytes than requested; its `Content-Range` decides
 /// (§15.3.7).
 ///
 /// Some origins answer a request for the last `n` bytes with `n` bytes that reach to the end, but
@@ -123,7 +123,7 @@ pub enum PartMismatch {
 ///
 /// # Errors
 ///
-/// [`PartMismatch`]; the response is then forwarded and not stored.
+/// [`PartMismatch`]. The response is then forwarded and not stored.
 pub fn parse_received(
     asked: Option<&Ranges>,
     content_range: Option<&str>,

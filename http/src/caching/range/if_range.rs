@@ -9,9 +9,9 @@ use http::header::{
     LAST_MODIFIED,
 };
 
-/// How much older than its response a representation must be for its date to be a strong validator
-/// (§8.8.2.2). It may change twice within a second, and the two dates may come from different
-/// clocks.
+/// The minimum difference between the date of a representation and the date of its response. With a
+/// smaller one, the date is not a strong validator (§8.8.2.2): the representation may change twice
+/// within a second, and the two dates may come from different clocks.
 const SETTLED: Duration = Duration::from_secs(60);
 
 /// Whether the requested ranges apply to this response: `If-Range` is missing or matches its strong
@@ -29,8 +29,8 @@ pub fn holds(request: &HeaderMap, answer: &HeaderMap) -> bool {
     strong_date(answer) == Some(given)
 }
 
-/// Whether a precondition fails, so that the client gets `412`: `If-Match`, or
-/// `If-Unmodified-Since` without it (§13.2.2). Old clients send them to complete a partial
+/// Whether a precondition fails, so that the client gets `412`. The precondition is `If-Match`, or
+/// else `If-Unmodified-Since` (§13.2.2). Old clients send these fields to complete a partial
 /// download.
 #[must_use]
 pub fn has_failed(request: &HeaderMap, answer: &HeaderMap) -> bool {
@@ -46,11 +46,13 @@ pub fn has_failed(request: &HeaderMap, answer: &HeaderMap) -> bool {
     }
 }
 
-/// The strong validator of a response, as `If-Range` takes it: its tag, or its date. Two parts
-/// belong to the same bytes if and only if their strong validators are equal (RFC 9111 §3.4).
+/// The strong validator of a response that can be sent in `If-Range`: its entity tag or its date.
+/// Two parts belong to the same bytes if and only if their strong validators are equal (RFC 9111
+/// §3.4).
 #[must_use]
 pub fn validator(answer: &HeaderMap) -> Option<&str> {
-    // A weak tag says that the bytes may differ, so the date proves nothing either.
+    // With a weak tag, the bytes may differ although the tag is equal, so the date proves nothing
+    // either.
     if answer.contains_key(ETAG) { strong_tag(answer) } else { strong_date(answer) }
 }
 
@@ -66,7 +68,7 @@ pub fn mark(answer: &HeaderMap) -> Option<String> {
     Some(mark)
 }
 
-/// The members of a list. A comma in a tag splits it, so the tag then never matches.
+/// The members of a list. A comma inside a tag splits the tag, which then never matches.
 fn list<'fields>(
     fields: &'fields HeaderMap,
     name: &HeaderName,
@@ -85,7 +87,8 @@ fn strong_date(answer: &HeaderMap) -> Option<&str> {
     (age >= SETTLED).then(|| single(answer, &LAST_MODIFIED)).flatten()
 }
 
-/// An entity tag `"…"` with or without `W/`, without quotes, spaces or control bytes inside.
+/// Whether the text is an entity tag `"…"` with or without `W/`, and has no quotes, spaces or
+/// control bytes inside.
 fn is_tag(text: &str) -> bool {
     let opaque = text.strip_prefix("W/").unwrap_or(text);
     let inside = opaque.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
@@ -170,7 +173,7 @@ mod tests {
             (vec![(IF_UNMODIFIED_SINCE, OLD)], vec![(LAST_MODIFIED, LATER)], true),
             (vec![(IF_UNMODIFIED_SINCE, "rubbish")], dated.clone(), false),
             (vec![(IF_UNMODIFIED_SINCE, OLD)], vec![], false),
-            // A matching tag outweighs a date that does not match.
+            // A matching tag takes precedence over a date that does not match.
             (
                 vec![(IF_MATCH, "\"a\""), (IF_UNMODIFIED_SINCE, OLD)],
                 vec![(ETAG, "\"a\""), (LAST_MODIFIED, LATER)],

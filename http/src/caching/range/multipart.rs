@@ -1,8 +1,8 @@
-//! Writes `multipart/byteranges` (RFC 9110 §14.6). The length is known before the first byte is
-//! read.
+//! Writes `multipart/byteranges` (RFC 9110 §14.6). The length of the body is known before the first
+//! byte is read.
 //!
-//! A multipart from an origin is forwarded, not parsed: a part is stored only if it was requested
-//! alone.
+//! A multipart body from an origin is forwarded without being parsed. A range is stored only if it
+//! was the only requested one.
 
 use bytes::Bytes;
 
@@ -39,8 +39,8 @@ pub struct Multipart {
 impl Multipart {
     /// Combines `spans` of a representation of `complete` bytes with this `Content-Type`.
     ///
-    /// The boundary is derived from `random`, which must be new for each response, so that a body
-    /// cannot contain the boundary on purpose.
+    /// The boundary is derived from `random`, which must be new for each response. So an attacker
+    /// cannot put the boundary into a body.
     #[must_use]
     pub fn new(
         spans: &[Span],

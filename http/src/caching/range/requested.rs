@@ -3,12 +3,13 @@
 use super::stored::StoredRanges;
 use super::{MAX_POSITION, Span, digits};
 
-/// The most ranges in one field. A field with more gets the whole representation, which §14.2
-/// allows for suspected attacks. Document viewers request dozens of ranges.
+/// The maximum number of ranges in one field. A request with more ranges gets the whole
+/// representation, which §14.2 allows for suspected attacks. Document viewers request dozens of
+/// ranges.
 pub const MAX_RANGES: usize = 128;
 
-/// The cost of another part of a `multipart/byteranges` in bytes. Ranges with a smaller gap are
-/// sent as one (§15.3.7.2 suggests this number).
+/// The approximate overhead of another part in `multipart/byteranges`, in bytes. Ranges with a
+/// smaller gap between them are sent as one (§15.3.7.2 suggests this number).
 const PART: u64 = 80;
 
 /// One requested range.
@@ -24,10 +25,11 @@ enum Range {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ranges(Vec<Range>);
 
-/// The part of a representation to be sent.
+/// The bytes of a representation that are sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RangeSelection {
-    /// The whole representation with 200: its parts would cost as much, or it is empty.
+    /// The whole representation with 200, because its parts would cost as much or the
+    /// representation is empty.
     Whole,
     /// One range with 206 and `Content-Range`.
     One(Span),
@@ -38,10 +40,11 @@ pub enum RangeSelection {
 }
 
 impl Ranges {
-    /// Parses a `Range` field. `None` if the field is to be ignored and the whole representation
-    /// sent: §14.2 requires that for unknown units and allows it for malformed fields.
+    /// Parses a `Range` field. `None` if the field must be ignored and the whole representation
+    /// sent. §14.2 requires this for unknown units and allows it for malformed fields.
     ///
-    /// Laxer than the grammar: spaces around commas and empty members are accepted.
+    /// This parser is more lenient than the grammar: it accepts spaces around commas and empty
+    /// members.
     ///
     /// ```
     /// # use wwwoffle_http::caching::range::Ranges;
@@ -58,7 +61,7 @@ impl Ranges {
         let mut ranges = Vec::new();
         let members = set.split(',').map(|member| member.trim_matches([' ', '\t']));
         for (seen, member) in members.enumerate() {
-            // Empty members count too: they cost us time and the sender nothing.
+            // Empty members count too, because they cost us time and the sender nothing.
             if seen >= MAX_RANGES {
                 return None;
             }
@@ -69,7 +72,7 @@ impl Ranges {
         (!ranges.is_empty()).then_some(Self(ranges))
     }
 
-    /// The length of the suffix, if the request is for one suffix only.
+    /// The length of the suffix, if the only requested range is a suffix.
     #[must_use]
     pub fn suffix(&self) -> Option<u64> {
         match self.0.as_slice() {
@@ -86,13 +89,14 @@ impl Ranges {
 
     /// Selects the requested bytes of a representation of `length` bytes.
     ///
-    /// Ranges that overlap or nearly touch are joined, in the order of the bytes; otherwise the
-    /// order of the request is kept (§15.3.7.2). Each byte is sent at most once, so a small request
-    /// cannot cause a large response.
+    /// Ranges that overlap or nearly touch are joined and sorted by position. Otherwise the order
+    /// of the request stays (§15.3.7.2). Each byte is sent at most once, so a small request cannot
+    /// cause a large response.
     #[must_use]
     pub fn satisfy(&self, length: u64) -> RangeSelection {
         if length == 0 && self.0.iter().any(|range| matches!(range, Range::Last(1..))) {
-            // §14.1.2: the empty representation satisfies it, which `Content-Range` cannot express.
+            // §14.1.2: an empty representation satisfies the range, but `Content-Range` cannot
+            // express this.
             return RangeSelection::Whole;
         }
         let mut spans: Vec<Span> = self.0.iter().filter_map(|range| range.within(length)).collect();
@@ -111,9 +115,10 @@ impl Ranges {
     }
 
     /// Selects the requested bytes if only some bytes are stored. `None` if a requested byte is
-    /// missing, or if that is unknown (RFC 9111 §3.3).
+    /// missing, or if that cannot be determined (RFC 9111 §3.3).
     ///
-    /// A partial copy is never sent as the whole representation and never proves where it ends.
+    /// A partial copy is never sent as the whole representation, and never used to determine the
+    /// end of the representation.
     #[must_use]
     pub fn within(&self, held: &StoredRanges, length: Option<u64>) -> Option<RangeSelection> {
         let Some(length) = length else {
@@ -157,7 +162,8 @@ impl Range {
     }
 }
 
-/// Whether any two ranges overlap, or their gap is smaller than the cost of another part.
+/// Whether any two ranges overlap, or the gap between them is smaller than the overhead of another
+/// part.
 fn has_neighbours(spans: &[Span]) -> bool {
     let mut sorted = spans.to_vec();
     sorted.sort_unstable();
@@ -176,7 +182,7 @@ fn join_spans(mut spans: Vec<Span>) -> Vec<Span> {
     joined
 }
 
-/// For two ranges in ascending order.
+/// Whether two ranges, in ascending order, overlap or nearly touch.
 fn are_near(one: Span, next: Span) -> bool {
     next.start <= one.end.saturating_add(PART)
 }

@@ -125,7 +125,7 @@ fn bytes_of(span: Span) -> std::ops::Range<usize> {
     usize::try_from(span.start()).unwrap()..usize::try_from(span.end()).unwrap()
 }
 
-/// A `Range` field and the bytes it means.
+/// A `Range` field and the bytes that it requests.
 fn asked(length: u64) -> impl Strategy<Value = (String, Vec<bool>)> {
     let one = prop_oneof![
         (0..700_u64, 0..700_u64).prop_map(|(first, more)| (Some(first), Some(first + more))),

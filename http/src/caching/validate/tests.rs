@@ -91,11 +91,11 @@ fn all_tags_of_a_url_are_asked_with_at_once() {
         (&["ETag: \"a\"", "ETag: \"b\""][..], Some(1), "\"b\", \"a\"", ""),
         (&["ETag: \"a\"", "ETag: \"b\""], None, "\"a\", \"b\"", ""),
         (&["ETag: \"a\"", &dated], Some(1), "\"b\", \"a\"", NEW),
-        // No selected response: a date could refer to the wrong one.
+        // Without a selected response, a date could refer to the wrong response.
         (&["ETag: \"a\"", &dated], None, "\"a\", \"b\"", ""),
         (&[&only_dated], None, "", ""),
         (&["ETag: \"a\"", "ETag: W/\"a\"", "ETag: \"a\""], None, "\"a\", W/\"a\"", ""),
-        // An invalid tag cannot stand in a list; it is sent alone if it belongs to the selected
+        // An invalid tag cannot be part of a list. It is sent alone if it belongs to the selected
         // response.
         (&["ETag: a, b", "ETag: \"b\"", "ETag: \"c\"d\""], None, "\"b\"", ""),
         (&["ETag: a, b", "ETag: \"b\""], Some(0), "a, b", ""),
@@ -134,7 +134,7 @@ fn a_304_is_about_those_it_names() {
     let new_date = format!("Last-Modified: {NEW}");
     let all = |serve, update: &[usize]| Some(NotModifiedMatch { serve, update: update.to_vec() });
     for (rows, request, newer, want) in [
-        // A strong tag names its response, whichever was selected.
+        // A strong tag names one response, whichever response was selected.
         (&[(DE, &a[..]), (EN, &b)][..], DE, "ETag: \"a\"", all(0, &[0])),
         (&[(DE, &a), (EN, &b)], DE, "ETag: \"b\"", all(1, &[])),
         (&[(DE, &a), (EN, &b)], "", "ETag: \"b\"", all(1, &[])),
@@ -143,19 +143,19 @@ fn a_304_is_about_those_it_names() {
         (&[(DE, &a), (EN, &b)], DE, "ETag: \"c\"", None),
         (&[(DE, &a), (EN, &b)], DE, "Date: x", None),
         (&[(DE, &a), (EN, &b)], DE, "ETag: W/\"c\"", None),
-        // A weak tag names the newest weak match.
+        // A weak tag names the newest response that matches weakly.
         (&[(DE, &wa), (DE, &wa), (EN, &wb)], DE, "ETag: W/\"a\"", all(1, &[1])),
         (&[(DE, &a), (EN, &b)], DE, "ETag: W/\"a\"", all(0, &[0])),
         (&[(DE, &wa), (EN, &wb)], DE, "ETag: W/\"b\"", all(1, &[])),
-        // A weak match of a strong tag is served but not updated.
+        // A stored response that matches a strong tag only weakly is served but not updated.
         (&[(DE, &wa), (EN, &wb)], DE, "ETag: \"a\"", all(0, &[])),
         // Without a tag, the date decides.
         (&[(DE, &dated_a), (EN, &dated_b)], DE, &date, all(0, &[0])),
         (&[(DE, &dated_a), (EN, &dated_b)], DE, &new_date, all(1, &[])),
-        // Of several with one date only the selected response is certain.
+        // If several responses have the same date, only the selected one is certain.
         (&[(DE, &dated_a), (EN, &same_b)], EN, &date, all(1, &[1])),
         (&[(DE, &dated_a), (EN, &same_b)], "Accept-Language: fr", &date, None),
-        // If one response was asked about, the `304` can only mean that one.
+        // If the request asked about one response, the `304` can only mean this one.
         (&[(DE, &a)], DE, "Date: x", all(0, &[0])),
         (&[(DE, &a)], DE, "ETag: \"b\"", all(0, &[0])),
         (&[(DE, &a)], EN, "Date: x", all(0, &[])),
@@ -210,7 +210,7 @@ fn a_head_tells_whether_what_is_stored_has_changed() {
         (&both, 200, "ETag: \"a\" | Content-Length: 5", Unchanged),
         (&both, 200, &both, Unchanged),
         (&both, 200, "Content-Length: 5", Unchanged),
-        // Without a common validator they cannot be compared.
+        // Without a common validator, the two responses cannot be compared.
         (&both, 200, "X-New: 1", Nothing),
         (&String::new(), 200, "X-New: 1", Nothing),
         (&String::new(), 200, "Content-Length: 5", Unchanged),

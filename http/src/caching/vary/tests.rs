@@ -105,10 +105,11 @@ fn the_newest_of_those_that_fit_best_is_chosen() {
         (&all[..4], "Accept-Language: fr, en;q=0.2, de;q=0.1", None, 2),
         (&all[..4], "Accept-Language: fr", None, 3),
         (&all[..4], "", None, 3),
-        // A response without `Vary` fits every request, but yields to one with `Vary`.
+        // A response without `Vary` fits every request, but a response with `Vary` takes
+        // precedence.
         (&all[..5], "Accept-Language: fr", Some(4), 4),
         (&all[..5], "Accept-Language: de", Some(0), 0),
-        // Never reused online, but better than nothing offline.
+        // Such a response is never reused online, but offline it is better than none.
         (&all[5..6], "Accept-Language: de", None, 0),
         (&all[6..], "Foo: 1; Bar: 2", Some(0), 0),
         (&all[6..], "Foo: 1; Bar: 3", None, 0),
@@ -130,10 +131,10 @@ fn a_page_that_varies_no_more_is_found_by_who_asked_for_it() {
     let german = StoredExchange::new("Accept-Language: de", "Vary: Accept-Language", 1);
     let newer = StoredExchange::new("Accept-Language: de", "Content-Type: text/html", 2);
     let stored = [german.stored(), newer.stored()];
-    // The newer response answered an equal request.
+    // The newer response belongs to an equal request.
     assert_eq!(select(&stored, &fields("Accept-Language: de")), Some(1));
     assert_eq!(nearest(&stored, &fields("Accept-Language: de")), Some(1));
-    // For all other requests it counts as a response without `Vary`.
+    // For all other requests, the newer response counts as one without `Vary`.
     assert_eq!(select(&stored, &fields("Accept-Language: en")), Some(1));
     let german = StoredExchange::new("Accept-Language: de", "Vary: Accept-Language", 1);
     let default = StoredExchange::new("", "Content-Type: text/html", 2);
