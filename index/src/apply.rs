@@ -14,7 +14,7 @@ use crate::fold;
 use crate::item::WordState;
 use crate::name::{HostName, split};
 
-/// How many media types are distinguished; further ones count as unknown.
+/// The maximum number of media types that are distinguished. Further types count as unknown.
 const MAX_TYPES: i64 = 1_000;
 
 /// An entry found in the spool.
@@ -78,8 +78,8 @@ fn known(connection: &Connection, key: &Key) -> Result<Vec<IndexedRow>> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The columns derived from an entry's file, used by INSERT and UPDATE: the first parameters of
-/// both.
+/// The columns that are derived from an entry's file. They are the first parameters of both INSERT
+/// and UPDATE.
 macro_rules! seen {
     () => {
         "type, status, body, file, disk, digest, sum, answered, stored, checked, used, versions, text, \
@@ -117,13 +117,13 @@ impl ReadState {
     }
 }
 
-/// Whether a response may need others: a page, a style sheet or script, or a redirect.
+/// Whether a response may need other resources: a page, a style sheet or script, or a redirect.
 pub(crate) fn can_need(class: Class, status: u16) -> bool {
     matches!(class, Class::Page | Class::Style | Class::Script)
         || matches!(status, 301..=303 | 307 | 308)
 }
 
-/// The values of [`seen`].
+/// The values of the columns [`seen`].
 fn seen(
     (kind, owner, class): (i64, i64, Class),
     host: i64,
@@ -166,8 +166,8 @@ fn insert(connection: &Connection, host: i64, found: &SpoolEntry) -> Result<()> 
     count(connection, host, owner, 1, narrow(found.summary.file_len))
 }
 
-/// The same without updating the counts, which are computed at the end of a rebuild. Returns the id
-/// of the owner.
+/// Adds an entry without updating the counts, which are computed at the end of a rebuild. Returns
+/// the id of the owner.
 pub(crate) fn insert_uncounted(
     connection: &Connection,
     host: i64,
@@ -195,8 +195,8 @@ pub(crate) fn insert_uncounted(
     Ok(owner)
 }
 
-/// For a personal entry, the beginning of its URL's key, by which pages refer to it. It does not
-/// follow from the entry's own key.
+/// For a personal entry: the beginning of the key of its URL, by which pages refer to it. It cannot
+/// be derived from the key of the entry.
 fn own(place: &Place) -> Option<i64> {
     place.owner()?;
     let url = CanonicalUrl::parse(place.url(), &LocalHost::default()).ok()?;
@@ -281,7 +281,8 @@ pub(crate) fn count_all(connection: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// Stores the words and references of an entry. `None` if it cannot be read.
+/// Stores the words and references of an entry. `description` is `None` if the entry cannot be
+/// read.
 pub(crate) fn describe(
     connection: &Connection,
     id: i64,

@@ -1,9 +1,10 @@
-//! Finds changes made to the spool by other programs. A directory's times show whether a name in it
-//! was added, removed or replaced since the last walk.
+//! Finds changes made to the spool by other programs. The times of a directory show whether a name
+//! in it was added, removed or replaced since the last walk.
 //!
-//! A moved directory keeps its modification time but not its change time, so the change time
-//! counts. Below a new host directory everything is examined. Files overwritten in place are not
-//! found here: no program of this spool does that, and it is detected when the entry is requested.
+//! If a directory is moved, its modification time stays but its change time changes, so the change
+//! time is compared. Below a new host directory everything is examined. Files that were overwritten
+//! in place are not found here. No program for this spool does that, and such a file is detected
+//! when the entry is requested.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,17 +21,17 @@ use crate::rebuild::WALKED;
 use crate::schema;
 use crate::work_queue::WorkQueue;
 
-/// Changes made this long before the last walk may become visible after it, because file system
-/// clocks are coarse and may belong to another machine. In microseconds.
+/// Changes made this long before the last walk may become visible only after it, because the clocks
+/// of file systems are coarse and may belong to another machine. In microseconds.
 const SLACK: i64 = 2_000_000;
 
-/// How many changes form one commit.
+/// The number of changes in one commit.
 const AT_ONCE: usize = 2_000;
 
-/// How many hosts are examined between two checks for other work.
+/// The number of hosts that are examined between two checks for other work.
 const HOSTS: usize = 256;
 
-/// An indexed entry of a host, with the fields that removal needs.
+/// An indexed entry of a host, with the columns that its removal needs.
 struct IndexedKey {
     first: u8,
     key: Key,
@@ -41,7 +42,7 @@ struct IndexedKey {
 struct Walker<'a> {
     connection: &'a Connection,
     work: &'a WorkQueue,
-    /// Directories unchanged since then are not read.
+    /// Directories that have not changed since this time are not read.
     since: Timestamp,
     seen: HashSet<i64>,
     pending: usize,
@@ -50,7 +51,7 @@ struct Walker<'a> {
 
 /// Finds the changes since the last walk and applies them to the index.
 pub(crate) fn walk(connection: &Connection, spool: &Spool, work: &WorkQueue) -> Result<()> {
-    // Entries waiting for their batch get their names now.
+    // This writes the entries that wait for their batch, so that the walk finds their files.
     let _reported_elsewhere = spool.flush();
     let begun = SystemDisk.now();
     let since = looked_until(connection, begun)?;
@@ -64,15 +65,15 @@ pub(crate) fn walk(connection: &Connection, spool: &Spool, work: &WorkQueue) -> 
             Ok(connection.execute_batch("COMMIT")?)
         }
         Err(error) => {
-            // The changes found so far are valid.
+            // The changes found before an error are valid.
             let _ = connection.execute_batch("COMMIT");
             Err(error)
         }
     }
 }
 
-/// Changes before this time are in the index. The minimum if the clock was set back since the last
-/// walk.
+/// The time before which all changes are in the index. The minimum if the clock was set back since
+/// the last walk.
 pub(crate) fn looked_until(connection: &Connection, now: Timestamp) -> Result<Timestamp> {
     let walked = schema::meta(connection, WALKED)?.unwrap_or_default();
     let until = Timestamp::from_microsecond(walked.saturating_sub(SLACK)).unwrap_or(Timestamp::MIN);
@@ -113,7 +114,7 @@ impl Walker<'_> {
             self.directory(directory, &known)?;
             known.retain(|entry| entry.first != directory.first());
         }
-        // Of the rest, only entries whose directory is missing have been removed.
+        // Outside these directories, only entries whose directory is missing have been removed.
         let there: HashSet<u8> = directories.iter().map(KeyDirectory::first).collect();
         for entry in known.iter().filter(|entry| !there.contains(&entry.first)) {
             self.remove(entry.id)?;
@@ -133,7 +134,7 @@ impl Walker<'_> {
         if let Some((scheme, name)) = host.host() {
             return find(&scheme, &name);
         }
-        // The directory name is hashed, so its contents tell the host.
+        // The directory name is a hash, so the host must be read from a file inside.
         for directory in keys {
             if let Some(entry) = directory.entries()?.first() {
                 let (scheme, name, _) = split(entry.summary.place.url());
@@ -183,7 +184,7 @@ impl Walker<'_> {
         self.step()
     }
 
-    /// Examines the directories of variants, which have their own times.
+    /// Examines the directories of variants, which have separate times.
     fn look_at_varied(&mut self, spool: &Spool, host: Option<i64>) -> Result<()> {
         let Some(host) = host else { return Ok(()) };
         let places = {
@@ -232,7 +233,7 @@ impl Walker<'_> {
         self.step()
     }
 
-    /// Counts a change and commits from time to time.
+    /// Counts a change, and commits after a number of changes.
     fn step(&mut self) -> Result<()> {
         self.count += 1;
         self.pending += 1;

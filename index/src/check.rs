@@ -15,10 +15,10 @@ use crate::error::{Error, Result};
 use crate::item::{self, COLUMNS, FROM};
 use crate::{FILE, schema};
 
-/// How many differences are re-examined and listed.
+/// The maximum number of differences that are re-examined and listed.
 const MAX_DIFFERENT: usize = 10_000;
 
-/// How long a program may take to index or to name what it has changed.
+/// The time in which another program may index a file that it has changed, or report the change.
 const SETTLES: Duration = Duration::from_secs(3);
 
 /// The delay between two examinations of the differences.
@@ -27,17 +27,17 @@ const AGAIN: Duration = Duration::from_millis(100);
 /// The result of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CheckReport {
-    /// Entries for which index and spool agree.
+    /// The number of entries for which index and spool agree.
     pub agreeing: u64,
-    /// Indexed entries without a file.
+    /// The number of indexed entries without a file.
     pub without_file: u64,
-    /// Files of entries that are not indexed.
+    /// The number of files of entries that are not indexed.
     pub without_entry: u64,
-    /// Indexed entries whose files have another body or time.
+    /// The number of indexed entries whose files have another body or time.
     pub other: u64,
-    /// Other differences, which the walk at each start finds.
+    /// The number of other differences, which the walk at each start finds.
     pub behind: u64,
-    /// The places of the first differences, without those that a walk finds.
+    /// The places of the first differences that a walk does not find.
     pub different: Vec<Place>,
 }
 
@@ -48,7 +48,7 @@ impl CheckReport {
         self.wrong() == 0
     }
 
-    /// Whether `different` lists all of them.
+    /// Whether `different` lists all differences.
     #[must_use]
     pub fn has_all(&self) -> bool {
         u64::try_from(self.different.len()) == Ok(self.wrong())
@@ -59,14 +59,14 @@ impl CheckReport {
     }
 }
 
-/// The time an entry was finished and the digest of its body.
+/// When an entry was finished, and the digest of its body.
 type EntryState = Option<(i64, [u8; 32])>;
 
 /// Compares the index of a spool with its files. `None` if there is no index, which is not a fault.
 ///
 /// # Errors
 ///
-/// [`Error::is_damaged`] if the index is damaged; or a disk error.
+/// [`Error::is_damaged`] if the index is damaged. Otherwise a disk error.
 pub fn check(reader: &Reader) -> Result<Option<CheckReport>> {
     let path = reader.root().join(FILE);
     let fail = |error| Error::disk("look at", &path, error);
@@ -74,7 +74,7 @@ pub fn check(reader: &Reader) -> Result<Option<CheckReport>> {
         return Ok(None);
     }
     let checked = match look(reader, &path) {
-        // Another program may just have started to write it.
+        // Another program may just have started to create the index.
         Err(error) if error.is_damaged() => look(reader, &path),
         checked => checked,
     };
@@ -104,7 +104,7 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    /// Compares both, starting from the files.
+    /// Compares the index with the files, starting from the files.
     fn at_files(&mut self) -> Result<()> {
         let mut seen = IdSet::default();
         for host in self.reader.walk().hosts()? {
@@ -141,7 +141,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// Examines the indexed entries without a file.
+    /// Examines the indexed entries for which no file was seen.
     fn at_rest(&mut self, seen: &IdSet) -> Result<()> {
         let mut missing = Vec::new();
         let mut find =
@@ -161,7 +161,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// Records a difference for re-examination; beyond the limit it is only counted.
+    /// Records a difference for re-examination. Beyond the limit, the difference is only counted.
     fn differs(&mut self, place: &Place, count: impl FnOnce(&mut CheckReport) -> &mut u64) {
         if self.different.len() < MAX_DIFFERENT {
             self.different.push(place.clone());
@@ -170,7 +170,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Waits for changes in progress.
+    /// Waits for changes in progress by another program.
     fn settle(&mut self) -> Result<()> {
         let until = Instant::now() + SETTLES;
         while !self.different.is_empty() {

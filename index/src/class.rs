@@ -95,13 +95,13 @@ impl Class {
         }
     }
 
-    /// Whether users open it directly, rather than as part of a page.
+    /// Whether users open such a response directly, rather than as a sub-resource of a page.
     #[must_use]
     pub const fn is_page(self) -> bool {
         matches!(self, Class::Page | Class::Text | Class::Document)
     }
 
-    /// Whether its text can be searched.
+    /// Whether the text of such a response can be searched.
     pub(crate) const fn has_words(self) -> bool {
         matches!(self, Class::Page | Class::Text)
     }

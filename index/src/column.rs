@@ -1,4 +1,4 @@
-//! How keys, variants, digests and owners stand in the columns of the database.
+//! How the database columns represent keys, variants, digests and owners.
 
 use rusqlite::{Connection, OptionalExtension};
 use sha2::{Digest, Sha256};
@@ -19,7 +19,7 @@ pub(crate) fn first_of(hash: &[u8; 32]) -> i64 {
     hash.first_chunk().map_or(0, |first| i64::from_be_bytes(*first))
 }
 
-/// SQLite integers are signed.
+/// Converts an unsigned number to the signed integers of SQLite.
 pub(crate) fn narrow(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -1,11 +1,11 @@
 //! Whether pages are complete with all their sub-resources, as far as the index knows without
 //! reading files.
 //!
-//! A page's needs are stored as key prefixes of URLs; the needs of style sheets, scripts and frames
-//! are followed. Optional sub-resources do not count as missing. A sub-resource is available if it
-//! is shared or belongs to the viewer; those of other owners do not count. The result is unknown if
-//! an entry has not been read, if the search takes too long, or if a personal copy depends on more
-//! than the URL, such as a login.
+//! The sub-resources of a page are stored as key prefixes of their URLs. The search also follows
+//! the sub-resources of style sheets, scripts and frames. Optional sub-resources do not count as
+//! missing. A sub-resource is available if it is shared or belongs to the viewer; entries of other
+//! owners do not count. The result is unknown in these cases: an entry has not been read, the
+//! search takes too long, or a personal copy depends on more than the URL, such as a login.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -19,29 +19,30 @@ use crate::filter::Viewer;
 use crate::item::Item;
 use crate::lookup::key_range;
 
-/// How many sub-resources are looked up for all pages of a call together: about three microseconds
-/// each.
+/// The maximum number of sub-resources that are looked up in one call for all pages together. One
+/// lookup takes about three microseconds.
 const MAX_LOOKS: usize = 4_000;
 
-/// How many are looked up regardless of time.
+/// The number of sub-resources that are looked up even if the time limit has passed.
 const AT_LEAST: usize = 256;
 
-/// How long the lookups may take.
+/// The time limit of the lookups.
 const PATIENCE: Duration = Duration::from_millis(10);
 
-/// How many sub-resources of one page are looked up.
+/// The maximum number of sub-resources of one page that are looked up.
 const MAX_OF_ONE: usize = 1_000;
 
 /// Whether a page has all its sub-resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Completeness {
-    /// It has all of them.
+    /// All sub-resources are stored.
     All,
-    /// This many are missing.
+    /// This number of sub-resources is missing.
     Missing(u32),
 }
 
-/// For each item, whether it is complete; `None` if it is not a page or that is unknown.
+/// For each item, whether it is complete. `None` if the item is not a page or the result is
+/// unknown.
 pub(crate) fn of(
     connection: &Connection,
     viewer: &Viewer,
@@ -87,11 +88,11 @@ impl LookupBudget {
 /// Whose personal copies count as available.
 #[derive(Clone, Copy)]
 enum PersonalScope {
-    /// No one's.
+    /// The personal copies of no owner.
     Nobody,
-    /// Those of the owner with this id.
+    /// The personal copies of the owner with this id.
     Person(i64),
-    /// Those of an unknown owner.
+    /// The personal copies of an unknown owner.
     Anyone,
 }
 
@@ -100,7 +101,7 @@ fn person(connection: &Connection, name: &str) -> Result<PersonalScope> {
     Ok(number.map_or(PersonalScope::Nobody, PersonalScope::Person))
 }
 
-/// Looks up the needs of an entry recursively, as `who` sees them.
+/// Looks up the sub-resources of an entry recursively, as `who` sees them.
 fn look(
     connection: &Connection,
     id: i64,
@@ -140,7 +141,8 @@ enum PersonalCopy {
     None,
     /// This entry.
     At(i64),
-    /// Possibly one that the URL alone does not identify.
+    /// A personal entry whose key depends on more than the URL, so that its URL alone does not
+    /// identify it.
     Perhaps,
 }
 
@@ -169,7 +171,7 @@ fn own(connection: &Connection, target: i64, who: PersonalScope) -> Result<Perso
     Ok(found.optional()?.unwrap_or(PersonalCopy::None))
 }
 
-/// The shared entry with this key prefix, if there is one.
+/// The shared entry with this key prefix, if any.
 fn at(connection: &Connection, target: i64) -> Result<Option<i64>> {
     let (first, last) = key_range(target);
     let mut find = connection.prepare_cached(
@@ -178,7 +180,7 @@ fn at(connection: &Connection, target: i64) -> Result<Option<i64>> {
     Ok(find.query_row((first, last), |row| row.get(0)).optional()?)
 }
 
-/// The needs of an entry; `None` if unknown.
+/// The sub-resources of an entry; `None` if unknown.
 fn needs(connection: &Connection, id: i64) -> Result<Option<Vec<i64>>> {
     let mut find = connection.prepare_cached(
         "SELECT e.told, r.missed, r.targets FROM entries e LEFT JOIN referring r ON r.source = e.id \

@@ -4,22 +4,22 @@ use std::fmt;
 
 use wwwoffle_spool::{Entry, Key};
 
-/// The longest title, in bytes.
+/// The maximum length of a title, in bytes.
 pub const MAX_TITLE: usize = 1 << 10;
 
-/// The longest searchable text, in bytes; the rest is dropped.
+/// The maximum length of the searchable text, in bytes. The rest is dropped.
 pub const MAX_TEXT: usize = 1 << 20;
 
-/// How many references of a page are stored.
+/// The maximum number of references of a page that are stored.
 pub const MAX_REFERENCES: usize = 500;
 
 /// Extracts the content of entries.
 pub trait Describe: fmt::Debug + Send + Sync {
     /// The content and references of a stored response; `None` if it cannot be read. For style
-    /// sheets, scripts and redirects only the references count.
+    /// sheets, scripts and redirects only the references are used.
     ///
-    /// Runs on a thread that other work waits for, so time and memory must be bounded whatever the
-    /// entry contains.
+    /// Runs on a thread for which other work waits, so time and memory must be bounded for every
+    /// possible entry.
     fn describe(&self, entry: &Entry) -> Option<Description>;
 }
 
@@ -34,7 +34,7 @@ pub struct Description {
     pub text: String,
     /// Its references, sub-resources first.
     pub references: Vec<Reference>,
-    /// The page may need more than these references.
+    /// Whether the page may need more resources than these references.
     pub is_cut: bool,
 }
 
@@ -43,15 +43,16 @@ pub struct Description {
 pub struct Reference {
     /// The key of the canonical URL, without credentials.
     pub key: Key,
-    /// It is a sub-resource; otherwise it is a link.
+    /// Whether the reference is a sub-resource. Otherwise it is a link.
     pub is_part: bool,
-    /// Browsers can do without this sub-resource or choose another, for example another image size
-    /// or an implied icon. It is protected like others, but does not count as missing.
+    /// Whether browsers can show the page without this sub-resource or use another one, for example
+    /// another image size or an implied icon. Such a sub-resource is protected like others, but
+    /// does not count as missing.
     pub is_spare: bool,
 }
 
 impl Description {
-    /// Cuts everything to the limits.
+    /// Truncates all content to the limits.
     pub(crate) fn bounded(mut self) -> Description {
         if let Some(title) = &mut self.title {
             cut(title, MAX_TITLE);
@@ -66,7 +67,7 @@ impl Description {
         self
     }
 
-    /// Whether there is searchable text.
+    /// Whether the page has searchable text.
     pub(crate) fn has_words(&self) -> bool {
         self.title.is_some() || !self.text.is_empty()
     }

@@ -8,7 +8,7 @@ use rusqlite::ErrorCode;
 /// The result of an index call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why the index could not answer or be maintained. The spool is not affected.
+/// The reason why the index could not answer or be maintained. The spool is not affected.
 #[derive(Debug)]
 pub struct Error(Box<Kind>);
 
@@ -61,7 +61,7 @@ impl Error {
         Error(Box::new(Kind::OtherVersion))
     }
 
-    /// The file under the name of the index belongs to another program.
+    /// Whether the file under the name of the index belongs to another program.
     pub(crate) fn is_foreign(&self) -> bool {
         matches!(*self.0, Kind::Foreign(_)) || self.has_code(&[ErrorCode::NotADatabase])
     }
@@ -70,40 +70,40 @@ impl Error {
         Error(Box::new(Kind::Foreign(what)))
     }
 
-    /// A part of the spool could not be read; the rest is in the index.
+    /// Whether a part of the spool could not be read. The rest is in the index.
     #[must_use]
     pub fn is_partial(&self) -> bool {
         matches!(&*self.0, Kind::Spool(_) | Kind::Unreadable(_))
     }
 
-    /// The index is being built or rebuilt; try again later.
+    /// Whether the index is being built or rebuilt. The call can be repeated later.
     #[must_use]
     pub fn is_not_ready(&self) -> bool {
         matches!(*self.0, Kind::NotReady)
     }
 
-    /// The index has been stopped.
+    /// Whether the index has been stopped.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         matches!(*self.0, Kind::Stopped)
     }
 
-    /// The cursor does not belong to this list.
+    /// Whether the cursor does not belong to this list.
     #[must_use]
     pub fn is_invalid(&self) -> bool {
         matches!(*self.0, Kind::BadCursor)
     }
 
-    /// The query exceeded its time limit.
+    /// Whether the query exceeded its time limit.
     #[must_use]
     pub fn is_too_slow(&self) -> bool {
         self.has_code(&[ErrorCode::OperationInterrupted])
     }
 
-    /// The index file is damaged and must be rebuilt.
+    /// Whether the index file is damaged and must be rebuilt.
     #[must_use]
     pub fn is_damaged(&self) -> bool {
-        // A file that claims to be ours but has other tables is damaged too.
+        // A file with our application id but other tables counts as damaged too.
         let odd = match &*self.0 {
             Kind::Foreign(_)
             | Kind::OtherVersion

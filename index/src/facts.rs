@@ -1,7 +1,7 @@
 //! The properties that most filters need, packed into one number that is part of every sort index.
 //!
-//! It only excludes entries; the others are examined completely. Host ids may therefore be
-//! truncated.
+//! The number only excludes entries. The entries that it does not exclude are examined completely,
+//! so host ids may be truncated.
 
 use crate::class::Class;
 
@@ -17,7 +17,7 @@ const SCHEME: u32 = OWNED + 1;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Facts(pub(crate) i64);
 
-/// The number of a scheme; unusual ones share one.
+/// The number of a scheme. All unusual schemes have the same number.
 pub(crate) fn scheme_number(scheme: &str) -> i64 {
     match scheme {
         "http" => 0,
@@ -76,7 +76,7 @@ mod tests {
             assert_eq!((facts.status(), facts.class()), (status, class));
             assert_eq!((facts.is_owned(), facts.scheme()), (owned, scheme_number(scheme)));
         }
-        // A host id beyond the bits also matches some others.
+        // A host id that is too long for the bits also matches some other hosts.
         let facts = Facts::new(1 << HOST_BITS | 5, "http", 200, Class::Page, false);
         assert!(facts.may_be_of(5) && facts.may_be_of(1 << HOST_BITS | 5));
     }

@@ -12,27 +12,28 @@ use crate::facts::{Facts, scheme_number};
 use crate::item::Item;
 use crate::name::split;
 
-/// How many hosts are compared by id; beyond that every entry is examined.
+/// The maximum number of hosts that are compared by id. With more hosts, every entry is examined.
 const MAX_HOSTS: usize = 1_000;
 
 /// The person who sees the result.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Viewer {
-    /// The operator of the spool: everything.
+    /// The operator of the spool, who sees everything.
     #[default]
     Operator,
-    /// A user with this name in the spool: shared entries and their own.
+    /// A user with this name in the spool, who sees shared entries and the user's own.
     Person(String),
 }
 
-/// Which entries are wanted. The default is all of them.
+/// The conditions for entries. The default matches all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Filter {
     /// The person who sees the result.
     pub viewer: Viewer,
     /// Entries with this scheme.
     pub scheme: Option<String>,
-    /// Entries of this host, with its port unless that is the default of the scheme.
+    /// Entries of this host. The host includes the port, unless it is the default port of the
+    /// scheme.
     pub host: Option<String>,
     /// Entries of the hosts of this site.
     pub site: Option<String>,
@@ -46,7 +47,7 @@ pub struct Filter {
     pub since: Option<Timestamp>,
     /// Entries stored before this time.
     pub until: Option<Timestamp>,
-    /// No sub-resources.
+    /// Whether sub-resources are excluded.
     pub pages_only: bool,
     /// Entries of this owner only; empty for shared entries.
     pub owner: Option<String>,
@@ -58,9 +59,9 @@ pub(crate) struct PreparedFilter<'a> {
     filter: &'a Filter,
     text: Option<String>,
     scheme: Option<i64>,
-    /// The ids of matching hosts; `None` if too many.
+    /// The ids of the matching hosts; `None` if there are too many.
     pub(crate) hosts: Option<Vec<i64>>,
-    /// How many entries these hosts have.
+    /// The number of entries of these hosts.
     pub(crate) of_hosts: i64,
 }
 
@@ -105,7 +106,7 @@ impl<'a> PreparedFilter<'a> {
         (condition, values)
     }
 
-    /// Whether the entry may match; if so it must be examined completely.
+    /// Whether the entry may match. If so, the entry must be examined completely.
     pub(crate) fn may_pass(&self, facts: Facts) -> bool {
         let Filter { class, status, pages_only, owner, .. } = self.filter;
         let owned_is_wrong = match owner.as_deref() {
@@ -150,7 +151,7 @@ fn has_text(item: &Item, text: &str) -> bool {
 }
 
 impl Viewer {
-    /// Whether the viewer may see entries of this owner, or shared ones for `None`.
+    /// Whether the viewer may see entries of this owner. `None` stands for shared entries.
     #[must_use]
     pub fn may_see(&self, owner: Option<&str>) -> bool {
         match (self, owner) {

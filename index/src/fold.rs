@@ -1,11 +1,11 @@
 //! Text normalised for comparison: words without case and accents, and character pairs for scripts
 //! without spaces.
 //!
-//! Indexed text, queries and snippets all pass through the same function and therefore agree. The
+//! The same function normalises indexed text, queries and snippets, so that they match. The
 //! tokenizer of SQLite only splits the result at spaces.
 //!
-//! Chinese, Japanese, Thai and some other scripts have no spaces between words. There each
-//! character forms a pair with the next one, and a word is found as a sequence of pairs. The
+//! Chinese, Japanese, Thai and some other scripts have no spaces between words. In these scripts
+//! each character forms a pair with the next one, and a word is found as a sequence of pairs. The
 //! `trigram` tokenizer of SQLite is unsuitable, because most Chinese and Japanese words have two
 //! characters.
 
@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use unicode_normalization::char::{decompose_compatible, is_combining_mark};
 
-/// The longest distinguished word, in bytes after folding.
+/// The number of bytes of a folded word that are distinguished.
 const MAX_WORD: usize = 80;
 
 /// A word in a text, or one character of a script without spaces.
@@ -23,12 +23,12 @@ pub(crate) struct Word {
     pub(crate) folded: String,
     /// Its byte range in the text.
     pub(crate) at: Range<usize>,
-    /// It is a character of a script without spaces.
+    /// Whether this is a character of a script without spaces.
     pub(crate) is_dense: bool,
 }
 
-/// Whether a character belongs to a script without spaces between words or, like Hangul, with
-/// particles attached to words.
+/// Whether a character belongs to a script without spaces between words, or to one that attaches
+/// particles to words, such as Hangul.
 fn is_dense(c: char) -> bool {
     matches!(u32::from(c),
         0x0e00..=0x0eff     // Thai, Lao
@@ -52,7 +52,7 @@ fn is_of_word(c: char) -> bool {
     c.is_alphanumeric() || is_combining_mark(c)
 }
 
-/// Whether it is a combining accent, which is removed.
+/// Whether the character is a combining accent, which is removed.
 fn is_accent(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36f}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}')
 }
@@ -66,7 +66,7 @@ fn fold_into(c: char, folded: &mut String) {
         folded.push(c.to_ascii_lowercase());
         return;
     }
-    // Decomposition would split it into parts that are not letters on their own.
+    // Decomposition would split such a character into parts that are not letters.
     if is_dense(c) && !matches!(c, '\u{ff66}'..='\u{ff9f}') {
         folded.push(c);
         return;

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::filter::{Filter, Viewer};
 use crate::list::{Cursor, MAX_PAGE, Page};
 
-/// How many hosts are examined for a page of sites, each of which may have many.
+/// The maximum number of hosts that are examined for one page of sites. A site may have many hosts.
 const MAX_LOOKED_AT: usize = 100_000;
 
 /// A host with stored entries.
@@ -44,7 +44,7 @@ pub enum HostSort {
     /// By name.
     #[default]
     Name,
-    /// By label, the last one first.
+    /// By the labels of the name, the last label first.
     Domain,
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn stored_total(connection: &Connection) -> Result<StoredTotal> {
     Ok(connection.prepare_cached(SUM)?.query_row((), sum)?)
 }
 
-/// The totals that a viewer may see, from the counts of hosts.
+/// The totals that a viewer may see, computed from the counts of hosts.
 pub(crate) fn total(connection: &Connection, viewer: &Viewer) -> Result<StoredTotal> {
     let (visible, owner) = visible(viewer);
     let mut find = connection.prepare_cached(&format!(
@@ -131,7 +131,7 @@ pub(crate) fn sites(
     let is_end = visit(connection, viewer, None, "h.labels", after, &mut |labels, host| {
         looked_at += 1;
         let here = Cursor::behind_name(labels, &host.scheme);
-        // The hosts of a site are adjacent in this order.
+        // In this order, the hosts of a site are adjacent.
         let is_full = items.len() == limit || looked_at > MAX_LOOKED_AT;
         match items.last_mut().filter(|site| site.site == host.site) {
             Some(site) => {
@@ -180,8 +180,8 @@ pub(crate) fn count(connection: &Connection, filter: &Filter) -> Result<Option<u
     Ok(Some(u64::try_from(count.unwrap_or_default()).unwrap_or_default()))
 }
 
-/// Calls `look` with the visible counts of each host until it returns false; returns true at the
-/// end.
+/// Calls `look` with the visible counts of each host until `look` returns false. Returns true if
+/// the end was reached.
 fn visit(
     connection: &Connection,
     viewer: &Viewer,
@@ -215,7 +215,7 @@ fn visit(
             Ok::<_, rusqlite::Error>(u64::try_from(number.unwrap_or_default()).unwrap_or_default())
         };
         let (entries, bytes) = (number(4)?, number(5)?);
-        // The existence of other people's hosts must not be revealed.
+        // It must not be revealed that another person has stored entries of a host.
         if entries == 0 {
             continue;
         }

@@ -74,7 +74,7 @@ pub struct Item {
     pub stored: Timestamp,
     /// When the origin last confirmed it.
     pub checked: Timestamp,
-    /// When it was last used; storing counts as a use.
+    /// When it was last used. Storing it counts as a use.
     pub used: Timestamp,
     /// The number of its older versions.
     pub versions: u32,
@@ -82,12 +82,12 @@ pub struct Item {
     pub words: WordState,
     /// Its id in the index, which changes with a rebuild.
     pub(crate) id: i64,
-    /// Its packed properties; with the id they determine the position in every order.
+    /// Its packed properties. Together with the id they determine the position in every order.
     pub(crate) facts: i64,
 }
 
 impl Item {
-    /// Whether users open it directly, rather than as part of a page.
+    /// Whether users open it directly, rather than as a sub-resource of a page.
     #[must_use]
     pub fn is_page(&self) -> bool {
         self.class.is_page()
@@ -103,7 +103,7 @@ pub(crate) const COLUMNS: &str = "e.id, e.key, e.vary, e.plain, h.scheme, h.name
 pub(crate) const FROM: &str = "entries e JOIN hosts h ON h.id = e.host JOIN types t ON t.id = e.type \
      LEFT JOIN owners o ON o.id = e.owner";
 
-/// Reads an item. `None` if its columns contradict each other, which only happens in a damaged
+/// Reads an item. `None` if its columns contradict each other, which happens only in a damaged
 /// index.
 pub(crate) fn read(row: &Row<'_>) -> Result<Option<Item>> {
     let key = Key::from_bytes(row.get(1)?);

@@ -1,8 +1,8 @@
 //! The index of a spool: lists of entries, and full-text search of pages.
 //!
-//! It is derived from the files of the spool: `index.sqlite` in its root may be deleted at any
-//! time, and serving does not depend on it. This crate handles files, not HTTP; a [`Describe`]
-//! extracts the content of pages.
+//! The index is derived from the files of the spool. Therefore `index.sqlite` in the root of the
+//! spool may be deleted at any time, and requests can be served without it. This crate handles
+//! files, not HTTP; a [`Describe`] extracts the content of pages.
 //!
 //! ```text
 //! spool ── Watcher ──> work ──> one thread ──> index.sqlite (WAL) <── readers ── lists, search
@@ -12,13 +12,13 @@
 //!
 //! # Invariants
 //!
-//! 1. Threads that serve never wait for the index. Changes are recorded in bounded memory; on
-//!    overflow a walk over the directories is scheduled.
+//! 1. Threads that serve requests never wait for the index. Changes are recorded in bounded memory.
+//!    If the memory is full, a walk over the directories is scheduled.
 //! 2. A query sees one consistent state, which lags behind the files by at most the collection
 //!    period.
 //! 3. A missing, damaged, foreign or newer index is rebuilt in the background beside the old one.
-//!    Until it exists, queries fail with [`Error::is_not_ready`].
-//! 4. No query counts or scans without a bound.
+//!    Until the new one exists, queries fail with [`Error::is_not_ready`].
+//! 4. No query counts or scans without a limit.
 //!
 //! All functions block. Lengths are in bytes.
 
@@ -94,14 +94,14 @@ struct IndexInner {
     work: Arc<WorkQueue>,
     pool: Arc<Pool>,
     thread: Mutex<Option<JoinHandle<()>>>,
-    /// Whether the spool reports all changes to us.
+    /// Whether the spool reports all changes to the index.
     is_told: bool,
 }
 
 impl Index {
     /// Opens the index of a spool in the background: builds it if it is missing, and finds changes.
-    /// `describe` extracts the content of pages; without it no pages are read and searches find
-    /// nothing.
+    /// `describe` extracts the content of pages. Without `describe`, no pages are read and searches
+    /// find nothing.
     ///
     /// The spool stays open until [`Index::stop`].
     ///
@@ -113,7 +113,8 @@ impl Index {
         Index::open_at(spool, (path, new), describe)
     }
 
-    /// The same with an index in another directory, for a spool on a read-only file system.
+    /// Like [`Index::open`], with an index in another directory, for a spool on a read-only file
+    /// system.
     ///
     /// # Errors
     ///
@@ -134,8 +135,8 @@ impl Index {
     ) -> Result<Index> {
         let (work, pool) = (Arc::new(WorkQueue::default()), Arc::new(Pool::new(path.clone())));
         let watcher: Arc<dyn Watcher> = work.clone();
-        // Registered before anything is read, so that no change is missed. With too many watchers,
-        // only walks find changes.
+        // The watcher is registered before anything is read, so that no change is missed. If the
+        // spool has too many watchers, changes are only found by walks.
         let is_told = spool.watch(watcher);
         let (work_too, pool_too, spool) = (Arc::clone(&work), Arc::clone(&pool), spool.clone());
         let worker = Worker {
@@ -161,7 +162,7 @@ impl Index {
         self.0.work.stop();
         let thread = self.0.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
-            // It does not panic; if it did, the next start would repair the index.
+            // The thread does not panic. If it did, the next start would repair the index.
             let _ = thread.join();
         }
     }
@@ -178,7 +179,7 @@ impl Index {
         self.0.work.faults()
     }
 
-    /// Rebuilds the index or finds changes of other programs, and waits for it.
+    /// Rebuilds the index, or finds changes of other programs. Waits until that is done.
     ///
     /// # Errors
     ///
@@ -187,7 +188,7 @@ impl Index {
         self.0.work.order(what)
     }
 
-    /// Re-examines these places and waits until the index agrees.
+    /// Re-examines these places, and waits until the index agrees with the files.
     ///
     /// # Errors
     ///
@@ -208,7 +209,7 @@ impl Index {
         self.0.work.settle(words, None)
     }
 
-    /// As [`Index::settle`], but at most for `patience`.
+    /// Like [`Index::settle`], but waits at most for `patience`.
     ///
     /// # Errors
     ///
@@ -222,20 +223,21 @@ impl Index {
         self.0.work.used(place.key(), now);
     }
 
-    /// Writes all uses so far into the spool, where [`Spool::uses`] finds them, and waits at most
-    /// for `patience`. Returns whether that succeeded; it does not while the index is being built.
+    /// Writes all uses so far into the spool, where [`Spool::uses`] finds them. Waits at most for
+    /// `patience`. Returns whether the uses were written. While the index is being built, they are
+    /// not.
     #[must_use]
     pub fn write_uses(&self, patience: Duration) -> bool {
         self.0.work.write_uses(patience)
     }
 
-    /// A page of matching entries, from the beginning or after a cursor. `keep` further restricts
-    /// them.
+    /// A page of matching entries, from the beginning or after a cursor. An entry is left out if
+    /// `keep` returns false.
     ///
     /// # Errors
     ///
-    /// [`Error::is_not_ready`]; [`Error::is_invalid`] if `after` belongs to another list; or a disk
-    /// error.
+    /// [`Error::is_not_ready`]. [`Error::is_invalid`] if `after` belongs to another list. Otherwise
+    /// a disk error.
     pub fn list(
         &self,
         filter: &Filter,
@@ -286,7 +288,7 @@ impl Index {
         self.0.pool.read(|connection| hosts::sites(connection, viewer, after, limit))
     }
 
-    /// The number of entries of a host or site. `None` if the filter has other conditions, so that
+    /// The number of entries of a host or site. `None` if the filter has other conditions, since
     /// every entry would have to be examined.
     ///
     /// # Errors
@@ -296,8 +298,8 @@ impl Index {
         self.0.pool.read(|connection| hosts::count(connection, filter))
     }
 
-    /// For each item, whether it is a page with all its sub-resources; `None` if it is not a page
-    /// or that is unknown.
+    /// For each item, whether it is a page with all its sub-resources. `None` if the item is not a
+    /// page or the result is unknown.
     ///
     /// # Errors
     ///
@@ -310,11 +312,12 @@ impl Index {
         self.0.pool.read(|connection| completeness::of(connection, viewer, items))
     }
 
-    /// Gathers the stored sub-resources of some entries. Of many, a few hundred in one call.
+    /// Gathers the stored sub-resources of some entries. One call should get at most a few hundred
+    /// entries.
     ///
     /// # Errors
     ///
-    /// [`Error::is_not_ready`], when the disk fails, or when it takes longer than it may.
+    /// [`Error::is_not_ready`], [`Error::is_too_slow`], or a disk error.
     pub fn gather_sub_resources(&self, found: &mut SubResources, places: &[Place]) -> Result<()> {
         self.0.pool.read(|connection| found.gather(connection, places))
     }
@@ -344,7 +347,7 @@ impl Index {
         self.0.pool.read(|connection| search::search(connection, query, filter, after, limit, keep))
     }
 
-    /// The item of exactly this place.
+    /// The entry at exactly this place.
     ///
     /// # Errors
     ///
@@ -362,8 +365,8 @@ impl Index {
         self.0.pool.read(|connection| lookup::with_body(connection, digest, body_len))
     }
 
-    /// The pages that refer to a URL, at most [`MAX_FOUND`]; with `parts_only` those that use it as
-    /// a sub-resource.
+    /// The pages that refer to a URL, at most [`MAX_FOUND`]. With `parts_only`, only the pages that
+    /// use it as a sub-resource.
     ///
     /// # Errors
     ///
@@ -381,8 +384,8 @@ impl Index {
         self.0.pool.read(|connection| lookup::references(connection, viewer, place))
     }
 
-    /// Applies all changes so far, including those of other programs, reads the pages, and waits
-    /// about `patience` at most. Returns whether the index is complete.
+    /// Applies all changes so far, including those of other programs, and reads the pages. Waits at
+    /// most about `patience`. Returns whether the index is complete.
     #[must_use]
     pub fn catch_up(&self, patience: Duration) -> bool {
         let work = &self.0.work;
@@ -390,8 +393,8 @@ impl Index {
         self.0.is_told && wait() && work.order(ReindexScope::Changed).is_ok() && wait()
     }
 
-    /// Waits at most for `patience` until the index contains all changes so far; returns whether it
-    /// does.
+    /// Waits until the index contains all changes so far, at most for `patience`. Returns whether
+    /// it contains them.
     #[must_use]
     pub fn is_level_within(&self, patience: Duration) -> bool {
         let work = &self.0.work;
@@ -411,8 +414,8 @@ impl Index {
         self.0.pool.read_within(patience, |connection| Snapshot::look(connection, look))
     }
 
-    /// The entries stored since then, in that order and at most a batch, with the key prefixes of
-    /// the URLs they need.
+    /// The entries stored since `since`, in the order of storing and at most one batch. Each comes
+    /// with the key prefixes of the URLs of its sub-resources.
     ///
     /// # Errors
     ///
@@ -421,7 +424,8 @@ impl Index {
         self.0.pool.read(|connection| snapshot::stored_since(connection, since))
     }
 
-    /// The key prefixes of the URLs that the entries under a key need, as far as known.
+    /// The key prefixes of the URLs that the entries under a key need as sub-resources, as far as
+    /// known.
     ///
     /// # Errors
     ///
@@ -430,7 +434,8 @@ impl Index {
         self.0.pool.read(|connection| snapshot::needs(connection, key))
     }
 
-    /// When the entries under a key were last used, if that is known and later than their storing.
+    /// When the entries under a key were last used. `None` if this is unknown, or not later than
+    /// the time of storing.
     #[must_use]
     pub fn last_use(&self, key: &Key) -> Option<Timestamp> {
         let noted = self.0.work.use_of(key);
@@ -438,13 +443,14 @@ impl Index {
         noted.max(written.ok().flatten())
     }
 
-    /// Iterates over all matching entries in an order. It ends after an error.
+    /// Iterates over all matching entries in an order. After an error, the iteration ends.
     pub fn all<'a>(
         &'a self,
         filter: &'a Filter,
         sort: Sort,
     ) -> impl Iterator<Item = Result<Item>> + 'a {
-        // Where the next page begins: `None` after the last page, `Some(None)` at the first.
+        // The beginning of the next page: `None` after the last page, `Some(None)` for the first
+        // page.
         let mut next: Option<Option<Cursor>> = Some(None);
         let pages = std::iter::from_fn(move || {
             let after = next.take()?;
@@ -491,7 +497,7 @@ impl fmt::Debug for Index {
 
 impl Drop for IndexInner {
     fn drop(&mut self) {
-        // The last handle is gone: the thread ends after writing recorded changes.
+        // The last handle is dropped. The thread ends after it has written the recorded changes.
         self.work.stop();
     }
 }

@@ -1,9 +1,10 @@
 //! Pages of entry lists.
 //!
-//! A page begins at a position in the order, not after a number of entries, which would have to be
-//! counted. If few entries match, they are found by a common property (host, days, status) and
-//! sorted; otherwise the order is walked and other entries are skipped. Either way the work per
-//! page is bounded: a page that would need more ends early and says where to continue.
+//! A page begins at a position in the order. It does not begin after a number of entries, because
+//! these would have to be counted. If few entries match, they are found by a common property (host,
+//! days, status) and sorted. Otherwise the order is walked and other entries are skipped. In both
+//! cases the work per page is limited: a page that needs more work ends early and says where to
+//! continue.
 
 mod cursor;
 mod few;
@@ -26,7 +27,7 @@ pub const MAX_PAGE: usize = 1_000;
 /// How long filling a page may take.
 const PATIENCE: Duration = Duration::from_millis(30);
 
-/// How many entries are examined for a page regardless of time.
+/// The number of entries that are examined for a page even if the time limit has passed.
 const AT_LEAST: usize = 256;
 
 /// The order of a list.
@@ -34,17 +35,17 @@ const AT_LEAST: usize = 256;
 pub enum Sort {
     /// By host name, then path.
     Name,
-    /// The latest stored first.
+    /// By the time of storing, the latest first.
     Stored,
-    /// The latest used first.
+    /// By the last use, the latest first.
     Used,
-    /// As [`Sort::Stored`], for lists grouped by day.
+    /// Like [`Sort::Stored`], for lists grouped by day.
     Day,
-    /// By host labels, the last one first, which groups subdomains.
+    /// By the labels of the host, the last label first, which groups subdomains.
     Domain,
     /// By media type.
     Type,
-    /// The longest body first.
+    /// By the length of the body, the longest first.
     Size,
     /// In a fixed random order.
     Random,
@@ -121,7 +122,8 @@ impl FromStr for Sort {
 pub struct Page<T = Item> {
     /// The entries, in order.
     pub items: Vec<T>,
-    /// Where to continue; `None` at the end. A page may be short or empty without being the last.
+    /// Where to continue; `None` at the end. A page may be short or empty although more pages
+    /// follow.
     pub next: Option<Cursor>,
 }
 
@@ -137,16 +139,16 @@ pub(crate) struct PageBuilder<'a> {
     looked_at: usize,
 }
 
-/// Whether the page has room.
+/// Whether further entries may be added to the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Room {
     Left,
-    /// It is full, or has taken too long.
+    /// The page is full, or has taken too long.
     None,
 }
 
 impl PageBuilder<'_> {
-    /// Examines the entry with this id.
+    /// Examines the entry with this id, and adds it if it matches.
     fn look_at(&mut self, id: i64) -> Result<Room> {
         if let Some(item) = item(self.connection, id)?
             && self.sieve.passes(&item)
@@ -157,7 +159,7 @@ impl PageBuilder<'_> {
         Ok(self.room())
     }
 
-    /// Counts an examined or skipped entry.
+    /// Counts an examined or skipped entry, and returns whether the page can continue.
     fn room(&mut self) -> Room {
         self.looked_at += 1;
         let is_late = self.looked_at > AT_LEAST
@@ -167,7 +169,7 @@ impl PageBuilder<'_> {
     }
 }
 
-/// A page of matching entries; `keep` further restricts them.
+/// A page of matching entries. An entry is left out if `keep` returns false.
 pub(crate) fn page(
     connection: &Connection,
     filter: &Filter,

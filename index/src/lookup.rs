@@ -12,8 +12,8 @@ use crate::list::item;
 /// The most results of a lookup.
 pub const MAX_FOUND: usize = 1_000;
 
-/// The entries that refer to a URL, at most [`MAX_FOUND`]; with `parts_only` those that use it as a
-/// sub-resource.
+/// The entries that refer to a URL, at most [`MAX_FOUND`]. With `parts_only`, only those that use
+/// it as a sub-resource.
 pub(crate) fn referrers(
     connection: &Connection,
     viewer: &Viewer,
@@ -41,8 +41,8 @@ pub(crate) fn references(
     let Some(row) = rows.next()? else { return Ok(items) };
     let targets: Vec<u8> = row.get(0)?;
     for target in targets.as_chunks().0.iter().take(MAX_FOUND) {
-        // The key of a shared entry is that of its URL; keys of personal entries cannot be derived
-        // from it.
+        // A shared entry has the key of its URL. The keys of personal entries cannot be derived
+        // from that key.
         let (first, last) = key_range(i64::from_le_bytes(*target));
         let mut find = connection
             .prepare_cached("SELECT id FROM entries WHERE key >= ?1 AND key <= ?2 LIMIT 1")?;
@@ -67,13 +67,13 @@ pub(crate) fn with_body(
     Ok(items)
 }
 
-/// The item of exactly this place.
+/// The entry at exactly this place.
 pub(crate) fn at(connection: &Connection, place: &Place) -> Result<Option<Item>> {
     let id = id_of(connection, place)?.map(Ok);
     Ok(some(connection, &Viewer::Operator, id.into_iter())?.pop())
 }
 
-/// The number of the entry of exactly this place.
+/// The id of the entry at exactly this place.
 pub(crate) fn id_of(connection: &Connection, place: &Place) -> Result<Option<i64>> {
     let mut find =
         connection.prepare_cached("SELECT id FROM entries WHERE key = ?1 AND vary = ?2")?;

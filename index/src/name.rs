@@ -5,15 +5,15 @@ use std::net::Ipv4Addr;
 /// The sort keys of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HostName {
-    /// Its labels in reverse, separated by spaces. A space sorts before all characters of labels,
-    /// so subdomains are adjacent. An explicit port comes last.
+    /// Its labels in reverse order, separated by spaces. A space sorts before all characters of
+    /// labels, so subdomains are adjacent. An explicit port comes last.
     pub(crate) labels: String,
     /// The registrable domain by the public suffix list: `example.co.uk`; otherwise the host
     /// itself.
     pub(crate) site: String,
 }
 
-/// The scheme, the host with its port, and the rest.
+/// Splits a URL into the scheme, the host with its port, and the rest.
 pub(crate) fn split(url: &str) -> (&str, &str, &str) {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());

@@ -9,10 +9,11 @@ use rusqlite::Connection;
 use crate::error::{Error, Result};
 use crate::schema;
 
-/// How many readers run at once; others wait.
+/// The maximum number of queries that run at once. Further queries wait.
 const MAX_READERS: usize = 4;
 
-/// The time limit of a query. Queries with their own bounds need at most a twentieth of it.
+/// The time limit of a query. Queries with a limit of their own need at most a twentieth of this
+/// time.
 const MAX_QUERY_TIME: Duration = Duration::from_secs(5);
 
 /// The number of SQLite steps between two checks of the time.
@@ -30,9 +31,9 @@ pub(crate) struct Pool {
 struct PoolState {
     idle: Vec<Connection>,
     taken: usize,
-    /// The path has a complete index.
+    /// Whether there is a complete index at the path.
     is_open: bool,
-    /// The file is being replaced: it must not be open.
+    /// Whether the file is being replaced. During that time it must not be opened.
     is_replaced: bool,
 }
 
@@ -52,7 +53,7 @@ impl Pool {
         self.read_within(MAX_QUERY_TIME, ask)
     }
 
-    /// The same with another time limit.
+    /// Runs a query with another time limit.
     pub(crate) fn read_within<T>(
         &self,
         time: Duration,
@@ -64,7 +65,7 @@ impl Pool {
         connection.progress_handler(STEPS, Some(move || Instant::now() > until))?;
         let answer = ask(connection);
         if answer.is_err() {
-            // The connection may be broken.
+            // The connection may be broken, so it is not returned to the pool.
             taken.connection = None;
         }
         answer
@@ -88,10 +89,10 @@ impl Pool {
         Ok(taken)
     }
 
-    /// Runs `act` while the file is closed. The index exists afterwards if `act` returns true.
+    /// Runs `act` while the file is closed. `act` also returns whether the index exists afterwards.
     ///
-    /// SQLite removes the log by name when the last connection closes. The old file must therefore
-    /// be closed before another gets its name.
+    /// SQLite removes the log by its name when the last connection closes. The old file must
+    /// therefore be closed before another file gets its name.
     pub(crate) fn replace<T>(&self, act: impl FnOnce() -> (T, bool)) -> T {
         let mut state = lock(&self.state);
         state.is_replaced = true;
@@ -117,7 +118,7 @@ impl Drop for PooledConnection<'_> {
             state.idle.extend(self.connection.take());
         }
         let closed = self.connection.take();
-        // Closed before waiting threads are notified.
+        // The connections must be closed before waiting threads are notified.
         drop(closed);
         drop(state);
         self.pool.changed.notify_all();

@@ -1,7 +1,7 @@
 //! Search queries: words, `"a phrase"`, `prefix*`, `one OR other`, `-excluded`.
 //!
-//! Every text is a valid query. It is translated to the query language of SQLite from folded words
-//! only, so user input is never interpreted as part of that language.
+//! Every text is a valid query. The query for SQLite is built only from folded words, so user input
+//! is never interpreted as SQLite syntax.
 
 use std::fmt::Write as _;
 
@@ -10,27 +10,27 @@ use crate::fold::{self, Word};
 /// The longest query, in bytes; the rest is dropped.
 pub const MAX_QUERY: usize = 1 << 10;
 
-/// How many words of a query count.
+/// The maximum number of words of a query. Further words are ignored.
 const MAX_WORDS: usize = 32;
 
-/// The fewest characters of a prefix search.
+/// The minimum number of characters of a prefix search.
 const MIN_PREFIX: usize = 2;
 
 /// A parsed query.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Query {
-    /// Groups of alternatives: one of each group must occur.
+    /// Groups of alternative phrases. At least one phrase of each group must occur.
     wanted: Vec<Vec<Phrase>>,
-    /// None of these may occur.
+    /// Phrases that must not occur.
     unwanted: Vec<Phrase>,
 }
 
-/// What the title of a page must contain.
+/// Which phrases the title of a page must contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TitleCondition {
-    /// All groups.
+    /// A phrase of each group.
     All,
-    /// At least one group.
+    /// A phrase of at least one group.
     Any,
 }
 
@@ -38,7 +38,7 @@ pub(crate) enum TitleCondition {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Phrase {
     words: Vec<PhraseWord>,
-    /// The last word is a prefix.
+    /// Whether the last word is a prefix.
     is_prefix: bool,
 }
 
@@ -46,7 +46,8 @@ struct Phrase {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct PhraseWord {
     folded: String,
-    /// A character of a script without spaces, which follows the one before directly.
+    /// Whether this is a character of a script without spaces. Such a character must follow the one
+    /// before it directly.
     is_dense: bool,
 }
 
@@ -83,13 +84,13 @@ impl Query {
         query
     }
 
-    /// Whether nothing is searched for. Exclusions alone do not count.
+    /// Whether the query searches for nothing. Exclusions alone do not count.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.wanted.is_empty()
     }
 
-    /// The query in the language of SQLite. Exclusions apply to title and text.
+    /// The query in the syntax of SQLite. Exclusions apply to title and text.
     pub(crate) fn to_match(&self, titles: Option<TitleCondition>) -> String {
         let mut text = match titles {
             None => self.wanted(" AND "),
@@ -128,14 +129,14 @@ impl Query {
         self.wanted.iter().all(|any| any.iter().any(has)) && !self.unwanted.iter().any(has)
     }
 
-    /// The number of words from `at` on that match a phrase, and its group.
+    /// The number of words at position `at` that match a phrase, and the group of the phrase.
     pub(crate) fn hit_at(&self, words: &[Word], at: usize) -> Option<(usize, usize)> {
         let groups = self.wanted.iter().enumerate();
         let rows = groups.flat_map(|(group, any)| any.iter().map(move |row| (group, row)));
         rows.filter_map(|(group, row)| Some((row.length_at(words, at)?, group))).max()
     }
 
-    /// The number of groups, of each of which a phrase must occur.
+    /// The number of groups. A phrase of each must occur.
     pub(crate) fn groups(&self) -> usize {
         self.wanted.len()
     }
@@ -149,7 +150,7 @@ impl Phrase {
         while let Some(word) = words.next() {
             let is_last = words.peek().is_none();
             let follower = words.peek().filter(|next| word.is_dense && next.is_dense);
-            // The last of several characters is already part of a pair.
+            // The last character of a run is already part of the pair before it.
             if word.is_dense && after_dense && is_last {
                 break;
             }
@@ -168,7 +169,7 @@ impl Phrase {
         let _written = write!(out, "\"{phrase}\"{star}");
     }
 
-    /// The number of words it covers if it matches at `at`.
+    /// The number of words that the phrase covers if it matches at `at`.
     fn length_at(&self, words: &[Word], at: usize) -> Option<usize> {
         let found = words.get(at..at.checked_add(self.words.len())?)?;
         let last = self.words.len().checked_sub(1)?;
@@ -214,8 +215,8 @@ fn next(text: &str) -> Option<(QueryToken<'_>, &str)> {
     Some((QueryToken { text: inside, is_negative, is_quoted: false, has_star }, rest))
 }
 
-/// The words of a token as phrases: `e-mail` is a phrase of two words, and a run of a script
-/// without spaces is one phrase.
+/// The words of a token as phrases: `e-mail` is a phrase of two words, and a run of characters of a
+/// script without spaces is one phrase.
 fn rows(typed: &QueryToken<'_>, room: &mut usize) -> Vec<Phrase> {
     let words: Vec<PhraseWord> = fold::words(typed.text)
         .take(*room)

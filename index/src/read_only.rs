@@ -1,4 +1,4 @@
-//! A read-only index, beside the program that has it open or without one.
+//! A read-only index. Another program may have it open at the same time.
 
 use std::path::Path;
 
@@ -15,18 +15,20 @@ use crate::search;
 use crate::sub_resources::SubResources;
 use crate::{FILE, schema};
 
-/// The index of a spool opened for reading. It lacks changes that a program has not written yet.
+/// The index of a spool, opened for reading. It lacks changes that another program has not written
+/// yet.
 #[derive(Debug)]
 pub struct ReadOnlyIndex {
     connection: Connection,
 }
 
 impl ReadOnlyIndex {
-    /// Opens the index of the spool at `root`. `None` without an index.
+    /// Opens the index of the spool at `root`. `None` if there is no index.
     ///
     /// # Errors
     ///
-    /// [`Error::is_damaged`] if it is damaged or has another version; or a disk error.
+    /// [`Error::is_damaged`] if the index is damaged or has another version. Otherwise a disk
+    /// error.
     pub fn open(root: &Path) -> Result<Option<ReadOnlyIndex>> {
         let path = root.join(FILE);
         let fail = |error| Error::disk("look at", &path, error);
@@ -85,7 +87,7 @@ impl ReadOnlyIndex {
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// A disk error.
     pub fn gather_sub_resources(&self, found: &mut SubResources, places: &[Place]) -> Result<()> {
         found.gather(&self.connection, places)
     }

@@ -1,7 +1,7 @@
 //! Builds the index from the files, beside the one in use.
 //!
-//! One thread walks the directories, several read the beginnings of files, and one inserts. SQL
-//! indexes are created at the end.
+//! One thread walks the directories, several threads read the beginnings of files, and one thread
+//! inserts the entries. SQL indexes are created at the end.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,21 +22,22 @@ use crate::work_queue::WorkQueue;
 /// The most threads that read files.
 const MAX_THREADS: usize = 4;
 
-/// The bounds of the queues between the threads. Lists of entries use most of the memory.
+/// The capacities of the queues between the threads. Lists of entries use most of the memory.
 const DIRECTORIES: usize = 64;
 const LISTS: usize = 16;
 
 /// When the walk for this index began, in microseconds.
 pub(crate) const WALKED: &str = "walked";
 
-/// Whether a part of the spool could not be read. Stays set until a rebuild.
+/// Whether a part of the spool could not be read. The value stays set until a rebuild.
 pub(crate) const PARTIAL: &str = "partial";
 
 /// Builds the index of a spool at `path`, which must not exist. On failure the file must be
 /// removed.
 pub(crate) fn build(spool: &Spool, path: &Path, work: &WorkQueue) -> Result<()> {
     let begun = SystemDisk.now();
-    // SQLite makes world-readable files, and gives its log the permissions of this file.
+    // SQLite creates world-readable files, and its log gets the permissions of this file. So the
+    // file is created here first.
     spool.make_file(path)?;
     let connection = schema::create(path)?;
     connection.execute_batch("BEGIN")?;
@@ -66,7 +67,8 @@ fn fill(connection: &Connection, spool: &Spool, work: &WorkQueue) -> Result<()> 
     let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
     let (to_read, directories) = sync_channel::<KeyDirectory>(DIRECTORIES);
     let (to_insert, lists) = sync_channel::<DirectoryEntries>(LISTS);
-    // Owned by the readers only: when the last one ends, the walker's send fails.
+    // Only the reading threads own this end of the channel. When the last of them ends, the walking
+    // thread fails to send and ends too.
     let (directories, has_ended) = (Arc::new(Mutex::new(directories)), AtomicBool::new(false));
     thread::scope(|scope| {
         for _ in 0..threads {
@@ -78,7 +80,7 @@ fn fill(connection: &Connection, spool: &Spool, work: &WorkQueue) -> Result<()> 
         scope.spawn(move || walk(spool, &to_read, &walker, has_ended));
         drop(to_insert);
         let inserted = insert(connection, lists, &uses, work);
-        // The other threads end when their receiver is gone.
+        // The other threads end when their receiver is dropped.
         has_ended.store(true, Ordering::Release);
         inserted
     })

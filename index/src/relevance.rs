@@ -1,42 +1,43 @@
 //! How well the names of a page match a query: its title, the last segment of its path, its host.
 //!
-//! A long page about a subject contains the words of a query less densely than a short page that
-//! mentions them. Names show which page is about the subject, and links show which of several is
-//! the main one.
+//! In a long page about a subject, the words of a query are less frequent than in a short page that
+//! mentions them. The names show which pages are about the subject. The number of links shows which
+//! of these is the main page.
 
 use crate::fold::{self, Word};
 use crate::query::Query;
 
-/// The weights of an exact title, segment and host, where the best text has weight 1.
+/// The weights of an exact title, segment and host. The best text has the weight 1.
 const TITLE: f64 = 2.0;
 const SEGMENT: f64 = 2.0;
 const HOST: f64 = 0.5;
 
-/// How much [`MAX_LINKS`] incoming links raise the weight of names.
+/// By how much [`MAX_LINKS`] incoming links raise the weight of the names.
 const LINKS: f64 = 0.5;
 
-/// Further incoming links make no difference.
+/// The number of incoming links that are counted.
 pub(crate) const MAX_LINKS: u32 = 1_000;
 
 /// The weight of later parts of a title, which often name the site.
 const LATER_PART: f64 = 0.5;
 
-/// The longest file extension that is ignored, in bytes with its dot.
+/// The maximum length of a file extension that is ignored, in bytes including its dot.
 const MAX_ENDING: usize = 6;
 
-/// How well the names of a page match; 0 if they contain no word of the query.
+/// How well the names of a page match. 0 if they contain no word of the query.
 pub(crate) fn of_names(query: &Query, title: &str, host: &str, path: &str) -> f64 {
     let host = of_host(query, host);
     let segment = segment(path).map_or(host, |segment| of_segment(query, segment));
     TITLE * of_title(query, title) + SEGMENT * segment + HOST * host
 }
 
-/// How much incoming links raise the weight of names; each adds less than the one before.
+/// By how much incoming links raise the weight of the names. Each further link adds less than the
+/// link before it.
 pub(crate) fn of_links(count: u32) -> f64 {
     LINKS * f64::from(count).ln_1p() / f64::from(MAX_LINKS).ln_1p()
 }
 
-/// The best part of a title: `Vec` of `Vec | The Book`.
+/// The match of the best part of a title, such as `Vec` in `Vec | The Book`.
 fn of_title(query: &Query, title: &str) -> f64 {
     let is_separator = |word: &str| !word.is_empty() && !word.chars().any(char::is_alphanumeric);
     let (mut parts, mut part) = (Vec::new(), String::new());
@@ -72,27 +73,28 @@ fn stem(segment: &str) -> &str {
     }
 }
 
-/// A file name, or the part after a dot in it: `Vec` of `struct.Vec.html`.
+/// The match of a file name, or of a part between dots in it, such as `Vec` in `struct.Vec.html`.
 fn of_segment(query: &Query, segment: &str) -> f64 {
     let segment = percent_encoding::percent_decode_str(stem(segment)).decode_utf8_lossy();
     let last = segment.rsplit('.').next().unwrap_or_default();
     [&*segment, last].map(|name| NameMatch::of(query, name).share()).into_iter().fold(0.0, f64::max)
 }
 
-/// The best label of a host, without `www` and the top-level domain.
+/// The match of the best label of a host, without `www` and the top-level domain.
 fn of_host(query: &Query, host: &str) -> f64 {
     let labels = host.rsplit('.').skip(1).filter(|label| *label != "www");
     labels.map(|label| NameMatch::of(query, label).share()).fold(0.0, f64::max)
 }
 
-/// How much of a query a short text contains, and how much of the text that is. Both from 0 to 1.
+/// How much of a query occurs in a short text, and how much of the text is covered by the query.
+/// Both are between 0 and 1.
 #[derive(Debug, Default)]
 struct NameMatch {
-    /// The share of the query.
+    /// The share of the query that occurs.
     found: f64,
-    /// The share of the text.
+    /// The share of the text that is covered.
     covered: f64,
-    /// The text begins with a match.
+    /// Whether the text begins with a match.
     is_first: bool,
 }
 
@@ -122,7 +124,7 @@ impl NameMatch {
         self.found * self.covered
     }
 
-    /// A title is about its first words, whatever follows.
+    /// The match of a title. The first words count most, because they name the subject.
     fn title(&self) -> f64 {
         let first = if self.is_first { 1.0 } else { 0.0 };
         self.found * (first + self.covered) / 2.0

@@ -11,18 +11,18 @@ use wwwoffle_spool::fs::{Disk, SystemDisk};
 
 use crate::error::{Error, Result};
 
-/// Identifies the file: `WwOf`.
+/// The application id of the file: `WwOf`.
 const APPLICATION: i64 = 0x5777_4f66;
 
 /// The version of the tables and their contents.
 const VERSION: i64 = 4;
 
-/// Page cache of a connection in KiB: the writer, a rebuild, and each reader.
+/// The size of the page cache of a connection, in KiB: for the writer, a rebuild, and each reader.
 const WRITER_CACHE: i64 = 8 << 10;
 const BUILDER_CACHE: i64 = 24 << 10;
 const READER_CACHE: i64 = 2 << 10;
 
-/// The longest log that remains on disk, in bytes.
+/// The maximum length of the log that remains on disk, in bytes.
 const LOG: i64 = 16 << 20;
 
 const TABLES: &str = "
@@ -99,7 +99,8 @@ CREATE VIRTUAL TABLE words USING fts5 (
 );
 ";
 
-/// Created after the entries: a tenth of the work of updating them with each of a million.
+/// The SQL indexes. A rebuild creates them after all entries are inserted, which takes a tenth of
+/// the time of updating them a million times.
 ///
 /// Each sort index ends with the facts, so that a filter skips most entries without reading them.
 const INDEXES: &str = "
@@ -126,7 +127,7 @@ pub(crate) fn open_writer(path: &Path) -> Result<Connection> {
     )?;
     check(&connection)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
-    // The last commits may be lost on power failure; a walk finds their changes.
+    // A power failure may lose the last commits. A walk finds the changes again.
     connection.pragma_update(None, "synchronous", "normal")?;
     connection.pragma_update(None, "journal_size_limit", LOG)?;
     common(&connection, WRITER_CACHE)?;
@@ -144,7 +145,7 @@ pub(crate) fn open_reader(path: &Path) -> Result<Connection> {
     Ok(connection)
 }
 
-/// Opens the index without changing anything; another program may have it open.
+/// Opens the index without changing anything. Another program may have it open.
 pub(crate) fn open_to_look(path: &Path) -> Result<Connection> {
     let is_there = |end: &str| {
         let mut name = path.as_os_str().to_owned();
@@ -156,7 +157,7 @@ pub(crate) fn open_to_look(path: &Path) -> Result<Connection> {
         check(&connection)?;
         return Ok(connection);
     }
-    // Otherwise SQLite would create both files, owned by the current user.
+    // Without this flag, SQLite would create the log and its index as files of the current user.
     let mut name = "file:".to_owned();
     for byte in path.as_os_str().as_bytes() {
         match byte {
@@ -178,7 +179,7 @@ pub(crate) fn open_to_look(path: &Path) -> Result<Connection> {
     Ok(connection)
 }
 
-/// Creates a new file, which is unusable until [`finish`].
+/// Creates a new file, which cannot be used before [`finish`].
 pub(crate) fn create(path: &Path) -> Result<Connection> {
     let connection = Connection::open_with_flags(
         path,

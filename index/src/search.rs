@@ -1,9 +1,9 @@
 //! Full-text search.
 //!
 //! The rank of a page combines the match of its text and of its names ([`relevance`]). The number
-//! of ranked pages is bounded ([`RANKED`], [`TITLES`]): for frequent words, pages with a match in
-//! the title, and then the latest indexed ones. The most frequent word therefore costs as much as
-//! one that occurs on a few thousand pages.
+//! of ranked pages is limited ([`RANKED`], [`TITLES`]). For frequent words, pages with a match in
+//! the title are ranked, and then the pages that were indexed last. So the most frequent word costs
+//! as much as a word that occurs on a few thousand pages.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -19,23 +19,23 @@ use crate::list::{Cursor, MAX_PAGE, item};
 use crate::query::{Query, TitleCondition};
 use crate::relevance;
 
-/// How many pages are ranked.
+/// The maximum number of pages that are ranked.
 const RANKED: usize = 10_000;
 
-/// How many additional pages with a match in the title are ranked.
+/// The maximum number of additional pages, with a match in the title, that are ranked.
 const TITLES: usize = 2_000;
 
-/// For how many pages without a match in the title the names are compared: those with the best
+/// The number of pages without a match in the title whose names are compared: those with the best
 /// texts.
 const NAMED: usize = 1_000;
 
-/// For how many of the best pages incoming links are counted.
+/// The number of the best pages whose incoming links are counted.
 const LINKED: usize = 100;
 
 /// How long ranking may take.
 const PATIENCE: Duration = Duration::from_millis(40);
 
-/// The weight of a word in the title, where one in the text has weight 1.
+/// The weight of a word in the title. A word in the text has the weight 1.
 const TITLE_WEIGHT: f64 = 8.0;
 
 /// The precision of ranks as whole numbers.
@@ -48,14 +48,14 @@ pub struct Hits {
     pub items: Vec<Item>,
     /// Where to continue; `None` at the end.
     pub next: Option<Cursor>,
-    /// Some matches were not ranked and might be better.
+    /// Whether some matches were not ranked. They might be better.
     pub is_partial: bool,
 }
 
 /// A matching page.
 #[derive(Debug, Clone, Copy, Default)]
 struct SearchMatch {
-    /// How well its text matches; larger is better.
+    /// How well the text of the page matches; larger is better.
     text: f64,
     is_in_title: bool,
 }

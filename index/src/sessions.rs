@@ -1,9 +1,9 @@
-//! Online sessions: each lasts until the next one begins.
+//! Online sessions. Each session lasts until the next one begins.
 //!
-//! Everything stored during a session was fetched in it, because offline nothing is fetched. The
-//! caller stores the times in the spool's state ([`Sessions`]). This module only stores the
-//! requests queued at the start of each session, for users to look back at; a rebuild discards
-//! them.
+//! Offline nothing is fetched, so everything that was stored between two beginnings was fetched in
+//! the first of these sessions. The caller stores the times in the spool's state ([`Sessions`]).
+//! This module only stores the requests queued at the start of each session, which users can look
+//! at later. A rebuild discards them.
 
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
@@ -41,14 +41,15 @@ impl std::error::Error for ParseSessionsError {}
 impl Sessions {
     /// Begins a session.
     pub fn begin(&mut self, now: Timestamp) {
-        // After the clock was set back, no session may end before it begins.
+        // If the clock was set back, later times are removed, so that no session ends before it
+        // begins.
         self.0.retain(|began| *began < now);
         self.0.insert(0, now);
         self.0.truncate(MAX_SESSIONS);
     }
 
-    /// Start and end of a session counted backwards, 0 being the current one; `None` if there is
-    /// none. The current one has no end.
+    /// The start and end of a session, counted backwards; 0 is the current session. `None` if there
+    /// is no such session. The current session has no end.
     #[must_use]
     pub fn back(&self, back: usize) -> Option<(Timestamp, Option<Timestamp>)> {
         let began = *self.0.get(back)?;

@@ -1,4 +1,4 @@
-//! A consistent view of the index for complete scans, and the entries stored since.
+//! A consistent view of the index for complete scans, and the entries stored after a given time.
 
 use std::ops::ControlFlow;
 
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::rebuild::PARTIAL;
 use crate::schema;
 
-/// How many new entries are returned at once.
+/// The maximum number of new entries that are returned at once.
 const MAX_CAME: i64 = 1_000;
 
 /// An entry as the purge evaluates it.
@@ -31,9 +31,9 @@ pub struct Candidate {
     pub stored: Timestamp,
     /// When the origin last confirmed it.
     pub checked: Timestamp,
-    /// When it was last used, if later than stored.
+    /// When it was last used, if that was after it was stored.
     pub used: Option<Timestamp>,
-    /// Whether all its needs are known, including those of older versions.
+    /// Whether all its sub-resources are known, including those of its older versions.
     pub is_told: bool,
     /// The SHA-256 of its body, for shared entries.
     pub digest: Option<[u8; 32]>,
@@ -60,7 +60,7 @@ impl<'a> Snapshot<'a> {
         seen
     }
 
-    /// Calls `visit` for every entry by id, until it breaks.
+    /// Calls `visit` for every entry by id, until `visit` breaks.
     ///
     /// # Errors
     ///
@@ -76,8 +76,8 @@ impl<'a> Snapshot<'a> {
         Ok(())
     }
 
-    /// Calls `visit` for the needs of every entry by id, until it breaks: the key prefixes of their
-    /// URLs.
+    /// Calls `visit` for every entry by id, with the key prefixes of its sub-resources, until
+    /// `visit` breaks.
     ///
     /// # Errors
     ///
@@ -95,7 +95,7 @@ impl<'a> Snapshot<'a> {
         Ok(())
     }
 
-    /// The needs of one entry.
+    /// The sub-resources of one entry, as key prefixes of their URLs.
     ///
     /// # Errors
     ///
@@ -113,7 +113,7 @@ impl<'a> Snapshot<'a> {
         Ok(schema::meta(self.connection, PARTIAL)?.unwrap_or_default() == 0)
     }
 
-    /// Whether some entries have not been read, so their needs are unknown.
+    /// Whether some entries have not been read, so that their sub-resources are unknown.
     ///
     /// # Errors
     ///
@@ -124,7 +124,8 @@ impl<'a> Snapshot<'a> {
     }
 }
 
-/// The entries stored since then, in order and at most a batch, with their needs.
+/// The entries stored since `since`, in the order of storing and at most one batch, with their
+/// sub-resources.
 pub(crate) fn stored_since(
     connection: &Connection,
     since: Timestamp,
@@ -142,7 +143,7 @@ pub(crate) fn stored_since(
     Ok(came)
 }
 
-/// The needs of the entries under a key, as far as known.
+/// The sub-resources of the entries under a key, as far as known.
 pub(crate) fn needs(connection: &Connection, key: &Key) -> Result<Vec<u64>> {
     let mut find = connection.prepare_cached(
         "SELECT r.source, r.parts, r.targets FROM entries e JOIN referring r ON r.source = e.id \
@@ -156,7 +157,7 @@ pub(crate) fn needs(connection: &Connection, key: &Key) -> Result<Vec<u64>> {
     Ok(all)
 }
 
-/// When the entries of a key were last used, if later than stored.
+/// When the entries of a key were last used, if that was after they were stored.
 pub(crate) fn used(connection: &Connection, key: &Key) -> Result<Option<Timestamp>> {
     let mut find = connection
         .prepare_cached("SELECT max(used) FROM entries WHERE key = ?1 AND used > stored")?;
@@ -171,7 +172,7 @@ fn parts_of(connection: &Connection, number: i64) -> Result<Vec<u64>> {
     found.transpose().map(Option::unwrap_or_default)
 }
 
-/// The first targets are sub-resources.
+/// The sub-resources of an entry, which are the first of its references.
 fn parts(row: &Row<'_>) -> Result<Vec<u64>> {
     let count = usize::try_from(row.get::<_, i64>(1)?).unwrap_or_default();
     let targets = row.get_ref(2)?.as_blob().map_err(rusqlite::Error::from)?;
@@ -194,7 +195,7 @@ fn candidate(row: &Row<'_>) -> Result<Candidate> {
         stored,
         checked: time(row, 8)?,
         used: Some(used).filter(|used| *used > stored),
-        // Older versions are not read.
+        // Older versions are not read, so their sub-resources are unknown.
         is_told: !can_need || (is_told && versions == 0),
         digest: if row.get::<_, i64>(12)? == 0 { row.get(13)? } else { None },
     })

@@ -18,13 +18,13 @@ pub struct Snippet {
     pub text: String,
     /// The byte ranges of search terms, in order.
     pub marks: Vec<Range<usize>>,
-    /// The text continues before it.
+    /// Whether the text continues before the excerpt.
     pub is_cut_before: bool,
-    /// The text continues after it.
+    /// Whether the text continues after the excerpt.
     pub is_cut_after: bool,
 }
 
-/// The matches in a text: byte range and group of the query.
+/// The matches in a text: the byte range and the group of the query.
 fn hits(text: &str, query: &Query) -> Vec<(Range<usize>, usize)> {
     let words: Vec<Word> = fold::words(text).take(MAX_WORDS).collect();
     let (mut hits, mut at) = (Vec::new(), 0);
@@ -41,7 +41,8 @@ fn hits(text: &str, query: &Query) -> Vec<(Range<usize>, usize)> {
     hits
 }
 
-/// The excerpt with most of the search terms; otherwise the beginning of the text.
+/// The excerpt that contains most of the search terms. Without a match, it is the beginning of the
+/// text.
 #[must_use]
 pub fn snippet(text: &str, query: &Query) -> Snippet {
     let hits = hits(text, query);
@@ -52,7 +53,7 @@ pub fn snippet(text: &str, query: &Query) -> Snippet {
         let all = groups.len().min(8);
         groups.sort_unstable();
         groups.dedup();
-        // Different terms count first, then their number.
+        // The number of different terms counts first, then the number of matches.
         let worth = groups.len() * 16 + all;
         if worth > best.0 {
             best = (worth, at);
@@ -81,7 +82,7 @@ fn cut(text: &str, first: usize, hits: &[(Range<usize>, usize)]) -> Snippet {
     let piece = text.get(start..end).unwrap_or_default();
     let marks = hits.iter().filter(|(hit, _)| start <= hit.start && hit.end <= end);
     Snippet {
-        // One byte each, so that the ranges remain valid.
+        // Each character is replaced by one byte, so that the ranges remain valid.
         text: piece.replace(['\n', '\r', '\t'], " "),
         marks: marks.map(|(hit, _)| hit.start - start..hit.end - start).collect(),
         is_cut_before: start > 0,

@@ -1,4 +1,4 @@
-//! The stored sub-resources of entries, for archives that show each page whole.
+//! The stored sub-resources of entries, for archives that show each page completely.
 
 use std::collections::HashSet;
 
@@ -11,35 +11,37 @@ use crate::item::Item;
 use crate::list::item;
 use crate::lookup::{id_of, key_range};
 
-/// At most this many sub-resources are gathered.
+/// The maximum number of sub-resources that are gathered.
 pub const MAX_SUB_RESOURCES: usize = 100_000;
 
-/// The sub-resources of entries that were gathered, and their own: fonts of styles, images in frames.
+/// Gathered sub-resources of entries. They include sub-resources of sub-resources, such as fonts of
+/// style sheets and images in frames.
 ///
-/// Entries for everyone are gathered, and those of one owner.
+/// Shared entries and the entries of one owner are gathered.
 #[derive(Debug, Default)]
 pub struct SubResources {
-    /// Their entries. Those that were given as pages are not among them.
+    /// The gathered entries, without those that were given as pages.
     pub items: Vec<Item>,
-    /// Entries of other owners, which are left out.
+    /// The number of entries of other owners, which are left out.
     pub personal: u64,
-    /// There are more than [`MAX_SUB_RESOURCES`].
+    /// Whether there are more than [`MAX_SUB_RESOURCES`].
     pub is_cut: bool,
     owner: Option<String>,
-    /// The numbers of the entries that were given or gathered.
+    /// The ids of the entries that were given or gathered.
     seen: HashSet<i64>,
-    /// The beginnings of the keys of URLs that were looked up.
+    /// The key prefixes of the URLs that were looked up.
     looked_up: HashSet<i64>,
 }
 
 impl SubResources {
-    /// Begins to gather entries for everyone, and those of `owner`.
+    /// An empty collection for shared entries and those of `owner`.
     #[must_use]
     pub fn of_owner(owner: Option<String>) -> SubResources {
         SubResources { owner, ..SubResources::default() }
     }
 
-    /// Gathers the sub-resources of some more entries. Entries given here are not gathered later.
+    /// Gathers the sub-resources of further entries. Entries that are given here are not gathered
+    /// later.
     pub(crate) fn gather(&mut self, connection: &Connection, places: &[Place]) -> Result<()> {
         let owner = match &self.owner {
             Some(name) => owner_id(connection, name)?,
@@ -78,7 +80,7 @@ impl SubResources {
     }
 }
 
-/// The beginnings of the keys of the sub-resources of an entry, which come first of all that it refers to.
+/// The key prefixes of the sub-resources of an entry, which are the first of its references.
 fn targets(connection: &Connection, id: i64) -> Result<Vec<i64>> {
     let mut find =
         connection.prepare_cached("SELECT parts, targets FROM referring WHERE source = ?1")?;
@@ -90,7 +92,7 @@ fn targets(connection: &Connection, id: i64) -> Result<Vec<i64>> {
     Ok(found.optional()?.unwrap_or_default())
 }
 
-/// The entries of a URL with their owners: variants for everyone, then those of each person.
+/// The entries of a URL with their owners: shared variants first, then those of each person.
 fn entries_at(connection: &Connection, target: i64) -> Result<Vec<(i64, Option<i64>)>> {
     let (first, last) = key_range(target);
     let mut find = connection.prepare_cached(

@@ -1,7 +1,7 @@
 //! Changes that are not in the index yet, reported by threads that must not wait.
 //!
-//! The number of recorded changes is bounded. Beyond the limit only the fact is recorded, and a
-//! walk over the directories finds the changes.
+//! The number of recorded changes is limited. Beyond the limit, only the fact is recorded that
+//! there are more, and a walk over the directories finds them.
 
 use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -18,16 +18,16 @@ const MAX_PLACES: usize = 10_000;
 /// How many uses are recorded; further ones are dropped.
 const MAX_USES: usize = 20_000;
 
-/// How many errors are kept until they are fetched.
+/// The maximum number of errors that are stored until a caller fetches them.
 const MAX_FAULTS: usize = 16;
 
-/// How long changes are collected for one commit.
+/// The time for which changes are collected for one commit.
 const GATHER: Duration = Duration::from_millis(200);
 
-/// How long uses are collected. No caller waits for them.
+/// The time for which uses are collected. No caller waits for them.
 const GATHER_USES: Duration = Duration::from_secs(20);
 
-/// Work on request.
+/// A request to update the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReindexScope {
     /// Rebuild the index from the files.
@@ -39,15 +39,15 @@ pub enum ReindexScope {
 /// The state of the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Progress {
-    /// It can be queried.
+    /// Whether it can be queried.
     pub is_ready: bool,
-    /// It is being built, or the directories are being walked: the number of entries so far.
+    /// While it is being built, or the directories are being walked: the number of entries so far.
     pub walked: Option<u64>,
     /// The number of changes not yet applied.
     pub waiting: usize,
-    /// Pages remain whose words are not indexed.
+    /// Whether there are pages whose words are not indexed yet.
     pub has_unread: bool,
-    /// A change is neither in the index nor recorded, because the disk had no space.
+    /// Whether a change is neither in the index nor recorded, because the disk was full.
     pub is_behind: bool,
 }
 
@@ -61,9 +61,9 @@ pub(crate) enum Task {
     /// These places changed.
     Changes(Vec<Place>),
     Walk,
-    /// Keys were used; the changes before that must be applied first.
+    /// Keys were used. The changes before these uses must be applied first.
     Uses(Vec<Place>, HashMap<Key, Timestamp>),
-    /// A caller waits for all uses to be written beside the index.
+    /// Write all uses to the file of uses in the spool. A caller waits for it.
     WriteUses,
     /// A session began with these queued requests.
     SessionRequest(Timestamp, Vec<SessionRequest>),
@@ -78,11 +78,11 @@ struct QueueState {
     uses: PendingUses,
     asked: Option<(Timestamp, Vec<SessionRequest>)>,
     orders: PendingOrders,
-    /// A caller waits for all changes.
+    /// Whether a caller waits for all changes.
     is_urgent: bool,
-    /// A task is running, …
+    /// Whether a task is running.
     is_busy: bool,
-    /// … and it is not just reading pages.
+    /// Whether a task is running that is more than reading pages.
     is_applying: bool,
     is_stopping: bool,
     has_ended: bool,
@@ -95,7 +95,7 @@ struct PendingChanges {
     places: HashMap<Key, Place>,
     /// When the oldest of them was recorded.
     since: Option<Instant>,
-    /// There were too many changes to record.
+    /// Whether there were too many changes to record.
     has_missed: bool,
 }
 
@@ -134,7 +134,7 @@ impl QueueState {
     }
 }
 
-/// Shared state of the index thread, the writers of the spool, and the callers.
+/// The state that the index thread, the writers of the spool and the callers share.
 #[derive(Debug)]
 pub(crate) struct WorkQueue {
     state: Mutex<QueueState>,
@@ -143,7 +143,7 @@ pub(crate) struct WorkQueue {
 
 impl Default for WorkQueue {
     fn default() -> WorkQueue {
-        // Until its first request for a task, the thread opens the index.
+        // Before it asks for its first task, the thread opens the index, so it counts as busy.
         let state = QueueState { is_busy: true, is_applying: true, ..QueueState::default() };
         WorkQueue { state: Mutex::new(state), changed: Condvar::new() }
     }
@@ -160,7 +160,7 @@ impl Watcher for WorkQueue {
         let is_first = state.changes.since.is_none();
         state.changes.since.get_or_insert_with(Instant::now);
         drop(state);
-        // The thread waits for the first change, then for the collection period.
+        // The thread waits for the first change, and then for the end of the collection period.
         if is_first {
             self.changed.notify_all();
         }
@@ -187,7 +187,7 @@ impl WorkQueue {
         }
     }
 
-    /// When this key was last used, if that is not in the index yet.
+    /// When this key was last used, if that use is not in the index yet.
     pub(crate) fn use_of(&self, key: &Key) -> Option<Timestamp> {
         self.lock().uses.times.get(key).copied()
     }
@@ -207,7 +207,7 @@ impl WorkQueue {
         self.changed.notify_all();
     }
 
-    /// Waits for the next task. `can_read` says that there are unread pages.
+    /// Waits for the next task. `can_read`: there are unread pages.
     pub(crate) fn next(&self, can_read: bool) -> Task {
         let mut state = self.lock();
         loop {
@@ -224,7 +224,7 @@ impl WorkQueue {
             let is_asked = (state.is_stopping || has_order) && !state.uses.times.is_empty();
             if due(state.uses.since, GATHER_USES) || is_asked {
                 state.uses.since = None;
-                // A restored entry is used at once, so its change must come first.
+                // A restored entry is used at once, so its change must be applied first.
                 let places = state.take_places();
                 return Task::Uses(places, std::mem::take(&mut state.uses.times));
             }
@@ -269,7 +269,7 @@ impl WorkQueue {
         }
     }
 
-    /// Whether another task is due before more pages are read.
+    /// Whether another task is due, so that reading pages must be interrupted.
     pub(crate) fn is_called(&self) -> bool {
         let state = self.lock();
         state.is_stopping
@@ -305,7 +305,7 @@ impl WorkQueue {
         std::mem::take(&mut self.lock().faults)
     }
 
-    /// Reports that the request was carried out or failed.
+    /// Reports that the current request was carried out or failed.
     pub(crate) fn done(&self, fault: Option<Error>) {
         let mut state = self.lock();
         (state.orders.tickets.done, state.orders.fault) = (state.orders.tickets.taken, fault);
@@ -321,7 +321,8 @@ impl WorkQueue {
         self.changed.notify_all();
     }
 
-    /// Requests that uses are written and waits at most for `patience`. Returns whether they were.
+    /// Requests that the uses are written, and waits at most for `patience`. Returns whether they
+    /// were written.
     pub(crate) fn write_uses(&self, patience: Duration) -> bool {
         let since = Instant::now();
         let mut state = self.lock();
@@ -353,7 +354,8 @@ impl WorkQueue {
     /// Makes a request and waits until it is carried out.
     pub(crate) fn order(&self, order: ReindexScope) -> Result<(), Error> {
         let mut state = self.lock();
-        // Requests made while another waits are combined with it; the larger one wins.
+        // Requests that are made while another one waits are combined with it. The result does the
+        // larger task.
         state.orders.next = Some(if state.orders.next == Some(ReindexScope::All) {
             ReindexScope::All
         } else {
@@ -389,7 +391,7 @@ impl WorkQueue {
             let is_idle =
                 !state.is_busy && state.changes.places.is_empty() && state.orders.next.is_none();
             if is_idle && !state.progress.is_ready {
-                // Building it failed, and no attempt is running.
+                // Building the index failed, and no attempt is running.
                 return Err(state.faults.pop().unwrap_or_else(Error::not_ready));
             }
             if is_still && (!words || (!state.is_busy && !state.progress.has_unread)) {

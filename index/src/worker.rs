@@ -20,7 +20,7 @@ use crate::rebuild::{self, PARTIAL};
 use crate::work_queue::{ReindexScope, Task, WorkQueue};
 use crate::{schema, sessions};
 
-/// How many pages are read per commit.
+/// The number of pages that are read per commit.
 const READ_AT_ONCE: i64 = 32;
 
 /// The niceness of the thread: serving has priority.
@@ -29,14 +29,14 @@ const NICE: i32 = 10;
 /// Delay before retrying a failed index rebuild. On an almost full disk each attempt fills it.
 const AGAIN: Duration = Duration::from_secs(600);
 
-/// Below this much free space, in bytes, nothing is written: the rest is for data that cannot be
-/// rebuilt.
+/// If less space is free, in bytes, nothing is written. The rest of the disk is for data that
+/// cannot be rebuilt.
 const LEAVES: u64 = 4 << 20;
 
-/// How long uses wait before they are written beside the index, in microseconds.
+/// How long uses wait before they are written to the spool, in microseconds.
 const WRITE_USES: i64 = 3_600_000_000;
 
-/// When uses were last written, and since when there are new ones; zero without new ones.
+/// When uses were last written, and the time of the oldest unwritten use; zero if there is none.
 const USES_WRITTEN: &str = "uses-written";
 const USES_CHANGED: &str = "uses-changed";
 
@@ -50,9 +50,9 @@ pub(crate) struct Worker {
     pub(crate) path: PathBuf,
     /// The path of the new index during a rebuild.
     pub(crate) new: PathBuf,
-    /// When building the index failed, if that was the last attempt.
+    /// When building the index failed, if the last attempt failed.
     pub(crate) failed: Option<Instant>,
-    /// A change was neither indexed nor recorded, because the disk had no space.
+    /// Whether a change was neither indexed nor recorded, because the disk was full.
     pub(crate) is_behind: bool,
 }
 
@@ -69,7 +69,7 @@ impl Worker {
     /// Runs until it is stopped.
     pub(crate) fn run(mut self) {
         let _ends = EndReporter(Arc::clone(&self.work));
-        // If that is not permitted, the thread runs with normal priority.
+        // If this is not permitted, the thread runs with normal priority.
         let _ = rustix::process::nice(NICE);
         let mut connection = self.open();
         let mut can_read = connection.is_some() && self.describe.is_some();
@@ -100,7 +100,7 @@ impl Worker {
         self.end(connection);
     }
 
-    /// Whether there is enough free space; true if the system does not tell.
+    /// Whether there is enough free space. True if the free space is unknown.
     fn has_room(&self) -> bool {
         let directory = self.path.parent().unwrap_or(self.spool.root());
         space(directory).map_or(true, |space| space.free >= LEAVES)
@@ -155,12 +155,12 @@ impl Worker {
     fn set_aside(&self, error: &Error) {
         if error.is_foreign() {
             let name = format!("{}-index.sqlite", SystemDisk.now().as_microsecond());
-            // If it cannot be moved, it is replaced: the name is ours.
+            // If the file cannot be moved, it is replaced, because the name belongs to the index.
             let _ = SystemDisk.rename(&self.path, &self.spool.root().join("damaged").join(name));
         }
     }
 
-    /// Rebuilds the index; returns whether that succeeded.
+    /// Rebuilds the index. Returns whether that succeeded.
     fn make_again(&mut self, connection: &mut Option<Connection>) -> bool {
         match self.rebuild(connection) {
             Ok(()) => true,
@@ -180,7 +180,7 @@ impl Worker {
         self.work.tell(|progress| progress.walked = Some(0));
         let _reported_elsewhere = self.spool.flush();
         if let Err(error) = rebuild::build(&self.spool, &new, &self.work) {
-            // A leftover does not interfere.
+            // The file of an earlier attempt does not prevent the rebuild.
             let _ = remove(&new);
             self.failed = Some(Instant::now());
             return Err(error);
@@ -198,11 +198,11 @@ impl Worker {
         Ok(())
     }
 
-    /// Carries out a task; returns whether there may be pages to read.
+    /// Carries out a task. Returns whether there may be unread pages.
     fn carry_out(&mut self, task: Task, connection: &mut Option<Connection>) -> Result<bool> {
         let is_order = matches!(task, Task::Order(_));
         if !is_order && !self.has_room() {
-            // A walk finds the change later. Requests go on and report the disk error.
+            // A walk finds the change later. Requests continue and report the disk error.
             self.set_behind(true);
             return Ok(false);
         }
@@ -268,7 +268,7 @@ impl Worker {
         })
     }
 
-    /// Reads some pages whose words are not indexed; returns whether there may be more.
+    /// Reads some pages whose words are not indexed. Returns whether there may be more.
     fn read(&self, connection: &Connection) -> Result<bool> {
         let Some(describe) = &self.describe else { return Ok(false) };
         let unread = unread(connection)?;
@@ -282,9 +282,10 @@ impl Worker {
                     None
                 }
             };
-            // A later change is recorded separately.
+            // If the entry has changed since, that change is recorded separately.
             let entry = entry.filter(|entry| entry.stored() == item.stored);
-            // Many libraries parse untrusted content: a panic in one costs the words of one page.
+            // Many libraries parse untrusted content. A panic in one of them only loses the words
+            // of one page.
             let told = entry.and_then(|entry| {
                 let told = catch_unwind(AssertUnwindSafe(|| describe.describe(&entry)));
                 told.unwrap_or_else(|_| {
@@ -308,7 +309,7 @@ impl Worker {
         let now = SystemDisk.now().as_microsecond();
         let changed = schema::meta(connection, USES_CHANGED)?.unwrap_or_default();
         let written = schema::meta(connection, USES_WRITTEN)?.unwrap_or_default();
-        // A clock that was set back must not delay writing.
+        // If the clock was set back, the uses must be written without delay.
         let is_soon = written <= now && now.saturating_sub(written) < wait;
         if changed == 0 || is_soon || self.spool.is_read_only() {
             return Ok(());

@@ -14,7 +14,8 @@ use support::{index, open, place, store, store_at};
 use wwwoffle_index::{CheckReport, FILE, ReindexScope, check};
 use wwwoffle_spool::{Reader, Spool};
 
-/// A walk does not re-examine changes this long before the last one: two seconds and rounding.
+/// A walk re-examines changes this long before the last walk: two seconds and a margin for
+/// rounding.
 const SLACK: Duration = Duration::from_millis(2_001);
 
 /// The longest wait of a test.
@@ -46,8 +47,8 @@ fn spoil(root: &Path, sql: &str) {
     Connection::open(root.join(FILE)).unwrap().execute_batch(sql).unwrap();
 }
 
-/// Waits until a walk would not re-examine the last change; returns that time in microseconds since
-/// 1970. Change times cannot be set, so time has to pass.
+/// Waits until a walk would not re-examine the last change. Returns that time in microseconds since
+/// 1970. Change times cannot be set, so real time has to pass.
 fn walked_long_after(root: &Path) -> i64 {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -91,7 +92,7 @@ fn what_is_wrong_is_found_and_mended() {
     );
     let gone = place("http://h2.example/5");
     std::fs::remove_file(root.join(gone.relative_path())).unwrap();
-    // As after a walk, so that a walk would not find anything.
+    // The index is marked as if a walk had just ended, so that a walk would not find the changes.
     let walked = walked_long_after(&root);
     spoil(
         &root,

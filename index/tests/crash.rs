@@ -1,5 +1,5 @@
-//! `kill -9` while the index is written: the remaining index is intact or rebuilt, and nothing is
-//! missing in it.
+//! `kill -9` while the index is written. Afterwards the index is intact or is rebuilt, and contains
+//! all entries.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 #![allow(clippy::disallowed_methods, reason = "the child learns from its environment what it is")]
@@ -14,16 +14,16 @@ use std::process::{Command, Stdio};
 use support::{index, open, place, store, urls};
 use wwwoffle_index::{FILE, Filter, ReindexScope, Sort};
 
-/// How often the child is killed.
+/// The number of times that the child is killed.
 const ROUNDS: usize = 20;
 
-/// The folder of the child.
+/// The variable with the directory for the child.
 const ROOT: &str = "WWWOFFLE_INDEX_TEST_ROOT";
 
 /// The test that starts itself once more as the child.
 const THIS_TEST: &str = "a_kill_leaves_an_index_that_is_sound_or_made_again";
 
-/// The round.
+/// The variable with the number of the round.
 const ROUND: &str = "WWWOFFLE_INDEX_TEST_ROUND";
 
 /// The child: stores and indexes pages, sometimes rebuilds the index, and prints each page that is
@@ -68,7 +68,8 @@ fn a_kill_leaves_an_index_that_is_sound_or_made_again() {
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        // At a different point each time: during a commit, while reading pages, during a rebuild.
+        // The child is killed at a different point each time: during a commit, while reading pages,
+        // during a rebuild.
         let last = 5 + 7 * round % 43;
         let told = lines.by_ref().map_while(Result::ok);
         let told =
@@ -76,7 +77,8 @@ fn a_kill_leaves_an_index_that_is_sound_or_made_again() {
         stored.extend(told.take(last));
         child.kill().unwrap();
         child.wait().unwrap();
-        // Including its last output: with `batch`, nothing is lost if only the program ends.
+        // Reads the last output of the child too. With durability `batch`, nothing is lost if only
+        // the program ends.
         let rest = lines.map_while(Result::ok);
         stored.extend(
             rest.filter_map(|line| line.split_once("stored ").map(|(_, url)| url.to_owned())),

@@ -17,7 +17,7 @@ fn names(index: &Index) -> Vec<String> {
     urls(index, &Filter::default(), Sort::Name)
 }
 
-/// Everything that does not depend on the order of indexing.
+/// All content of the index that does not depend on the order of indexing.
 fn content(index: &Index) -> Vec<String> {
     let items = list(index, &Filter::default(), Sort::Name);
     let mut lines: Vec<_> = items
@@ -126,8 +126,8 @@ fn what_others_change_is_found() {
         index.settle(true).unwrap();
         index.stop();
     }
-    // Entries that were added, removed, or are one less of several, and hosts that were added and
-    // removed.
+    // Entries that were added or removed, an entry removed beside others under its key, and hosts
+    // that were added and removed.
     fs::create_dir(root.join("https")).unwrap();
     fs::rename(other.path().join("http/moved.example"), root.join("http/moved.example")).unwrap();
     fs::rename(other.path().join("https/moved.example"), root.join("https/moved.example")).unwrap();
@@ -145,7 +145,7 @@ fn what_others_change_is_found() {
     let index = index(&spool);
     index.settle(true).unwrap();
     assert_eq!(names(&index), want);
-    // The same on request while it runs.
+    // The same changes are found on request while the index runs.
     fs::remove_file(root.join(place("http://moved.example/").relative_path())).unwrap();
     index.reindex(ReindexScope::Changed).unwrap();
     assert_eq!(names(&index).len(), 4);
@@ -233,7 +233,7 @@ fn a_full_disk_or_none_at_all_spoils_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let (spool, index) = two(directory.path());
     let before = content(&index);
-    // The new index cannot be created there.
+    // The new index cannot be created because of this directory.
     let tmp = directory.path().join("tmp").join("index.sqlite");
     fs::create_dir(&tmp).unwrap();
     assert!(index.reindex(ReindexScope::All).is_err());
@@ -252,7 +252,7 @@ fn uses_are_written_down_when_somebody_asks_for_it() {
     let place = place("http://a.example/1");
     let later = |seconds| Timestamp::now() + Duration::from_secs(seconds);
     let patience = Duration::from_secs(60);
-    // Twice: also directly after the first time.
+    // Twice, because the second use comes directly after a write.
     for time in [later(100), later(200)] {
         index.used(&place, time);
         assert!(index.write_uses(patience));
@@ -311,7 +311,7 @@ fn an_index_that_cannot_be_made_keeps_nobody_waiting() {
     let directory = tempfile::tempdir().unwrap();
     let spool = open(directory.path());
     store(&spool, "http://a.example/", "title Page");
-    // A name that the new index cannot take.
+    // The new index cannot be created under this name.
     fs::create_dir_all(directory.path().join("tmp/index.sqlite/x")).unwrap();
     let index = index(&spool);
     assert!(index.settle(false).is_err());

@@ -157,7 +157,7 @@ fn what_is_somebodys_is_shown_to_them_alone() {
     let anna = hosts(&Viewer::Person("user:anna".to_owned()));
     assert!(anna.contains(&of("secret.example", 1)) && anna.contains(&of("b.example", 5)));
     assert_eq!(anna, hosts(&Viewer::Operator));
-    // The existence of such a host is not revealed.
+    // The viewer must not learn that such a host exists.
     let bob = hosts(&Viewer::Person("user:bob".to_owned()));
     assert!(
         bob.iter().all(|(host, _)| host != "secret.example") && bob.contains(&of("b.example", 4))
@@ -246,7 +246,8 @@ fn a_cursor_of_another_list_is_refused() {
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(3) })]
-    /// Beyond the limit for sorting the order is walked: both must give the same list.
+    /// Above the limit for sorting, the order is walked. Walking and sorting must give the same
+    /// list.
     #[test]
     fn walking_and_sorting_come_to_the_same(seed in 0_u64..1_000) {
         let directory = tempfile::tempdir().unwrap();
@@ -262,7 +263,7 @@ proptest! {
         index.settle(true).unwrap();
         let since = Some(Timestamp::UNIX_EPOCH);
         for sort in Sort::ALL {
-            // The date makes it a short list.
+            // The date limits the list to few entries.
             let few = list(&index, &Filter { since, ..Filter::default() }, sort);
             let walked = list(&index, &Filter::default(), sort);
             let same = few.iter().zip(&walked).take_while(|(few, walked)| few == walked).count();

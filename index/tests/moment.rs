@@ -1,4 +1,4 @@
-//! The index as the purge sees it: entries, sizes, needs and new entries.
+//! The index as the purge sees it: entries, sizes, sub-resources and new entries.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 #![allow(clippy::disallowed_methods, reason = "tests look at and spoil the files themselves")]
@@ -28,7 +28,7 @@ fn all(index: &Index) -> BTreeMap<String, Candidate> {
     all
 }
 
-/// The needs of each entry by URL; each needed URL appears if it is stored.
+/// The sub-resources of each entry by URL. Only stored sub-resources are listed.
 fn needs(index: &Index) -> Vec<(String, Vec<String>)> {
     let (all, mut needs) = (all(index), Vec::new());
     let url_of_number = |number: i64| {
@@ -56,7 +56,7 @@ fn needs(index: &Index) -> Vec<(String, Vec<String>)> {
     needs
 }
 
-/// The sizes equal those that a walk finds.
+/// The sizes must equal those that a walk finds.
 fn check_sizes(spool: &Spool, index: &Index) {
     let known = all(index);
     let mut count = 0;
@@ -85,7 +85,7 @@ fn an_entry_takes_as_much_as_its_files_do() {
     let index = index(&spool);
     index.settle(true).unwrap();
     check_sizes(&spool, &index);
-    // Following changes: one more version of one entry, another one removed.
+    // The index follows changes: one entry gets another version, and another entry is removed.
     store(&spool, "http://a.example/1", "new");
     spool.remove(&place("http://a.example/2")).unwrap();
     spool.flush().unwrap();
@@ -119,7 +119,7 @@ fn it_is_known_who_needs_what_and_where_not() {
     ];
     let want: Vec<_> = want.map(|(url, part)| (url.to_owned(), vec![part.to_owned()])).into();
     assert_eq!(needs(&index), want);
-    // The needs of its older version are unknown.
+    // The sub-resources of its older version are unknown.
     let untold: Vec<_> = all(&index).into_values().filter(|one| !one.is_told).collect();
     assert_eq!(
         untold.iter().map(|one| one.url.as_str()).collect::<Vec<_>>(),
@@ -128,7 +128,7 @@ fn it_is_known_who_needs_what_and_where_not() {
     let name = |url: &str| wwwoffle_spool::purge::plan::name(url);
     let told = index.needs(&url_of("http://a.example/s.css").key()).unwrap();
     assert_eq!(told, [name("http://a.example/i.png")]);
-    // After a change, the former needs are forgotten.
+    // After a change, the earlier sub-resources are no longer listed.
     store(&spool, "http://a.example/", "title no parts");
     spool.flush().unwrap();
     assert!(index.catch_up(PATIENCE));

@@ -50,7 +50,7 @@ fn a_page_is_whole_when_its_parts_and_theirs_are_there() {
     for viewer in [&ada, &person("bob"), &Viewer::Operator] {
         assert_eq!(of(&index, viewer, page), Some(Completeness::All));
     }
-    // Two that need each other.
+    // Two style sheets that need each other.
     style(&format!("part {page}\npart http://a.example/font"));
     assert_eq!(of(&index, &ada, page), Some(Completeness::All));
     spool.remove(&place("http://a.example/font")).unwrap();
@@ -68,18 +68,18 @@ fn a_part_is_there_for_whom_it_is_kept() {
     let own = |url: &str, owner: &str, kind: &str, body: &str| {
         store_at(&spool, &place(url).owned_by(owner), 200, kind, body, 1_700_000_000);
     };
-    // Unrelated personal entries do not matter.
+    // Personal entries of other URLs make no difference.
     own("http://a.example/other", "ada", "image/png", "png");
     for viewer in [&ada, &bob, &Viewer::Operator] {
         assert_eq!(of(&index, viewer, page), Some(Completeness::Missing(2)), "{viewer:?}");
     }
-    // Ada's copies count for her, with their needs, and not for others.
+    // Ada's copies, with their sub-resources, count for her but not for others.
     own("http://a.example/image", "ada", "image/png", "png");
     own("http://a.example/style", "ada", "text/css", "part http://a.example/font");
     for (viewer, want) in [(&ada, 1), (&bob, 2)] {
         assert_eq!(of(&index, viewer, page), Some(Completeness::Missing(want)), "{viewer:?}");
     }
-    // The operator gets no result that holds for some users only.
+    // The operator gets no result if it would be valid only for some users.
     assert_eq!(of(&index, &Viewer::Operator, page), None);
     own("http://a.example/font", "bob", "font/woff2", "font");
     assert_eq!(of(&index, &ada, page), Some(Completeness::Missing(1)));
@@ -92,7 +92,7 @@ fn a_part_is_there_for_whom_it_is_kept() {
     for viewer in [&ada, &Viewer::Operator] {
         assert_eq!(of(&index, viewer, hers), Some(Completeness::Missing(1)), "{viewer:?}");
     }
-    // Also removed in a rebuilt index.
+    // The entry is also missing in a rebuilt index.
     spool.remove(&place("http://a.example/image").owned_by("ada")).unwrap();
     assert_eq!(of(&index, &ada, page), Some(Completeness::Missing(1)));
     index.reindex(ReindexScope::All).unwrap();
@@ -159,7 +159,7 @@ fn what_is_kept_of_a_host_or_a_site_is_counted_for_who_asks() {
         ];
         assert_eq!(counted.map(Option::unwrap), want);
     }
-    // Other lists would require examining every entry.
+    // To count other lists, every entry would have to be examined.
     assert_eq!(count(&Viewer::Operator, None, None, None), None);
     let filter =
         Filter { host: Some("a.example.org".into()), pages_only: true, ..Filter::default() };

@@ -1,4 +1,4 @@
-//! The stored sub-resources of pages: for whom, how deep, and each once.
+//! The stored sub-resources of pages: for which viewer, how deep, and each only once.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -47,7 +47,8 @@ fn sub_resources_are_gathered_with_theirs_but_not_links() {
         want.extend((personal == 0).then(|| "http://a.example/hers".to_owned()));
         want.sort_unstable();
         assert_eq!((urls, found.personal, found.is_cut), (want, personal, false), "{owner:?}");
-        // Given itself, a sub-resource is not gathered too; and a later page adds only its own.
+        // A sub-resource that is given as a page is not gathered too. A later call adds only
+        // further sub-resources.
         let more = [place("http://a.example/linked"), place("http://a.example/other")];
         let before = found.items.len();
         index.gather_sub_resources(&mut found, &more).unwrap();

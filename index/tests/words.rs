@@ -1,4 +1,4 @@
-//! Search: pages are found by their words, ranked and highlighted, and references are known.
+//! Search: pages are found by their words, ranked and highlighted, and their references are known.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::as_conversions, reason = "a test")]
 
@@ -151,7 +151,7 @@ fn it_is_known_what_refers_to_what() {
     assert!(referrers(&Viewer::Operator, "http://b.example/", true).is_empty());
     let references = index.references(&Viewer::Operator, &place("http://a.example/")).unwrap();
     assert_eq!(names(references), ["http://a.example/i.png", "http://b.example/"]);
-    // By body: for duplicates.
+    // Entries with an equal body.
     let item = index.at(&place("http://a.example/i.png")).unwrap().unwrap();
     let same = index.with_body(&item.digest, item.body_len).unwrap();
     assert_eq!(names(same), ["http://a.example/i.png", "http://d.example/same"]);
@@ -161,7 +161,7 @@ fn it_is_known_what_refers_to_what() {
     assert_eq!(referrers(&Viewer::Operator, image.as_str(), true).len(), 2);
 }
 
-/// Fails on one page by panicking.
+/// A describer that panics on one page.
 #[derive(Debug)]
 struct Fragile;
 

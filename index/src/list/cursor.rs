@@ -11,22 +11,22 @@ use crate::error::{Error, Result};
 use crate::item::Item;
 use crate::name::{HostName, split};
 
-/// The longest cursor, in bytes.
+/// The maximum length of a cursor, in bytes.
 const MAX_CURSOR: usize = 4 << 10;
 
-/// How many characters of a path determine the order; paths with an equal beginning are in no
-/// order. The SQL index uses the same number.
+/// The number of characters of a path that determine its position. Paths that differ only later
+/// have no defined order. The SQL index uses the same number.
 pub(crate) const SORTED: usize = 120;
 
-/// The position at which a list continues: returned with one page and passed for the next. Its text
-/// form is opaque.
+/// The position at which a list continues. It is returned with one page and passed to get the next
+/// one. Its text form is opaque.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor {
     sort: char,
     pub(crate) at: Position,
 }
 
-/// A position in an order. The order determines which fields count.
+/// A position in an order. The order determines which of these fields are used.
 #[derive(Debug, Clone, PartialEq, Eq, Default, PartialOrd, Ord)]
 pub(crate) struct Position {
     /// Host, labels, media type, or a key in hex.
@@ -45,7 +45,7 @@ impl Sort {
     fn letter(self) -> char {
         match self {
             Sort::Name => 'n',
-            // One order, so cursors are interchangeable.
+            // `Stored` and `Day` have the same order, so their cursors are interchangeable.
             Sort::Stored | Sort::Day => 's',
             Sort::Used => 'u',
             Sort::Domain => 'd',
@@ -91,14 +91,14 @@ impl Cursor {
         Ok((Timestamp::from_microsecond(at.value).map_err(|_| Error::bad_cursor())?, key))
     }
 
-    /// The position after this many items of a list as of a given time.
+    /// The position after `place` items of a list in its state at `time`.
     #[must_use]
     pub fn of_place(time: Timestamp, place: u64) -> Cursor {
         let (value, id) = (time.as_microsecond(), place.cast_signed());
         Cursor { sort: 'p', at: Position { value, id, ..Position::default() } }
     }
 
-    /// The position passed to [`Cursor::of_place`] with this time.
+    /// The position that was passed to [`Cursor::of_place`] with this time.
     ///
     /// # Errors
     ///
@@ -112,7 +112,7 @@ impl Cursor {
         }
     }
 
-    /// The position, if it belongs to this order.
+    /// Returns the position, if the cursor belongs to this order.
     pub(crate) fn of(&self, sort: Sort) -> Result<&Position> {
         self.of_letter(sort.letter())
     }
@@ -136,7 +136,7 @@ impl Position {
                 scheme.clone_into(&mut at.scheme);
                 at.text = path.chars().take(SORTED).collect();
             }
-            // Negated because larger values come first.
+            // Negated, because larger values come first.
             Sort::Stored | Sort::Day => at.value = -item.stored.as_microsecond(),
             Sort::Used => at.value = -item.used.as_microsecond(),
             Sort::Size => at.value = -i64::try_from(item.body_len).unwrap_or(i64::MAX),

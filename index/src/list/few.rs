@@ -1,4 +1,4 @@
-//! Short lists: matching entries are found by a common property and then sorted.
+//! Short lists: if few entries match, they are found by a common property and then sorted.
 
 use rusqlite::Connection;
 use rusqlite::types::Value;
@@ -10,15 +10,15 @@ use crate::class::Class;
 use crate::error::Result;
 use crate::filter::{Filter, PreparedFilter};
 
-/// The limits for the number of entries that count as few.
+/// The minimum of the number of entries that count as few.
 const FEWEST: i64 = 200;
 const MOST: i64 = 2_000;
 
-/// Reading one entry takes as long as skipping this many in an order.
+/// Reading one entry takes as long as skipping this number of entries in an order.
 const PASSED_MEANWHILE: i64 = 80;
 
-/// How many entries count as few: reading and sorting all of them is less work than walking the
-/// order until a page is full. If *n* of *all* entries match, a page of *limit* entries is full
+/// The number of entries that count as few. To read and sort them must be less work than to walk
+/// the order until a page is full. If *n* of *all* entries match, a page of *limit* entries is full
 /// after *limit* · *all* / *n*.
 fn few(connection: &Connection, limit: usize) -> Result<i64> {
     let all: Option<i64> = connection
@@ -29,7 +29,8 @@ fn few(connection: &Connection, limit: usize) -> Result<i64> {
     Ok(passed.isqrt().clamp(FEWEST, MOST))
 }
 
-/// The ids of all possible matches, if there are few and a property to find them by.
+/// The ids of all possible matches, if there are few and they have a common property by which to
+/// find them.
 pub(crate) fn gather(
     connection: &Connection,
     filter: &Filter,
@@ -73,14 +74,14 @@ fn of_hosts(connection: &Connection, hosts: &[i64], few: i64) -> Result<Vec<i64>
     for host in hosts {
         let mut find =
             connection.prepare_cached("SELECT id FROM entries WHERE host = ?1 LIMIT ?2")?;
-        // Limited, in case the counts are too low.
+        // The result is limited, because the counts may be too low.
         let rows = find.query_map((host, few), |row| row.get(0))?;
         all.extend(rows.collect::<rusqlite::Result<Vec<i64>>>()?);
     }
     Ok(all)
 }
 
-/// The ids that a statement returns, if they are few.
+/// The ids that a statement returns, if there are few.
 fn of(connection: &Connection, sql: &str, values: &[Value], few: i64) -> Result<Option<Vec<i64>>> {
     let mut find = connection.prepare_cached(&format!("{sql} LIMIT ?"))?;
     let values = values.iter().cloned().chain([Value::from(few + 1)]);
@@ -109,7 +110,7 @@ fn of_class(connection: &Connection, class: Class, few: i64) -> Result<Option<Ve
     Ok(Some(all).filter(|all| all.len() <= few))
 }
 
-/// Fills a page with those that follow a position in the order.
+/// Fills a page with the entries that follow a position in the order.
 pub(crate) fn sorted(
     filling: &mut PageBuilder<'_>,
     few: &[i64],

@@ -1,4 +1,4 @@
-//! Long lists: the order is walked from the start of the page.
+//! Long lists: the order is walked from the beginning of the page.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::facts::Facts;
 use crate::filter::{Filter, PreparedFilter};
 
-/// How many groups (hosts, types) are read at once.
+/// The number of groups (hosts, types) that are read at once.
 const GROUPS: usize = 500;
 
 /// Fills a page after `after`, and returns where to continue.
@@ -34,14 +34,15 @@ pub(crate) fn walk(
     Ok(ended.map(|at| Cursor::behind(sort, at)))
 }
 
-/// The largest value first. Returns where it stopped, or `None` at the end.
+/// Walks an order by value, the largest value first. Returns where the walk stopped, or `None` at
+/// the end.
 fn by_value(
     filling: &mut PageBuilder<'_>,
     column: &str,
     (from, to): (i64, i64),
     after: Option<&Position>,
 ) -> Result<Option<Position>> {
-    // All three are negated in a cursor, where smaller values come first.
+    // All three values are negated in a cursor, where smaller values come first.
     let at = after.map_or((i64::MAX, i64::MAX, i64::MAX), |at| {
         (at.value.saturating_neg(), at.facts.saturating_neg(), at.id.saturating_neg())
     });
@@ -143,7 +144,7 @@ fn by_group(
             }
         }
         let Some(last) = groups.last().filter(|_| !is_last) else { return Ok(None) };
-        // Continues after the last group, which is read again without results.
+        // Continues with the last group, of which no further entries are read.
         let (group, scheme) = (last.name.clone(), last.scheme.clone());
         let (facts, id, text) = (i64::MAX, i64::MAX, char::MAX.to_string());
         at = Some(Position { group, scheme, text, value: 0, facts, id });
@@ -194,7 +195,7 @@ fn in_host(
 }
 
 impl PageBuilder<'_> {
-    /// Advances by one entry, which is examined if it may match.
+    /// Advances by one entry. The entry is examined if it may match.
     fn step(&mut self, facts: i64, id: i64) -> Result<Room> {
         if self.sieve.may_pass(Facts(facts)) { self.look_at(id) } else { Ok(self.room()) }
     }

@@ -83,7 +83,7 @@ pub(crate) fn list(index: &Index, filter: &Filter, sort: Sort) -> Vec<Item> {
     loop {
         let page = index.list(filter, sort, after.as_ref(), 7, &|_| true).unwrap();
         all.extend(page.items);
-        // As passed through a URL.
+        // The cursor is converted to text and back, as in a URL.
         after = page.next.map(|cursor| cursor.to_string().parse().unwrap());
         if after.is_none() {
             return all;
