@@ -1,16 +1,17 @@
-//! Replacing an HTML parser that has reached its memory bound by a new one at the same tag.
+//! Replaces an HTML parser that has reached its memory limit by a new one, which continues at the
+//! same tag.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How many bytes are passed to a parser at once.
+/// The number of bytes that are passed to a parser at once.
 pub(crate) const STEP: usize = 16 * 1024;
 
-/// How many bytes of element names a parser may see before it is replaced: it does not count them
-/// as memory.
+/// The number of bytes of element names after which a parser is replaced. It does not count them as
+/// memory.
 pub(crate) const MAX_NAMES: usize = 4 << 20;
 
-/// How many unread bytes a replacement parser may get at once. There are more if a single tag is
-/// too long.
+/// The number of unread bytes that a replacement parser may get at once. If there are more, a
+/// single tag is too long.
 pub(crate) const MAX_UNREAD: usize = 1 << 20;
 
 /// The output of a parser.
@@ -21,8 +22,8 @@ pub(crate) type Sink = Box<dyn FnMut(&[u8]) + Send>;
 #[error("the parser is replaced")]
 pub(crate) struct Restart;
 
-/// Locks state that the handlers of a parser share. Handlers do not panic while they hold a lock,
-/// and the data is consistent at any point.
+/// Locks the state that the handlers of a parser share. Handlers do not panic while they hold a
+/// lock, and the data is always consistent.
 pub(crate) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

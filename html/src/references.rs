@@ -55,16 +55,17 @@ pub use finder::Finder;
 pub(crate) use gather::with_query_encoded;
 pub use kind::{HEAD, Kind};
 
-/// The most links of one document.
+/// The maximum number of links of one document.
 pub const MAX_LINKS: usize = 50_000;
 
-/// The most bytes of all URLs of one document.
+/// The maximum length of all URLs of one document together, in bytes.
 pub const MAX_LINK_BYTES: usize = 8 << 20;
 
 /// How deep inner documents are parsed: `srcdoc` and `noscript`.
 pub const MAX_NESTING: u32 = 4;
 
-/// How many inner documents of one document are parsed at any depth: each needs a parser.
+/// The maximum number of inner documents of one document that are parsed, at any depth. Each needs
+/// a parser.
 pub const MAX_INNER: usize = 2_000;
 
 /// The most memory for the parser of a document, in bytes.
@@ -182,14 +183,15 @@ impl Class {
         })
     }
 
-    /// Whether the browser loads it to show the page. The other classes are links and hints.
+    /// Whether the browser loads it in order to show the page. References of the other classes are
+    /// links and hints.
     #[must_use]
     pub const fn is_part(self) -> bool {
         !matches!(self, Self::Preview | Self::Feed | Self::Sitemap | Self::Refresh | Self::Page)
     }
 }
 
-/// Why a reference is normally not fetched.
+/// The reason why a reference is normally not fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Omission {
     /// An image or frame of at most one pixel, which only counts readers.
@@ -198,9 +200,9 @@ pub enum Omission {
     NotTaken,
     /// A type that browsers do not show.
     Unsupported,
-    /// A hint or an interface for programs (`preconnect`, `pingback`), not visible content.
+    /// A hint, or an interface for programs (`preconnect`, `pingback`). It is not visible content.
     Service,
-    /// Not referenced; browsers request it on their own (`/favicon.ico`).
+    /// No reference in the document: browsers request it without one (`/favicon.ico`).
     Implied,
     /// A protocol that is not fetched, such as `ftp`.
     Protocol,
@@ -227,26 +229,28 @@ impl Omission {
 /// A reference of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// The absolute URL as a browser sends it, without fragment: `http`, `https`, or left out.
+    /// The absolute URL as a browser sends it, without fragment. Its scheme is `http` or `https`,
+    /// unless `left_out` is set.
     pub url: String,
     /// How the document uses it. A URL may occur once for each class.
     pub class: Class,
-    /// Every reference to it has `nofollow`.
+    /// Whether every reference to it has `nofollow`.
     pub nofollow: bool,
-    /// Why it is normally not fetched. `None` if at least one reference to it is.
+    /// The reason why it is normally not fetched. `None` if there is at least one reference to it
+    /// that is fetched.
     pub left_out: Option<Omission>,
 }
 
-/// Why a document was not parsed completely.
+/// The reason why a document was not parsed completely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Truncation {
     /// More than [`MAX_LINKS`] links or [`MAX_LINK_BYTES`] bytes of URLs.
     Links,
     /// A tag, rule or manifest needs more than [`MAX_PARSER_MEMORY`] or [`MAX_HELD`].
     Memory,
-    /// Inner documents or blocks are nested too deep, or are too many.
+    /// Inner documents or blocks are nested too deep, or there are too many.
     Nesting,
-    /// It does not have the format of its type.
+    /// The document does not have the format of its type.
     Malformed,
 }
 
@@ -268,15 +272,15 @@ impl Truncation {
 pub struct References {
     /// In document order, each URL once for each class.
     pub links: Vec<Link>,
-    /// How many references are not valid URLs or are too long.
+    /// The number of references that are not valid URLs or are too long.
     pub refused: usize,
     /// The first title with white space collapsed, at most [`MAX_TITLE`] bytes.
     pub title: Option<String>,
-    /// WHATWG name of the encoding; empty if nothing was read.
+    /// The WHATWG name of the encoding; empty if nothing was read.
     pub charset: &'static str,
-    /// `<meta name="robots">` has `nofollow`.
+    /// Whether `<meta name="robots">` has `nofollow`.
     pub nofollow: bool,
-    /// `<meta name="robots">` has `noindex`.
+    /// Whether `<meta name="robots">` has `noindex`.
     pub noindex: bool,
     /// The first URL in `<link rel=canonical>` or a `Link` field (RFC 6596).
     pub canonical: Option<String>,
@@ -306,18 +310,18 @@ pub struct Viewport {
     pub height: u32,
     /// Device pixels per 100 CSS pixels.
     pub density_percent: u32,
-    /// Return all candidates of a `srcset`, `picture` or `image-set()` as chosen.
+    /// Whether all candidates of a `srcset`, `picture` or `image-set()` are returned as chosen.
     pub all_candidates: bool,
 }
 
 impl Default for Viewport {
-    /// A laptop.
+    /// The viewport of a laptop.
     fn default() -> Self {
         Self { width: 1366, height: 768, density_percent: 100, all_candidates: false }
     }
 }
 
-/// The last character boundary up to `at`.
+/// The last character boundary that is not after `at`.
 fn boundary(text: &str, at: usize) -> usize {
     let at = at.min(text.len());
     (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)

@@ -43,10 +43,10 @@ pub use style::Sheet;
 /// The most memory for the parser of a page, in bytes.
 pub const MAX_PARSER_MEMORY: usize = 8 << 20;
 
-/// How many bytes of one `noscript` element are shown; the rest is dropped.
+/// The maximum number of bytes of one `noscript` element that are shown. The rest is dropped.
 pub const MAX_NOSCRIPT: usize = 1 << 20;
 
-/// How many links of a page are marked.
+/// The maximum number of links of a page that are marked.
 pub const MAX_MARKED: usize = 10_000;
 
 /// An image of one transparent pixel, the default replacement.
@@ -143,12 +143,12 @@ pub struct Changes {
     pub bar: Option<Bar>,
     /// Characters to repair.
     pub mends: BTreeSet<Repair>,
-    /// How references are led into the gateway, if the page is read there.
+    /// How references are replaced by gateway addresses, if the page is read through one.
     pub gateway: Option<Gateway>,
 }
 
 impl Changes {
-    /// Whether the page is unchanged.
+    /// Whether the page stays unchanged.
     #[must_use]
     pub fn are_none(&self) -> bool {
         *self == Self::default()
@@ -158,11 +158,11 @@ impl Changes {
 /// Whether a URL is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UrlStatus {
-    /// It is kept.
+    /// The URL is stored.
     Kept,
-    /// It waits in the queue.
+    /// The URL is in the queue.
     Queued,
-    /// Neither.
+    /// The URL is neither stored nor queued.
     Absent,
 }
 
@@ -171,6 +171,6 @@ pub trait PageKnowledge: Send + Sync {
     /// Whether the URL is never fetched.
     fn is_blocked(&self, url: &str) -> bool;
 
-    /// Whether the URL is stored. Called for each link of a page; may block.
+    /// Whether the URL is stored or queued. Called for each link of a page; may block.
     fn status_of(&self, url: &str) -> UrlStatus;
 }

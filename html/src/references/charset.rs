@@ -4,12 +4,13 @@ use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFI
 
 use super::Kind;
 
-/// How many bytes are searched for a declaration (HTML §13.2.3.2).
+/// The number of bytes that are searched for a declaration (HTML §13.2.3.2).
 pub const PRESCAN: usize = 1024;
 
-/// The encoding of a document that begins with `head` ([`PRESCAN`] bytes, or all of it): from its
-/// byte order mark, its `Content-Type`, or its own declaration. Without any, it is UTF-8 if the
-/// beginning is valid UTF-8, and windows-1252 for other HTML.
+/// The encoding of a document that begins with `head`: its first [`PRESCAN`] bytes, or all of it if
+/// it is shorter. The encoding comes from its byte order mark, its `Content-Type`, or its own
+/// declaration. Without any of these, it is UTF-8 if the beginning is valid UTF-8, and windows-1252
+/// for other HTML.
 ///
 /// Browsers examine more of the page than its head. Today most pages without a declaration are
 /// UTF-8.
@@ -36,7 +37,7 @@ pub fn choose(kind: Kind, content_type: Option<&str>, head: &[u8]) -> &'static E
     })
 }
 
-/// The last character may be cut at the end of the head.
+/// Whether the head is UTF-8. Its last character may be incomplete.
 fn is_utf8(head: &[u8]) -> bool {
     match std::str::from_utf8(head) {
         Ok(_) => true,
@@ -62,7 +63,8 @@ fn at_charset(head: &[u8]) -> Option<&'static Encoding> {
     label(rest.get(..end)?)
 }
 
-/// The encoding in an XML declaration; without one, zero bytes reveal UTF-16.
+/// The encoding in an XML declaration. Without a declaration, zero bytes show that the text is
+/// UTF-16.
 fn xml(head: &[u8]) -> Option<&'static Encoding> {
     match head {
         [b'<', 0, b'?', 0, ..] => return Some(UTF_16LE),
@@ -155,7 +157,7 @@ fn in_content(content: &[u8]) -> Option<&'static Encoding> {
     }
 }
 
-/// The meaning of a label in a document that is ASCII-compatible so far.
+/// The encoding with this label, in a document that is ASCII-compatible so far.
 fn label(label: &[u8]) -> Option<&'static Encoding> {
     let encoding = Encoding::for_label(label)?;
     if encoding == UTF_16LE || encoding == UTF_16BE {
@@ -164,7 +166,7 @@ fn label(label: &[u8]) -> Option<&'static Encoding> {
     Some(if encoding == X_USER_DEFINED { WINDOWS_1252 } else { encoding })
 }
 
-/// The attributes of a tag with lower-case names (*get an attribute*).
+/// Iterates over the attributes of a tag, with lower-case names (*get an attribute*).
 struct Attributes<'a> {
     rest: &'a [u8],
 }

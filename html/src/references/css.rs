@@ -1,17 +1,17 @@
 //! References of style sheets, parsed with cssparser.
 //!
-//! A sheet is split after `}`, because no rule that contains references continues beyond one. Each
-//! piece is buffered, parsed and dropped, so a sheet may have any length.
+//! A sheet is split after each `}`, because no rule that contains references continues after one.
+//! Each piece is buffered, parsed and dropped, so a sheet may have any length.
 
 use cssparser::{ParseError, Parser, ParserInput, Token};
 
 use super::gather::Collector;
 use super::{Class, MAX_HELD, Omission, Truncation, boundary, media, srcset};
 
-/// The smallest piece that is parsed, in bytes.
+/// The minimum size of a piece that is parsed, in bytes.
 const PIECE: usize = 64 * 1024;
 
-/// How deep blocks and functions are parsed.
+/// The maximum nesting of blocks and functions that is parsed.
 const MAX_DEPTH: u32 = 64;
 
 /// Parses a style sheet that arrives in pieces of any length.
@@ -43,8 +43,8 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
-    /// Calls `each` with every piece that can be parsed alone, in order. The flag says that a piece
-    /// was cut elsewhere because it is too long.
+    /// Calls `each` with every piece that can be parsed alone, in order. The flag is true if a
+    /// piece was too long and had to be split at another position.
     pub(crate) fn write(&mut self, text: &str, mut each: impl FnMut(&str, bool)) {
         let mut start = 0;
         for (index, byte) in text.bytes().enumerate() {
@@ -61,8 +61,8 @@ impl Pieces {
         self.hold(text.get(start..).unwrap_or_default(), &mut each);
     }
 
-    /// Buffers text without an end of a rule. Text beyond the bound is cut at a position that
-    /// depends only on the sheet.
+    /// Buffers text that contains no end of a rule. Text beyond the limit is split at a position
+    /// that depends only on the sheet.
     fn hold(&mut self, mut text: &str, each: &mut impl FnMut(&str, bool)) {
         while let Some(beyond) = (self.held.len() + text.len()).checked_sub(MAX_HELD + 1) {
             let fitting = boundary(text, text.len() - beyond - 1);
@@ -87,13 +87,13 @@ impl Pieces {
     }
 }
 
-/// The lexical state at the end of the buffered text, as far as it decides whether a `}` ends a
-/// rule.
+/// The lexical state at the end of the buffered text, as far as it is needed to know whether a `}`
+/// ends a rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum CssState {
     #[default]
     Plain,
-    /// After a backslash, inside a string with this quote or outside.
+    /// After a backslash: inside a string with this quote, or outside of strings.
     Escape(Option<u8>),
     Slash,
     Comment,
@@ -143,11 +143,11 @@ enum UrlContext {
     Font,
     /// After `@import`.
     Import,
-    /// After `@namespace`: names, not URLs.
+    /// After `@namespace`, where names look like URLs but are none.
     Names,
 }
 
-/// What a token means, copied so that the parser can continue.
+/// The relevant content of a token, copied so that the parser can continue.
 enum CssToken {
     Skip,
     Url(String),
@@ -240,7 +240,7 @@ fn walk(parser: &mut Parser<'_, '_>, gather: &mut Collector, outer: UrlContext, 
     }
 }
 
-/// An `@import` names one sheet; conditions follow.
+/// The context after a URL. An `@import` names one sheet; conditions follow.
 fn after_url(context: UrlContext, outer: UrlContext) -> UrlContext {
     if context == UrlContext::Import { outer } else { context }
 }

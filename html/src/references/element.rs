@@ -25,30 +25,30 @@ impl Tag {
         self.get(name).is_some_and(|known| known.eq_ignore_ascii_case(value))
     }
 
-    /// As [`get`](Self::get), but `None` if empty.
+    /// Like [`get`](Self::get), but `None` if the value is empty.
     pub(crate) fn filled(&self, name: &str) -> Option<&str> {
         self.get(name).filter(|value| !value.is_empty())
     }
 
-    /// Whether an attribute with space-separated words contains this word.
+    /// Whether an attribute that contains a list of words separated by spaces contains this word.
     pub(crate) fn has_word(&self, name: &str, word: &str) -> bool {
         let words = self.get(name).unwrap_or_default().split_ascii_whitespace();
         words.into_iter().any(|known| known.eq_ignore_ascii_case(word))
     }
 }
 
-/// Whether the value of an attribute is used at all.
+/// Whether the parser uses the value of this attribute.
 pub(super) fn is_of_interest(attribute: &str) -> bool {
     !matches!(attribute, "class" | "id" | "title" | "alt" | "value" | "role" | "tabindex")
         && !attribute.starts_with("aria-")
         && !attribute.starts_with("on")
 }
 
-/// The position in the document, as far as elements depend on it.
+/// The position in the document, as far as the meaning of elements depends on it.
 #[derive(Debug, Default)]
 pub(super) struct ElementContext {
     pub(super) sources: Sources,
-    /// How many `template` elements are open. Their contents are not shown before a script uses
+    /// The number of open `template` elements. Their contents are not shown before a script uses
     /// them.
     pub(super) templates: u32,
     /// Whether the page names an icon.
@@ -66,7 +66,7 @@ pub(super) enum Sources {
     Media { taken: bool },
 }
 
-/// Whether browsers show images of this type.
+/// Whether browsers can show images of this type.
 pub(super) fn is_shown_image(kind: &str) -> bool {
     let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let Some(subtype) = kind.strip_prefix("image/") else { return kind.is_empty() };
@@ -76,7 +76,8 @@ pub(super) fn is_shown_image(kind: &str) -> bool {
     )
 }
 
-/// Attributes that scripts copy to the source of an element when it scrolls into view.
+/// Attributes whose value a script copies to the source of an element when the element scrolls into
+/// view.
 pub(crate) const LAZY: [&str; 9] = [
     "data-src",
     "data-lazy-src",
@@ -89,7 +90,7 @@ pub(crate) const LAZY: [&str; 9] = [
     "data-orig-file",
 ];
 
-/// The same for backgrounds.
+/// Such attributes for background images.
 const LAZY_BACKGROUNDS: [&str; 4] =
     ["data-bg", "data-background", "data-background-image", "data-bg-url"];
 
@@ -125,7 +126,7 @@ pub(super) fn read(tag: &Tag, around: &mut ElementContext, gather: &mut Collecto
             }
         }
         _ => {
-            // A script for browsers without modules.
+            // The script is only for browsers without modules.
             let is_for_others = tag.name == "script" && tag.get("nomodule").is_some();
             let not_taken = is_for_others && !gather.want.all_candidates;
             let left_out = hidden.or(not_taken.then_some(Omission::NotTaken));
@@ -146,7 +147,8 @@ fn references<'a>(tag: &'a Tag, names: &'a [&str]) -> impl Iterator<Item = &'a s
     names.iter().filter_map(|name| tag.filled(name))
 }
 
-/// Elements whose references depend on their attributes alone.
+/// For an element whose references depend only on its attributes: these attributes, and the class
+/// of the references.
 fn plain(tag: &Tag) -> Option<(&'static [&'static str], Class)> {
     Some(match tag.name.as_str() {
         "script" => (&["src", "href", "xlink:href"], Class::Script),
@@ -203,17 +205,18 @@ fn everywhere(tag: &Tag, hidden: Option<Omission>, gather: &mut Collector) {
     }
 }
 
-/// The source that a script will set.
+/// The source that a script will set when the element scrolls into view.
 pub(super) fn lazy(tag: &Tag) -> Option<&str> {
     LAZY.into_iter().filter_map(|name| tag.filled(name)).find(|value| is_like_url(value))
 }
 
-/// Lazy attributes may also contain `true`, `3` or script templates.
+/// Whether a lazy attribute looks like a URL. Such attributes may also contain `true`, `3` or
+/// script templates.
 pub(crate) fn is_like_url(value: &str) -> bool {
     value.contains(['/', '.']) && !value.contains(['{', '<', ' ']) && value.parse::<f64>().is_err()
 }
 
-/// The class of an object whose type says that it is something else.
+/// The class of an object according to its type, or else `class`.
 fn typed(tag: &Tag, class: Class) -> Class {
     let kind = tag.get("type").unwrap_or_default().to_ascii_lowercase();
     match kind.split('/').next() {

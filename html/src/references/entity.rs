@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use quick_xml::escape::resolve_html5_entity;
 
-/// The longest name, in bytes.
+/// The maximum length of a name, in bytes.
 const MAX_NAME: usize = 32;
 
-/// Names that do not need a `;`.
+/// Names that are valid without a final `;`.
 #[rustfmt::skip]
 const WITHOUT_SEMICOLON: [&str; 106] = [
     "AElig", "AMP", "Aacute", "Acirc", "Agrave", "Aring", "Atilde", "Auml", "COPY", "Ccedil", "ETH",
@@ -22,7 +22,7 @@ const WITHOUT_SEMICOLON: [&str; 106] = [
     "ugrave", "uml", "uuml", "yacute", "yen", "yuml",
 ];
 
-/// The position of a text: in an attribute, `&copy=1` is not a character reference.
+/// Where a text is. In an attribute, `&copy=1` is not a character reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextPosition {
     /// The value of an attribute.
@@ -72,7 +72,7 @@ fn numeric<'a>(text: &'a str, decoded: &mut String) -> Option<&'a str> {
     Some(rest.strip_prefix(';').unwrap_or(rest))
 }
 
-/// HTML §13.2.5.84: numbers with another meaning, and invalid ones.
+/// The character for a number. Some numbers have another meaning or are invalid (HTML §13.2.5.84).
 fn character(number: u32) -> char {
     if let Ok(byte @ 0x80..=0x9f) = u8::try_from(number) {
         let bytes = [byte];

@@ -12,9 +12,9 @@ pub(super) struct Feed {
     pub(super) gather: Collector,
     /// The element whose text is a URL, and its text so far.
     collected: Option<(FeedText, String)>,
-    /// In a sitemap: the class of the entries.
+    /// In a sitemap: the class of the URLs of its entries.
     entry: Option<Class>,
-    /// The prefix of the root element; elements with other prefixes are extensions.
+    /// The prefix of the root element. Elements with other prefixes belong to extensions.
     prefix: Option<String>,
     in_image: bool,
 }
@@ -77,7 +77,7 @@ impl Feed {
         self.collected = text.map(|text| (text, String::new()));
     }
 
-    /// Elements of other vocabularies.
+    /// Handles elements of other vocabularies.
     fn extension(&mut self, prefix: &str, tag: &Tag) {
         match (prefix, tag.name.as_str()) {
             (_, "link") => self.link(tag),
@@ -121,7 +121,7 @@ impl Feed {
 
     pub(super) fn text(&mut self, text: &str) {
         if let Some((_, collected)) = &mut self.collected {
-            // One byte more than a URL may have, so that it is counted as refused.
+            // One byte more than a URL may have, so that a longer URL is counted as refused.
             let room = (MAX_LEN + 1).saturating_sub(collected.len());
             collected.push_str(text.get(..boundary(text, room)).unwrap_or_default());
         }

@@ -18,7 +18,7 @@ use super::squeeze::Squeeze;
 use super::xml::{Vocabulary, Xml};
 use super::{Kind, References, Viewport};
 
-/// How much text is decoded at once, in bytes.
+/// The amount of text that is decoded at once, in bytes.
 const DECODED: usize = 16 * 1024;
 
 /// Parses a document and returns its references.
@@ -53,7 +53,7 @@ pub struct Finder {
 }
 
 enum FinderState {
-    /// Until the encoding is known.
+    /// The beginning of the document, until the encoding is known.
     Head(Vec<u8>, Box<Collector>),
     DecodedDocument(Box<DecodedDocument>),
 }

@@ -1,4 +1,5 @@
-//! Collects the references of all parsers: absolute, without duplicates, bounded.
+//! Collects the references of all parsers. They become absolute URLs without duplicates, and their
+//! number is limited.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -19,14 +20,15 @@ pub(super) struct Collector {
     /// The base of relative references. `None` only in a placeholder.
     base: Option<BrowserUrl>,
     document: Option<BrowserUrl>,
-    /// How many inner documents were parsed.
+    /// The number of inner documents that were parsed.
     pub(super) inner: usize,
-    /// Only the first `base` of a document counts.
+    /// Whether a `base` was found. Only the first `base` of a document counts.
     has_base: bool,
     /// The encoding of queries.
     encoding: &'static Encoding,
     bytes: usize,
-    /// Index of the link by hash of URL and class. On a collision both links are reported.
+    /// The index of each link, by the hash of its URL and class. If two hashes are equal, both
+    /// links are reported.
     seen: HashMap<u64, usize>,
     hasher: RandomState,
 }
@@ -61,7 +63,7 @@ impl Collector {
         self.encoding = encoding.output_encoding();
     }
 
-    /// HTML §4.2.3: the first `base` with `href` counts, unless it leads outside the web.
+    /// HTML §4.2.3: the first `base` with `href` counts, unless its scheme is not one of the web.
     pub(super) fn set_base(&mut self, reference: &str) {
         if std::mem::replace(&mut self.has_base, true) {
             return;
@@ -82,7 +84,7 @@ impl Collector {
         (self.base, self.has_base) = (base, has_base);
     }
 
-    /// Adds the icon that browsers request if a page names none.
+    /// Adds the icon that browsers request if a page does not name one.
     pub(super) fn add_implied(&mut self) {
         self.base.clone_from(&self.document);
         self.add_marked("/favicon.ico", Class::Icon, false, Some(Omission::Implied));
@@ -178,7 +180,8 @@ impl Collector {
     }
 }
 
-/// Whether the reference has a scheme that cannot be fetched. Avoids parsing long `data:` URLs.
+/// Whether the reference has a scheme that cannot be fetched. This check avoids parsing long
+/// `data:` URLs.
 fn is_no_link(reference: &str) -> bool {
     let Some(end) =
         reference.bytes().position(|byte| !byte.is_ascii_alphanumeric() && !b"+-.".contains(&byte))
@@ -192,7 +195,7 @@ fn is_no_link(reference: &str) -> bool {
         && !known.iter().any(|known| scheme.eq_ignore_ascii_case(known))
 }
 
-/// Removes the page's credentials, which its references must not inherit.
+/// Removes the page's credentials from a URL, because references must not inherit them.
 fn without_credentials(url: &BrowserUrl) -> Option<BrowserUrl> {
     if url.username().is_empty() && url.password().is_none() {
         return Some(url.clone());
@@ -203,7 +206,7 @@ fn without_credentials(url: &BrowserUrl) -> Option<BrowserUrl> {
     format!("{}://{host}{port}{}{query}", url.scheme(), url.path()).parse().ok()
 }
 
-/// URL Standard, *query state*: encodes the query in the encoding of the document. `None` if that
+/// Encodes the query in the encoding of the document (URL Standard, *query state*). `None` if that
 /// changes nothing.
 pub(crate) fn with_query_encoded(reference: &str, encoding: &'static Encoding) -> Option<String> {
     if encoding == UTF_8 {
@@ -229,7 +232,8 @@ pub(crate) fn with_query_encoded(reference: &str, encoding: &'static Encoding) -
     Some(written)
 }
 
-/// *Percent-encode after encoding*: characters outside the encoding become character references.
+/// *Percent-encode after encoding*: characters that the encoding does not have become character
+/// references.
 fn push_encoded(query: &str, encoding: &'static Encoding, written: &mut String) {
     let mut encoder = encoding.new_encoder();
     let (mut rest, mut bytes) = (query, [0; 1024]);
@@ -250,7 +254,7 @@ fn push_encoded(query: &str, encoding: &'static Encoding, written: &mut String) 
     }
 }
 
-/// URL Standard, *special-query percent-encode set*; a `%` stays.
+/// URL Standard, *special-query percent-encode set*. A `%` stays unescaped.
 fn push_query_byte(text: &mut String, byte: u8) {
     match byte {
         0..=b' ' | b'"' | b'#' | b'<' | b'>' | b'\'' | 0x7f.. => {

@@ -26,8 +26,8 @@ pub(super) fn read(field: &str, gather: &mut Collector) {
     }
 }
 
-/// The next link as the equivalent `link` element, and the text after it. `None` at the end and at
-/// the first invalid link.
+/// The next link, as the equivalent `link` element, and the text after it. `None` at the end, or if
+/// the next link is invalid.
 fn next(text: &str) -> Option<(Tag, &str)> {
     let text = text.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == ',');
     let (reference, mut rest) = text.strip_prefix('<')?.split_once('>')?;
@@ -46,7 +46,7 @@ fn next(text: &str) -> Option<(Tag, &str)> {
     Some((Tag { name: "link".to_owned(), attributes }, rest))
 }
 
-/// A token or quoted string, and the text after it.
+/// Parses a token or a quoted string. Returns it and the text after it.
 fn value(text: &str) -> (String, &str) {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find([';', ',']).unwrap_or(text.len());

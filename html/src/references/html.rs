@@ -1,9 +1,9 @@
 //! HTML, parsed as a stream with `lol_html`, without a tree.
 //!
-//! The parser's memory is bounded by [`MAX_PARSER_MEMORY`]. It remembers the open elements, which
-//! accumulate where authors omit end tags. At the bound a new parser starts at the same tag and
-//! only loses its list of open elements, which references rarely need. A single tag beyond the
-//! bound ends parsing.
+//! The parser's memory is limited by [`MAX_PARSER_MEMORY`]. The parser remembers the open elements,
+//! and their number grows where authors omit end tags. At the limit a new parser starts at the same
+//! tag. It loses only the list of open elements, which is rarely needed for references. If a single
+//! tag is longer than the limit, parsing ends.
 
 use std::sync::{Arc, Mutex};
 
@@ -30,7 +30,7 @@ pub(super) struct Html {
 struct ParserState {
     page: Page,
     names: usize,
-    /// The parser has given up and returns its unread bytes.
+    /// Whether the parser has given up. Then it returns its unread bytes.
     gave_up: bool,
     unread: Vec<u8>,
 }

@@ -21,22 +21,22 @@ pub(super) fn img(tag: &Tag, around: &mut ElementContext, gather: &mut Collector
     let sizes = tag.get("sizes").or_else(|| tag.get("data-sizes"));
     let own = CandidateRules { sizes, left_out, is_taken };
     own.of(tag.get("srcset"), tag.filled("src"), gather);
-    // Scripts replace both with the lazy ones when the image scrolls into view.
+    // Scripts replace both attributes by the lazy ones when the image scrolls into view.
     let list = LAZY_LISTS.into_iter().find_map(|name| tag.filled(name));
     own.of(list, lazy(tag), gather);
 }
 
-/// How candidates are reported.
+/// The context in which candidates are reported.
 struct CandidateRules<'a> {
     sizes: Option<&'a str>,
-    /// Why none is chosen.
+    /// The reason why none of the candidates is chosen, if there is one.
     left_out: Option<Omission>,
-    /// An earlier candidate was chosen.
+    /// Whether an earlier candidate was chosen.
     is_taken: bool,
 }
 
 impl CandidateRules<'_> {
-    /// Reports the candidates of a list and its `src`; returns whether there were any.
+    /// Reports the candidates of a list and the `src`. Returns whether there were any.
     fn of(&self, list: Option<&str>, src: Option<&str>, gather: &mut Collector) -> bool {
         let parsed = srcset::parse(list.unwrap_or_default());
         let is_beside = !parsed.is_empty();
@@ -52,7 +52,7 @@ impl CandidateRules<'_> {
             let left_out = why(taken == Some(at));
             gather.add_marked(candidate.url, Class::Image, false, left_out);
         }
-        // Beside widths, `src` serves browsers without `srcset`.
+        // If the list has widths, only browsers without `srcset` use `src`.
         if let Some(src) = src.filter(|_| is_beside) {
             let is_candidate = candidates.iter().any(|candidate| candidate.url == src);
             if !is_candidate {
@@ -63,7 +63,8 @@ impl CandidateRules<'_> {
     }
 }
 
-/// `source`: the first matching one of a `picture`, the first playable one of media.
+/// A `source` element. In a `picture`, the first matching one is chosen; in media, the first
+/// playable one.
 pub(super) fn source(tag: &Tag, around: &mut ElementContext, gather: &mut Collector) {
     let inert = (around.templates > 0).then_some(Omission::Inert);
     let kind = tag.get("type").unwrap_or_default();
@@ -99,7 +100,7 @@ pub(super) fn source(tag: &Tag, around: &mut ElementContext, gather: &mut Collec
     }
 }
 
-/// `video` and `audio`, with their own source or `source` elements inside.
+/// A `video` or `audio` element, with its own source or with `source` elements inside.
 pub(super) fn media(tag: &Tag, around: &mut ElementContext, gather: &mut Collector) {
     let inert = (around.templates > 0).then_some(Omission::Inert);
     let src = tag.filled("src").or_else(|| lazy(tag));
@@ -128,7 +129,7 @@ fn is_played(kind: &str) -> bool {
     known && !["hvc1", "hev1", "dvh1", "ap4h"].iter().any(|codec| parameters.contains(codec))
 }
 
-/// Whether an element is at most one pixel wide and high, by its style or else its attributes.
+/// Whether an element is at most one pixel wide and high, by its style, or else by its attributes.
 pub(super) fn is_one_pixel(tag: &Tag) -> bool {
     let style = tag.get("style").unwrap_or_default();
     let is_small = |name: &str| {

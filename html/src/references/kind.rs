@@ -1,6 +1,6 @@
 //! How a body is parsed.
 
-/// The kind of a body, as far as it matters for its references.
+/// The kind of a body, as far as it matters for finding references.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// `text/html`.
@@ -23,7 +23,7 @@ pub enum Kind {
     None,
 }
 
-/// How many bytes of a body are needed to determine its kind.
+/// The number of bytes of a body that are needed to determine its kind.
 pub const HEAD: usize = 2048;
 
 impl Kind {
@@ -39,8 +39,9 @@ impl Kind {
         Self::Svg,
     ];
 
-    /// Determines the kind of a body from its `Content-Type`. For XML and for missing types, the
-    /// first bytes count ([`HEAD`] are enough), then the extension in the URL's path.
+    /// Determines the kind of a body from its `Content-Type`. For XML and for a missing type, the
+    /// first bytes decide ([`HEAD`] bytes are enough), and then the extension in the path of the
+    /// URL.
     #[must_use]
     pub fn of(content_type: Option<&str>, url: &str, head: &[u8]) -> Self {
         let kind = content_type.map(essence).unwrap_or_default();
@@ -107,7 +108,7 @@ fn is_manifest(url: &str) -> bool {
     name.ends_with(".webmanifest") || name == "manifest.json" || name == "site.manifest"
 }
 
-/// A body sent as XML is parsed as XML.
+/// The kind of a body that was sent as XML. It is parsed as XML.
 fn xml(head: &[u8]) -> Kind {
     match root(head) {
         Kind::Html => Kind::Xhtml,
@@ -115,9 +116,9 @@ fn xml(head: &[u8]) -> Kind {
     }
 }
 
-/// The kind by the first tag after byte order mark, declarations and comments.
+/// The kind according to the first tag after byte order mark, declarations and comments.
 fn root(head: &[u8]) -> Kind {
-    // Without zero bytes, UTF-16 is readable enough to find a name.
+    // After removing the zero bytes, the tag names in UTF-16 text can be read too.
     let text: Vec<u8> = head.iter().copied().take(HEAD).filter(|byte| *byte != 0).collect();
     let text = String::from_utf8_lossy(&text);
     let mut rest = &*text;

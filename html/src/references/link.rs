@@ -1,10 +1,10 @@
-//! `link` and `meta`.
+//! The elements `link` and `meta`.
 
 use super::element::{ElementContext, Tag, is_shown_image};
 use super::gather::Collector;
 use super::{Class, Omission, srcset};
 
-/// `link`: the most specific word of its `rel` determines the class.
+/// A `link` element. The most specific word of its `rel` determines the class.
 pub(super) fn link(tag: &Tag, around: &mut ElementContext, gather: &mut Collector) {
     let (class, reason) = relation(tag);
     let inert = (around.templates > 0).then_some(Omission::Inert);
@@ -114,7 +114,7 @@ fn is_feed(kind: &str) -> bool {
     )
 }
 
-/// The class of a preloaded resource from `as`, or from its name without `as`.
+/// The class of a preloaded resource, from `as`, or from its file name if there is no `as`.
 fn preload(tag: &Tag, is_preload: bool) -> Class {
     let destination = tag.get("as").unwrap_or_default().to_ascii_lowercase();
     match destination.as_str() {
@@ -135,7 +135,7 @@ fn preload(tag: &Tag, is_preload: bool) -> Class {
     }
 }
 
-/// `meta`.
+/// A `meta` element.
 pub(super) fn meta(tag: &Tag, gather: &mut Collector) {
     let Some(content) = tag.filled("content") else { return };
     let pragma = tag.get("http-equiv").unwrap_or_default();

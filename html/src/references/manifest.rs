@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::gather::Collector;
 use super::{Class, MAX_HELD, Truncation};
 
-/// The most names of one map.
+/// The maximum number of names in a map.
 const MAX_NAMES: usize = 10_000;
 
 /// Parses a manifest, which is buffered to its end.
@@ -73,12 +73,14 @@ pub(super) struct ImportMap {
 }
 
 impl ImportMap {
-    /// Parses a map and reports its URLs, because modules in other scopes use the names too.
+    /// Parses a map and reports its URLs. They are also reported if no module here uses the name,
+    /// because modules in other scopes may.
     pub(super) fn read(text: &str, gather: &mut Collector) -> Self {
         let Ok(Value::Object(map)) = serde_json::from_str(text) else { return Self::default() };
         let imports = map.get("imports").and_then(Value::as_object);
         let scopes = map.get("scopes").and_then(Value::as_object).into_iter().flatten();
-        // Only the importing module determines the scope of a name, so all URLs are reported.
+        // The importing module would be needed to determine the scope of a name, so all URLs are
+        // reported.
         let elsewhere = scopes.filter_map(|(_, names)| names.as_object()).flatten().take(MAX_NAMES);
         for url in elsewhere.filter_map(|(_, url)| url.as_str()) {
             if !url.ends_with('/') {

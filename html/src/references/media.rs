@@ -1,20 +1,20 @@
 //! Media queries, lengths and `sizes`, as far as they decide which image a browser chooses.
 //!
-//! The window is given by [`Viewport`]; the font size is 16 pixels, the colour scheme light, the
+//! [`Viewport`] describes the window. The font size is 16 pixels, the colour scheme light, the
 //! pointer fine. An unknown condition is false (Media Queries §3.2).
 
 use super::Viewport;
 
-/// How deep parentheses are parsed.
+/// The maximum nesting of parentheses that is parsed.
 const MAX_DEPTH: u32 = 16;
 
-/// How many bytes of a list are parsed.
+/// The maximum number of bytes of a list that are parsed.
 const MAX_LIST: usize = 16 * 1024;
 
 /// Pixels per `em`.
 const EM: f64 = 16.0;
 
-/// Whether a media query list matches; an empty one does.
+/// Whether a media query list matches. An empty list matches.
 pub(super) fn matches(list: &str, want: &Viewport) -> bool {
     let list = list.trim();
     list.is_empty()
@@ -38,7 +38,7 @@ pub(super) fn source_size(sizes: Option<&str>, want: &Viewport) -> f64 {
     f64::from(want.width)
 }
 
-/// Splits outside parentheses.
+/// Splits a text at a character outside parentheses.
 fn split(text: &str, at: char) -> Vec<&str> {
     let (mut depth, mut start, mut parts) = (0_u32, 0, Vec::new());
     for (index, c) in text.char_indices() {
@@ -98,7 +98,7 @@ fn condition(text: &str, want: &Viewport, depth: u32) -> bool {
     !words.is_empty() && negate != if seen_or { any } else { all }
 }
 
-/// Splits at spaces outside parentheses, and before a parenthesis.
+/// Splits a text at spaces outside parentheses, and before each parenthesis.
 fn words(text: &str) -> Vec<&str> {
     let (mut depth, mut start, mut found) = (0_u32, 0, Vec::new());
     let mut push = |from: usize, to: usize| {

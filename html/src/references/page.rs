@@ -7,10 +7,10 @@ use super::manifest::ImportMap;
 use super::script::Script;
 use super::{MAX_HELD, MAX_INNER, MAX_NESTING, MAX_TITLE, Truncation, boundary, css::Css, html};
 
-/// How many bytes of an undecoded title are read.
+/// The maximum number of bytes of an undecoded title that are read.
 const MAX_RAW_TITLE: usize = 4 * MAX_TITLE;
 
-/// How much text with character references is buffered before decoding, in bytes.
+/// The maximum amount of text with character references that is buffered before decoding, in bytes.
 const MAX_ENCODED: usize = 1 << 20;
 
 /// Receives elements and text from the HTML or XML parser.
@@ -22,7 +22,7 @@ pub(super) struct Page {
     /// Undecoded text, because a character reference may be split between pieces.
     encoded: String,
     names: ImportMap,
-    /// How many `svg` elements are open: their titles are not page titles.
+    /// The number of open `svg` elements. Their titles are not page titles.
     pictures: u32,
     /// The nesting level of this document.
     depth: u32,
@@ -53,7 +53,7 @@ impl Page {
         Self { gather, ..Self::default() }
     }
 
-    /// An inner document, with the context of this one.
+    /// Creates the state of an inner document, with the context of this one.
     fn inner(&mut self, gather: Collector) -> Self {
         let (names, depth) = (self.names.clone(), self.depth + 1);
         let around =
@@ -166,7 +166,8 @@ impl Page {
 
     /// Parses HTML inside the document.
     fn nested(&mut self, text: &str) {
-        // Without attributes, functions or at-rules there are no references.
+        // Text without any of these characters contains no attributes, functions or at-rules, so no
+        // references.
         if !text.contains(['=', '(', '@']) {
             return;
         }
@@ -180,8 +181,8 @@ impl Page {
         self.gather = html::read(text, inner);
     }
 
-    /// The parser was replaced in the middle of the document: the ends of open elements will not be
-    /// reported.
+    /// Discards the open elements. The parser was replaced in the middle of the document, so their
+    /// ends will not be reported.
     pub(super) fn forget_open(&mut self) {
         (self.around.templates, self.pictures) = (0, 0);
     }
@@ -196,7 +197,7 @@ impl Page {
     }
 }
 
-/// Adds text up to the limit; the rest is dropped.
+/// Appends text up to a maximum length. The rest is dropped.
 fn hold(held: &mut String, text: &str, room: usize, gather: &mut Collector) {
     let fitting = clipped(text, room.saturating_sub(held.len()));
     held.push_str(fitting);

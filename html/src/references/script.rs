@@ -1,13 +1,14 @@
 //! Finds literal module names in scripts: `import … from "x"`, `import "x"`, `import("x")`, `export
 //! … from "x"`, `new URL("x", import.meta.url)`; and `importScripts("x", "y")`.
 //!
-//! This is a scanner, not a parser: it distinguishes comments, strings, templates and regular
-//! expressions, and remembers a few tokens. Names that a script composes are not found.
+//! This is a scanner, not a parser. It distinguishes comments, strings, templates and regular
+//! expressions, and remembers the last few tokens. A name that a script composes from parts is not
+//! found.
 
 use super::Class;
 use super::gather::Collector;
 
-/// How deep nested templates are followed.
+/// The maximum nesting of templates that is followed.
 const MAX_TEMPLATES: usize = 64;
 
 /// The longest string or word that is remembered, in bytes.
@@ -24,11 +25,11 @@ pub(super) struct Script {
     last: [Token; 3],
     /// A string in the position of a module name, until the next token confirms it.
     pending: Option<(String, Confirmation)>,
-    /// An `import` or `export` whose `from` may follow.
+    /// Whether the `from` of an `import` or `export` may follow.
     is_declaration: bool,
-    /// For each template around the code, how many braces are open in the code.
+    /// For each template around the code: the number of open braces in the code.
     templates: Vec<u32>,
-    /// Another argument of `importScripts` may follow.
+    /// Whether another argument of `importScripts` may follow.
     is_argument: bool,
     /// Module names from the page's import map.
     names: super::manifest::ImportMap,
@@ -58,7 +59,7 @@ enum ScriptState {
     },
 }
 
-/// A token, as far as it matters.
+/// A token, as far as its kind matters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Token {
     #[default]
@@ -77,19 +78,19 @@ enum Token {
     Punctuation(char),
 }
 
-/// What must follow a string to make it a module name.
+/// The token that must follow a string to confirm that it is a module name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Confirmation {
     /// `)` or `,`.
     Argument,
-    /// `)` or `,`, for a classic script: its name is a URL, relative or absolute.
+    /// `)` or `,` after the URL of a classic script, which may be relative without `./`.
     Script,
     /// `, import`.
     Url { comma: bool },
 }
 
 impl Script {
-    /// A script in a page with this import map.
+    /// A scanner for a script in a page with this import map.
     pub(super) fn new(names: super::manifest::ImportMap) -> Self {
         Self { names, ..Self::default() }
     }
@@ -97,7 +98,7 @@ impl Script {
     pub(super) fn write(&mut self, text: &str, gather: &mut Collector) {
         let mut rest = text;
         while let Some(c) = rest.chars().next() {
-            // Skip long runs in which nothing can change.
+            // Long runs of characters that cannot change the state are skipped.
             let skipped = match self.state {
                 ScriptState::LineComment => rest.find(['\n', '\r', '\u{2028}', '\u{2029}']),
                 ScriptState::BlockComment { star: false } => rest.find('*'),
@@ -139,7 +140,7 @@ impl Script {
             }
             ScriptState::String { escaped: false, .. } if is_line_end(c) => ScriptState::Code,
             ScriptState::String { quote, escaped } => {
-                // Module names with escapes do not occur in practice.
+                // Module names with escapes do not occur in practice, so such a string is ignored.
                 self.is_long |= c == '\\';
                 self.push(c);
                 ScriptState::String { quote, escaped: c == '\\' && !escaped }
@@ -211,8 +212,8 @@ impl Script {
         self.token(Token::Punctuation(c), gather);
     }
 
-    /// After a slash: the token before decides between a comment, a division and a regular
-    /// expression.
+    /// Handles the character after a slash. The token before it decides between a comment, a
+    /// division and a regular expression.
     fn slash(&mut self, c: char, gather: &mut Collector) {
         match c {
             '/' => self.state = ScriptState::LineComment,
@@ -332,7 +333,7 @@ impl Script {
         self.pending = proof.map(|proof| (std::mem::take(&mut self.text), proof));
     }
 
-    /// Reports a module: its name is an absolute or relative URL, or a name of the import map.
+    /// Reports a module. Its name is an absolute or relative URL, or a name of the import map.
     fn module(&mut self, name: &str, gather: &mut Collector) {
         let is_url =
             ["/", "./", "../", "http://", "https://"].iter().any(|start| name.starts_with(start));
@@ -344,7 +345,7 @@ impl Script {
     }
 }
 
-/// Style sheets and data can be imported too.
+/// The class of an imported module. Style sheets and data can be imported too.
 fn class_of(name: &str) -> Class {
     match Class::of_name(name) {
         Some(class @ (Class::Stylesheet | Class::Data)) => class,

@@ -1,28 +1,28 @@
-//! Shortens runs of characters that are too long for any URL before a parser buffers them.
+//! Shortens runs of characters that are too long for any URL, before a parser buffers them.
 //!
-//! Pages embed images as `data:` URLs of many megabytes. They contain no references, but a parser
+//! Pages embed images as `data:` URLs of many megabytes. These contain no references, but a parser
 //! buffers a tag until its end. The removed characters are neither spaces nor delimiters in HTML,
-//! XML, CSS or scripts, so everything else is parsed as before.
+//! XML, CSS or scripts, so the rest is parsed as if they were present.
 
 use wwwoffle_url::MAX_LEN;
 
 use super::boundary;
 
-/// How many bytes of a run are kept: more than any URL has.
+/// The number of bytes of a run that stay: more than any URL has.
 const MAX_RUN: usize = MAX_LEN + 1;
 
 /// Marks removed text, so that a shortened URL is not taken for a complete one. It is a
 /// noncharacter (Unicode §23.7).
 pub(super) const CUT: char = '\u{ffff}';
 
-/// The length of the current run; beyond the bound its rest is removed.
+/// Removes the part of each run beyond the maximum length.
 #[derive(Debug, Default)]
 pub(super) struct Squeeze {
     run: usize,
 }
 
 impl Squeeze {
-    /// Passes on the retained text of a piece.
+    /// Calls `take` with the text that stays of a piece.
     pub(super) fn pass(&mut self, text: &str, mut take: impl FnMut(&str)) {
         let mut rest = text;
         while !rest.is_empty() {
@@ -31,7 +31,7 @@ impl Squeeze {
                 (self.run, rest) = (0, rest.get(end..).unwrap_or_default());
             }
             let Some(end) = self.end_of_room(rest) else { return take(rest) };
-            // A character that does not fit completely is removed completely.
+            // If only a part of a character fits, the whole character is removed.
             let (kept, beyond) = rest.split_at(boundary(rest, end));
             take(kept);
             take(CUT.encode_utf8(&mut [0; 4]));
@@ -39,7 +39,7 @@ impl Squeeze {
         }
     }
 
-    /// The position at which the run becomes too long; otherwise its length is recorded.
+    /// Returns the position at which the run becomes too long. If it does not, records its length.
     fn end_of_room(&mut self, text: &str) -> Option<usize> {
         for (index, byte) in text.bytes().enumerate() {
             self.run = if ends_run(byte) { 0 } else { self.run + 1 };

@@ -49,7 +49,7 @@ pub(crate) fn parse(text: &str) -> Vec<Candidate<'_>> {
     candidates
 }
 
-/// The text up to the next comma outside parentheses, and the text after it.
+/// Splits the text at the next comma outside parentheses.
 fn descriptors(text: &str) -> (&str, &str) {
     let mut inside = false;
     for (index, c) in text.char_indices() {
@@ -93,7 +93,7 @@ fn read(descriptors: &str) -> Option<Descriptor> {
     }
 }
 
-/// Adds `src` to the list as browsers do: with density 1, unless the list has that density or
+/// Adds `src` to the list, as browsers do: with density 1, unless the list has that density or has
 /// widths.
 pub(super) fn with_src<'a>(
     mut candidates: Vec<Candidate<'a>>,
@@ -111,8 +111,8 @@ pub(super) fn with_src<'a>(
     candidates
 }
 
-/// The candidate that Chromium chooses: the first with sufficient density, or the one below if it
-/// is nearer on a logarithmic scale. Firefox chooses the first sufficient one.
+/// The candidate that Chromium chooses: the first with sufficient density, or the one before it if
+/// that is nearer on a logarithmic scale. Firefox always chooses the first with sufficient density.
 pub(super) fn choose(
     candidates: &[Candidate<'_>],
     sizes: Option<&str>,
@@ -125,7 +125,7 @@ pub(super) fn choose(
             Descriptor::Density(density) => density,
             Descriptor::Width(width) => width / size,
         };
-        // Of several with equal density the first counts.
+        // If several candidates have the same density, the first one counts.
         if !by_density.iter().any(|(known, _)| known.total_cmp(&density).is_eq()) {
             by_density.push((density, index));
         }

@@ -1,8 +1,8 @@
 //! XML, parsed event by event with quick-xml.
 //!
-//! quick-xml parses complete text, so a piece is buffered, parsed up to the last complete event,
-//! and the rest kept for the next piece. Entities that a document defines are not expanded, which
-//! excludes entity bombs.
+//! quick-xml parses only complete text. So a piece is buffered and parsed up to the last complete
+//! event; the rest waits for the next piece. Entities that a document defines are not expanded,
+//! which excludes entity bombs.
 
 use quick_xml::Reader;
 use quick_xml::errors::Error;
@@ -22,8 +22,8 @@ const PIECE: usize = 64 * 1024;
 #[derive(Debug)]
 pub(super) struct Xml {
     held: String,
-    /// The buffer length at which parsing is tried again, so that an incomplete event is not parsed
-    /// with every byte.
+    /// The buffer length at which parsing is tried again. Without it, an incomplete event would be
+    /// parsed with every new byte.
     due: usize,
     vocabulary: Vocabulary,
     is_done: bool,
@@ -94,7 +94,7 @@ impl Xml {
             match event {
                 Ok(Event::Eof) => break None,
                 Ok(_) if position - read > MAX_HELD => break Some(Truncation::Memory),
-                // The text may continue.
+                // The text may continue in the next piece.
                 Ok(Event::Text(_)) if position >= held.len() && !is_last => break None,
                 Ok(event) => self.vocabulary.event(event),
                 Err(Error::Syntax(_)) if !is_last => break None,
@@ -171,7 +171,7 @@ impl Vocabulary {
     }
 }
 
-/// The part before the colon.
+/// The part of a name before the colon.
 fn prefix(name: &str) -> &str {
     name.split_once(':').map_or("", |(prefix, _)| prefix)
 }

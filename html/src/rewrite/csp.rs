@@ -40,8 +40,8 @@ pub fn allow_style(value: &str, source: &str) -> Option<String> {
     Some(policies.join(","))
 }
 
-/// Extends one policy. The first directive of a name counts (§2.2.1). A style element is checked
-/// against the first of three directives that is present (§6.8.3).
+/// Extends one policy. If a directive occurs more than once, the first counts (§2.2.1). A style
+/// element is checked against the first existing one of three directives (§6.8.3).
 fn allow(policy: &str, source: &str) -> Option<String> {
     let directives: Vec<&str> = policy.split(';').collect();
     let (at, name, sources) =
@@ -55,8 +55,8 @@ fn allow(policy: &str, source: &str) -> Option<String> {
         })?;
     let sources: Vec<_> =
         sources.into_iter().filter(|known| !known.eq_ignore_ascii_case("'none'")).collect();
-    // A hash or nonce disables `'unsafe-inline'`, so adding one would forbid styles that are
-    // allowed.
+    // A hash or nonce disables `'unsafe-inline'`. Adding a hash would forbid the styles that are
+    // allowed now.
     let is_named = |known: &&str| {
         let known = known.to_ascii_lowercase();
         known.starts_with("'sha") || known.starts_with("'nonce-")
@@ -69,7 +69,7 @@ fn allow(policy: &str, source: &str) -> Option<String> {
     let sources = [&sources[..], &[source]].concat().join(" ");
     let mut directives: Vec<String> = directives.into_iter().map(str::to_owned).collect();
     if name == "default-src" {
-        // Everything else that `default-src` governs is unchanged.
+        // `default-src` continues to govern all other resources.
         directives.push(format!(" style-src-elem {sources}"));
     } else if let Some(directive) = directives.get_mut(at) {
         let blank = if at == 0 { "" } else { " " };

@@ -15,7 +15,8 @@ pub enum InvalidAddress {
     /// The host is empty.
     #[error("expected a host, as in /http/www.example.org/")]
     NoHost,
-    /// A user and password would be visible in the address and stored by the browser.
+    /// The URL has a user and password, which would be visible in the address and stored by the
+    /// browser.
     #[error("an address with a user before the host is not supported")]
     User,
     /// The host is ambiguous.
@@ -38,7 +39,7 @@ pub enum InvalidAddress {
 pub fn address(url: &BrowserUrl) -> Option<String> {
     let is_fetched = matches!(url.scheme(), "http" | "https");
     let has_user = !url.username().is_empty() || url.password().is_some();
-    // The URL Standard allows a quotation mark in a host, which a path would change.
+    // The URL Standard allows a quotation mark in a host, but in a path it would be escaped.
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:[]".contains(&byte);
     let host = url.host()?;
     // A host must not look like a dot segment of the path.
@@ -51,7 +52,7 @@ pub fn address(url: &BrowserUrl) -> Option<String> {
 }
 
 /// The URL of a request target; `None` if the target is not a gateway address. The target must be
-/// unchanged: not decoded, and with its dot segments.
+/// passed unchanged: not decoded, and with its dot segments.
 ///
 /// # Errors
 ///
@@ -67,7 +68,7 @@ pub fn url_of(target: &str) -> Option<Result<String, InvalidAddress>> {
     } else if host.contains('@') {
         Err(InvalidAddress::User)
     } else if host.contains(['%', '\\', '#']) || is_dots(host) {
-        // A browser treats dots and a backslash as parts of our own path.
+        // A browser would treat dots and a backslash as parts of the path on our own site.
         Err(InvalidAddress::Host(host.to_owned()))
     } else {
         let slash = if path.starts_with('/') { "" } else { "/" };
@@ -79,27 +80,27 @@ fn is_dots(host: &str) -> bool {
     matches!(host, "." | "..")
 }
 
-/// How a page is led into the gateway.
+/// How the references of a page are replaced by gateway addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gateway {
     /// Our own host names.
     pub local: LocalHost,
-    /// Whether the page is a local page, such as an error message. Such a page may refer to our own
-    /// site; other pages may not.
+    /// Whether the page is a page of our own, such as an error message. Such a page may refer to
+    /// our own site; other pages may not.
     pub is_ours: bool,
-    /// The text of the link that replaces a refresh, as HTML. Without scripts browsers do not
-    /// follow it.
+    /// The text of the link that replaces a refresh, as HTML. Browsers do not follow a refresh
+    /// while scripts are forbidden.
     pub onward: String,
 }
 
 /// The target of a reference in a gateway page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Target {
-    /// Unchanged: within the page, or a scheme that is not fetched.
+    /// The reference stays unchanged: it is within the page, or its scheme is not fetched.
     Same,
     /// A gateway address.
     To(String),
-    /// A target that must not be reached from here.
+    /// A target that a gateway page must not reach.
     Nowhere,
 }
 
@@ -107,12 +108,12 @@ pub(super) enum Target {
 pub(super) struct GatewayContext<'a> {
     pub(super) gateway: &'a Gateway,
     pub(super) base: &'a BrowserUrl,
-    /// The page has its own base, so a bare fragment does not refer to the page.
+    /// Whether the page has its own base. Then a bare fragment does not refer to the page.
     pub(super) has_base: bool,
 }
 
 impl GatewayContext<'_> {
-    /// The target of `reference`, whose query is already in the encoding of the page.
+    /// The target of `reference`. Its query is already in the encoding of the page.
     pub(super) fn lead(&self, reference: &str) -> Target {
         let reference = reference.trim_matches(|c: char| c <= ' ');
         if reference.starts_with('#') && !self.has_base {
@@ -138,7 +139,7 @@ impl Gateway {
         }
         let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
         let fragment = url.fragment().map_or_else(String::new, |part| format!("#{part}"));
-        // A browser would read a second leading slash as the start of a host.
+        // A browser would read two leading slashes as the start of a host.
         let is_path = !url.path().starts_with("//");
         (self.is_ours && is_path).then(|| format!("{}{query}{fragment}", url.path()))
     }
@@ -202,7 +203,7 @@ mod tests {
             let gateway = Gateway { local: local.clone(), is_ours, onward: String::new() };
             let place = gateway.place(&url("http://localhost:8080/queue/?a#b"));
             assert_eq!(place.as_deref(), want);
-            // A browser would read it as a host.
+            // A browser would read this path as a host.
             assert_eq!(gateway.place(&url("http://localhost:8080//evil.example/x")), None);
             let place = gateway.place(&url("http://h.example/queue/"));
             assert_eq!(place.as_deref(), Some("/http/h.example/queue/"));
@@ -210,8 +211,8 @@ mod tests {
     }
 
     proptest! {
-        /// Each address is read back as its URL, and a browser resolves it to itself on any of our
-        /// pages.
+        /// Each address is converted back to its URL, and a browser resolves it to itself on any of
+        /// our pages.
         #[test]
         fn address_and_url_are_inverse(text in "(https?)://[a-zA-Z0-9.:\\[\\]-]{1,12}[/?#]?\\PC{0,40}") {
             if let Ok(url) = BrowserUrl::parse(&text, None)
@@ -226,7 +227,7 @@ mod tests {
             }
         }
 
-        /// Every reference in a local page leads to one of our addresses.
+        /// Every reference in a page of our own leads to one of our addresses.
         #[test]
         fn a_page_of_ours_leads_to_nothing_outside(path in "[/\\\\a.?#]{0,6}\\PC{0,20}") {
             let gateway =
@@ -241,7 +242,7 @@ mod tests {
             }
         }
 
-        /// Every target names an external host, or nothing.
+        /// Every target names an external host, or is invalid.
         #[test]
         fn no_target_comes_out_of_the_gateway(target in "/https?/\\PC{0,40}") {
             if let Some(Ok(url)) = url_of(&target) {

@@ -1,9 +1,9 @@
-//! Stops the animation of a GIF: it ends after its first picture (`GIF89a`, appendix B).
+//! Stops the animation of a GIF: the output ends after its first picture (`GIF89a`, appendix B).
 
 /// The last byte of an image.
 const TRAILER: u8 = 0x3b;
 
-/// The parser state. Numbers are remaining bytes.
+/// The parser state. The numbers count remaining bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum GifState {
     /// `GIF87a` or `GIF89a`, with the number of bytes read.
@@ -12,7 +12,7 @@ enum GifState {
     Screen(usize),
     /// A colour table.
     Colours { left: usize, then: AfterColours },
-    /// The first byte of a block determines its type.
+    /// Before the first byte of a block, which determines its type.
     Block,
     /// The label of an extension.
     Label,
@@ -40,7 +40,7 @@ enum AfterColours {
 const SCREEN: usize = 7;
 const PICTURE: usize = 9;
 
-/// Cuts a GIF after its first picture. Other data and truncated images are unchanged.
+/// Truncates a GIF after its first picture. Other data and truncated images are unchanged.
 ///
 /// ```
 /// # use wwwoffle_html::rewrite::FirstFrame;
@@ -81,7 +81,7 @@ fn next(at: GifState, byte: u8) -> GifState {
     match at {
         GifState::Header(had) => header(had, byte),
         GifState::Screen(left) if left == SCREEN - 4 => match colours(byte, AfterColours::Block) {
-            // The background index and the aspect ratio are still to come.
+            // The background index and the aspect ratio follow before the colours.
             Some(GifState::Colours { left, then }) => GifState::Colours { left: left + 2, then },
             _ => GifState::Screen(left - 1),
         },

@@ -1,4 +1,5 @@
-//! Rewrites tags in the gateway: references become gateway addresses, and others are removed.
+//! Rewrites tags in the gateway: a reference is replaced by a gateway address, or removed if there
+//! is none.
 
 use std::borrow::Cow;
 
@@ -41,8 +42,8 @@ const STYLES: [&str; 9] = [
     "cursor",
 ];
 
-/// Attributes to remove. The loaded content no longer has its signature, comes from another origin
-/// than they say, or is loaded without the user's intention.
+/// Attributes to remove. The loaded content no longer matches the signature in them, comes from
+/// another origin than they say, or would be loaded without the user's intention.
 const DROPPED: [&str; 12] = [
     "integrity",
     "crossorigin",
@@ -55,11 +56,11 @@ const DROPPED: [&str; 12] = [
     "profile",
     "attributionsrc",
     "csp",
-    // It would reveal the gateway address of the page to a site.
+    // It could make browsers send the gateway address of the page to a site.
     "referrerpolicy",
 ];
 
-/// `link` relations for preloading or for programs.
+/// `link` relations that preload a resource or are for programs.
 const AHEAD: [&str; 10] = [
     "dns-prefetch",
     "preconnect",
@@ -78,14 +79,14 @@ const PRAGMAS: [&str; 3] = ["content-type", "content-language", "x-ua-compatible
 
 /// The changes to a tag.
 pub(super) enum GatewayChange {
-    /// To the whole element.
+    /// A change to the whole element.
     Whole(TagChange),
-    /// To its attributes.
+    /// Changes to its attributes.
     Parts(Vec<TagChange>),
 }
 
 impl Judge {
-    /// Decides about a tag in the gateway; `None` outside the gateway.
+    /// Decides about a tag in the gateway. `None` outside the gateway.
     pub(super) fn inside(&mut self, tag: &Tag) -> Option<GatewayChange> {
         if self.within()?.gateway.is_ours {
             let names = tag.attributes.iter().take(MAX_READ);
@@ -99,7 +100,7 @@ impl Judge {
             return Some(GatewayChange::Whole(TagChange::Remove));
         }
         if tag.name == "base" {
-            // Each address already includes its effect.
+            // The base is already applied to each address.
             return Some(GatewayChange::Parts(vec![TagChange::Drop("href".to_owned())]));
         }
         let mut deeds = Vec::new();
@@ -114,7 +115,7 @@ impl Judge {
         Some(GatewayChange::Parts(deeds))
     }
 
-    /// The link that replaces a refresh: HTML.
+    /// The HTML of the link that replaces a refresh.
     pub(super) fn onward_link(&self) -> Option<String> {
         let (place, within) = (self.onward.as_ref()?, self.within()?);
         let escaped =
@@ -163,7 +164,7 @@ impl Judge {
         match self.lead(value) {
             Target::Same => None,
             Target::To(place) => Some(TagChange::Set(name, place)),
-            // Without it the form would be sent to the page.
+            // Without this attribute the form would be sent to the URL of the page.
             Target::Nowhere if matches!(name, "action" | "formaction") => {
                 Some(TagChange::Set(name, "about:invalid".to_owned()))
             }
@@ -182,7 +183,7 @@ impl Judge {
             if !list.is_empty() {
                 list.push_str(", ");
             }
-            // A trailing comma would end the candidate.
+            // A comma at the end of the address would end the candidate.
             let bare = place.trim_end_matches(',');
             list.push_str(bare);
             list.push_str(&"%2C".repeat(place.len() - bare.len()));
@@ -194,7 +195,7 @@ impl Judge {
         list
     }
 
-    /// A form without `action` is sent to the URL of its page.
+    /// Sets the `action` of a form that has none. Such a form is sent to the URL of its page.
     fn form(&self, tag: &Tag) -> Option<TagChange> {
         let is_without = tag.name == "form"
             && tag.get("action").is_none_or(str::is_empty)
@@ -203,7 +204,8 @@ impl Judge {
         within.gateway.place(self.document()).map(|place| TagChange::Set("action", place))
     }
 
-    /// Loads an image at once that a script would load when it scrolls into view.
+    /// Makes the browser load an image immediately that a script would load when it scrolls into
+    /// view.
     fn lazy(&self, tag: &Tag) -> Option<TagChange> {
         let is_empty = |src: &str| src.is_empty() || src.starts_with("data:");
         if tag.name != "img" || !tag.get("src").is_none_or(is_empty) {
@@ -217,7 +219,8 @@ impl Judge {
     }
 }
 
-/// The most attributes of a tag that are checked; a tag with more is removed.
+/// The maximum number of attributes of a tag that are checked. A tag with more attributes is
+/// removed.
 const MAX_READ: usize = 200;
 
 /// Whether a tag is removed with its contents.
@@ -232,7 +235,7 @@ fn is_out(tag: &Tag) -> bool {
             let is_of_referrer = tag.is("name", "referrer");
             is_of_referrer || !pragma.is_empty() && !PRAGMAS.contains(&pragma.as_str())
         }
-        // Animations that change a reference later.
+        // Animations could change a reference later.
         "animate" | "set" | "animatemotion" | "animatetransform" => {
             let changed = tag.get("attributename").unwrap_or_default();
             let name = changed.rsplit(':').next().unwrap_or_default();
@@ -243,7 +246,7 @@ fn is_out(tag: &Tag) -> bool {
     }
 }
 
-/// The text of a `style` element with its references replaced.
+/// The text of a `style` element, with its references replaced.
 pub(super) fn sheet(text: &str, within: &GatewayContext<'_>) -> String {
     style::led(text, &|reference| within.lead(reference))
 }

@@ -19,7 +19,8 @@ const FLASH: [&str; 2] =
 /// The prefix of Java applet types.
 const JAVA: &str = "application/x-java-";
 
-/// The most attributes removed from one tag; with more, the tag itself is removed.
+/// The maximum number of attributes that are removed from one tag. If there are more, the tag is
+/// removed.
 const MAX_DROPPED: usize = 100;
 
 /// Attributes that contain a reference.
@@ -41,7 +42,7 @@ const REFERENCES: [&str; 10] = [
 pub(super) enum TagChange {
     /// Removes the element with its contents.
     Remove,
-    /// Removes its tags.
+    /// Removes the tags of the element; its contents stay.
     Unwrap,
     /// Shows the contents of a `noscript` element.
     Show,
@@ -49,7 +50,7 @@ pub(super) enum TagChange {
     Drop(String),
     /// Sets an attribute.
     Set(&'static str, String),
-    /// Inserts HTML before and after its contents.
+    /// Inserts HTML before and after the contents.
     Mark(Mark),
     /// Rewrites the document inside an attribute.
     Document(&'static str, String),
@@ -66,7 +67,7 @@ pub(super) struct Judge {
     has_base: bool,
     /// The encoding of queries.
     encoding: &'static Encoding,
-    /// How many links have been checked.
+    /// The number of links that were checked.
     links: usize,
     /// In the gateway: the target of the first refresh.
     pub(super) onward: Option<String>,
@@ -109,7 +110,7 @@ impl Judge {
         }
         let mut deeds = self.unscripted(tag);
         if deeds.len() > MAX_DROPPED {
-            // Removing them one by one takes too long.
+            // Removing many attributes one by one takes too long.
             return vec![TagChange::Unwrap];
         }
         if self.cuts(Removal::Styles) && tag.get("style").is_some() {
@@ -134,7 +135,7 @@ impl Judge {
         }
     }
 
-    /// How references are led into the gateway; `None` outside it.
+    /// The context for references in the gateway; `None` outside it.
     pub(super) fn within(&self) -> Option<GatewayContext<'_>> {
         let gateway = self.changes.gateway.as_ref()?;
         Some(GatewayContext { gateway, base: &self.base, has_base: self.has_base })
@@ -189,8 +190,8 @@ impl Judge {
             "area" if cuts(Removal::BlockedLinks) && self.is_blocked(tag.get("href")) => {
                 Some(TagChange::Remove)
             }
-            // Its tags stay: links are often not closed properly, and the end tag of another
-            // element would be removed instead.
+            // The tags stay. Links are often not closed properly, so the end tag of another element
+            // would be removed instead.
             "a" if cuts(Removal::BlockedLinks) && self.is_blocked(tag.get("href")) => {
                 Some(TagChange::Drop("href".to_owned()))
             }
@@ -254,7 +255,7 @@ impl Judge {
         to.is_empty() || self.resolve(to) == self.resolve(self.document.as_str())
     }
 
-    /// Attributes that would run a script.
+    /// Removes the attributes that would run a script.
     fn unscripted(&self, tag: &Tag) -> Vec<TagChange> {
         if !self.cuts(Removal::Scripts) {
             return Vec::new();
@@ -294,7 +295,7 @@ impl Judge {
             if tag.get("srcset").is_some() && deeds.iter().all(|deed| !is_drop(deed, "srcset")) {
                 deeds.push(TagChange::Drop("srcset".to_owned()));
             }
-            // They describe the replaced image.
+            // These attributes describe the replaced image.
             let told = ["alt", "title"].into_iter().filter(|name| tag.get(name).is_some());
             deeds.extend(told.map(|name| TagChange::Set(name, String::new())));
         }

@@ -1,4 +1,5 @@
-//! Repairs characters that old programs wrote incorrectly, byte by byte, before the page is parsed.
+//! Repairs characters that old programs wrote incorrectly. The repair works byte by byte, before
+//! the page is parsed.
 
 use std::collections::BTreeSet;
 
@@ -14,10 +15,10 @@ pub(super) enum CharRepair {
     Cyrillic,
 }
 
-/// windows-1252 punctuation; in other encodings these bytes are control characters.
+/// The bytes of windows-1252 punctuation. In other encodings these bytes are control characters.
 const MS: std::ops::RangeInclusive<u8> = 0x80..=0x9f;
 
-/// KOI8-R box drawing characters, which are punctuation in windows-1251.
+/// The bytes of KOI8-R box drawing characters, which are punctuation in windows-1251.
 const FRAMES: std::ops::RangeInclusive<u8> = 0x80..=0xbf;
 
 /// The two letters among the box drawing characters of KOI8-R: ё and Ё.
@@ -86,7 +87,7 @@ fn ascii(byte: u8) -> &'static [u8] {
         0x9c => b"oe",
         0x9e => b"z",
         0x9f => b"Y",
-        // 81, 8D, 8F, 90 and 9D are undefined there too.
+        // The bytes 81, 8D, 8F, 90 and 9D are undefined in windows-1252 too.
         _ => b"?",
     }
 }
@@ -103,7 +104,7 @@ mod tests {
         for (encoding, want) in [
             (WINDOWS_1252, CharRepair::MsChars),
             (iso, CharRepair::MsChars),
-            // These bytes are letters there.
+            // In this encoding, these bytes are letters.
             (WINDOWS_1251, CharRepair::Nothing),
             (KOI8_R, CharRepair::Cyrillic),
             (KOI8_U, CharRepair::Nothing),
@@ -122,8 +123,8 @@ mod tests {
                 &b"\x93a\x94 \x96 caf\xe9\x85\x81"[..],
                 &b"&quot;a&quot; - caf\xe9...?"[..],
             ),
-            // \xab is a quotation mark in windows-1251 and a box drawing character in KOI8-R; \xa3
-            // is a letter there.
+            // \xab is a quotation mark in windows-1251 and a box drawing character in KOI8-R. \xa3
+            // is a letter in KOI8-R.
             (CharRepair::Cyrillic, b"\xab\xc4\xa3\xbb\x97", b"&#171;\xc4\xa3&#187;&#8212;"),
             (CharRepair::Nothing, b"\x93\xab", b"\x93\xab"),
         ] {

@@ -17,7 +17,7 @@ use crate::references::css::Pieces;
 use crate::references::element::Tag;
 use crate::references::{Kind, charset, entity};
 
-/// How deep `noscript` elements are parsed.
+/// The maximum nesting of `noscript` elements that is parsed.
 const MAX_NESTING: u32 = 2;
 
 /// Rewrites one page that arrives in pieces of any length.
@@ -52,14 +52,14 @@ enum Stage {
     Page(Box<OpenPage>),
     /// The page is passed on without parsing.
     Through(CharRepair),
-    /// In the gateway, nothing is sent that cannot be parsed.
+    /// In the gateway, the rest of a page that cannot be parsed is not sent.
     Ended,
 }
 
 /// A page that is being parsed.
 struct OpenPage {
     mending: CharRepair,
-    /// Converts an encoding that is not ASCII-compatible; the output is then UTF-8.
+    /// Decodes an encoding that is not ASCII-compatible. The output is then UTF-8.
     decoder: Option<Decoder>,
     parser: Parser,
 }
@@ -115,7 +115,7 @@ impl Rewriter {
         sent
     }
 
-    /// Determines the encoding from the head, unless that was done.
+    /// Determines the encoding from the head, unless it is already known.
     fn begin(&mut self) -> Vec<u8> {
         let stage = std::mem::replace(&mut self.stage, Stage::Ended);
         let Stage::Head(head, mut judge) = stage else {
@@ -190,7 +190,7 @@ struct Parser {
 struct RewriteState {
     judge: Mutex<Judge>,
     output: Mutex<Output>,
-    /// Text that must be complete before it is processed.
+    /// Text that is collected until it is complete.
     held: Mutex<String>,
     sheet: Mutex<Pieces>,
 }
@@ -199,13 +199,13 @@ struct RewriteState {
 struct Output {
     sent: Vec<u8>,
     names: usize,
-    /// The parser has given up and returns its unread bytes.
+    /// Whether the parser has given up. Then it returns its unread bytes.
     gave_up: bool,
     unread: Vec<u8>,
 }
 
 impl Parser {
-    /// `None` for an encoding that is not ASCII-compatible.
+    /// Creates a parser. `None` if the encoding is not ASCII-compatible.
     fn new(judge: Judge, encoding: &'static Encoding, nesting: u32) -> Option<Self> {
         let encoding = AsciiCompatibleEncoding::new(encoding)?;
         let shared = Arc::new(RewriteState {
@@ -392,14 +392,16 @@ fn inner(judge: &Judge, text: &str, nesting: u32) -> String {
     sent.unwrap_or_default()
 }
 
-/// The contents of `noscript` are text to a browser with scripts, and an inner document here.
+/// Shows the contents of a `noscript` element. To a browser with scripts they are text; here they
+/// are an inner document.
 fn show(chunk: &mut TextChunk<'_>, shared: &RewriteState, nesting: u32) {
     let Some(text) = held(chunk, shared) else { return chunk.remove() };
     let judge = lock(&shared.judge).clone();
     chunk.replace(&inner(&judge, &text, nesting), ContentType::Html);
 }
 
-/// The complete text with its last chunk; `None` before. Text beyond the bound is dropped.
+/// Returns the complete text with its last chunk; `None` before that. Text beyond the limit is
+/// dropped.
 fn held(chunk: &TextChunk<'_>, shared: &RewriteState) -> Option<String> {
     let mut held = lock(&shared.held);
     if held.len().saturating_add(chunk.as_str().len()) <= MAX_NOSCRIPT {
@@ -413,7 +415,7 @@ fn lead(chunk: &mut TextChunk<'_>, shared: &RewriteState) {
     let judge = lock(&shared.judge);
     let Some(within) = judge.within() else { return };
     if chunk.text_type() == TextType::Data {
-        // In SVG it is ordinary text.
+        // In SVG, the content of a `style` element is parsed as ordinary text.
         let Some(text) = held(chunk, shared) else { return chunk.remove() };
         let text = entity::decode(&text, entity::TextPosition::Text);
         return chunk.replace(&inward::sheet(&text, &within), ContentType::Text);

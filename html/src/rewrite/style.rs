@@ -8,7 +8,7 @@ use super::gateway::{Gateway, GatewayContext, Target};
 use crate::references::css::{NestedResult, Pieces};
 use crate::references::{Kind, charset};
 
-/// How deep blocks and functions are parsed; deeper blocks are removed.
+/// The maximum nesting of blocks and functions that is parsed. Deeper blocks are removed.
 const MAX_DEPTH: u32 = 64;
 
 /// The replacement for a forbidden target: browsers load nothing for it.
@@ -119,7 +119,7 @@ enum StyleContext {
 
 struct Edits<'a> {
     lead: &'a dyn Fn(&str) -> Target,
-    /// Start, end and replacement; in order.
+    /// The start, the end and the text of each replacement, in order.
     changed: Vec<(usize, usize, String)>,
 }
 
@@ -131,14 +131,15 @@ impl Edits<'_> {
             Target::To(place) => place,
             Target::Nowhere => NOTHING.to_owned(),
         };
-        // A URL as browsers write it has no quotation mark, but its query may contain a backslash.
+        // A URL as browsers write it contains no quotation mark, but its query may contain a
+        // backslash.
         let place = place.replace('\\', "\\\\");
         let place = if is_string { format!("\"{place}\"") } else { format!("url(\"{place}\")") };
         self.changed.push((from, to, place));
     }
 }
 
-/// What a token means, copied so that the parser can continue.
+/// The relevant content of a token, copied so that the parser can continue.
 enum StyleToken {
     Skip,
     Url(String),
@@ -163,7 +164,7 @@ fn step(token: &Token<'_>) -> StyleToken {
         Token::Function(name) if is(name, "image-set") || is(name, "-webkit-image-set") => {
             block(Some(StyleContext::Images), false)
         }
-        // For example `type("image/png")` in an image set.
+        // A function inside an image set, for example `type("image/png")`.
         Token::Function(_) => block(Some(StyleContext::Other), false),
         Token::ParenthesisBlock | Token::SquareBracketBlock => block(None, false),
         Token::CurlyBracketBlock => block(Some(StyleContext::Other), true),
@@ -215,12 +216,12 @@ fn walk(parser: &mut Parser<'_, '_>, edits: &mut Edits<'_>, outer: StyleContext,
     }
 }
 
-/// An `@import` names one sheet; conditions follow.
+/// The context after a URL. An `@import` names one sheet; conditions follow.
 fn after_url(context: StyleContext, outer: StyleContext) -> StyleContext {
     if context == StyleContext::Import { outer } else { context }
 }
 
-/// `from` is the start of the block, after its bracket.
+/// Parses a nested block. `from` is the start of the block, after its bracket.
 fn nested(
     parser: &mut Parser<'_, '_>,
     edits: &mut Edits<'_>,

@@ -11,7 +11,7 @@ use super::*;
 
 const PAGE: &str = "http://site.example/dir/page?x";
 
-/// URLs containing `blocked`, `kept` and `queued` have these properties.
+/// A URL that contains `blocked`, `kept` or `queued` has this property.
 struct ByName;
 
 impl PageKnowledge for ByName {
@@ -131,7 +131,7 @@ fn a_page_keeps_its_encoding() {
             b"<a href='?kept\xe9'>x</a>",
             b"<a href='?kept\xe9'><k>x</k></a><bar>",
         ),
-        // Not parsed: tags are not ASCII there.
+        // The page is not parsed, because tags are not ASCII in this encoding.
         ("text/html", b"\xff\xfe<\0a\0", b"\xff\xfe<\0a\0"),
         ("text/html; charset=iso-2022-jp", b"<a href=kept>x</a>", b"<a href=kept>x</a>"),
     ] {
@@ -150,7 +150,7 @@ fn a_page_that_cannot_be_read_goes_on_as_it_came() {
     let sent = rewrite(&changes, "text/html", &given.chunks(100_000).collect::<Vec<_>>());
     let want = given.get(b"<script>a()</script>".len()..).unwrap();
     assert!(sent == want, "{} and not {} bytes", sent.len(), want.len());
-    // Elements that are never closed: parsing continues with new parsers.
+    // Elements that are never closed. New parsers continue the parsing.
     let open = b"<i>".repeat(300_000);
     let sent = rewrite(&changes, "text/html", &[&open]);
     assert!(sent.starts_with(&open), "{}", sent.len());
@@ -173,7 +173,7 @@ fn in_the_gateway_nothing_is_sent_that_was_not_read() {
             assert!(text.starts_with(&format!("\u{feff}{link}")), "{content_type}: {text}");
         }
     }
-    // A tag longer than the parser's memory is the last one.
+    // A tag that is longer than the parser's memory ends the output.
     let mut given = b"<a href=x><b title='".to_vec();
     given.resize(MAX_PARSER_MEMORY + (1 << 20), b'x');
     given.extend_from_slice(b"'><a href=http://out.example/>");
@@ -202,7 +202,7 @@ fn what_stands_for_browsers_without_scripts_is_shown_within_bounds() {
     let long = format!("<noscript><b>{}</b></noscript>x", "y".repeat(MAX_NOSCRIPT + 1));
     let sent = rewrite(&changes, "text/html", &[long.as_bytes()]);
     assert!(sent.ends_with(b"x") && sent.len() <= MAX_NOSCRIPT, "{}", sent.len());
-    // More elements than one parser's memory holds.
+    // The `noscript` element contains more elements than the memory of one parser allows.
     let deep = format!("<noscript>{}</noscript>x", "<i>".repeat(300_000));
     assert!(rewrite(&changes, "text/html", &[deep.as_bytes()]).ends_with(b"x"));
 }
