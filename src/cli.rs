@@ -19,6 +19,7 @@ mod files;
 mod fsck;
 mod fsck_index;
 mod get;
+mod held;
 mod history;
 mod import;
 mod index;

@@ -32,6 +32,7 @@ mod want;
 mod windows;
 mod work;
 
+use crate::base::shown;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -48,7 +49,7 @@ pub use want::{WantError, WantOutcome, want};
 pub(crate) use want::{put, request};
 pub use work::begin;
 
-use crate::api::{Event, Held, Whole};
+use crate::api::{Event, Whole};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::fetch::context::FetchContext;
@@ -325,10 +326,15 @@ pub fn why_it_rests(state: &RequestState) -> Option<(String, Option<u16>)> {
         RequestState::Waiting => None,
         RequestState::Failed { reason, status } => Some((reason.clone(), *status)),
         RequestState::Asking { bytes } => {
-            let asks = Held::Asks { bytes: *bytes }.in_words(|time| time.to_string());
-            Some((format!("it {asks}: retry it to consent"), None))
+            Some((format!("it {}: retry it to consent", asks_in_words(*bytes)), None))
         }
     }
+}
+
+/// Why a request waits for the user's consent, in words: the announced size of its response.
+fn asks_in_words(bytes: Option<u64>) -> String {
+    let size = bytes.map_or_else(String::new, |bytes| format!(" ({})", shown::bytes(bytes)));
+    format!("is larger than what is fetched without asking{size}")
 }
 
 /// Logs that the result of a request cannot be recorded in the spool.

@@ -18,6 +18,7 @@ pub mod form;
 pub mod gateway;
 pub mod guard;
 pub mod isolation;
+pub mod left_out;
 pub mod links;
 pub mod message;
 pub mod origin;

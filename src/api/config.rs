@@ -1,14 +1,13 @@
 //! The JSON types of `/api/config`. Values are written as in the file.
 
 use serde::{Deserialize, Serialize};
-use wwwoffle_config::edit::{Edit, EditResult, Overview, Rule, overview, without_secrets};
+use wwwoffle_config::edit::{Edit, EditResult, Overview, Rule, overview};
 use wwwoffle_config::schema::Effect;
 use wwwoffle_config::{
-    ChangeError, Config, ConfigFile, ConfigText, EarlierConfig, EditError, Faults, OptionChange,
+    Config, ConfigFile, ConfigText, EarlierConfig, EditError, Faults, OptionChange,
 };
 
 use super::Timestamp;
-use crate::base::error_chain::error_chain;
 
 /// `GET /api/config`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -321,26 +320,4 @@ pub struct ConfigError {
     /// The text with the change applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wanted: Option<String>,
-}
-
-impl ConfigError {
-    /// Converts the error of a change.
-    #[must_use]
-    pub fn of(error: &ChangeError) -> Self {
-        match error {
-            ChangeError::Faults(faults) => Self {
-                error: "the change would make the configuration faulty, so it was not saved"
-                    .to_owned(),
-                faults: ConfigFault::all(faults),
-                ..Self::default()
-            },
-            ChangeError::Conflict { current, wanted } => Self {
-                error: error.to_string(),
-                current: Some(without_secrets(current)),
-                wanted: wanted.as_deref().map(without_secrets),
-                ..Self::default()
-            },
-            _ => Self { error: error_chain(error), ..Self::default() },
-        }
-    }
 }

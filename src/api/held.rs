@@ -3,8 +3,6 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::base::shown;
-
 /// The reason that holds back a queued request; of several, the one that lasts longest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
@@ -74,43 +72,6 @@ impl Held {
     pub const fn lasts(self) -> bool {
         matches!(self, Self::Mode | Self::Window { .. } | Self::Budget { .. } | Self::Asks { .. })
     }
-
-    /// The reason in words; `time` formats a time.
-    #[must_use]
-    pub fn in_words(self, time: impl Fn(Timestamp) -> String) -> String {
-        match self {
-            Self::Mode => "waits until the proxy is online".to_owned(),
-            Self::Window { until } => {
-                format!("waits for its time of day, which begins at {}", time(until))
-            }
-            Self::Budget { of, metered, until } => {
-                let connections = if metered { " for metered connections" } else { "" };
-                let of = match of {
-                    BudgetOf::Fetch => "the budget of this fetch",
-                    BudgetOf::Day => "the daily budget",
-                };
-                let until = until.map_or_else(
-                    || "until the next fetch of the queue".to_owned(),
-                    |until| format!("until {}", time(until)),
-                );
-                format!("waits {until}: {of}{connections} is used up")
-            }
-            Self::Origin { until } => {
-                format!("waits until {}, as its host asked", time(until))
-            }
-            Self::Distance { until } => {
-                format!("waits until {}, to leave a pause after the one before", time(until))
-            }
-            Self::Retry { until } => format!("is tried again at {}", time(until)),
-            Self::LastTry { until } => format!("is tried for the last time at {}", time(until)),
-            Self::Asks { bytes } => {
-                let length =
-                    bytes.map_or_else(String::new, |bytes| format!(" ({})", shown::bytes(bytes)));
-                format!("is larger than what is fetched without asking{length}")
-            }
-            Self::Unknown => "waits for a reason that this version does not know".to_owned(),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -118,57 +79,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_cause_has_its_shape_and_its_words() {
+    fn each_cause_has_its_shape() {
         let until: Timestamp = "2026-11-20T12:00:00Z".parse().unwrap();
         let at = r#","until":"2026-11-20T12:00:00Z"}"#;
         let budget = |of, metered, until| Held::Budget { of, metered, until };
-        for (held, shape, words) in [
-            (Held::Mode, r#"{"reason":"mode"}"#.to_owned(), "waits until the proxy is online"),
-            (
-                Held::Window { until },
-                format!(r#"{{"reason":"window"{at}"#),
-                "waits for its time of day, which begins at noon",
-            ),
+        for (held, shape) in [
+            (Held::Mode, r#"{"reason":"mode"}"#.to_owned()),
+            (Held::Window { until }, format!(r#"{{"reason":"window"{at}"#)),
             (
                 budget(BudgetOf::Fetch, false, None),
                 r#"{"reason":"budget","of":"fetch","metered":false}"#.to_owned(),
-                "waits until the next fetch of the queue: the budget of this fetch is used up",
             ),
             (
                 budget(BudgetOf::Day, true, Some(until)),
                 format!(r#"{{"reason":"budget","of":"day","metered":true{at}"#),
-                "waits until noon: the daily budget for metered connections is used up",
             ),
-            (
-                Held::Origin { until },
-                format!(r#"{{"reason":"origin"{at}"#),
-                "waits until noon, as its host asked",
-            ),
-            (
-                Held::Distance { until },
-                format!(r#"{{"reason":"distance"{at}"#),
-                "waits until noon, to leave a pause after the one before",
-            ),
-            (Held::Retry { until }, format!(r#"{{"reason":"retry"{at}"#), "is tried again at noon"),
-            (
-                Held::LastTry { until },
-                format!(r#"{{"reason":"last-try"{at}"#),
-                "is tried for the last time at noon",
-            ),
+            (Held::Origin { until }, format!(r#"{{"reason":"origin"{at}"#)),
+            (Held::Distance { until }, format!(r#"{{"reason":"distance"{at}"#)),
+            (Held::Retry { until }, format!(r#"{{"reason":"retry"{at}"#)),
+            (Held::LastTry { until }, format!(r#"{{"reason":"last-try"{at}"#)),
             (
                 Held::Asks { bytes: Some(4_000_000) },
                 r#"{"reason":"asks","bytes":4000000}"#.to_owned(),
-                "is larger than what is fetched without asking (4.0 MB)",
             ),
-            (
-                Held::Asks { bytes: None },
-                r#"{"reason":"asks"}"#.to_owned(),
-                "is larger than what is fetched without asking",
-            ),
+            (Held::Asks { bytes: None }, r#"{"reason":"asks"}"#.to_owned()),
         ] {
             assert_eq!(serde_json::to_string(&held).unwrap(), shape);
             assert_eq!(serde_json::from_str::<Held>(&shape).unwrap(), held);
-            assert_eq!(held.in_words(|_| "noon".to_owned()), words);
         }
         let newer = serde_json::from_str::<Held>(r#"{"reason":"moon","phase":3}"#).unwrap();
         assert_eq!(newer, Held::Unknown);

@@ -60,9 +60,9 @@ pub struct Field {
     pub value: Option<String>,
 }
 
-/// The response to `GET /api/info`.
+/// The response to `GET /api/info`. `Words` is as in [`Parts`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Info {
+pub struct Info<Words = String> {
     /// The canonical URL, without credentials.
     pub url: String,
     /// Its key in the spool, 64 hex digits.
@@ -74,7 +74,7 @@ pub struct Info {
     pub pinned: bool,
     /// The state of its sub-resources; `None` if it is not stored, or cannot have any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parts: Option<Parts>,
+    pub parts: Option<Parts<Words>>,
 }
 
 /// The compressed file of a stored copy: heads and body.

@@ -8,6 +8,9 @@ use super::{EntryItem, Held};
 /// The schemes that entries may have.
 const SCHEMES: [&str; 4] = ["http", "https", "ftp", "finger"];
 
+/// Maximum length of a rejected text in an error, in characters.
+const MAX_WHAT: usize = 200;
+
 /// The kind of list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListKind<'a> {
@@ -42,7 +45,7 @@ impl<'a> ListKind<'a> {
     /// [`UnknownWhat`] for anything else.
     pub fn parse(text: &'a str) -> Result<Self, UnknownWhat> {
         let what = text.trim_end_matches('/');
-        let unknown = || UnknownWhat { what: crate::base::shown::text(text) };
+        let unknown = || UnknownWhat { what: text.chars().take(MAX_WHAT).collect() };
         let (scheme, host) = match what.split_once('/') {
             Some((scheme, host)) => (scheme, Some(host.trim_start_matches('/'))),
             None => (what, None),

@@ -2,21 +2,27 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::text::Text;
-
 /// The sub-resources that a page needs, and whether they are stored.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Parts {
+///
+/// `Words` is the type of the texts for people: the daemon uses one that its pages can translate.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parts<Words = String> {
     /// Whether all are stored, except those left out by rule, and all are known.
     pub complete: bool,
     /// The number of sub-resources in each state.
     pub counts: PartCounts,
     /// Why there may be unknown sub-resources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cut: Option<Text>,
+    pub cut: Option<Words>,
     /// The missing ones first, then those left out, then the stored ones; truncated if there are
     /// very many.
-    pub list: Vec<PartItem>,
+    pub list: Vec<PartItem<Words>>,
+}
+
+impl<Words> Default for Parts<Words> {
+    fn default() -> Self {
+        Self { complete: false, counts: PartCounts::default(), cut: None, list: Vec::new() }
+    }
 }
 
 /// The number of sub-resources in each state.
@@ -57,7 +63,7 @@ impl PartCounts {
 
 /// One sub-resource of a page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PartItem {
+pub struct PartItem<Words = String> {
     /// Its URL, without credentials.
     pub url: String,
     /// Its role in the page: `stylesheet`, `image`, `font` and so on.
@@ -69,7 +75,7 @@ pub struct PartItem {
     pub state: PartState,
     /// Why it is not stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<Text>,
+    pub reason: Option<Words>,
 }
 
 /// The state of a sub-resource, the worst first.

@@ -4,19 +4,17 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::text::{Text, say};
-
 /// The maximum number of failures and dead links that are listed one by one.
-pub(crate) const MAX_TOLD: usize = 1_000;
+pub const MAX_TOLD: usize = 1_000;
 
 /// The maximum number of example URLs for one reason.
-pub(crate) const MAX_EXAMPLES: usize = 10;
+pub const MAX_EXAMPLES: usize = 10;
 
 /// The longest reason of a failure, in bytes.
-pub(crate) const MAX_REASON: usize = 300;
+pub const MAX_REASON: usize = 300;
 
 /// The longest URL in a report, in bytes. There may be many URLs, and some are very long.
-pub(crate) const MAX_TOLD_URL: usize = 2048;
+pub const MAX_TOLD_URL: usize = 2048;
 
 /// Why a link is not followed, or a sub-resource not fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -48,28 +46,6 @@ pub enum LeftOut {
     Unread,
     /// It is not a URL that can be fetched, or it is too long.
     Url,
-}
-
-impl LeftOut {
-    /// The reason, in words for the user.
-    #[must_use]
-    pub const fn text(self) -> Text {
-        match self {
-            Self::Depth => say("they are more links away than you chose"),
-            Self::Scope => say("they are outside the area that you chose (“Stay on”)"),
-            Self::Endless => say("there are endless pages like them"),
-            Self::Pages => say("the page limit of the fetch is reached"),
-            Self::Bytes => say("the size limit of the fetch is reached"),
-            Self::Time => say("the time limit of the fetch is reached"),
-            Self::Robots => say("the site asks programs not to fetch them (robots.txt)"),
-            Self::NoFollow => say("the page asks programs not to follow the link (nofollow)"),
-            Self::Rule => say("the configuration says so"),
-            Self::Class => say("this fetch does not include files of this kind"),
-            Self::Memory => say("there are too many to remember"),
-            Self::Url => say("their URLs are invalid or very long"),
-            Self::Unread => say("a page could not be read completely"),
-        }
-    }
 }
 
 /// The counts of a recursive fetch.
@@ -132,7 +108,7 @@ pub struct Report {
 
 impl Report {
     /// Counts links left out; `url` is one of them, or the page that refers to them.
-    pub(crate) fn leave_out(&mut self, why: LeftOut, count: u64, url: &str) {
+    pub fn leave_out(&mut self, why: LeftOut, count: u64, url: &str) {
         let left = self.left_out.entry(why).or_default();
         left.count = left.count.saturating_add(count);
         let url = beginning(url, MAX_TOLD_URL);
@@ -142,7 +118,7 @@ impl Report {
     }
 
     /// Undoes [`Report::leave_out`] for one `url`.
-    pub(crate) fn take_back(&mut self, why: LeftOut, url: &str) {
+    pub fn take_back(&mut self, why: LeftOut, url: &str) {
         let Some(left) = self.left_out.get_mut(&why) else { return };
         left.count = left.count.saturating_sub(1);
         left.examples.retain(|known| known != beginning(url, MAX_TOLD_URL));
@@ -159,7 +135,7 @@ impl Report {
     }
 
     /// Adds a failure; it replaces an earlier one of the same URL.
-    pub(crate) fn tell(&mut self, mut failed: FailedUrl) {
+    pub fn tell(&mut self, mut failed: FailedUrl) {
         for (text, most) in [(&mut failed.reason, MAX_REASON), (&mut failed.url, MAX_TOLD_URL)] {
             text.truncate(beginning(text, most).len());
         }

@@ -20,6 +20,7 @@ use crate::api::{
 use crate::base::clock;
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
+use crate::site::configuration::call::config_error;
 
 /// Runs a subcommand of `config`.
 pub(crate) fn run(
@@ -156,7 +157,7 @@ fn not_changed(error: &ChangeError) -> VerbFailure {
         ChangeError::Unreadable { .. } => {
             VerbFailure::Said(ExitStatus::BadConfig, shown::line(&error.to_string()))
         }
-        error => said(&ConfigError::of(error)),
+        error => said(&config_error(error)),
     }
 }
 

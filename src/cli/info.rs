@@ -14,6 +14,7 @@ use crate::api::{
 use crate::base::exit::ExitStatus;
 use crate::base::owner::Owner;
 use crate::base::shown;
+use crate::base::text::Text;
 use crate::fetch::recurse::complete::{self, OfReader, StoredPage};
 use crate::site::info::entry_info as info;
 
@@ -49,7 +50,7 @@ pub(crate) fn print(
     Ok(if told.kept.is_some() { ExitStatus::Done } else { ExitStatus::Failed })
 }
 
-fn print_info(told: &Info, out: &mut dyn Write) -> Result<(), VerbFailure> {
+fn print_info(told: &Info<Text>, out: &mut dyn Write) -> Result<(), VerbFailure> {
     writeln!(out, "url         {}", shown::line(&told.url))?;
     writeln!(out, "key         {}", told.key)?;
     match &told.kept {
@@ -58,7 +59,7 @@ fn print_info(told: &Info, out: &mut dyn Write) -> Result<(), VerbFailure> {
     }
 }
 
-fn print_kept(told: &Info, kept: &KeptInfo, out: &mut dyn Write) -> Result<(), VerbFailure> {
+fn print_kept(told: &Info<Text>, kept: &KeptInfo, out: &mut dyn Write) -> Result<(), VerbFailure> {
     let owner = kept.owner.as_deref().unwrap_or("everyone");
     writeln!(out, "owner       {}", shown::line(owner))?;
     writeln!(out, "status      {}", kept.status)?;
@@ -116,7 +117,7 @@ fn print_certificate(certificate: &Certificate, out: &mut dyn Write) -> Result<(
     Ok(())
 }
 
-fn print_parts(parts: &Parts, out: &mut dyn Write) -> Result<(), VerbFailure> {
+fn print_parts(parts: &Parts<Text>, out: &mut dyn Write) -> Result<(), VerbFailure> {
     let counts = parts.counts;
     let told = [
         (counts.kept, PartState::Kept),
@@ -141,7 +142,7 @@ fn print_parts(parts: &Parts, out: &mut dyn Write) -> Result<(), VerbFailure> {
     Ok(())
 }
 
-fn print_part(part: &PartItem, out: &mut dyn Write) -> Result<(), VerbFailure> {
+fn print_part(part: &PartItem<Text>, out: &mut dyn Write) -> Result<(), VerbFailure> {
     let from = part.from.as_deref().map(|from| format!(", from {}", shown::line(from)));
     let why = part.reason.as_ref().map(|why| format!(": {}", shown::line(&why.to_string())));
     let (state, url, class) = (part.state.as_str(), shown::line(&part.url), &part.class);

@@ -5,6 +5,7 @@ use std::io::Write;
 use super::args::List;
 use super::failure::VerbFailure;
 use super::files::{print_json, reader, spool_failed};
+use super::held::held_in_words;
 use super::settings::Settings;
 use super::{Terminal, index};
 use crate::api::{EntryItem, ListKind};
@@ -53,7 +54,7 @@ pub(super) fn print(item: &EntryItem, json: bool, out: &mut dyn Write) -> Result
     }
     let status = item.status.map_or_else(|| "-".to_owned(), |status| status.to_string());
     let (bytes, url) = (shown::bytes(item.bytes), shown::line(&item.url));
-    let held = item.held.map(|held| held.in_words(|time| format!("{time:.0}")));
+    let held = item.held.map(held_in_words);
     let held = held.map(|held| format!("; {held}")).unwrap_or_default();
     Ok(writeln!(out, "{status:>3} {bytes:>7}  {:.0}  {url}{held}", item.stored)?)
 }

@@ -1,5 +1,6 @@
 //! Shows events of the API as they arrive.
 
+use super::held::held_in_words;
 use std::{
     collections::HashMap,
     fmt::Write as _,
@@ -11,6 +12,7 @@ use crate::api::runs::RunItem;
 use crate::api::{Event, Whole};
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
+use crate::page::left_out::left_out;
 use crate::site::fetches::progress;
 
 /// The shortest interval between redraws of the live line.
@@ -141,7 +143,7 @@ impl Progress {
                 None
             }
             Event::Held { held, count } => {
-                let why = held.in_words(|time| format!("{time:.0}"));
+                let why = held_in_words(held);
                 Some(format!("held                   {count}: {why}"))
             }
             Event::Done { url, status, bytes } => {
@@ -278,7 +280,7 @@ pub(crate) fn report(run: &RunItem) -> String {
         let _written = write!(text, "\n  {what}: {url}{}: {reason}", from.unwrap_or_default());
     }
     for (why, left) in &run.report.left_out {
-        let _written = write!(text, "\n  left out: {}, for {}", left.count, why.text());
+        let _written = write!(text, "\n  left out: {}, for {}", left.count, left_out(*why));
     }
     text
 }

@@ -5,6 +5,7 @@ use wwwoffle_url::CanonicalUrl;
 use super::args::QueueArgs;
 use super::control::Control;
 use super::failure::VerbFailure;
+use super::held::held_in_words;
 use super::settings::Settings;
 use super::{Terminal, files};
 use crate::api::{
@@ -73,7 +74,7 @@ fn line(item: &QueueItem) -> String {
         Priority::Usual => "",
         Priority::Last => "; last",
     };
-    let held = item.attempts.held.map(|held| held.in_words(|time| format!("{time:.0}")));
+    let held = item.attempts.held.map(held_in_words);
     let held = held.map(|held| format!("; {held}"));
     let [error, held] = [error, held].map(Option::unwrap_or_default);
     let method = shown::line(&item.method);

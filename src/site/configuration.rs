@@ -1,6 +1,6 @@
 //! The pages `/configuration/…`.
 
-pub(super) mod call;
+pub(crate) mod call;
 pub(super) mod form;
 pub mod page;
 

@@ -5,6 +5,7 @@ pub(super) mod compress;
 pub mod exchange;
 pub(super) mod import;
 
+use crate::base::text::Text;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -75,7 +76,7 @@ pub(in crate::site) fn owner(caller: &Caller, named: Option<&str>) -> Result<Own
 pub(in crate::site) async fn info(
     caller: &Caller,
     arguments: Option<&str>,
-) -> Result<Info, CallFault> {
+) -> Result<Info<Text>, CallFault> {
     let (url, owner) = requested_url(caller, arguments)?;
     info::of(&caller.context, &owner, &url).await.map_err(|error| match error {
         InfoError::Url(error) => CallFault::url(&url, &error),

@@ -4,6 +4,7 @@ pub mod entry_info;
 pub mod page;
 pub(super) mod source;
 
+use crate::base::text::Text;
 use hyper::header::{AUTHORIZATION, HOST, PROXY_AUTHORIZATION};
 use hyper::{HeaderMap, Response};
 use wwwoffle_index::Index;
@@ -46,7 +47,11 @@ pub(super) enum InfoError {
 }
 
 /// Returns the details of a URL: of the entry of `owner`, or else of the public entry.
-pub(super) async fn of(context: &SiteContext, owner: &Owner, url: &str) -> Result<Info, InfoError> {
+pub(super) async fn of(
+    context: &SiteContext,
+    owner: &Owner,
+    url: &str,
+) -> Result<Info<Text>, InfoError> {
     let mut url = CanonicalUrl::parse(url, &context.base.local)?;
     let places = Places::of(&mut url, &HeaderMap::new(), owner);
     let kept = look_up(&context.storage.store, &places).await?.choose(Mode::Offline);
@@ -100,7 +105,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
 }
 
 /// Returns the content of the page that is not part of the details.
-async fn more(caller: &Caller, url: &str, details: &Info) -> InfoExtras {
+async fn more(caller: &Caller, url: &str, details: &Info<Text>) -> InfoExtras {
     let context = &caller.context;
     let viewer = lists::viewer((!caller.administers()).then_some(&caller.owner));
     let target = details.url.clone();

@@ -25,7 +25,7 @@ use wwwoffle_url::{CanonicalUrl, Key, LocalHost};
 use self::walk::PageWalk;
 use crate::api::Parts;
 use crate::base::owner::Owner;
-use crate::base::text::say;
+use crate::base::text::{Text, say};
 use crate::fetch::context::FetchContext;
 
 /// Parts of one page that are looked at, those left out among them.
@@ -150,7 +150,7 @@ impl Bounds {
 pub(crate) fn look(
     source: &impl EntrySource,
     page: &StoredPage<'_>,
-) -> Result<Option<Parts>, Error> {
+) -> Result<Option<Parts<Text>>, Error> {
     look_within(source, page, Bounds::from_now())
 }
 
@@ -158,7 +158,7 @@ fn look_within(
     source: &impl EntrySource,
     page: &StoredPage<'_>,
     bounds: Bounds,
-) -> Result<Option<Parts>, Error> {
+) -> Result<Option<Parts<Text>>, Error> {
     let Some(parts) = PageWalk::new(source, page, bounds).over()? else { return Ok(None) };
     let mut told = Parts { cut: parts.cut, list: parts.list, ..Parts::default() };
     for part in &told.list {
@@ -192,7 +192,7 @@ pub(crate) async fn look_at(
     url: CanonicalUrl,
     entry: Entry,
     owner: Owner,
-) -> Result<Option<Parts>, Error> {
+) -> Result<Option<Parts<Text>>, Error> {
     let turns = Arc::clone(&context.fetcher.complete.0);
     let Ok(Ok(turn)) = timeout(MAX_WAIT, turns.acquire_owned()).await else {
         let cut = Some(say("too many other pages are being checked now"));

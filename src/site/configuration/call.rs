@@ -3,12 +3,14 @@
 use hyper::header::{ETAG, HeaderValue, IF_MATCH};
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
+use wwwoffle_config::edit::without_secrets;
 use wwwoffle_config::{ChangeError, Faults, TextStamp};
 
 use super::super::caller::Caller;
 use crate::api::{
     ConfigChange, ConfigEdit, ConfigError, ConfigFault, ConfigState, ConfigUndo, ConfigVersions,
 };
+use crate::base::error_chain::error_chain;
 use crate::base::live::{Applied, Change, Done, blocking};
 use crate::proxy::body::{self, Body};
 use crate::site::api::fault::CallFault;
@@ -131,7 +133,25 @@ fn refused(caller: &Caller, error: &ChangeError) -> Response<Body> {
             StatusCode::INTERNAL_SERVER_ERROR
         }
     };
-    answered(caller, status, &ConfigError::of(error))
+    answered(caller, status, &config_error(error))
+}
+
+/// The error of a change, as the daemon and the command line report it.
+pub(crate) fn config_error(error: &ChangeError) -> ConfigError {
+    match error {
+        ChangeError::Faults(faults) => ConfigError {
+            error: "the change would make the configuration faulty, so it was not saved".to_owned(),
+            faults: ConfigFault::all(faults),
+            ..ConfigError::default()
+        },
+        ChangeError::Conflict { current, wanted } => ConfigError {
+            error: error.to_string(),
+            current: Some(without_secrets(current)),
+            wanted: wanted.as_deref().map(without_secrets),
+            ..ConfigError::default()
+        },
+        _ => ConfigError { error: error_chain(error), ..ConfigError::default() },
+    }
 }
 
 fn answered(caller: &Caller, status: StatusCode, error_body: &ConfigError) -> Response<Body> {

@@ -12,6 +12,7 @@ use crate::api::scope::Scope;
 use crate::base::shown::{self, ShownUrl};
 use crate::base::text::{Text, say};
 use crate::page::fault::{self, FormFault};
+use crate::page::left_out::left_out;
 use crate::page::{Page, Shell, view};
 
 /// Maximum number of listed downloads; the others are counted.
@@ -162,8 +163,9 @@ struct OmissionView {
 pub fn list<'a>(shell: &Shell, runs: &'a [RunItem], downloads: &[DownloadItem]) -> Page {
     let fetch = |run: &'a RunItem| {
         let left = run.report.left_out.iter();
-        let left_out =
-            left.map(|(why, left)| OmissionView { count: left.count, why: why.text() }).collect();
+        let left_out = left
+            .map(|(why, left)| OmissionView { count: left.count, why: left_out(*why) })
+            .collect();
         FetchView { run, has_ended: run.ended.is_some(), left_out }
     };
     let (fetches, most_failures) = (runs.iter().map(fetch).collect::<Vec<_>>(), SHOWN_FAILURES);

@@ -5,6 +5,7 @@ use crate::api::ItemKind;
 use crate::api::plan::{Amount, Basis, Expected, HostPlan, QueuePlan, RunPlan};
 use crate::base::shown;
 use crate::base::text::{Text, TextValue, count, row, say};
+use crate::page::left_out::left_out;
 
 /// Describes the expected results of a recursive fetch.
 #[must_use]
@@ -32,7 +33,7 @@ pub fn describe_run(plan: &RunPlan) -> Vec<Text> {
     }
     for (why, left) in &plan.left_out {
         let text = count(left.count, "left out: {n} ({why})", "left out: {n} ({why})");
-        lines.push(text.with("why", why.text()));
+        lines.push(text.with("why", left_out(*why)));
     }
     lines.extend(cut(plan.cut));
     lines

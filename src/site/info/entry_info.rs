@@ -15,7 +15,7 @@ const SECRET_ANSWERS: [HeaderName; 2] = [SET_COOKIE, HeaderName::from_static("se
 /// Returns the details of the URL of `place`, with its stored `entry` and its sub-resources
 /// `parts`.
 #[must_use]
-pub fn of(place: &Place, entry: Option<&Entry>, parts: Option<Parts>) -> Info {
+pub fn of<Words>(place: &Place, entry: Option<&Entry>, parts: Option<Parts<Words>>) -> Info<Words> {
     let place = entry.map_or(place, Entry::place);
     let (url, key) = (place.url().to_owned(), place.key().to_string());
     Info { url, key, kept: entry.map(kept), parts, pinned: false }
@@ -148,7 +148,7 @@ mod tests {
         let (spool, _) = Spool::open(root.path(), &Options::default()).unwrap();
         let url = CanonicalUrl::parse("https://me:hunter2@a.example/p", &LocalHost::default());
         let place = Place::of(&url.unwrap());
-        assert_eq!(of(&place, None, None).kept, None);
+        assert_eq!(of::<String>(&place, None, None).kept, None);
         let head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nSet-Cookie: id=hunter2\r\n\
                      Location: https://me:hunter2@b.example/\xff\r\n\r\n";
         let new = NewEntry {
@@ -162,7 +162,7 @@ mod tests {
         writer.write(b"body").unwrap();
         writer.finish(None).unwrap();
         let entry = spool.entry(&place).unwrap().found().unwrap();
-        let info = of(&place, Some(&entry), None);
+        let info = of::<String>(&place, Some(&entry), None);
         let told = serde_json::to_string(&info).unwrap();
         assert!(!told.contains("hunter2"), "{told}");
         let kept = info.kept.unwrap();

@@ -160,7 +160,7 @@ struct StoredEntryView<'a> {
 
 /// Renders the page.
 #[must_use]
-pub fn page(shell: &Shell, info: &Info, more: &InfoExtras) -> Page {
+pub fn page(shell: &Shell, info: &Info<Text>, more: &InfoExtras) -> Page {
     let url = ShownUrl::new(&info.url);
     let view = InfoView {
         links: InfoLinks {
@@ -229,7 +229,7 @@ impl LastActionView {
 }
 
 impl SubResourcesView {
-    fn new(parts: &Parts) -> Self {
+    fn new(parts: &Parts<Text>) -> Self {
         let counts = parts.counts;
         let groups = [
             (PartState::Absent, say("Not saved"), counts.absent),
@@ -257,7 +257,7 @@ impl SubResourcesView {
 }
 
 impl SubResourceView {
-    fn new(part: &PartItem) -> Self {
+    fn new(part: &PartItem<Text>) -> Self {
         Self {
             url: ShownUrl::new(&part.url),
             class: words::describe_class(&part.class),
@@ -268,7 +268,7 @@ impl SubResourceView {
 }
 
 impl<'a> StoredEntryView<'a> {
-    fn new(info: &'a Info, entry: &'a KeptInfo, shell: &Shell) -> Self {
+    fn new(info: &'a Info<Text>, entry: &'a KeptInfo, shell: &Shell) -> Self {
         let owner = entry.owner.as_deref();
         Self {
             owner: owner.map_or(say("for everyone"), |owner| shell.for_whom(owner)),

@@ -1,7 +1,7 @@
 //! The local page `/queue/`: the outgoing queue in the order of fetching.
 
 pub mod edit;
-mod held;
+pub(crate) mod held;
 
 use serde::Serialize;
 

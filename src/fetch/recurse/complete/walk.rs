@@ -27,7 +27,7 @@ use wwwoffle_http::redirect::location;
 #[derive(Debug, Default)]
 pub(super) struct WalkResult {
     /// The sub-resources without duplicates, in the order in which they were found.
-    pub(super) list: Vec<PartItem>,
+    pub(super) list: Vec<PartItem<Text>>,
     /// Why there may be more.
     pub(super) cut: Option<Text>,
 }

@@ -14,7 +14,7 @@ fn told(text: &str) -> Text {
     say("{fact}").with("fact", shown::text(text))
 }
 
-fn info(text: &str, connection: bool) -> Info {
+fn info(text: &str, connection: bool) -> Info<Text> {
     let fields = |count| {
         let value = Some(text.to_owned());
         let mut fields = vec![Field { name: "x".to_owned(), value }; count];
@@ -51,7 +51,7 @@ fn info(text: &str, connection: bool) -> Info {
 }
 
 /// The given number of sub-resources in each state, in the order of the states.
-fn parts(many: [usize; 5], text: &str) -> Parts {
+fn parts(many: [usize; 5], text: &str) -> Parts<Text> {
     let mut parts = Parts { cut: Some(told(text)), ..Parts::default() };
     let states = [
         PartState::Absent,
@@ -143,7 +143,7 @@ fn a_request_is_told_as_it_came_and_as_it_goes_on() {
     }
 }
 
-fn body(info: &Info) -> String {
+fn body(info: &Info<Text>) -> String {
     let page = page(&shell(), info, &more(&info.url));
     assert_harmless(&page);
     page.body

@@ -1,5 +1,4 @@
-//! Reasons why a request waits, in the language of the caller. [`Held::in_words`] has the English
-//! texts.
+//! Reasons why a request waits, in the language of the caller.
 
 use jiff::Timestamp;
 
@@ -8,7 +7,7 @@ use crate::base::shown;
 use crate::base::text::{Text, TextValue, say};
 
 /// States why a request waits; `time` formats a time.
-pub(super) fn sentence<T: Into<TextValue>>(held: Held, time: impl Fn(Timestamp) -> T) -> Text {
+pub(crate) fn sentence<T: Into<TextValue>>(held: Held, time: impl Fn(Timestamp) -> T) -> Text {
     match held {
         Held::Mode => say("It waits until the proxy is online."),
         Held::Window { until } => {
@@ -49,38 +48,5 @@ fn budget(of: BudgetOf, metered: bool, until: Option<TextValue>) -> Text {
     match until {
         Some(time) => say("It waits until {time}: {why}.").with("time", time).with("why", why),
         None => say("It waits until the next fetch of the queue: {why}.").with("why", why),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pages_say_what_the_command_line_says() {
-        let until = Timestamp::UNIX_EPOCH;
-        let budget = |of, metered, until| Held::Budget { of, metered, until };
-        for held in [
-            Held::Mode,
-            Held::Window { until },
-            budget(BudgetOf::Fetch, false, None),
-            budget(BudgetOf::Fetch, true, None),
-            budget(BudgetOf::Day, false, Some(until)),
-            budget(BudgetOf::Day, true, Some(until)),
-            Held::Origin { until },
-            Held::Distance { until },
-            Held::Retry { until },
-            Held::LastTry { until },
-            Held::Asks { bytes: None },
-            Held::Asks { bytes: Some(4_000_000) },
-            Held::Unknown,
-        ] {
-            let time = |_| "noon".to_owned();
-            assert_eq!(
-                sentence(held, time).to_string(),
-                format!("It {}.", held.in_words(time)),
-                "{held:?}"
-            );
-        }
     }
 }

@@ -1,0 +1,47 @@
+//! Why a queued request is not being fetched, in words.
+
+use jiff::Timestamp;
+
+use crate::api::Held;
+use crate::site::queue::page::held::sentence;
+
+/// The sentence of the pages about `held`, in English and without its subject, to follow one.
+pub(super) fn held_in_words(held: Held) -> String {
+    let sentence = sentence(held, |time: Timestamp| format!("{time:.0}")).to_string();
+    sentence.trim_start_matches("It ").trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::BudgetOf;
+
+    #[test]
+    fn each_reason_has_its_words() {
+        let until: Timestamp = "2026-11-20T12:00:00Z".parse().unwrap();
+        let budget = |of, metered, until| Held::Budget { of, metered, until };
+        for (held, words) in [
+            (Held::Mode, "waits until the proxy is online"),
+            (Held::Window { until }, "waits for its time of day, which begins at NOON"),
+            (
+                budget(BudgetOf::Fetch, false, None),
+                "waits until the next fetch of the queue: the budget of this fetch is used up",
+            ),
+            (
+                budget(BudgetOf::Day, true, Some(until)),
+                "waits until NOON: the daily budget for metered connections is used up",
+            ),
+            (Held::Origin { until }, "waits until NOON, as its host asked"),
+            (Held::Distance { until }, "waits until NOON, to leave a pause after the one before"),
+            (Held::Retry { until }, "is tried again at NOON"),
+            (Held::LastTry { until }, "is tried for the last time at NOON"),
+            (
+                Held::Asks { bytes: Some(4_000_000) },
+                "is larger than what is fetched without asking (4.0 MB)",
+            ),
+            (Held::Asks { bytes: None }, "is larger than what is fetched without asking"),
+        ] {
+            assert_eq!(held_in_words(held), words.replace("NOON", "2026-11-20T12:00:00Z"));
+        }
+    }
+}

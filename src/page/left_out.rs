@@ -1,0 +1,24 @@
+//! The reasons why a recursive fetch leaves out a link, in words for the user.
+
+use crate::api::report::LeftOut;
+use crate::base::text::{Text, say};
+
+/// Why links are left out: the end of a sentence that begins with their number.
+#[must_use]
+pub const fn left_out(reason: LeftOut) -> Text {
+    match reason {
+        LeftOut::Depth => say("they are more links away than you chose"),
+        LeftOut::Scope => say("they are outside the area that you chose (“Stay on”)"),
+        LeftOut::Endless => say("there are endless pages like them"),
+        LeftOut::Pages => say("the page limit of the fetch is reached"),
+        LeftOut::Bytes => say("the size limit of the fetch is reached"),
+        LeftOut::Time => say("the time limit of the fetch is reached"),
+        LeftOut::Robots => say("the site asks programs not to fetch them (robots.txt)"),
+        LeftOut::NoFollow => say("the page asks programs not to follow the link (nofollow)"),
+        LeftOut::Rule => say("the configuration says so"),
+        LeftOut::Class => say("this fetch does not include files of this kind"),
+        LeftOut::Memory => say("there are too many to remember"),
+        LeftOut::Url => say("their URLs are invalid or very long"),
+        LeftOut::Unread => say("a page could not be read completely"),
+    }
+}
