@@ -1,9 +1,9 @@
-//! Bundles: queued requests taken to a machine with a connection, and returned with their
+//! Bundles: queued requests that are taken to a machine with a connection, and returned with their
 //! responses.
 //!
-//! A bundle is a WARC whose queued `request` records carry the reason they wait ([`KIND`]). It
-//! never contains secrets: requests with a cookie or a login are withheld, and so are all forms,
-//! which may contain passwords.
+//! A bundle is a WARC whose queued `request` records also say why they wait ([`KIND`]). It never
+//! contains secrets: requests with a cookie or a login are left out, and so are all forms, because
+//! they may contain passwords.
 
 use std::collections::HashSet;
 use std::io;
@@ -20,32 +20,32 @@ use crate::export::{ExportOptions, ExportReport, WarcWriter, for_each_entry};
 use crate::item::{ItemContent, QueuedRequest};
 use crate::pending::PendingFile;
 
-/// The most memory for the requests of a bundle, in bytes.
+/// The maximum memory for the requests of a bundle, in bytes.
 const MAX_REQUESTS: usize = 256 << 20;
 
 /// The requests of a bundle.
 #[derive(Default)]
 pub struct Bundle {
     requests: Vec<QueuedRequest>,
-    /// The number of requests withheld.
+    /// The number of requests that were left out.
     kept_back: u64,
-    /// The keys that the bundle already answers, from an earlier run.
+    /// The keys for which the bundle already has responses, from an earlier run.
     had: HashSet<Key>,
 }
 
 /// Which entries of a spool go into a bundle.
 #[derive(Clone, Copy, Debug)]
 pub enum BundleScope {
-    /// All: the spool was made for this bundle.
+    /// All entries, because the spool was made for this bundle.
     All,
-    /// Entries shared by all users that were requested, were already in the bundle, or arrived
-    /// since then. The spool also contains pages of other people.
+    /// Shared entries that are responses to the requests, were already in the bundle, or were
+    /// stored since this time. The spool also contains pages of other people.
     Since(Timestamp),
 }
 
 impl Bundle {
-    /// The queued requests of a spool that may travel: pages and sub-resources without secrets,
-    /// shared or of the local user.
+    /// The queued requests of a spool that may leave the machine: pages and sub-resources without
+    /// secrets, shared or of the local user.
     ///
     /// # Errors
     ///
@@ -57,7 +57,7 @@ impl Bundle {
             let is_page = summary.method == "GET" && summary.kind != RequestKind::Post;
             let is_everyones = summary.place.owner().is_none();
             let url = crate::item::url(summary.place.url(), local).ok();
-            // With credentials in its URL, the key would differ.
+            // If the URL had credentials, its key would differ.
             let url = url.filter(|url| Place::of(url).key() == summary.place.key());
             let request = match reader.request(&summary.place.key())? {
                 Some(request) if waits && is_page && is_everyones => request,
@@ -85,11 +85,12 @@ impl Bundle {
         Ok(bundle)
     }
 
-    /// The requests of a bundle that it does not answer.
+    /// The requests of a bundle for which it has no response.
     ///
     /// # Errors
     ///
-    /// [`Error::is_unknown`] if it is not an archive or has too many requests; or a disk error.
+    /// [`Error::is_unknown`] if it is not an archive or has too many requests. Otherwise a disk
+    /// error.
     pub fn read(path: &Path, local: &LocalHost) -> Result<Self> {
         let mut archive = detect::open(path, "https", local)?;
         let (mut bundle, mut known) = (Self::default(), HashSet::<Key>::new());
@@ -134,14 +135,15 @@ impl Bundle {
         self.requests.is_empty()
     }
 
-    /// The number of requests withheld because they have secrets, are forms, or have failed.
+    /// The number of requests that were left out because they have secrets, are forms, or have
+    /// failed.
     #[must_use]
     pub fn kept_back(&self) -> u64 {
         self.kept_back
     }
 
-    /// Writes the entries selected by `of` and the requests that the spool does not answer. Also
-    /// returns the number of those requests.
+    /// Writes the entries selected by `of`, and the requests for which the spool has no response.
+    /// Also returns the number of these requests.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
 //! Decodes the chunked transfer coding (RFC 9112 §7.1).
 //!
-//! Many tools write response blocks as transferred; others write `Transfer-Encoding: chunked` above
-//! a body without chunks. A body that does not begin with a chunk size is therefore read unchanged;
-//! one that does must be chunked to its end.
+//! Many tools write response blocks as transferred. Others write `Transfer-Encoding: chunked` above
+//! a body without chunks. A body that does not begin with a chunk size is therefore read unchanged.
+//! A body that begins with one must be chunked to its end.
 
 use std::io::{self, BufRead, Read};
 
@@ -25,11 +25,11 @@ pub(crate) struct Chunked<R> {
 enum ChunkState {
     /// Nothing has been read.
     Begin,
-    /// The body is not chunked. The bytes read so far are returned first, from this index on.
+    /// The body is not chunked. First the bytes in this buffer are returned, from this index on.
     Plain(Vec<u8>, usize),
-    /// The remaining bytes of a chunk.
+    /// Inside a chunk, with this number of bytes remaining.
     Data(u64),
-    /// A chunk has ended; its line end follows.
+    /// After a chunk, before its line end.
     Between,
     End,
 }
@@ -56,7 +56,7 @@ impl<R: BufRead> Chunked<R> {
 
     fn between(&mut self) -> io::Result<()> {
         let mut line = Vec::new();
-        // The line end of the previous chunk.
+        // Reads the line end of the previous chunk.
         if !read_line(&mut self.input, &mut line, 2)? || !line.trim_ascii().is_empty() {
             return Err(bad());
         }
@@ -131,8 +131,8 @@ fn bad() -> io::Error {
     Reason::from("its chunked body is incomplete").into()
 }
 
-/// Appends to `line` up to the end of a line, at most `most` bytes. Returns false if the line does
-/// not end within them.
+/// Appends to `line` up to the end of a line, at most `most` bytes. Returns false if the line is
+/// longer.
 pub(crate) fn read_line(
     input: &mut impl BufRead,
     line: &mut Vec<u8>,
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     fn undone(body: &str) -> Result<String, String> {
-        // A buffer of three bytes splits every line.
+        // With a buffer of three bytes, every line is split.
         let mut chunked = Chunked::new(io::BufReader::with_capacity(3, body.as_bytes()));
         let mut out = String::new();
         chunked.read_to_string(&mut out).map(|_| out).map_err(|error| error.to_string())

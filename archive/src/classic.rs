@@ -7,8 +7,8 @@
 //! monitor/O<hash> U<hash> M<hash>        a monitored request
 //! ```
 //!
-//! Responses of recent online sessions are returned last and in that order, so that they are stored
-//! in the order in which they were read. Links are not followed, and the spool is not changed.
+//! Responses of recent online sessions are returned last, in the order of the sessions, so that
+//! they are stored in that order. Links are not followed, and the spool is not changed.
 
 mod answer;
 mod mask;
@@ -39,13 +39,13 @@ const SESSIONS: [&str; 8] = [
     "lasttime",
 ];
 
-/// The most names that are read from one directory.
+/// The maximum number of names that are read from one directory.
 const MAX_NAMES: usize = 400_000;
 
-/// The most hosts of one scheme.
+/// The maximum number of hosts of one scheme.
 const MAX_HOSTS: usize = 400_000;
 
-/// The most files of online sessions that are put in order.
+/// The maximum number of files of online sessions that are sorted.
 const MAX_ORDERED: usize = 200_000;
 
 /// The longest URL, in bytes.
@@ -85,13 +85,13 @@ fn first_names(path: &Path) -> Vec<OsString> {
     files::names(path, 1_000).ok().flatten().unwrap_or_default().0
 }
 
-/// Whether a directory has a file with this letter.
+/// Whether a directory contains a file whose name begins with this letter.
 fn has_file(path: &Path, letter: char) -> bool {
     let names = first_names(path);
     names.iter().any(|name| name.to_str().is_some_and(|name| hash_of(name, letter).is_some()))
 }
 
-/// Whether any host directory has a response: a copy may lack everything else.
+/// Whether any host directory contains a response. A copy of a spool may lack all other files.
 fn has_answers(path: &Path) -> bool {
     SCHEMES.iter().any(|scheme| {
         let scheme = path.join(scheme);
@@ -123,7 +123,7 @@ impl Classic {
         Ok(classic)
     }
 
-    /// Enters a directory, and reports if it has too many files.
+    /// Enters a directory. Reports a directory with too many files.
     fn enter(&mut self, kind: DirectoryKind, path: PathBuf) -> Result<Option<Item<'static>>> {
         let most = if kind == DirectoryKind::Scheme { MAX_HOSTS } else { MAX_NAMES };
         let (names, are_more) = names(&path, most)?;
@@ -142,7 +142,7 @@ impl Classic {
                 .into_iter()
                 .filter(|name| hash_of(name, letter).is_some() && !is_later(name))
                 .collect();
-            // The previous version comes first.
+            // The previous version is returned first.
             files.sort_by_key(|name| (name.trim_end_matches('~').to_owned(), !name.ends_with('~')));
             self.files = files.into();
         }
@@ -175,7 +175,7 @@ impl Classic {
         }
     }
 
-    /// The file of the same request with another letter.
+    /// Opens the file of the same request that begins with another letter.
     fn beside(&self, name: &str, letter: char) -> Result<FileReader, ReadFault> {
         let rest = name.get(1..).unwrap_or_default();
         let path = self.now.1.join(format!("{letter}{rest}"));
@@ -188,7 +188,7 @@ impl Classic {
         found.map(|found| found.reader).ok_or_else(|| refuse(missing))
     }
 
-    /// The URL in the accompanying file.
+    /// Reads the URL from the accompanying file.
     fn url(&self, name: &str) -> Result<String, ReadFault> {
         let bytes = self.beside(name, 'U')?.small(MAX_URL).map_err(classify_error)?;
         let bytes = bytes.ok_or_else(|| refuse("its URL is too long"))?;

@@ -19,10 +19,10 @@ use crate::refusal::{ReadFault, classify_error};
 use crate::wacz::Wacz;
 use crate::warc::Warc;
 
-/// How many bytes at each end of a file identify it.
+/// The number of bytes at each end of a file that identify it.
 const SAMPLE: u64 = 64 << 10;
 
-/// How many bytes of a file are read to determine its kind.
+/// The number of bytes of a file that are read to determine its kind.
 const BEGINNING: u64 = 1 << 10;
 
 /// The supported kinds of archives.
@@ -46,16 +46,16 @@ pub enum Kind {
 pub(crate) struct Archive {
     pub(crate) kind: Kind,
     pub(crate) source: Box<dyn Source>,
-    /// Identifies the archive; `None` for a folder, which may change anywhere.
+    /// Identifies the archive. `None` for a folder, because any of its files may change.
     pub(crate) identity: Option<String>,
-    /// Its length in bytes; 0 for a folder, which contains no references to bodies.
+    /// Its length in bytes. 0 for a folder, which contains no references to bodies.
     pub(crate) length: u64,
 }
 
 /// Opens a file or folder as an archive.
 pub(crate) fn open(path: &Path, scheme: &str, local: &LocalHost) -> Result<Archive> {
     let disk = |error| Error::disk("read", path, error);
-    // The given path may be a link; links below it are not followed.
+    // The given path may be a link. Links below it are not followed.
     let path: PathBuf = path.canonicalize().map_err(disk)?;
     let path = path.as_path();
     if files::is_directory(path) {

@@ -51,7 +51,7 @@ impl Digest {
         hasher.finish() == self.bytes
     }
 
-    /// Compares with a SHA-256; `None` if this is another algorithm.
+    /// Whether this digest equals a SHA-256; `None` if it has another algorithm.
     pub(crate) fn is_sha256(&self, digest: &[u8; 32]) -> Option<bool> {
         (self.algorithm == Algorithm::Sha256).then(|| self.bytes == digest)
     }

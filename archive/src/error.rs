@@ -22,7 +22,7 @@ enum Kind {
 }
 
 impl Error {
-    /// The disk is full. The same call resumes once there is space.
+    /// Whether the disk is full. When there is space again, the same call resumes.
     #[must_use]
     pub fn is_full(&self) -> bool {
         match &*self.0 {
@@ -34,20 +34,20 @@ impl Error {
         }
     }
 
-    /// The path is not a supported archive.
+    /// Whether the path is not a supported archive.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
         matches!(&*self.0, Kind::Unknown { .. })
     }
 
-    /// Permission was denied.
+    /// Whether permission was denied.
     #[must_use]
     pub fn is_denied(&self) -> bool {
         matches!(&*self.0, Kind::Disk { source, .. }
             if source.kind() == io::ErrorKind::PermissionDenied)
     }
 
-    /// The caller stopped it. The same call resumes.
+    /// Whether the caller stopped it. The same call resumes.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         matches!(&*self.0, Kind::Stopped)

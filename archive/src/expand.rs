@@ -1,8 +1,8 @@
-//! Decompresses streams in bounded memory, with a limit on their expansion.
+//! Decompresses streams in limited memory, with a limit on their expansion.
 //!
-//! The format is recognised by its first bytes. Output is streamed; each [`STRETCH`] of output
-//! needs at least a [`RATIO`]th of input. Real content does not compress further; a stream that
-//! does is meant to fill the disk.
+//! The first bytes determine the format. Output is streamed. Each [`STRETCH`] of output needs at
+//! least a [`RATIO`]th of input. Real content does not compress further; a stream that does is
+//! meant to fill the disk.
 
 use std::cell::Cell;
 use std::io::{self, BufRead, BufReader, Read};
@@ -14,7 +14,7 @@ use zstd::stream::read::Decoder;
 use crate::files::{BUFFER, FileReader};
 use crate::refusal::Reason;
 
-/// How much output is checked at a time, in bytes.
+/// The amount of output after which the expansion is checked, in bytes.
 const STRETCH: u64 = 64 << 20;
 
 /// The largest ratio of output to input.
@@ -26,7 +26,7 @@ const MAX_WINDOW_LOG: u32 = 27;
 /// The longest dictionary, compressed or not, in bytes.
 const MAX_DICTIONARY: u64 = 16 << 20;
 
-/// Magic numbers.
+/// The magic numbers of the formats.
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 /// A skippable Zstandard frame, in which an archive stores its dictionary.
@@ -107,7 +107,7 @@ fn expanding(inner: impl Read + 'static, went_in: Rc<Cell<u64>>) -> Stream {
     Box::new(BufReader::with_capacity(BUFFER, expanding))
 }
 
-/// Counts the bytes read.
+/// A reader that counts the bytes read.
 #[derive(Debug)]
 struct CountedReader<R> {
     inner: R,
@@ -129,13 +129,13 @@ impl<R: Read> Read for CountedReader<R> {
     }
 }
 
-/// Ends a stream that expands too much.
+/// A reader that fails if the stream expands too much.
 struct Expanding<R> {
     inner: R,
     went_in: Rc<Cell<u64>>,
-    /// The input count at the beginning of the stretch.
+    /// The number of input bytes at the beginning of the stretch.
     since: u64,
-    /// The output of the stretch so far.
+    /// The number of output bytes of the stretch so far.
     came_out: u64,
 }
 

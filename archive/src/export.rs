@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::import::EntryBody;
 use crate::pending::PendingFile;
 
-/// How many bytes of a body are read at once.
+/// The number of bytes of a body that are read at once.
 const PIECE: usize = 64 << 10;
 
 /// The places to export, as returned by a list, an index or a search.
@@ -41,15 +41,15 @@ pub struct ExportOptions {
 /// The result of an export.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExportReport {
-    /// Responses in the archive.
+    /// The number of responses in the archive.
     pub entries: u64,
-    /// Bytes of their bodies.
+    /// The total length of their bodies, in bytes.
     pub bytes: u64,
-    /// Entries skipped because they were damaged or had been removed.
+    /// The number of entries that were skipped because they were damaged or had been removed.
     pub left_out: u64,
 }
 
-/// Writes WARC with a gzip member per record.
+/// Writes WARC with one gzip member per record.
 ///
 /// # Errors
 ///
@@ -86,7 +86,7 @@ pub fn to_warc_one(
     warcs.add_with(entry, heads).map(|_| ()).map_err(fail)
 }
 
-/// Writes WARC to a file, which gets its name when complete.
+/// Writes WARC to a file. The file gets its final name when it is complete.
 ///
 /// # Errors
 ///
@@ -105,8 +105,8 @@ pub fn to_warc_file(
     Ok(exported)
 }
 
-/// Writes a WACZ 1.1.1: the WARC, an index, the list of pages, and digests of these. The index is
-/// built in memory, about 300 bytes per response.
+/// Writes a WACZ 1.1.1: the WARC, an index, the list of pages, and the digests of these files. The
+/// index is built in memory, with about 300 bytes per response.
 ///
 /// # Errors
 ///
@@ -130,8 +130,8 @@ pub fn to_wacz(
     Ok(exported)
 }
 
-/// Calls `take` for every entry whose body is intact, and for its older versions if requested, the
-/// newest first.
+/// Calls `take` for every entry whose body is intact. If older versions are requested, also calls
+/// `take` for these, the newest first.
 pub(crate) fn for_each_entry(
     (reader, versions): (&Reader, bool),
     places: Places<'_>,
@@ -161,7 +161,8 @@ pub(crate) fn for_each_entry(
     Ok(())
 }
 
-/// Reads a body to its end, because damage found later could not be reported in a started archive.
+/// Reads a body to its end and verifies it. Damage must be found now, because it could not be
+/// reported after the export of the body has begun.
 fn is_sound(entry: &Entry) -> bool {
     let (mut body, mut piece) = (EntryBody::of(entry), vec![0; PIECE]);
     loop {

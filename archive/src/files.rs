@@ -9,7 +9,7 @@ use wwwoffle_spool::fs::{Disk, DiskFile, OpenedFile, Stamp, SystemDisk};
 
 use crate::refusal::{DiskFailed, Reason};
 
-/// How many bytes of a file are read at once.
+/// The number of bytes of a file that are read at once.
 pub(crate) const BUFFER: usize = 128 << 10;
 
 /// A range of an open file, read sequentially.
@@ -30,7 +30,7 @@ pub(crate) struct SourceFile {
     opened_as: Option<Stamp>,
 }
 
-/// Reads a whole file and fails at its end if the file was changed in between, for example by a
+/// Reads a whole file. Fails at its end if the file was changed during reading, for example by a
 /// mirroring program that is still running.
 #[derive(Debug)]
 pub(crate) struct UnchangedFile {
@@ -74,8 +74,8 @@ pub(crate) fn open(path: &Path) -> io::Result<Option<SourceFile>> {
     }
 }
 
-/// The sorted names in a directory; `None` if it is not a directory. The flag says that there are
-/// more than `most`.
+/// The sorted names in a directory; `None` if it is not a directory. The flag is true if there are
+/// more than `most` names.
 pub(crate) fn names(
     path: &Path,
     most: usize,
@@ -113,7 +113,8 @@ impl FileReader {
         self.len
     }
 
-    /// A part of the range from its beginning, clipped to its end.
+    /// A part of the range. `start` counts from its beginning. The part ends at the latest at its
+    /// end.
     pub(crate) fn part(&self, start: u64, len: u64) -> Self {
         let start = start.min(self.len);
         let len = len.min(self.len - start);
@@ -126,7 +127,7 @@ impl FileReader {
         BufReader::with_capacity(BUFFER, self.part(0, self.len))
     }
 
-    /// The whole range, if it is not longer than `most`.
+    /// Reads the whole range, if it is not longer than `most`.
     pub(crate) fn small(&self, most: u64) -> io::Result<Option<Vec<u8>>> {
         if self.len > most {
             return Ok(None);

@@ -1,8 +1,8 @@
 //! HAR 1.2: requests recorded by a browser's developer tools.
 //!
-//! Bodies are decoded, so coding fields are removed; texts are UTF-8 whatever their original
-//! encoding. Browsers omit cookies and logins by default, so a response counts as personal unless
-//! it is explicitly public.
+//! Bodies in a HAR are decoded, so coding fields are removed. Texts are UTF-8 whatever their
+//! original encoding. By default, browsers leave out cookies and logins. So a response counts as
+//! personal unless it is explicitly public.
 
 mod content;
 mod split;
@@ -76,7 +76,7 @@ struct HarResponse<'a> {
     status_text: Cow<'a, str>,
     #[serde(borrow, default)]
     headers: Vec<HarField<'a>>,
-    /// Transferred bytes of the body; -1 if unknown.
+    /// The number of transferred bytes of the body; -1 if unknown.
     #[serde(default)]
     body_size: Option<f64>,
     #[serde(borrow)]
@@ -217,7 +217,7 @@ fn answer(answered: HarResponse<'_>) -> Result<(ResponseHead, Vec<u8>), Reason> 
     Ok((head, body))
 }
 
-/// Declares a text as UTF-8.
+/// Declares that a text is UTF-8.
 fn say_utf8(head: &mut ResponseHead) {
     let kind = head.fields.first("content-type").unwrap_or(b"text/plain");
     let kind = String::from_utf8_lossy(kind).into_owned();

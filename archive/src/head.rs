@@ -1,7 +1,7 @@
 //! Heads of requests and responses in archives, converted for the spool.
 //!
-//! Input is parsed leniently (bare line feeds, folded lines, HTTP/2 in the status line) and written
-//! strictly, so that stored heads are unambiguous.
+//! Input is parsed leniently: bare line feeds, folded lines and HTTP/2 in the status line are
+//! accepted. Output is written strictly, so that stored heads are unambiguous.
 
 use std::io::{self, BufRead};
 
@@ -56,7 +56,7 @@ pub(crate) struct RequestHead {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fields(Vec<(String, Vec<u8>)>);
 
-/// Reads a head including its empty line.
+/// Reads a head, including the empty line at its end.
 pub(crate) fn read(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     loop {
@@ -82,7 +82,7 @@ pub(crate) fn without_cookies(head: &[u8]) -> Vec<u8> {
     without(head, &SETS_COOKIE)
 }
 
-/// Removes the sealed body of a form from a stored head, because it cannot be opened elsewhere.
+/// Removes the sealed body of a form from a stored head, because only this spool can decrypt it.
 pub(crate) fn without_form(head: &[u8]) -> Vec<u8> {
     without(head, &[FORM])
 }
@@ -138,7 +138,7 @@ impl ResponseHead {
         Ok(Self { status, reason, fields: Fields::parse(lines.get(1..).unwrap_or_default())? })
     }
 
-    /// Builds a head for an archive without one.
+    /// Builds a head for a response of an archive that stores no heads.
     pub(crate) fn synthetic(status: u16, reason: &str) -> Self {
         let is_plain = |character: &char| (' '..='~').contains(character);
         let reason = reason.chars().filter(is_plain).collect();
@@ -190,7 +190,7 @@ impl RequestHead {
         Ok(Self { method: method.to_owned(), target: target.to_owned(), fields })
     }
 
-    /// Whether the request identifies its sender.
+    /// Whether the request identifies the person who sent it.
     pub(crate) fn is_private(&self) -> bool {
         SECRET.iter().any(|name| self.fields.has(name))
     }
@@ -222,8 +222,8 @@ impl Fields {
         Ok(fields)
     }
 
-    /// Adds a field. Invalid names and values are dropped, because they could be parsed differently
-    /// elsewhere.
+    /// Adds a field. A field with an invalid name or value is dropped, because other programs could
+    /// parse it differently.
     pub(crate) fn push(&mut self, name: &str, value: &[u8]) -> Result<(), Reason> {
         if self.0.len() >= MAX_FIELDS {
             return Err("has more than 500 fields".into());

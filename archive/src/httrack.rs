@@ -1,4 +1,5 @@
-//! A mirror made by HTTrack, read from its cache, which has the response of every file.
+//! A mirror made by HTTrack. It is read from the cache of HTTrack, which has the response of every
+//! file.
 //!
 //! ```text
 //! hts-cache/new.zip     a member per URL; the head is in the extra field of its local header,
@@ -36,7 +37,7 @@ pub(crate) struct Httrack {
     when: Timestamp,
 }
 
-/// The name of a list item and its exchange; `None` for a line without one.
+/// The name of a list item and its exchange. The exchange is `None` for a line that lists no file.
 type ListItem = (String, Result<Option<Exchange<'static>>, ReadFault>);
 
 enum List {
@@ -112,8 +113,8 @@ impl Httrack {
         Ok(Exchange { url, when: self.when, head, request: None, is_private, body })
     }
 
-    /// The columns are date, size, flags, status, message, type, tag, URL and file, separated by
-    /// tabs.
+    /// Parses a line. Its columns are date, size, flags, status, message, type, tag, URL and file,
+    /// separated by tabs.
     fn line(&self, line: &str) -> Result<Option<Exchange<'static>>, ReadFault> {
         let columns: Vec<&str> = line.split('\t').collect();
         let [_, _, _, status, _, kind, _, address, saved, ..] = columns.as_slice() else {
@@ -133,7 +134,7 @@ impl Httrack {
         Ok(Some(exchange))
     }
 
-    /// Opens a file of the mirror. Files outside the mirror are refused, whatever the cache says.
+    /// Opens a file of the mirror. A file outside the mirror is refused, whatever the cache says.
     fn saved(&self, name: &str) -> Result<SourceFile, ReadFault> {
         let root = self.root.to_string_lossy();
         let name = name.strip_prefix(&*root).map_or(name, |rest| rest.trim_start_matches('/'));

@@ -23,7 +23,7 @@ use crate::item::ItemContent;
 use crate::refusal::Reason;
 use crate::report::Report;
 
-/// Progress is recorded after this many items, or this many bytes.
+/// Progress is recorded after this number of items, or after a number of bytes.
 const MARK_ITEMS: u64 = 500;
 const MARK_BYTES: u64 = 64 << 20;
 
@@ -33,9 +33,9 @@ pub const MAX_BODY: u64 = 4 << 30;
 /// How an archive is imported.
 #[derive(Clone, Debug)]
 pub struct ImportOptions {
-    /// Stored entries are replaced by those of the archive, even by older ones.
+    /// Whether entries of the archive replace stored entries, even newer ones.
     pub replace: bool,
-    /// Nothing is stored; the report says what would be.
+    /// Whether nothing is stored. The report then says what would have been stored.
     pub dry_run: bool,
     /// The owner of personal responses.
     pub private: PersonalOwner,
@@ -45,17 +45,17 @@ pub struct ImportOptions {
     pub scheme: String,
     /// The names of the proxy, whose own pages are skipped.
     pub local: LocalHost,
-    /// The current time. Later times in an archive are clipped to it.
+    /// The current time. A later time in an archive is replaced by it.
     pub now: Timestamp,
 }
 
-/// The owner of personal responses: those that set a cookie or are `private`, and those to requests
-/// with a cookie, a password or a form.
+/// The owner of personal responses. Personal are responses that set a cookie or are `private`, and
+/// responses to requests with a cookie, a password or a form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PersonalOwner {
     /// This owner.
     Owner(String),
-    /// Everyone; cookies that the responses set are removed.
+    /// Everyone. Cookies that the responses set are removed.
     Everyone,
 }
 
@@ -66,12 +66,12 @@ pub trait Placement {
     ///
     /// # Errors
     ///
-    /// Why the arguments are not supported.
+    /// The reason why the arguments are not supported.
     fn recursion(&self, _arguments: &[(String, String)]) -> Result<String, Reason> {
         Err("it is a recursive fetch".into())
     }
 
-    /// The place of a response: its URL, owner and variant. Both heads are HTTP/1.1; the request
+    /// The place of a response: its URL, owner and variant. Both heads are HTTP/1.1. The request
     /// head has no secrets.
     fn place(
         &self,
@@ -82,7 +82,7 @@ pub trait Placement {
     ) -> Place;
 }
 
-/// Ignores variants.
+/// A placement that ignores variants.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PlainPlacement;
 
@@ -97,14 +97,14 @@ impl Placement for PlainPlacement {
 pub enum ImportControl {
     /// Continue.
     Continue,
-    /// Stop here; the next import resumes.
+    /// Stop here. The next import resumes.
     Stop,
 }
 
 /// The recorded progress of an unfinished import.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Checkpoint {
-    /// How many items are done.
+    /// The number of finished items.
     items: u64,
     report: Report,
 }
@@ -121,7 +121,7 @@ struct Import<'a> {
 
 /// Imports an archive into the spool, and calls `watch` after each item.
 ///
-/// Resumes an interrupted import of the same archive if it has not changed.
+/// An interrupted import of the same archive is resumed if the archive has not changed.
 ///
 /// # Errors
 ///
@@ -146,7 +146,7 @@ pub fn import(
         if archive.source.next()?.is_none() {
             break;
         }
-        // Skipping may take long in a large archive.
+        // Skipping finished items may take long in a large archive, so `watch` is called here too.
         if watch(&mark.report) == ImportControl::Stop {
             return Err(Error::stopped());
         }
@@ -184,12 +184,12 @@ pub fn import(
 
 fn read_mark(spool: &Spool, key: Key) -> Result<Checkpoint> {
     let text = spool.import(key)?;
-    // If the record is unreadable, the import starts over and skips stored items after comparing
-    // them.
+    // If the record is unreadable, the import starts from the beginning. It compares stored items
+    // and skips them.
     Ok(text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default())
 }
 
-/// Records the progress after everything is on disk.
+/// Records the progress. First syncs everything that was stored.
 fn write_mark(spool: &Spool, key: Key, mark: &Checkpoint) -> Result<()> {
     spool.flush()?;
     if let Ok(text) = serde_json::to_string(mark) {

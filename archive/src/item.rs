@@ -28,7 +28,7 @@ pub(crate) enum ItemContent<'a> {
     Monitored(Box<QueuedRequest>, Schedule),
     /// An item that cannot be imported.
     Refused(Reason),
-    /// A record without a page, which is skipped.
+    /// A record that contains no page. It is skipped.
     Passed,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Exchange<'a> {
     /// When the response arrived.
     pub(crate) when: Timestamp,
     pub(crate) head: ResponseHead,
-    /// The request; a plain GET is assumed if the archive has none.
+    /// The request. If the archive has none, a plain GET is assumed.
     pub(crate) request: Option<RequestHead>,
     /// Whether the response is personal.
     pub(crate) is_private: bool,
@@ -47,7 +47,7 @@ pub(crate) struct Exchange<'a> {
 
 /// The body of a response, decoded from its transfer coding.
 pub(crate) enum Body<'a> {
-    /// A stream to be read once. Errors may only appear at its end.
+    /// A stream that can be read once. An error may appear as late as at its end.
     Here(Box<dyn Read + 'a>),
     /// The body of a response that was imported before.
     Elsewhere(BodyReference),
@@ -55,22 +55,22 @@ pub(crate) enum Body<'a> {
 
 /// Identifies a body.
 pub(crate) struct BodyReference {
-    /// The URLs it may have answered, the most likely first.
+    /// The URLs to which it may have been the response, the most likely first.
     pub(crate) urls: Vec<CanonicalUrl>,
     pub(crate) digest: Option<Digest>,
     /// Whether the archive contains the body.
     pub(crate) is_known: bool,
 }
 
-/// A request to be sent.
+/// A request of an archive that waits to be sent.
 pub(crate) struct QueuedRequest {
     pub(crate) url: CanonicalUrl,
     pub(crate) head: RequestHead,
     pub(crate) body: Vec<u8>,
     pub(crate) when: Timestamp,
-    /// The URL of the page it belongs to.
+    /// The URL of the page to which it belongs.
     pub(crate) page: Option<String>,
-    /// The decoded arguments of the recursive fetch that begins with it, with the names of 2.9.
+    /// The decoded arguments of the recursive fetch that begins with it, under the names of 2.9.
     pub(crate) recursion: Option<Vec<(String, String)>>,
 }
 

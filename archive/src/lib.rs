@@ -1,12 +1,12 @@
-//! Imports archives of other programs into the spool, and exports the spool to them.
+//! Imports archives of other programs into the spool, and exports the spool to such archives.
 //!
 //! [`import`] reads WARC, WACZ and HAR files, a spool of WWWOFFLE 2.9, and mirrors of HTTrack and
 //! wget. [`to_warc`], [`to_wacz`] and [`to_folder`] write the entries at given places.
 //!
 //! # Invariants
 //!
-//! 1. Archives are hostile input. An item that cannot be imported is refused with a reason,
-//!    counted, and does not affect the others. No size, nesting or number in an archive decides how
+//! 1. Archives are hostile input. An item that cannot be imported is refused with a reason and
+//!    counted. It does not affect other items. No size, nesting or number in an archive decides how
 //!    much memory is used.
 //! 2. A body is stored only when it is complete and matches all digests in the archive.
 //! 3. An older response never replaces a newer one unless requested, and an error never replaces a

@@ -1,4 +1,4 @@
-//! Decides what to do with a response of an archive, given the stored one. Pure: no I/O.
+//! Decides how to handle a response of an archive, given the stored response. Pure: no I/O.
 
 use jiff::Timestamp;
 
@@ -20,20 +20,21 @@ pub(crate) struct StoredResponse {
     pub(crate) checked: Timestamp,
 }
 
-/// The decision. Equality is only known once the body is complete, and prevents a second copy.
+/// The decision. Whether two responses are equal is only known once the body is complete; an equal
+/// response is not stored again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Store it; the previous response becomes an older version, if those are kept.
+    /// Store it. The previous response becomes an older version, if older versions are stored.
     Newest,
-    /// Store it as an older version, if those are kept.
+    /// Store it as an older version, if older versions are stored.
     Older,
-    /// Skip it: it is an error, and a page is stored.
+    /// Skip it, because it is an error and a page is stored.
     Worse,
     /// Refuse it.
     Unfit(Reason),
 }
 
-/// Decides. With `replace`, it always replaces the stored response.
+/// Decides about `new`. With `replace`, it always replaces the stored response.
 pub(crate) fn decide(
     new: ArchivedResponse,
     kept: Option<StoredResponse>,

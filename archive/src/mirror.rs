@@ -1,7 +1,7 @@
-//! A folder of plain files made by wget: `host/path`, and nothing else.
+//! A folder of plain files made by wget: `host/path`, and no other files.
 //!
-//! It lacks the scheme and the response heads: types come from file extensions, times from the
-//! files. `index.html` stands for a directory URL.
+//! Scheme and response heads are missing. The media type comes from the file extension, the time
+//! from the file. `index.html` stands for the URL of its directory.
 
 use std::path::{Path, PathBuf};
 
@@ -15,13 +15,13 @@ use crate::item::{Body, Exchange, Item, Source, url};
 use crate::refusal::{ReadFault, Reason, classify_error};
 use crate::types;
 
-/// How deep directories are searched.
+/// The maximum nesting of directories that is searched.
 const MAX_DEPTH: usize = 64;
 
 /// The most names in one directory.
 const MAX_NAMES: usize = 100_000;
 
-/// How many bytes of a file are read to guess its type.
+/// The number of bytes of a file that are read to guess its type.
 const BEGINNING: u64 = 512;
 
 /// The reader of a folder.
@@ -84,7 +84,7 @@ impl Mirror {
     }
 }
 
-/// A file as the response to a plain GET.
+/// Returns a file as the response to a plain GET.
 pub(crate) fn exchange_of_file(
     url: wwwoffle_url::CanonicalUrl,
     name: &str,
@@ -121,7 +121,7 @@ impl Source for Mirror {
                 }
                 continue;
             }
-            // Other files at the top belong to the user.
+            // Files that are not in a host directory belong to the user.
             if below.len() < 2 {
                 continue;
             }
@@ -139,7 +139,7 @@ fn refused(below: &[String], reason: Reason) -> Item<'static> {
     Item::refused(below.join("/"), reason)
 }
 
-/// The URL of a file. Delimiters that were part of the name are escaped.
+/// The URL of a file. Delimiters that are part of the file name are escaped.
 fn address(scheme: &str, below: &[String]) -> String {
     let mut names = below.iter();
     let host = names.next().map(String::as_str).unwrap_or_default().replace('+', ":");

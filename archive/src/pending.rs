@@ -1,4 +1,4 @@
-//! Output files and folders that get their final name only when complete.
+//! Output files and folders that get their final name only when they are complete.
 
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use wwwoffle_spool::fs::{Disk, DiskFile, SystemDisk};
 
-/// The deepest folder nesting that is removed; nothing that we write is nested deeper.
+/// The maximum nesting of a folder that is removed. No folder that we write is nested deeper.
 const MAX_DEPTH: usize = 64;
 
 /// A file under a temporary name, renamed when it is complete. Dropping it earlier removes it.
@@ -37,7 +37,7 @@ impl PendingFile {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Syncs the file and renames it, replacing a file of that name.
+    /// Syncs the file and renames it. An existing file of that name is replaced.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.file.sync()?;
         SystemDisk.rename(&self.path, &self.to)?;
@@ -87,7 +87,7 @@ impl PendingFolder {
 impl Drop for PendingFolder {
     fn drop(&mut self) {
         if !self.is_done {
-            // If this fails, the leftover has a recognisable name.
+            // If this fails, the folder that remains has a recognisable name.
             let _ = remove_tree(&self.path, MAX_DEPTH);
         }
     }
@@ -132,7 +132,7 @@ impl Seek for PendingFile {
 impl Drop for PendingFile {
     fn drop(&mut self) {
         if !self.is_done {
-            // If this fails, the leftover has a recognisable name.
+            // If this fails, the file that remains has a recognisable name.
             let _ = SystemDisk.remove_file(&self.path);
         }
     }

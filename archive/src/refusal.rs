@@ -1,15 +1,15 @@
-//! Why an item is refused, and the distinction between bad archives and disk errors.
+//! The reason why an item is refused, and the distinction between bad archives and disk errors.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::io;
 
-/// Why an item is refused: a few words that follow its name.
+/// The reason why an item is refused: a few words that follow its name in a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason(Cow<'static, str>);
 
 impl Reason {
-    /// The words.
+    /// The text of the reason.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -36,7 +36,7 @@ impl fmt::Display for Reason {
 
 impl std::error::Error for Reason {}
 
-/// Passes a refusal through `Read`, which only returns `io::Error`.
+/// Converts a refusal to the only error type that `Read` can return.
 impl From<Reason> for io::Error {
     fn from(reason: Reason) -> Self {
         Self::new(io::ErrorKind::InvalidData, reason)
@@ -58,13 +58,13 @@ impl std::error::Error for DiskFailed {}
 /// The cause of a failed `read`.
 #[derive(Debug)]
 pub(crate) enum ReadFault {
-    /// The disk; the archive may be fine.
+    /// The disk failed. The archive may be valid.
     Disk(io::Error),
-    /// The archive.
+    /// The archive is invalid.
     Archive(Reason),
 }
 
-/// Distinguishes disk errors from bad archives. Errors of a decoder are blamed on the archive.
+/// Distinguishes disk errors from bad archives. An error of a decoder is attributed to the archive.
 pub(crate) fn classify_error(error: io::Error) -> ReadFault {
     if let Some(inner) = error.get_ref() {
         if let Some(reason) = inner.downcast_ref::<Reason>() {

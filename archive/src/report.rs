@@ -14,27 +14,28 @@ const MAX_TEXT: usize = 500;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Report {
-    /// Responses stored.
+    /// The number of responses stored.
     pub kept: u64,
-    /// Responses stored as older versions.
+    /// The number of responses stored as older versions.
     pub older: u64,
-    /// Responses that were already stored.
+    /// The number of responses that were already stored.
     pub same: u64,
-    /// Responses older than the stored one, where no older versions are kept.
+    /// The number of responses that are older than the stored one and were not stored, because no
+    /// older versions are stored.
     pub outdated: u64,
-    /// Errors for which a page is stored.
+    /// The number of errors that were not stored, because a page is stored.
     pub worse: u64,
-    /// Requests added to the queue.
+    /// The number of requests added to the queue.
     pub queued: u64,
-    /// Queued requests that were answered and removed.
+    /// The number of queued requests that now have a response and were removed.
     pub answered: u64,
-    /// Pages now monitored.
+    /// The number of pages that were not monitored before.
     pub monitored: u64,
-    /// Records without a page.
+    /// The number of records without a page.
     pub passed: u64,
-    /// Items refused.
+    /// The number of items refused.
     pub refused: u64,
-    /// Bytes of the stored bodies.
+    /// The total length of the stored bodies, in bytes.
     pub bytes: u64,
     /// The first refused items.
     pub refusals: Vec<RefusedItem>,
@@ -43,7 +44,7 @@ pub struct Report {
 /// A refused item.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefusedItem {
-    /// Its name.
+    /// The name of the item.
     pub name: String,
     /// The reason.
     pub reason: String,
@@ -58,7 +59,7 @@ impl Report {
         }
     }
 
-    /// How many items have been examined.
+    /// The number of items examined so far.
     #[must_use]
     pub fn seen(&self) -> u64 {
         [

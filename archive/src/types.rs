@@ -43,8 +43,8 @@ const TYPES: &[(&str, &str)] = &[
 
 /// The media type of a file with this name and beginning.
 pub(crate) fn of(name: &str, beginning: &[u8]) -> &'static str {
-    // In `page?id=1` the part after `?` is not an extension, but in `page?id=1.html`, as wget names
-    // it, it has one.
+    // In `page?id=1` the part after `?` is not an extension. wget names such a file
+    // `page?id=1.html`, which has one.
     let path = name.split('?').next().unwrap_or(name);
     for name in [name, path] {
         let end = name.rsplit_once('.').map_or("", |(_, end)| end).to_ascii_lowercase();

@@ -29,7 +29,7 @@ pub(crate) struct Wacz {
     path: PathBuf,
     local: LocalHost,
     directory: Directory,
-    /// The WARC files still to be read.
+    /// The WARC files that were not read yet.
     archives: VecDeque<Member>,
     digests: HashMap<String, String>,
     now: Option<Warc>,

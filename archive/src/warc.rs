@@ -23,19 +23,19 @@ use crate::head::{self, RequestHead, ResponseHead};
 use crate::item::{Body, BodyReference, Exchange, Item, ItemContent, QueuedRequest, Source, url};
 use crate::refusal::{ReadFault, Reason, classify_error};
 
-/// How many bytes of URLs of referenced bodies are remembered.
+/// The maximum total length of remembered URLs of referenced bodies, in bytes.
 const MAX_REFERRED: usize = 32 << 20;
 
-/// A field of the requests in a bundle: why they wait.
+/// A field of the requests in a bundle: the reason why they wait.
 pub(crate) const KIND: &str = "Wwwoffle-Kind";
 
-/// A field of the requests in a bundle: the URL of the page they belong to.
+/// A field of the requests in a bundle: the URL of the page to which they belong.
 pub(crate) const PAGE: &str = "Wwwoffle-Page";
 
-/// Our field for personal responses.
+/// Our field that marks personal responses.
 const OWNER: &str = "Wwwoffle-Owner";
 
-/// Our field for partial responses.
+/// Our field that marks partial responses.
 const PART: &str = "Wwwoffle-Part";
 
 /// Reads the records of one file.
@@ -55,13 +55,14 @@ pub(crate) struct Warc {
 }
 
 impl Warc {
-    /// Opens a file. `path` is used in errors.
+    /// Opens a file. `path` is named in errors.
     pub(crate) fn open(file: &FileReader, path: &Path, local: &LocalHost) -> Result<Self> {
         let opened = Self::within(file, path, "the archive", local)?;
         opened.map_err(|reason| Error::unknown(path, reason))
     }
 
-    /// The same for a file with the name `called` inside another file; or why it cannot be read.
+    /// Opens a file with the name `called` that is inside another file. If it cannot be read,
+    /// returns the reason.
     pub(crate) fn within(
         file: &FileReader,
         path: &Path,
@@ -98,7 +99,7 @@ impl Warc {
         }))
     }
 
-    /// Whether there is another record. A damaged end counts as one.
+    /// Whether there is another record. A damaged rest counts as a record.
     pub(crate) fn has_more(&mut self) -> bool {
         if self.ahead.is_none() && !self.is_done {
             self.ahead = Some(self.records.next());
@@ -106,7 +107,7 @@ impl Warc {
         !self.is_done && !matches!(self.ahead, Some(Ok(NextRecord::End)))
     }
 
-    /// Remembers the URL of a body that other records refer to.
+    /// Remembers the URL of a body, if other records refer to the body.
     fn note(&mut self, header: &Header) {
         for name in self.requests.referred(header) {
             let url = header.target();
@@ -146,7 +147,7 @@ impl Warc {
     }
 
     fn resource(&mut self, header: &Header) -> Result<ItemContent<'_>, ReadFault> {
-        // Screenshots and extracted texts have other schemes.
+        // Records of screenshots and extracted texts have other schemes.
         if !is_of_the_web(header.target()) {
             return Ok(ItemContent::Passed);
         }
@@ -289,7 +290,7 @@ impl ExchangeFacts {
 
 /// The URL under which a response is stored, given its request.
 fn key(url: CanonicalUrl, request: Option<&Request>) -> Result<CanonicalUrl, Reason> {
-    // The URLs of our own archives already include the form.
+    // In archives that we wrote, the URLs already include the form.
     let Some(request) = request.filter(|_| !url.is_form_answer()) else { return Ok(url) };
     match (request.method, request.body) {
         (Method::Get, _) => Ok(url),

@@ -1,4 +1,4 @@
-//! ZIP files: reads those of other programs, and writes uncompressed ones.
+//! ZIP files: reads files of other programs, and writes files without compression.
 
 pub(crate) mod read;
 pub(crate) mod write;

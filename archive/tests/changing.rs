@@ -1,4 +1,4 @@
-//! Files that change during an import are refused and not stored.
+//! A file that changes during an import is refused and not stored.
 
 #![allow(
     clippy::unwrap_used,
@@ -19,10 +19,10 @@ use wwwoffle_archive::{ImportControl, Placement, Report, import};
 use wwwoffle_spool::Place;
 use wwwoffle_url::CanonicalUrl;
 
-/// More than one buffer, so that the rest is read later.
+/// Longer than one buffer, so that the rest is read later.
 const LENGTH: usize = 400_000;
 
-/// Runs an action when the import asks for a place, before the body is read.
+/// Runs an action when the import asks for a place, which is before the body is read.
 struct ActionDuringImport<F: FnOnce()>(RefCell<Option<F>>);
 
 impl<F: FnOnce()> Placement for ActionDuringImport<F> {
@@ -52,7 +52,7 @@ fn a_file_of_a_mirror_that_changes_is_told_and_not_kept() {
     let changes: [(Change, &str); 4] = [
         (|path| shorten(path, 1_000), "was truncated"),
         (|path| shorten(path, 0), "was truncated"),
-        // A program is still writing.
+        // Another program is still writing the file.
         (|path| append(path, b"more"), "was changed"),
         (|path| std::fs::write(path, vec![b'y'; LENGTH]).unwrap(), "was changed"),
     ];
@@ -60,7 +60,8 @@ fn a_file_of_a_mirror_that_changes_is_told_and_not_kept() {
         let bench = Bench::new();
         let path = bench.write("mirror/a.example/1.txt", &vec![b'x'; LENGTH]);
         bench.write("mirror/a.example/2.txt", b"after");
-        // The file system clock may have too coarse a resolution to show the change.
+        // The clock of the file system may be too coarse to show the change, so the old time is far
+        // in the past.
         let long_ago = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1 << 30);
         File::options().write(true).open(&path).unwrap().set_modified(long_ago).unwrap();
         let report = import_while(&bench, &bench.path("mirror"), || change(&path));
@@ -108,7 +109,7 @@ fn an_archive_that_becomes_shorter_is_told() {
         let path = bench.write(name, &bytes);
         let report = import_while(&bench, &path, || shorten(&path, 10));
         let is_told = report.refusals.iter().any(|one| one.reason.contains("was truncated"));
-        // A short compressed file may have been read completely before.
+        // A short compressed file may have been read completely before it changed.
         assert!(is_told || (name == "a.warc.gz" && report.kept == 2), "{name}: {report:?}");
         assert!(name != "a.warc" || report.kept == 0, "{report:?}");
     }

@@ -1,4 +1,4 @@
-//! Exports to archives and folders: secrets are removed, and damaged pages are handled.
+//! Exports to archives and folders: secrets are removed, and damaged pages are left out.
 
 #![allow(
     clippy::unwrap_used,
@@ -116,7 +116,7 @@ fn a_folder_counts_what_it_has_and_one_that_fails_leaves_nothing() {
     let folder = bench.path("pages");
     to_folder(&reader, &mut broken, &folder, &decoded, false).unwrap_err();
     assert!(!folder.exists() && parts(&bench) == 0);
-    // Leftovers of a killed export do not interfere.
+    // The files of an earlier export that was killed make no difference.
     std::fs::create_dir(bench.path(".pages.0.part")).unwrap();
     let exported =
         to_folder(&reader, &mut places(&[page, gone]), &folder, &decoded, false).unwrap();

@@ -174,7 +174,7 @@ fn a_har_is_taken_as_the_browser_decoded_it() {
     failed["response"]["status"] = 0.into();
     let mut personal = entry("https://a.example/personal", &text);
     personal["request"]["cookies"] = json!([{"name": "a", "value": "b"}]);
-    // No cookie is listed, but browsers omit cookies.
+    // The HAR lists no cookie, but browsers leave cookies out.
     let mut untold = entry("https://a.example/untold", &text);
     untold["response"]["headers"] = json!([]);
     let mut moved = entry("https://a.example/moved", &missing);
@@ -234,7 +234,7 @@ fn of_a_har_is_taken_only_what_can_be_whole() {
     };
     let none = json!({"size": 0, "mimeType": "text/html"});
     for (fields, sent, content, want) in [
-        // The browser discards content that it could not show.
+        // The browser has discarded content that it could not show.
         (&plain[..], -1, coded(text(881, "")), None),
         (&utf8, -1, text(5, ""), None),
         (&utf8, -1, text(5, "h\u{e9}"), None),
@@ -246,7 +246,7 @@ fn of_a_har_is_taken_only_what_can_be_whole() {
         (&plain, -1, text(8, "h\u{e9}x"), Some("h\u{e9}x")),
         (&plain, -1, text(2, "h\u{e9}x"), None),
         (&plain, -1, text(0, "h\u{e9}x"), Some("h\u{e9}x")),
-        // mitmproxy gives the transferred length and the difference.
+        // mitmproxy gives the transferred length as `size`, and the difference as `compression`.
         (&packed, 30, json!({"size": 30, "compression": -27, "text": "abc"}), Some("abc")),
         (&packed, 30, coded(json!({"size": 30, "compression": -27, "text": "YWJj"})), Some("abc")),
         (&packed, 30, coded(json!({"size": 30, "compression": -26, "text": "YWJj"})), None),
@@ -269,7 +269,7 @@ fn of_a_har_is_taken_only_what_can_be_whole() {
     }
 }
 
-/// A file of a spool of 2.9, and the file with its URL.
+/// Writes a file of a spool of 2.9, and the file with its URL.
 fn classic(bench: &Bench, directory: &str, letter: char, url: &str, end: &str, content: &[u8]) {
     let hash = make_hash(url.as_bytes());
     bench.write(&format!("old/{directory}/{letter}{hash}{end}"), content);
@@ -304,7 +304,7 @@ fn a_spool_of_2_9_is_taken_with_its_queue_and_what_is_monitored() {
         "Content-Encoding: x-gzip\r\nPragma: wwwoffle-compressed\r\nContent-Length: 11\r\n";
     let compressed = [format!("{head}{fields}\r\n").as_bytes(), &coded].concat();
     add("http/www.example.org", 'D', "http://www.example.org/old", "", &compressed);
-    // Decoded by 2.9, with the transferred length in its head.
+    // 2.9 has decoded this body. Its head has the transferred length.
     let decoded = format!("{head}Content-Length: 3\r\n\r\n<p>decoded");
     add("https/a.example:444", 'D', "https://a.example:444/x?y", "", decoded.as_bytes());
     add("ftp/f.example", 'D', "ftp://me:secret@f.example/f", "", &plain("mine"));
@@ -389,7 +389,7 @@ fn a_spool_of_2_9_is_taken_with_its_queue_and_what_is_monitored() {
     assert_eq!(forms, want);
     let monitored = bench.spool.monitors().summary(&place(watched).key()).unwrap();
     assert_eq!(monitored.schedule, "0 23 * * 0 and".parse().unwrap());
-    // The second import finds everything stored.
+    // In the second import, everything is already stored.
     let again = bench.import(&root);
     assert_eq!((again.kept, again.queued, again.monitored), (0, 0, 0), "{again:#?}");
 }

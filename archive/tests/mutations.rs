@@ -1,8 +1,8 @@
-//! Ten thousand mutations of an archive of each kind: no panic, no hang, and no file outside the
-//! spool.
+//! Ten thousand mutations of an archive of each kind. An import must not panic, hang, or write a
+//! file outside the spool.
 //!
-//! The mutations derive from a seed, so a failed run can be repeated. Every tenth archive is
-//! imported, the others are imported as a dry run.
+//! The mutations depend on a seed, so a failed run can be repeated. Every tenth archive is
+//! imported; for the others the import is a dry run.
 
 #![allow(
     clippy::unwrap_used,
@@ -25,12 +25,12 @@ use wwwoffle_url::make_hash;
 
 const MUTATIONS: u64 = 10_000;
 
-/// An archive of a few hundred bytes takes milliseconds, so this is a hang.
+/// An import of a few hundred bytes takes milliseconds, so an import of this time is a hang.
 const HANG: Duration = Duration::from_secs(20);
 
 const DATE: &str = "2024-05-01T10:00:00Z";
 
-/// Words that readers look for, and unexpected ones.
+/// Words that the readers know, and unexpected ones.
 const WORDS: &[&[u8]] = &[
     b"\r\n\r\n",
     b"\n",
@@ -53,7 +53,7 @@ const WORDS: &[&[u8]] = &[
     b"-1",
 ];
 
-/// Xorshift.
+/// A random number generator (xorshift).
 struct Chance(u64);
 
 impl Chance {
@@ -86,7 +86,7 @@ impl Chance {
     }
 }
 
-/// Imports mutated archives: `names` are the files of one archive, including the mutated one.
+/// Imports mutated archives. `names` are the files of one archive, including the mutated one.
 fn run(seed: u64, archive: &Path, bench: &Bench, names: &[PathBuf]) {
     let sound: Vec<Vec<u8>> = names.iter().map(|path| std::fs::read(path).unwrap()).collect();
     let before = everything(&bench.path(""));
@@ -99,7 +99,7 @@ fn run(seed: u64, archive: &Path, bench: &Bench, names: &[PathBuf]) {
         std::fs::write(&names[which], &bytes).unwrap();
         let begun = Instant::now();
         let how = if number % 10 == 0 { options() } else { dry.clone() };
-        // An error is fine too.
+        // The import may also fail.
         let _ =
             import(&bench.spool, archive, &how, &PlainPlacement, &mut |_| ImportControl::Continue);
         assert!(begun.elapsed() < HANG, "{number} hangs: {bytes:?}");

@@ -41,7 +41,8 @@ fn an_older_answer_of_one_person_hides_none_that_everyone_has() {
     let report = answer(&bench, 6, "404 Not Found", OWN);
     assert_eq!((report.kept, report.worse), (0, 1), "{report:?}");
     assert!(bench.own(URL).is_none());
-    // If replacing was requested, or both have the same time.
+    // The response replaces the other one if replacing was requested, or if both have the same
+    // time.
     let replacing = ImportOptions { replace: true, ..support::options() };
     assert_eq!(answer_with(&bench, 4, "200 OK", OWN, &replacing).kept, 1);
     bench.spool.remove(&support::place(URL).owned_by("local")).unwrap();

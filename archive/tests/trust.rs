@@ -1,4 +1,4 @@
-//! Archives from elsewhere must not publish personal data or send requests.
+//! Archives of other people must not publish personal data or send requests.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test fails by panicking")]
 
@@ -9,7 +9,7 @@ use wwwoffle_archive::Bundle;
 
 const DATE: &str = "2024-05-01T10:00:00Z";
 
-/// The request may have had a cookie.
+/// An unreadable request may have had a cookie.
 #[test]
 fn an_answer_to_a_request_that_cannot_be_read_is_kept_for_one() {
     let url = "http://a.example/";

@@ -79,7 +79,7 @@ fn transfer_codings_are_undone_and_content_codings_kept() {
     }
     block.extend(b"0\r\n\r\n");
     let bench = Bench::new();
-    // Some tools declare `chunked` for a plain body.
+    // Some tools declare `chunked` for a body that is not chunked.
     let claimed = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n<p>plain".to_vec();
     let both = [
         response("http://a.example/", DATE, &block),
@@ -190,7 +190,7 @@ fn what_may_be_meant_for_one_person_is_kept_for_one() {
         (answers(""), asks("Cookie: a=b\r\n"), true),
         (answers("Cache-Control: public\r\n"), asks("Authorization: Basic eDp5\r\n"), true),
     ] {
-        // The request may follow far behind its response.
+        // The request may be far behind its response.
         let between: Vec<u8> = (0..100)
             .flat_map(|number| response(&format!("{url}{number}"), DATE, &page("between")))
             .collect();
@@ -204,7 +204,7 @@ fn what_may_be_meant_for_one_person_is_kept_for_one() {
             let request = String::from_utf8_lossy(own.request()).to_lowercase();
             assert!(!request.contains("cookie") && !request.contains("authorization"));
         }
-        // Shared if requested, but then without the cookie.
+        // The response is shared if requested, but then the cookie is removed.
         let bench = Bench::new();
         let everyone =
             wwwoffle_archive::ImportOptions { private: PersonalOwner::Everyone, ..options() };
@@ -263,7 +263,7 @@ fn a_revisit_makes_nothing_public_that_is_one_persons() {
     };
     let report = bench.import(&bench.write("b.warc", &revisit("")));
     assert_eq!(reasons(&report), ["the body that it refers to is not stored"], "{report:?}");
-    // The owner's own response finds the body.
+    // The response of the owner finds the body.
     let report = bench.import(&bench.write("c.warc", &revisit("Set-Cookie: a=c\r\n")));
     assert_eq!((report.kept, report.refused), (1, 0), "{report:?}");
     assert_eq!(support::body(&bench.own(later).unwrap()), b"hello");
@@ -294,7 +294,7 @@ fn a_revisit_has_the_body_that_it_refers_to() {
         ];
         record("response", &fields, &page("hello"))
     };
-    // By record id, by URL, or by digest only.
+    // The body is found by record id, by URL, or by digest only.
     for more in
         [&[("WARC-Refers-To", "<urn:x:1>")][..], &[("WARC-Refers-To-Target-URI", first)], &[]]
     {
@@ -305,7 +305,7 @@ fn a_revisit_has_the_body_that_it_refers_to() {
         let kept = bench.entry(later).unwrap();
         assert_eq!(support::body(&kept), b"hello");
         assert!(String::from_utf8_lossy(kept.head()).contains("X-Later: 1"));
-        // Also by another archive, from the spool.
+        // It is also found in the spool, where another archive stored it.
         let alone =
             bench.write("b.warc", &revisit(&digest, &[("WARC-Refers-To-Target-URI", first)]));
         assert!(bench.spool.remove(&place(later)).unwrap());
@@ -360,13 +360,13 @@ fn the_newest_wins_and_the_others_are_its_history() {
     let again = bench.import(&more);
     assert_eq!((again.kept, again.older, again.same), (0, 0, 3), "{again:?}");
     assert_eq!(bench.older(url).len(), 3);
-    // Older, but requested.
+    // The response is older than the stored one, but replacing was requested.
     let replace = wwwoffle_archive::ImportOptions { replace: true, ..options() };
     bench.import_with(&bench.write("c.warc", &archive(&[(2, "two")])), &replace);
     assert_eq!(bench.body(url), b"two");
 }
 
-/// Their bodies are empty or equal.
+/// Such responses have empty or equal bodies, but different locations.
 #[test]
 fn an_answer_that_leads_elsewhere_than_before_is_another() {
     let url = "http://a.example/";
@@ -430,7 +430,7 @@ fn an_import_goes_on_where_it_was_stopped() {
     };
     assert!(stop(700).unwrap_err().is_stopped());
     assert!(bench.entry(&url(699)).is_some() && bench.entry(&url(700)).is_none());
-    // It can also be stopped while it skips finished items.
+    // The import can also be stopped while it skips finished items.
     assert!(stop(0).unwrap_err().is_stopped());
     assert!(bench.entry(&url(700)).is_none());
     // Items of the first run are not examined again.

@@ -1,8 +1,8 @@
 //! A `D` file: a response as 2.9 stored it.
 //!
-//! The body has no transfer coding and rarely a content coding, because 2.9 decodes those it knows;
-//! the length in the head is that of the transferred body. A purge may have compressed the body,
-//! which an additional field says.
+//! The body has no transfer coding and rarely a content coding, because 2.9 decodes the codings
+//! that it knows. The length in the head is that of the transferred body. A purge may have
+//! compressed the body; an additional field in the head says so.
 
 use std::io::Read;
 
@@ -51,8 +51,8 @@ pub(super) fn read(url: CanonicalUrl, file: &SourceFile) -> Result<Exchange<'sta
     Ok(Exchange { url, when, head, request: None, is_private, body })
 }
 
-/// When the response arrived: the file's modification time, or the earlier `Date` if the file was
-/// copied.
+/// When the response arrived: the modification time of the file, or its `Date` if that is earlier,
+/// because the file may have been copied.
 fn when(head: &ResponseHead, modified: Option<Timestamp>) -> Timestamp {
     let date = head.fields.first("date").and_then(|value| std::str::from_utf8(value).ok());
     let date = date.and_then(|text| httpdate::parse_http_date(text.trim()).ok());

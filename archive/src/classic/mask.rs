@@ -4,7 +4,8 @@ use wwwoffle_spool::Schedule;
 
 use crate::refusal::Reason;
 
-/// Months, days of the month, days of the week from Sunday, hours.
+/// The lines: months, days of the month, days of the week from Sunday, hours. Each with its number
+/// of digits and its first number.
 const LINES: [(usize, u32); 4] = [(12, 1), (31, 1), (7, 0), (24, 0)];
 
 /// Converts the lines to a schedule.
@@ -30,7 +31,7 @@ pub(super) fn schedule(text: &str) -> Result<Schedule, Reason> {
     let [months, days, weekdays, hours] = fields.as_slice() else {
         return Err("its schedule is not four lines of 0 and 1".into());
     };
-    // A day matches if month, day and weekday all match.
+    // A day matches if its month, day and weekday match.
     let text = format!("0 {hours} {days} {months} {weekdays} and");
     text.parse().map_err(|_| "its schedule is not supported".into())
 }

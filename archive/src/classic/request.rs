@@ -1,7 +1,7 @@
 //! An `O` file: a queued or monitored request.
 //!
-//! The accompanying URL is that of the page, of the response to a form, or of 2.9's own page
-//! `/refresh-recurse/`, which stands for a recursive fetch.
+//! The URL in the accompanying file is that of a page, of the response to a form, or of 2.9's own
+//! page `/refresh-recurse/`, which stands for a recursive fetch.
 
 use std::io::Read as _;
 
@@ -18,7 +18,8 @@ use crate::refusal::{ReadFault, Reason, classify_error};
 /// The page of 2.9 for recursive fetches.
 const RECURSE: &str = "/refresh-recurse/?";
 
-/// Fields that must not be repeated: they refer to the copy that the client had then.
+/// Fields that must not be sent again, because they refer to the copy that the client had at that
+/// time.
 const CONDITIONS: [&str; 4] = ["if-modified-since", "if-none-match", "if-range", "range"];
 
 /// Fields of a request to a page of 2.9 that do not apply to the fetched page.
@@ -65,8 +66,8 @@ pub(super) fn read(
     schedule.map(|schedule| ItemContent::Monitored(waiting, schedule)).map_err(ReadFault::Archive)
 }
 
-/// The URL that a form was sent to, if `url` was made by 2.9 for the response: its arguments end in
-/// the hash of the body and a time.
+/// The URL to which a form was sent, if 2.9 made `url` for the response. In such a URL, the
+/// arguments end in the hash of the body and a time.
 pub(super) fn form(url: &str) -> Option<String> {
     let (page, arguments) = url.split_once("?!")?;
     let (before, end) = match arguments.rsplit_once('!') {
@@ -80,7 +81,8 @@ pub(super) fn form(url: &str) -> Option<String> {
     })
 }
 
-/// The arguments of a recursive fetch, if `url` is one, under any name and port of 2.9.
+/// The arguments of a recursive fetch, if `url` names one. The host may be any name and port of
+/// 2.9.
 fn recursion(url: &str) -> Option<Vec<(String, String)>> {
     let (_, rest) = url.split_once("://")?;
     let arguments = rest.get(rest.find('/')?..)?.strip_prefix(RECURSE)?;

@@ -1,12 +1,12 @@
-//! Exports to a folder of plain files that any program opens, with a page that lists them.
+//! Exports to a folder of plain files that any program can open, with a page that lists them.
 //!
 //! ```text
 //! FOLDER/index.html                  the list of files by URL
 //! FOLDER/www.example.org/a/b.html    a file per response, decoded if possible
 //! ```
 //!
-//! URLs come from the network, so names are built from an allow-list. They cannot lead out of the
-//! folder, be hidden, or name a device. Links in pages are not changed.
+//! URLs come from the network, so file names are built only from allowed characters. A file cannot
+//! be outside the folder, be hidden, or have the name of a device. Links in pages are not changed.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -30,14 +30,14 @@ const MAX_PART: usize = 120;
 /// The deepest nesting of folders.
 const MAX_DEPTH: usize = 20;
 
-/// Device names on some systems.
+/// Names that some systems reserve for devices.
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "com", "lpt"];
 
 /// Writes the body of an entry, decoded from its content codings.
 pub type DecodeBody<'a> = &'a dyn Fn(&Entry, &mut dyn Write) -> io::Result<()>;
 
-/// Writes a folder, which gets its name when complete. Only successful responses become files;
-/// older versions get distinct names.
+/// Writes a folder. The folder gets its final name when it is complete. Only successful responses
+/// become files. Older versions get distinct names.
 ///
 /// # Errors
 ///
@@ -84,7 +84,7 @@ pub fn to_folder(
     Ok(written)
 }
 
-/// Writes a file: decoded, or unchanged if the body is not in the coding it declares.
+/// Writes a file: decoded, or unchanged if the body does not have the declared coding.
 fn write_body(entry: &Entry, file: &Path, decoded: DecodeBody<'_>) -> io::Result<()> {
     let mut out = ErrorRecorder { out: PendingFile::begin(file)?, failed: None };
     let done = decoded(entry, &mut out);
@@ -99,7 +99,7 @@ fn write_body(entry: &Entry, file: &Path, decoded: DecodeBody<'_>) -> io::Result
     out.finish()
 }
 
-/// Remembers a write error, because the decoder reports it like an error in the body.
+/// Records a write error, because the decoder reports it as an error in the body.
 struct ErrorRecorder {
     out: PendingFile,
     failed: Option<io::Error>,
@@ -141,7 +141,7 @@ fn escaped(text: &str) -> String {
     text.replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// Used names, compared without case for file systems that ignore it.
+/// The names in use. They are compared without case, for file systems that ignore case.
 #[derive(Debug)]
 struct Names {
     files: HashSet<String>,
@@ -155,7 +155,7 @@ impl Default for Names {
 }
 
 impl Names {
-    /// Returns unique folders and file name for a URL.
+    /// Returns folders and a file name for a URL that are not in use.
     fn of(&mut self, url: &str, kind: &str) -> Vec<String> {
         let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
         let (path, arguments) = rest.split_once('?').unwrap_or((rest, ""));
@@ -186,7 +186,7 @@ impl Names {
         parts
     }
 
-    /// A name that is unused in the folder.
+    /// Returns a name that is not in use in the folder.
     fn free(&mut self, folder: &str, name: &str) -> String {
         let (stem, end) = name.rsplit_once('.').unwrap_or((name, ""));
         let dot = if end.is_empty() { "" } else { "." };

@@ -7,7 +7,8 @@ use wwwoffle_spool::{Entry, Place};
 
 use super::warc::{Position, digest};
 
-/// The URL as the origin received it: archives distinguish spellings, as the spool does.
+/// The URL in the spelling that the origin received. Archives distinguish spellings, as the spool
+/// does.
 pub(super) fn uri(entry: &Entry) -> String {
     let canonical = entry.url();
     let head = str::from_utf8(entry.request()).unwrap_or_default();
@@ -87,7 +88,7 @@ fn surt(url: &str) -> String {
     key
 }
 
-/// `www.`, or `www` and a number.
+/// Removes `www.`, or `www` with a number.
 fn without_www(name: &str) -> &str {
     let Some((first, rest)) = name.split_once('.') else { return name };
     let is_www =

@@ -84,7 +84,7 @@ impl<W: Write + Seek> WaczArchive<'_, W> {
         let kind = index::media_type(entry);
         let is_page = matches!(kind.as_str(), "text/html" | "application/xhtml+xml");
         if is_page && entry.status() == 200 {
-            // The time distinguishes versions with equal bodies.
+            // Versions may have equal bodies, so the time must distinguish them.
             let when = time(entry.when());
             let seed = [entry.url().as_bytes(), entry.digest(), when.as_bytes()];
             let id = id(&seed);

@@ -53,14 +53,14 @@ impl<W: Write> WarcWriter<W> {
 
     /// Adds a response and its request; returns the position of the response.
     pub(crate) fn add(&mut self, entry: &Entry) -> io::Result<Position> {
-        // A shared response may still set a cookie, which belongs to one user.
+        // Even a shared response may set a cookie, which belongs to one user.
         let everyones =
             entry.place().owner().is_none().then(|| head::without_cookies(entry.head()));
         let head = everyones.as_deref().unwrap_or(entry.head());
         self.add_with(entry, (head, &head::without_form(entry.request())))
     }
 
-    /// The same with other heads for the response and its request.
+    /// Adds a response with other heads for it and for its request.
     pub(crate) fn add_with(
         &mut self,
         entry: &Entry,
@@ -82,7 +82,7 @@ impl<W: Write> WarcWriter<W> {
             ("Content-Type", "application/http; msgtype=response".to_owned()),
         ];
         if entry.place().owner().is_some() {
-            // The export says that the response is personal, but not whose it is.
+            // The export says that the response is personal, but does not name its owner.
             fields.push(("Wwwoffle-Owner", "yes".to_owned()));
         }
         let mut body = EntryBody::of(entry);
@@ -172,7 +172,7 @@ impl Write for CountedWriter<'_> {
     }
 }
 
-/// A time in WARC 1.1 notation; whole seconds without a fraction.
+/// A time in WARC 1.1 notation. Whole seconds have no fraction.
 pub(super) fn time(time: Timestamp) -> String {
     let time = time.max(Timestamp::UNIX_EPOCH);
     if time.subsec_nanosecond() == 0 { format!("{time:.0}") } else { format!("{time:.6}") }
@@ -182,7 +182,8 @@ pub(super) fn digest(sha256: &[u8; 32]) -> String {
     format!("sha256:{}", hex::encode(sha256))
 }
 
-/// An id derived from the record's contents, so that repeated exports are equal (RFC 9562 §5.8).
+/// An id derived from the contents of the record, so that two exports of the same entries are equal
+/// (RFC 9562 §5.8).
 pub(super) fn id(pieces: &[&[u8]]) -> String {
     let mut hasher = Sha256::new();
     for piece in pieces {

@@ -1,8 +1,8 @@
 //! The body of a HAR response, and whether it is complete.
 //!
-//! Browsers save what remains in memory and do not report gaps. A picture that they could not show
-//! has an empty text, a discarded page has none, and a long text is truncated. Stored responses
-//! must be complete, so a possibly incomplete body is refused.
+//! Browsers save the bodies that are still in memory, and do not report missing parts. A picture
+//! that they could not show has an empty text, a discarded page has no text, and a long text is
+//! truncated. Stored responses must be complete, so a body that may be incomplete is refused.
 
 use std::borrow::Cow;
 
@@ -13,13 +13,13 @@ use serde::Deserialize;
 use crate::head::ResponseHead;
 use crate::refusal::Reason;
 
-/// The most bytes of a character in GB 18030 and UTF-8.
+/// The maximum length of a character in GB 18030 and UTF-8, in bytes.
 const MOST: usize = 4;
 
-/// The same for ISO-2022-JP, including the escape sequences around it.
+/// The maximum length of a character in ISO-2022-JP, including the escape sequences around it.
 const MOST_SWITCHED: usize = 8;
 
-/// The length of a byte order mark, which the text does not include.
+/// The length of a byte order mark, which the text does not include, in bytes.
 const MARK: usize = 3;
 
 #[derive(Deserialize)]
@@ -27,8 +27,8 @@ const MARK: usize = 3;
 pub(super) struct HarContent<'a> {
     #[serde(default)]
     size: Option<f64>,
-    /// How much longer the content is than the transferred body. Some programs give the transferred
-    /// length as `size`.
+    /// The difference between the length of the content and of the transferred body. Some programs
+    /// give the transferred length as `size`.
     #[serde(default)]
     compression: Option<f64>,
     #[serde(borrow, default)]
@@ -40,8 +40,7 @@ pub(super) struct HarContent<'a> {
 }
 
 impl HarContent<'_> {
-    /// Whether the content is binary. Otherwise it is text, in UTF-8 whatever its original
-    /// encoding.
+    /// Whether the content is binary. If not, it is text, in UTF-8 whatever its original encoding.
     pub(super) fn is_coded(&self) -> bool {
         self.encoding.as_deref() == Some("base64")
     }
@@ -73,8 +72,8 @@ impl HarContent<'_> {
         }
     }
 
-    /// The plausible lengths in bytes. Empty if unknown: browsers report 0 for bodies from their
-    /// cache.
+    /// The plausible lengths in bytes. Empty if the length is unknown: browsers report 0 for a body
+    /// from their cache.
     fn sizes(&self) -> Vec<usize> {
         let Some(size) = self.size.filter(|size| *size > 0.0) else { return Vec::new() };
         let more = self.compression.filter(|more| more.is_finite() && *more != 0.0);
@@ -82,9 +81,9 @@ impl HarContent<'_> {
     }
 }
 
-/// A number of bytes. Values above any possible body match nothing.
+/// Converts a number of bytes. A number that is too large for a body becomes one that no body has.
 fn whole(size: f64) -> Option<usize> {
-    // Converted through text because `as` is not checked.
+    // The number is converted through text, because `as` does not check its range.
     (size >= 1.0).then(|| format!("{size:.0}").parse().unwrap_or(usize::MAX))
 }
 
@@ -99,7 +98,7 @@ fn fits(text: &str, size: usize, head: &ResponseHead) -> bool {
     let kind = head.fields.first("content-type").unwrap_or_default();
     let kind = String::from_utf8_lossy(kind).to_ascii_lowercase();
     let is_utf8 = kind.contains("utf-8") || kind.contains("utf8");
-    // U+FFFD replaces invalid bytes, so the lengths may differ.
+    // U+FFFD replaces invalid bytes. If it occurs, the lengths may differ.
     if is_utf8 && !text.contains('\u{fffd}') {
         return size == text.len() || size == text.len() + MARK;
     }

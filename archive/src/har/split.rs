@@ -22,11 +22,11 @@ const MAX_NAME: usize = 16;
 /// Returns the entries in turn.
 pub(crate) struct Entries<R> {
     input: R,
-    /// The open brackets.
+    /// The open brackets, the innermost last.
     open: Vec<u8>,
     /// The beginning of the last string.
     last: Vec<u8>,
-    /// The key of the open value at each depth.
+    /// The key of the value that is open at each depth.
     names: Vec<Vec<u8>>,
     in_string: bool,
     escaped: bool,

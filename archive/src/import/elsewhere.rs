@@ -1,4 +1,4 @@
-//! Finds the stored body that an archive refers to.
+//! Finds the stored body to which a record of an archive refers.
 
 use std::io::Read as _;
 
@@ -11,17 +11,18 @@ use crate::error::Result;
 use crate::item::BodyReference;
 use crate::refusal::Reason;
 
-/// The most stored responses compared for one reference.
+/// The maximum number of stored responses that are compared for one reference.
 const MAX_COMPARED: usize = 64;
 
-/// How many bytes of stored bodies any archive may have read and copied.
+/// The minimum of the budget, in bytes of stored bodies that are read and copied.
 const LEAST: u64 = 1 << 30;
 
-/// How many more bytes per byte of the archive. References to one page are rarely more frequent.
+/// The number of bytes that the budget grows by per byte of the archive. References to one page are
+/// rarely more frequent.
 const TIMES: u64 = 500;
 
-/// How many bytes of referenced bodies an archive may still have read and copied. A reference has a
-/// few hundred bytes, but its body may have any length.
+/// The remaining number of bytes of referenced bodies that may be read and copied for an archive. A
+/// reference has a few hundred bytes, but its body may have any length.
 #[derive(Debug)]
 pub(super) struct Budget(u64);
 
@@ -31,7 +32,7 @@ impl Budget {
         Self(LEAST.saturating_add(length.saturating_mul(TIMES)))
     }
 
-    /// Subtracts `length`, or refuses.
+    /// Subtracts `length` from the budget, or refuses if the rest is smaller.
     pub(super) fn spend(&mut self, length: u64) -> Result<(), Reason> {
         let left =
             self.0.checked_sub(length).ok_or("the archive refers to too many stored bytes")?;
@@ -41,9 +42,9 @@ impl Budget {
 }
 
 impl Import<'_> {
-    /// The stored response with the referenced body, among shared responses and those of the new
-    /// response's owner. A record that only names a digest must not publish a personal body. The
-    /// body is charged to the budget.
+    /// The stored response with the referenced body. Only shared responses and responses of the
+    /// owner of the new response are searched: a record that only names a digest must not publish a
+    /// personal body. The length of the body is subtracted from the budget.
     pub(super) fn find_body(
         &mut self,
         refers: &BodyReference,
@@ -90,7 +91,7 @@ impl Import<'_> {
         Ok(candidates)
     }
 
-    /// Whether a stored body has this digest.
+    /// Whether a stored body has this digest. Its length is subtracted from the budget.
     fn matches_digest(&mut self, entry: &Entry, digest: &Digest) -> Result<bool, Reason> {
         if let Some(is_it) = digest.is_sha256(entry.digest()) {
             return Ok(is_it);
@@ -120,7 +121,7 @@ mod tests {
     #[test]
     fn what_an_archive_refers_to_is_bounded_by_its_length() {
         let mut budget = Budget::of(2 << 20);
-        // Many short records refer to one large body.
+        // Many short records may refer to one large body.
         let copies = (0..10_000).take_while(|_| budget.spend(64 << 20).is_ok()).count();
         assert_eq!(copies, 16 + 15);
         assert!(budget.spend(1 << 20).is_ok(), "what is refused costs nothing");

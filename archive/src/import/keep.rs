@@ -18,18 +18,19 @@ use crate::refusal::{ReadFault, Reason, classify_error};
 /// How many bytes of a body are read at once.
 pub(super) const PIECE: usize = 64 << 10;
 
-/// How often a response is compared again because another was stored in its place.
+/// The number of times that a response is compared again, after another response was stored in its
+/// place.
 const TRIES: usize = 5;
 
-/// The destination of a body.
+/// The destination of a body. It also computes the digest.
 enum Sink {
     Spool(Box<Writer>),
-    /// Only its digest is computed.
+    /// The body is not stored.
     Nowhere(Sha256),
 }
 
-/// Two responses at one place are equal if these are equal. The location matters because redirects
-/// often have no body.
+/// Two responses at one place are equal if their fingerprints are equal. The location is included,
+/// because redirects often have no body.
 #[derive(PartialEq, Eq)]
 struct Fingerprint {
     status: u16,
@@ -59,14 +60,14 @@ impl Sink {
     }
 }
 
-/// Where a response is stored, relative to the present ones.
+/// Where a response is stored, relative to the stored ones.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Destination {
-    /// In its place.
+    /// As the newest response of its place.
     Newest,
-    /// Among the older versions.
+    /// As an older version.
     Older,
-    /// Not stored, and counted as such.
+    /// Nowhere. It is counted as not stored.
     Nowhere,
 }
 
@@ -79,7 +80,7 @@ struct CompleteResponse<'a> {
 }
 
 impl Import<'_> {
-    /// Stores a response, or returns why not.
+    /// Stores a response. If it is not stored, returns the reason.
     pub(super) fn store_response(
         &mut self,
         mut exchange: Exchange<'_>,
@@ -119,7 +120,7 @@ impl Import<'_> {
         Ok(Ok(()))
     }
 
-    /// Where a response would be stored now, or why it cannot be stored.
+    /// Where a response would be stored now. If it cannot be stored, returns the reason.
     fn destination(
         &mut self,
         new: ArchivedResponse,
@@ -142,7 +143,7 @@ impl Import<'_> {
         }))
     }
 
-    /// Copies the body of a response for `owner`, or returns the fault in it.
+    /// Copies the body of a response for `owner`. If the body has a fault, returns the fault.
     fn body(
         &mut self,
         body: Body<'_>,
@@ -154,7 +155,8 @@ impl Import<'_> {
             Body::Elsewhere(refers) => match self.find_body(&refers, owner)? {
                 Ok(Some(entry)) => self.copy(EntryBody::of(&entry), sink),
                 Err(reason) => Ok(Err(reason)),
-                // In a dry run, the earlier items of the archive were not stored.
+                // In a dry run, the earlier items of the archive were not stored, so the body
+                // cannot be found.
                 Ok(None) if self.options.dry_run && refers.is_known => Ok(Ok(0)),
                 Ok(None) => Ok(Err("the body that it refers to is not stored".into())),
             },
@@ -188,9 +190,9 @@ impl Import<'_> {
         }
     }
 
-    /// Stores a complete response. Another one may have been stored in its place while the body was
-    /// copied, so it is compared again, and only replaces the entry it was compared with. Returns
-    /// whether it is the newest.
+    /// Stores a complete response. Another response may have been stored in its place while the
+    /// body was copied. So the response is compared again, and replaces only the entry with which
+    /// it was compared. Returns whether it is the newest.
     fn finish(
         &mut self,
         mut sink: Sink,
@@ -227,7 +229,7 @@ impl Import<'_> {
                 ReplaceOutcome::Overtaken(writer) => sink = Sink::Spool(writer),
             }
         }
-        // A place that changes so often has a newer response.
+        // The place has changed so often that its stored response is newer.
         self.report.outdated += 1;
         Ok(Ok(false))
     }
@@ -262,9 +264,11 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// Counts a response that is older than the stored one when no older versions are kept.
+    /// Counts a response that is older than the stored one and is not stored, because no older
+    /// versions are stored.
     fn count_outdated(&mut self, when: Timestamp, kept: Option<&Entry>) {
-        // An entry with the same time is most likely this response from an earlier import.
+        // If the stored entry has the same time, it is most likely this response from an earlier
+        // import.
         let is_same = kept.is_some_and(|kept| kept.when() == when);
         self.report.same += u64::from(is_same);
         self.report.outdated += u64::from(!is_same);
@@ -287,7 +291,7 @@ impl Import<'_> {
         Ok(likes)
     }
 
-    /// Copies a body to its end, or returns the fault in it.
+    /// Copies a body to its end. If the body has a fault, returns the fault.
     fn copy(&self, mut body: impl Read, sink: &mut Sink) -> Result<Result<u64, Reason>> {
         let (mut length, mut piece) = (0_u64, vec![0; PIECE]);
         loop {
@@ -339,7 +343,7 @@ impl Read for EntryBody {
     }
 }
 
-/// The assumed request, if the archive has none.
+/// The request that is assumed if the archive has none.
 fn plain_request(url: &CanonicalUrl) -> Vec<u8> {
     let (target, host) = (url.path_and_arguments(), url.host_port());
     format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n").into_bytes()

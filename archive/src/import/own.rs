@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::merge::{self, ArchivedResponse, StoredResponse, Verdict};
 
 impl Import<'_> {
-    /// Whether a personal response would hide a newer or better shared one. If so, it is counted.
+    /// Whether a personal response would hide a newer or better shared response. If so, counts it.
     pub(super) fn would_hide(&mut self, new: ArchivedResponse, place: &Place) -> Result<bool> {
         if place.owner().is_none() {
             return Ok(false);
@@ -21,8 +21,8 @@ impl Import<'_> {
         Ok(true)
     }
 
-    /// Removes the older personal response of the import's owner when a newer shared one was
-    /// stored. Offline, that user would otherwise never see the newer one. Fetching does the same.
+    /// Removes the older personal response of the import's owner after a newer shared response was
+    /// stored. Offline, that user would otherwise never see the newer one. A fetch does the same.
     pub(super) fn supersede(&self, new: ArchivedResponse, place: &Place) -> Result<()> {
         let PersonalOwner::Owner(owner) = &self.options.private else { return Ok(()) };
         if place.owner().is_some() || self.options.dry_run {

@@ -1,4 +1,4 @@
-//! Queues the requests of an archive, and removes answered ones from the queue.
+//! Queues the requests of an archive, and removes requests that have a response from the queue.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -60,7 +60,7 @@ impl Import<'_> {
             self.report.monitored += 1;
             return Ok(Ok(()));
         }
-        // It was fetched at that time.
+        // The time of the request is taken as the time of the last run.
         let monitor =
             Monitor { last_run: Some(request.summary.queued), request, schedule, versions: 0 };
         match monitors.set(&monitor) {
@@ -77,8 +77,8 @@ impl Import<'_> {
 
     fn outgoing(&self, waiting: QueuedRequest) -> Result<Outgoing, Reason> {
         let QueuedRequest { url, head, body, when, page, recursion } = waiting;
-        // A spool of 2.9 belongs to the user. A bundle may come from a stranger: its requests must
-        // not carry their own secrets, and must not reach addresses that only this machine can.
+        // A spool of 2.9 belongs to the user. A bundle may come from a stranger. So its requests
+        // must not contain secrets, and must not reach addresses that only this machine can reach.
         let is_own = self.kind == Kind::Classic;
         let (kind, key) = match head.method.as_str() {
             "GET" if body.is_empty() => (RequestKind::Page, url.clone()),
@@ -103,7 +103,7 @@ impl Import<'_> {
         Ok(request)
     }
 
-    /// Removes a queued request that the response has answered.
+    /// Removes a queued request for which the response was stored.
     pub(super) fn remove_answered(&mut self, url: &CanonicalUrl, when: Timestamp) -> Result<()> {
         let (queue, key) = (self.spool.queue(), Place::of(url).key());
         let Some(summary) = queue.summary(&key).filter(|summary| summary.queued <= when) else {
@@ -113,7 +113,8 @@ impl Import<'_> {
             return Ok(());
         }
         let Some(request) = queue.get(&key)? else { return Ok(()) };
-        // A request with a cookie or password would have had another response.
+        // A request with a cookie or password would have had another response, so it stays in the
+        // queue.
         if request.secrets == Secrets::None && queue.finish(&request)? == FinishOutcome::Gone {
             self.report.answered += 1;
         }

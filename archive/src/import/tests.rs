@@ -1,4 +1,4 @@
-//! Responses that are stored at a place during an import of the same place.
+//! Responses that are stored while an import stores a response at the same place.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -17,7 +17,7 @@ use crate::report::Report;
 const URL: &str = "http://a.example/";
 const BODY: &[u8] = b"archived";
 
-/// A body that triggers an action when its first byte is read.
+/// A body that runs an action when its first byte is read.
 struct ActionDuringRead<F: FnOnce()>(Option<F>, &'static [u8]);
 
 impl<F: FnOnce()> Read for ActionDuringRead<F> {
@@ -97,14 +97,14 @@ fn entry_at(spool: &Spool, place: &Place) -> String {
 #[test]
 fn what_comes_meanwhile_is_judged_like_what_was_there() {
     let place = Place::of(&url());
-    // The stored response, the one arriving during the import, whether to replace; then the
-    // expected result and the counts: kept, older, same, outdated, worse.
+    // Columns: the stored response, the response that arrives during the import, and whether to
+    // replace. Then the expected result and the counts: kept, older, same, outdated, worse.
     for (before, meanwhile, replace, want, counts) in [
         (None, None, false, "archived", [1, 0, 0, 0, 0]),
         (None, Some((200, 60)), false, "live", [0, 1, 0, 0, 0]),
         (Some((200, 40)), Some((200, 60)), false, "live", [0, 1, 0, 0, 0]),
         (None, Some((200, 45)), false, "archived", [1, 0, 0, 0, 0]),
-        // A page wins over a later error.
+        // A page takes precedence over a later error.
         (None, Some((404, 60)), false, "archived", [1, 0, 0, 0, 0]),
         (Some((404, 40)), Some((200, 60)), false, "live", [0, 1, 0, 0, 0]),
         (Some((200, 40)), Some((200, 60)), true, "archived", [1, 0, 0, 0, 0]),
@@ -157,7 +157,7 @@ fn what_is_ones_own_hides_nothing_that_comes_for_everyone_meanwhile() {
     let report = import(&spool, true, false, || live(&spool, &everyones, 200, 60, b"live"));
     assert_eq!((report.kept, report.outdated), (0, 1), "{report:?}");
     assert_eq!(entry_at(&spool, &own()), "nothing");
-    // A newer personal response stays when an older shared one is imported.
+    // A newer personal response stays when an older shared response is imported.
     let report = import(&spool, false, true, || live(&spool, &own(), 200, 70, b"own"));
     assert_eq!((report.kept, entry_at(&spool, &own()).as_str()), (1, "own"), "{report:?}");
 }

@@ -1,8 +1,8 @@
-//! First pass over an archive: its requests, and the bodies that other records refer to.
+//! First pass over an archive: its requests, and the bodies to which other records refer.
 //!
-//! A request may be anywhere in an archive and determines the owner of its response, so a first
-//! pass reads only the requests. Little is remembered of each. Beyond the limit, responses count as
-//! personal.
+//! A request may be anywhere in an archive and determines the owner of its response. So a first
+//! pass reads only the requests, and remembers only a few properties of each. If there are too many
+//! requests, responses count as personal.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufRead, Read};
@@ -22,7 +22,7 @@ const MAX_HEADS: usize = 24 << 20;
 /// How many referenced bodies are remembered.
 const MAX_REFERS: usize = 400_000;
 
-/// The longest form body that is digested, in bytes.
+/// The maximum length of a form body whose digest is computed, in bytes.
 const MAX_FORM: u64 = 64 << 20;
 
 /// The requests of an archive.
@@ -31,9 +31,9 @@ pub(crate) struct Requests {
     known: Vec<Request>,
     by: HashMap<u128, usize>,
     heads: usize,
-    /// More requests exist than are remembered.
+    /// Whether there are more requests than are remembered.
     pub(crate) are_more: bool,
-    /// The records that revisits refer to, by id and by digest.
+    /// The records to which revisits refer, by id and by digest.
     referred: HashSet<u128>,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Requests {
 pub(crate) struct Request {
     pub(crate) method: Method,
     pub(crate) is_private: bool,
-    /// The digest of a form body. Without it, the response to the form has no key.
+    /// The digest of a form body. Without it, the key of the response to the form is unknown.
     pub(crate) body: Option<[u8; 32]>,
     /// The head without secrets, unless the limit was reached.
     head: Option<Box<[u8]>>,
@@ -62,8 +62,8 @@ impl Requests {
         let mut requests = Self::default();
         match requests.read_all(Records::new(input)).map_err(classify_error) {
             Ok(()) => Ok(requests),
-            // The second pass also stops at the damage and reports it. Requests after it are
-            // unknown.
+            // The second pass also stops at the damage and reports it. Requests after the damage
+            // are unknown.
             Err(ReadFault::Archive(_)) => Ok(Self { are_more: true, ..requests }),
             Err(ReadFault::Disk(error)) => Err(error),
         }
@@ -91,7 +91,7 @@ impl Requests {
         let mut block = records.block();
         let head = head::read(&mut block).ok();
         let Some(head) = head.and_then(|head| RequestHead::parse(&head).ok()) else {
-            // Its secrets are unknown.
+            // Whether such a request had secrets is unknown, so it counts as personal.
             let (method, is_private) = (Method::Get, true);
             self.add(header, Request { method, is_private, body: None, head: None });
             return Ok(());
@@ -123,7 +123,7 @@ impl Requests {
         Ok(())
     }
 
-    /// Remembers a request under all its identifiers.
+    /// Remembers a request under each of its identifiers.
     fn add(&mut self, header: &Header, request: Request) {
         let index = self.known.len();
         self.known.push(request);
@@ -142,7 +142,7 @@ impl Requests {
         }
     }
 
-    /// The request that a record answers.
+    /// The request for which a record is the response.
     pub(crate) fn of(&self, header: &Header) -> Option<&Request> {
         let ids = header.all("WARC-Concurrent-To").chain(header.all("WARC-Record-ID"));
         let moment = header.get("WARC-Date").map(|date| of_moment(header.target(), date));
@@ -150,7 +150,7 @@ impl Requests {
         names.find_map(|name| self.known.get(*self.by.get(&name)?))
     }
 
-    /// The references to a record, if there are any.
+    /// The references that other records make to this record, if any.
     pub(crate) fn referred(&self, header: &Header) -> Vec<u128> {
         names(header).filter(|name| self.referred.contains(name)).collect()
     }
@@ -163,7 +163,7 @@ impl Request {
     }
 }
 
-/// The references that may name a record.
+/// All references that could name this record.
 fn names(header: &Header) -> impl Iterator<Item = u128> {
     let id = header.get("WARC-Record-ID").map(of_id);
     id.into_iter().chain(header.get("WARC-Payload-Digest").map(of_digest))
@@ -181,8 +181,8 @@ fn of_moment(url: &str, date: &str) -> u128 {
     short(&[b"moment ", url.as_bytes(), b" ", date.as_bytes()])
 }
 
-/// A reference in 16 bytes. Accidental collisions do not occur in practice; deliberate ones only
-/// affect the archive that contains them.
+/// A reference in 16 bytes. Accidental collisions do not occur in practice. Deliberate collisions
+/// only affect the archive that contains them.
 fn short(pieces: &[&[u8]]) -> u128 {
     let mut hasher = Sha256::new();
     for piece in pieces {
@@ -196,7 +196,7 @@ fn short(pieces: &[&[u8]]) -> u128 {
 mod tests {
     use super::*;
 
-    /// Sixty megabytes of cookies are not kept in memory.
+    /// The request has sixty megabytes of cookies, which must not be stored in memory.
     #[test]
     fn what_is_remembered_of_a_request_has_no_secrets() {
         let head = format!(

@@ -8,14 +8,14 @@ use crate::digest::{Digest, Hasher};
 use crate::head::ResponseHead;
 use crate::refusal::Reason;
 
-/// Reads a body. The read at its end fails if length or digests do not match.
+/// Reads a body. At its end, the read fails if length or digests do not match.
 pub(crate) struct Payload<R> {
     chunked: Option<Chunked<HashingReader<R>>>,
     plain: Option<HashingReader<R>>,
-    /// The digest of the decoded chunks.
+    /// The digest of the body after its chunks are decoded.
     undone: Option<Hasher>,
     digests: Digests,
-    /// The length in the head.
+    /// The length that the head declares.
     length: Option<u64>,
     read: u64,
     is_done: bool,
@@ -42,7 +42,7 @@ impl Digests {
 }
 
 impl<R: BufRead> Payload<R> {
-    /// The body after a response head; `head_bytes` belong to the block.
+    /// Reads the body after a response head. The `head_bytes` belong to the block too.
     pub(crate) fn of_answer(
         input: R,
         head: &ResponseHead,
@@ -54,7 +54,7 @@ impl<R: BufRead> Payload<R> {
         Self::new(input, head_bytes, digests, is_chunked, length)
     }
 
-    /// The whole block.
+    /// Reads the whole block.
     pub(crate) fn of_resource(input: R, digests: Digests) -> Self {
         Self::new(input, b"", digests, false, None)
     }
@@ -103,7 +103,7 @@ impl<R: BufRead> Payload<R> {
         {
             return Err(Reason::from("its WARC-Block-Digest does not match").into());
         }
-        // Some tools digest the chunked body, others the decoded one.
+        // Some tools compute the digest of the chunked body, others of the decoded body.
         if let (Some(digest), Some(hasher)) = (&self.digests.payload, payload)
             && !digest.is(hasher)
             && !self.undone.take().is_some_and(|undone| digest.is(undone))
@@ -143,7 +143,8 @@ impl<R: BufRead> BufRead for HashingReader<R> {
     }
 
     fn consume(&mut self, count: usize) {
-        // The buffer is still available: the caller consumes what it was given.
+        // The buffer is still available, because the caller calls `consume` after it has read the
+        // bytes.
         if let Ok(there) = self.input.fill_buf() {
             let passed = there.get(..count).unwrap_or(there);
             for hasher in [&mut self.payload, &mut self.block].into_iter().flatten() {

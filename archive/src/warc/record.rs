@@ -19,9 +19,9 @@ const PIECE: usize = 64 << 10;
 /// Reads records.
 pub(crate) struct Records<R> {
     input: R,
-    /// The unread bytes of the last record's block.
+    /// The number of unread bytes in the block of the last record.
     left: u64,
-    /// The first line of a record has been read.
+    /// Whether the first line of a record has been read.
     is_at_record: bool,
 }
 
@@ -37,12 +37,12 @@ pub(crate) struct Header {
 #[derive(Debug)]
 pub(crate) enum NextRecord {
     Record(Header),
-    /// Not a record; the search continues after it.
+    /// These bytes are not a record. The search continues after them.
     Rubbish(Reason),
     End,
 }
 
-/// The block of a record. It is an error if it ends early.
+/// The block of a record. If it ends early, reading it fails.
 #[derive(Debug)]
 pub(crate) struct Block<'a, R> {
     input: &'a mut R,
@@ -81,7 +81,7 @@ impl<R: BufRead> Records<R> {
         Block { input: &mut self.input, left: &mut self.left }
     }
 
-    /// Skips bytes between records, up to the first line of one.
+    /// Skips bytes up to the first line of a record.
     fn search(&mut self) -> io::Result<NextRecord> {
         let (mut line, mut begins_line) = (Vec::new(), true);
         loop {
@@ -151,7 +151,7 @@ impl<R: BufRead> BufRead for Block<'_, R> {
         }
         let there = self.input.fill_buf()?;
         if there.is_empty() {
-            // The rest is missing; do not look for it again.
+            // The rest of the block is missing. It must not be looked for again.
             *self.left = 0;
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
@@ -193,12 +193,12 @@ impl Header {
         self.get("WARC-Type").unwrap_or_default()
     }
 
-    /// The URL that the record is about. Some tools write it in angle brackets.
+    /// The URL that the record describes. Some tools write it in angle brackets.
     pub(crate) fn target(&self) -> &str {
         bare(self.get("WARC-Target-URI").unwrap_or_default())
     }
 
-    /// When the record was made.
+    /// When the record was created.
     pub(crate) fn date(&self) -> Result<Timestamp, Reason> {
         let text = self.get("WARC-Date").ok_or("has no date")?;
         let time: Timestamp = text.parse().map_err(|_| "has an invalid date")?;

@@ -1,8 +1,8 @@
 //! Reads a ZIP file (APPNOTE 6.3, with ZIP64), member by member.
 //!
-//! The crate `zip` loads the whole directory, so an archive would decide how much memory we use. It
-//! also hides the local header's extra field, in which HTTrack stores the response head.
-//! `docs/decisions.md` has the figures.
+//! The crate `zip` loads the whole directory, so an archive would decide how much memory we use.
+//! The crate also gives no access to the extra field of the local header, in which HTTrack stores
+//! the response head. `docs/decisions.md` has the figures.
 
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
@@ -10,7 +10,8 @@ use crate::expand;
 use crate::files::FileReader;
 use crate::refusal::Reason;
 
-/// The end record lies within this distance of the end: its own 22 bytes and a comment.
+/// The maximum distance of the end record from the end of the file: the 22 bytes of the record and
+/// the longest comment.
 const END_WITHIN: u64 = 22 + (64 << 10);
 
 const END: [u8; 4] = *b"PK\x05\x06";
@@ -27,7 +28,7 @@ pub(crate) struct Directory {
     file: FileReader,
     entries: BufReader<FileReader>,
     left: u64,
-    /// Bytes of the file that no member so far has claimed.
+    /// The number of bytes of the file that do not belong to a member so far.
     unclaimed: u64,
 }
 
@@ -131,7 +132,7 @@ impl Directory {
             offset: offset.into(),
         };
         member.enlarge(&extra)?;
-        // Otherwise a short file with many overlapping members would be read again and again.
+        // Without this check, a short file with many overlapping members would be read many times.
         let unclaimed = self.unclaimed.checked_sub(member.packed);
         self.unclaimed = unclaimed.ok_or_else(|| Reason::from("its members overlap"))?;
         Ok(Some(member))
@@ -191,7 +192,7 @@ impl Member {
         while extra.len() >= 4 {
             let mut numbers = Numbers(extra);
             let (id, length) = (numbers.two()?, usize::from(numbers.two()?));
-            // The extra field of HTTrack is not a list of fields.
+            // The extra field that HTTrack writes is not a list of fields.
             let Some(field) = numbers.0.get(..length) else { return Ok(()) };
             if id == LARGE {
                 let mut numbers = Numbers(field);

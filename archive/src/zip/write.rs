@@ -4,13 +4,13 @@ use std::io::{self, Seek, SeekFrom, Write};
 
 use sha2::{Digest as _, Sha256};
 
-/// The version with ZIP64.
+/// The first version of the format with ZIP64.
 const VERSION: u16 = 45;
 
-/// Names are UTF-8.
+/// The flag that names are UTF-8.
 const FLAGS: u16 = 1 << 11;
 
-/// 1 January 1980, midnight: the contents carry the real time.
+/// 1 January 1980, midnight. The contents have the real time.
 const TIME: u32 = 0x0021_0000;
 
 /// Writes a ZIP file.
@@ -120,7 +120,7 @@ impl<W: Write + Seek> Write for MemberWriter<'_, W> {
 }
 
 impl MemberEntry {
-    /// The local header: always of the same length, with ZIP64 numbers.
+    /// The local header. It has always the same length, because its numbers are in ZIP64.
     fn local(&self) -> Vec<u8> {
         let mut bytes = b"PK\x03\x04".to_vec();
         self.common(&mut bytes, 20);
