@@ -1,4 +1,4 @@
-//! Every file of `fuzz/corpus/` runs through its target: inputs that once showed a fault, and the
+//! Runs every file of `fuzz/corpus/` through its target: inputs that once caused a fault, and the
 //! seeds of each target.
 
 use std::path::Path;

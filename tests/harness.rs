@@ -37,15 +37,15 @@ pub(crate) use origin::{After, Answer, Exchange, Origin};
 pub(crate) use secure::{Stage, Trust};
 pub(crate) use tls::{Authority, Identity, Manners, Speaks, TlsOrigin};
 
-/// The longest wait in a test. A longer one counts as a hang.
+/// The maximum wait in a test. A longer wait counts as a hang.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The interval at which a condition is polled.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Fails a test that cannot run on this machine, since it must not count as passed.
+/// Fails a test that cannot run on this machine. It must not count as passed.
 ///
-/// Such a test is marked `#[ignore = "needs …"]`, so only `--include-ignored` gets here.
+/// Such a test is marked `#[ignore = "needs …"]`, so it runs only with `--include-ignored`.
 #[track_caller]
 pub(crate) fn cannot_run(why: &str) -> ! {
     panic!(
@@ -53,13 +53,13 @@ pub(crate) fn cannot_run(why: &str) -> ! {
     );
 }
 
-/// Waits until `done` holds; fails with `what` after [`PATIENCE`].
+/// Waits until `done` returns true. Fails with `what` after [`PATIENCE`].
 #[track_caller]
 pub(crate) fn eventually(what: &str, done: impl FnMut() -> bool) {
     eventually_within(PATIENCE, what, done);
 }
 
-/// Waits until `done` holds; fails with `what` after `limit`.
+/// Waits until `done` returns true. Fails with `what` after `limit`.
 #[track_caller]
 pub(crate) fn eventually_within(limit: Duration, what: &str, mut done: impl FnMut() -> bool) {
     let deadline = Instant::now() + limit;
@@ -82,13 +82,14 @@ pub(crate) fn files(root: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Held by a test that needs the whole machine: many connections, much data, many processes.
+/// Returns a lock for a test that needs the whole machine: many connections, much data, many
+/// processes.
 pub(crate) fn heavy() -> MutexGuard<'static, ()> {
     static HEAVY: Mutex<()> = Mutex::new(());
     HEAVY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Lets a test decide when its origin continues.
+/// A gate with which a test decides when its origin continues.
 #[derive(Default)]
 pub(crate) struct Gate {
     open: Mutex<bool>,
@@ -100,7 +101,7 @@ impl Gate {
         std::sync::Arc::default()
     }
 
-    /// Lets all waiters pass, now and later.
+    /// Opens the gate for all threads that wait now or later.
     pub(crate) fn open(&self) {
         *self.open.lock().unwrap() = true;
         self.changed.notify_all();

@@ -1,8 +1,8 @@
-//! The floor plan of `src/`: which rooms import which, and metrics that show how well it is
-//! followed.
+//! The layers of `src/`: which module imports which, and metrics that show how well the layers are
+//! separated.
 //!
-//! `docs/architecture.md` has both tables. A room imports only itself and rooms below it. A metric
-//! may not exceed its bound. `cargo test --test layers -- --nocapture` prints all metrics.
+//! `docs/architecture.md` has both tables. A layer imports only itself and lower layers. A metric
+//! may not exceed its limit. `cargo test --test layers -- --nocapture` prints all metrics.
 
 #![expect(
     clippy::unwrap_used,
@@ -42,7 +42,7 @@ fn architecture() -> String {
     fs::read_to_string(root().join("docs/architecture.md")).unwrap()
 }
 
-/// The cells of each row in the table of `text` whose header begins with `first`.
+/// The cells of each row of the table in `text` whose header begins with `first`.
 fn table(text: &str, first: &str) -> Vec<Vec<String>> {
     let head = format!("| {first} |");
     let rows = text.lines().skip_while(|line| !line.starts_with(&head)).skip(2);
@@ -51,7 +51,7 @@ fn table(text: &str, first: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// The rooms from top to bottom.
+/// The layers from top to bottom.
 fn rooms(text: &str) -> Vec<String> {
     let name = |row: &Vec<String>| row[0].trim_matches('`').trim_end_matches('/').to_owned();
     table(text, "room").iter().map(name).collect()
@@ -83,7 +83,7 @@ fn production(text: &str) -> (Vec<String>, Vec<String>) {
             if let Some(module) = module(item) {
                 tests.push(module.to_owned());
             } else if !item.ends_with(';') {
-                // An item ends at the bracket with the same indentation as its first line.
+                // An item ends at the bracket that has the same indentation as its first line.
                 let end = |line: &str| {
                     line.len() - line.trim_start().len() == indent
                         && line.trim_start().starts_with('}')
@@ -151,7 +151,7 @@ fn crate_paths(code: &str) -> BTreeSet<String> {
     found
 }
 
-/// All imports between rooms.
+/// All imports between layers.
 fn imports(rooms: &[String], sources: &[Source]) -> BTreeSet<Import> {
     let mut all = BTreeSet::new();
     for source in sources {
@@ -170,13 +170,13 @@ fn imports(rooms: &[String], sources: &[Source]) -> BTreeSet<Import> {
     all
 }
 
-/// The imports that lead upwards in `rooms`, which are listed from top to bottom.
+/// The imports from a lower layer to a higher one. `rooms` lists the layers from top to bottom.
 fn upward<'a>(rooms: &[String], imports: &'a BTreeSet<Import>) -> Vec<&'a Import> {
     let place = |name: &str| rooms.iter().position(|room| room == name);
     imports.iter().filter(|import| place(&import.to) < place(&import.from)).collect()
 }
 
-/// The number of rooms that can be reached from themselves.
+/// The number of layers that import themselves through others.
 fn in_circles(imports: &BTreeSet<Import>) -> usize {
     let mut reached: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for import in imports {
@@ -226,7 +226,7 @@ fn structs(source: &Source) -> Vec<(usize, String)> {
     found
 }
 
-/// The measured metrics of the table in `docs/architecture.md`.
+/// The measured values of the metrics in `docs/architecture.md`.
 fn figures() -> BTreeMap<&'static str, usize> {
     let rooms = rooms(&architecture());
     let all: Vec<Source> = CRATES.iter().flat_map(|name| sources(name)).collect();

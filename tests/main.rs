@@ -1,12 +1,14 @@
-//! End-to-end tests of the whole program: the real binary, real sockets, and the tests' own origin.
+//! End-to-end tests of the whole program: the real binary, real sockets, and an origin of the
+//! tests.
 //!
-//! Each folder covers one part of the program, and `harness` is their common base. No test waits for
-//! a fixed time: each wait is for a condition and has a limit, after which it fails and names the
+//! Each folder covers one part of the program, and `harness` is the common base. No test waits for
+//! a fixed time. Each wait is for a condition and has a limit, after which it fails and names the
 //! condition.
 //!
-//! A test that needs a tool or an account that a machine may lack is marked `#[ignore = "needs …"]`,
-//! and one that takes more than 5 seconds `#[ignore = "slow"]`. With `--include-ignored` they run, as
-//! in `.ci/run`; then a missing tool is a failure that names it.
+//! A test that needs a tool or an account that a machine may lack is marked `#[ignore = "needs
+//! …"]`. A test that takes more than 5 seconds is marked `#[ignore = "slow"]`. With
+//! `--include-ignored` they run too, as in `.ci/run`. Then a missing tool is a failure that names
+//! the tool.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

@@ -1,4 +1,4 @@
-//! The path of a request: caching, forwarding and its bounds.
+//! The path of a request: caching, forwarding and the limits.
 
 mod bounds;
 mod cache_tests;

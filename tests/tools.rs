@@ -1,5 +1,5 @@
-//! Tests of the test tools: a client without the proxy gets the whole site, the same each time, and
-//! sees every fault. Without this, a failing test could be due to its tools.
+//! Tests of the test tools. A client without the proxy gets the whole site, the same each time, and
+//! detects every fault. Without these tests, the cause of a failing test could be the tools.
 
 use crate::harness::faults::ALL;
 use crate::harness::form::{encode, form, unescape};

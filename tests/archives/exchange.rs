@@ -1,4 +1,5 @@
-//! Archives in and out: other programs' archives can be imported, and other programs can read ours.
+//! Archives in and out: archives of other programs can be imported, and other programs can read our
+//! archives.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use crate::harness::daemon::{Ran, output, run};
 use crate::harness::tools::{plain, program, python_with};
 use crate::harness::{Answer, Daemon, Origin, eventually, files, heavy, site};
 
-/// Time limit for a foreign program.
+/// Time limit for a program of others.
 const LIMIT: Duration = Duration::from_secs(180);
 
 fn path(place: &Daemon, name: &str) -> String {
@@ -192,7 +193,7 @@ fn others_read_what_is_exported_and_the_spool_itself() {
     let arguments = ["validate".to_owned(), "-f".to_owned(), wacz.clone()];
     let ran = run(command_with(plain(Command::new("wacz")), &arguments), None);
     assert_eq!(ran.status, 0, "{ran:?}");
-    // And our own import reads them.
+    // Our own import reads the files too.
     for file in [warc, wacz] {
         let other = Daemon::prepare(None);
         let told = other.run(&["import", "--json", &file]).json();
@@ -285,7 +286,7 @@ fn a_bundle_goes_ashore_and_comes_back_filled() {
     );
     assert_eq!(origin.seen().len(), 0, "nothing went out");
 
-    // Another bundle has a page whose response sets a cookie and so must not be shared.
+    // Another bundle has a page whose response sets a cookie, so it must not be shared.
     let second = path(&ship, "second.warc.gz");
     assert_eq!(ship.run(&["get", &origin.url("/cookie")]).status, 10);
     ship.ok(&["export", "--queue", &second]);
@@ -302,7 +303,7 @@ fn a_bundle_goes_ashore_and_comes_back_filled() {
     assert!(!unpacked(&std::fs::read(&bundle).unwrap()).contains("id=secret"));
     assert!(origin.count("/page/1.html") == 1 && origin.count("/page/2.html") == 1);
 
-    // In a spool that is in use, its own entries stay there.
+    // In a spool that is in use, its own entries are not exported.
     let used = Daemon::prepare(Some("[allowed-connect-hosts]\ninside = [\"127.0.0.1\"]\n"));
     assert_eq!(
         used.run(&["import", "--json", &archive(&used, "a.warc.gz", 2, 50)]).json()["kept"],
@@ -311,7 +312,7 @@ fn a_bundle_goes_ashore_and_comes_back_filled() {
     let ran = used.run(&["fetch", "--bundle", &second]);
     let filled = unpacked(&std::fs::read(&second).unwrap());
     assert!(filled.contains("/page/1.html") && !filled.contains("http://a.example/"), "{ran:?}");
-    // A second run retries the failed downloads and keeps the previous content.
+    // A second run retries the failed downloads. Responses that are already in the bundle stay.
     let ran = used.run(&["fetch", "--bundle", &second]);
     let filled = unpacked(&std::fs::read(&second).unwrap());
     let is_there = |page: &str| filled.contains(&format!("/page/{page}.html"));
@@ -326,7 +327,7 @@ fn a_bundle_goes_ashore_and_comes_back_filled() {
         let want = site::answer(&format!("/page/{}.html", number + 1)).unwrap();
         assert!(response.status == 200 && response.body == want.body, "{url}");
     }
-    // The page with a cookie still waits for its user's own connection.
+    // The page with a cookie still waits for a connection of its user.
     assert!(ship.queued().contains(&secret), "{:?}", ship.queued());
     assert!(!ship.queued().contains(&urls[0]), "{:?}", ship.queued());
 }
@@ -345,7 +346,7 @@ fn an_import_that_is_killed_goes_on_to_the_same_end() {
     const ROUNDS: usize = 20;
     let _alone = heavy();
     let place = Daemon::prepare(None);
-    // An entry that exists before and is in no archive.
+    // An entry that existed before and is in no archive.
     let made = path(&place, "before.warc");
     let block = "HTTP/1.1 200 OK\r\n\r\nbefore";
     let record = format!(
@@ -362,7 +363,7 @@ fn an_import_that_is_killed_goes_on_to_the_same_end() {
         let before = entries();
         let mut command = place.command(&["import", &file]);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        // Some more in each round, or all that exist.
+        // In each round some more pages, or all of them at the end.
         let more = 40 + 7 * round;
         eventually("further pages are stored", || {
             entries() >= before + more || child.try_wait().unwrap().is_some()
@@ -423,7 +424,7 @@ fn what_is_meant_for_one_person_travels_from_a_spool_made_for_the_bundle_alone()
         assert_eq!(filled.contains("your eyes"), is_of_its_own, "{ran:?}");
         let told = ship.run(&["import", "--json", &bundle]).json();
         assert_eq!(told["refused"], 0, "{told}");
-        // A page that the bundle lacks waits for the user's own connection.
+        // A page that is missing in the bundle waits for a connection of the user.
         assert_eq!(ship.queued().contains(&urls[1]), !is_of_its_own, "{told}");
         let response = ship.get(&urls[1]).whole();
         assert_eq!(response.text().contains("your eyes"), is_of_its_own, "{response:?}");
@@ -431,7 +432,7 @@ fn what_is_meant_for_one_person_travels_from_a_spool_made_for_the_bundle_alone()
             let listed = ship.run(&["ls", "--json"]).lines();
             let found = listed.iter().find(|one| one["url"] == urls[1].as_str()).unwrap();
             assert_eq!(found["owner"], "local", "{found}");
-            // So that it is requested once more.
+            // The entries are removed, so that the pages are requested again.
             ship.ok(&["rm", &urls[0], &urls[1], &urls[2]]);
             for url in &urls {
                 assert_eq!(ship.run(&["get", url]).status, 10, "{url}");

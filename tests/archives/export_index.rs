@@ -1,4 +1,4 @@
-//! Exports of search results, of the pages of one online session, with sub-resources, and of older
+//! Exports of search results and of the pages of one online session, with sub-resources and older
 //! versions.
 
 use std::fs;
@@ -84,7 +84,7 @@ fn what_a_search_or_a_time_online_has_is_exported() {
         let file = file.to_str().unwrap();
         let ran = daemon.run(&["export", "--json", "--versions", "--search", "green", file]);
         assert_eq!(ran.json()["entries"], 3, "{ran:?}");
-        // Imported into another spool, they are versions again.
+        // In another spool they are imported as versions.
         let other = Daemon::prepare(Some("[caching]\nkeep-versions = 3\n"));
         let ran = other.run(&["import", "--json", file]);
         let told = ran.json();

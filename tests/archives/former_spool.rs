@@ -68,7 +68,7 @@ fn a_queued_form_of_a_spool_without_pages_is_sent_with_its_body() {
     let (sent, bodies) = std::sync::mpsc::channel();
     origin.on("/form", move |exchange| {
         let body = (exchange.seen.method.clone(), exchange.body()?.to_vec());
-        // The test reads only the first one.
+        // The test reads only the first body.
         let _ = sent.send(body);
         exchange.answer(&Answer::html("thanks"))
     });

@@ -1,9 +1,10 @@
-//! A HAR of a visit can be imported: Chromium visits a site without the proxy, the HAR is made as
-//! its developer tools would ([`crate::harness::har`]), and its content is read back byte for byte.
+//! A HAR of a visit can be imported. Chromium visits a site without the proxy, and the test makes a
+//! HAR as its developer tools would ([`crate::harness::har`]). The imported content is compared
+//! byte for byte.
 //!
 //! This stands for "a HAR from Chromium". Bytes differ from the origin's only if the browser has
 //! decoded them: codings are removed, and text in another encoding has become UTF-8. A body that
-//! the browser itself has not kept whole is refused.
+//! the browser itself has not stored completely is refused.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -16,8 +17,8 @@ use crate::harness::{
 };
 use crate::site::browser::browser;
 
-/// It names an icon. Otherwise the browser requests `/favicon.ico` at any time, and the visit may
-/// end before the response.
+/// A page that names an icon. Otherwise the browser could request `/favicon.ico` at any time, and
+/// the visit could end before the response.
 const PAGE: &str = "<!DOCTYPE html><meta charset=utf-8><title>Visited</title><link rel=icon href=data:,>\
     <link rel=stylesheet href=/moved.css><script src=/code.js></script><body>\
     <p>caf\u{e9} \u{1f980}</p><img src=/picture.png><img src=/drawn.svg><img src=/unfit.png>\
@@ -97,7 +98,7 @@ fn furnish(origin: &Origin) {
 #[track_caller]
 fn visit(program: &Path, base: &str) -> Value {
     let mut chromium = Chromium::direct(program, &["--ignore-certificate-errors"]);
-    // Like a person who opens the developer tools and then reloads the page.
+    // The test acts like a person who opens the developer tools and then reloads the page.
     chromium.open(&format!("{base}/before.html"));
     chromium.listen();
     chromium.open(&format!("{base}/"));
@@ -138,7 +139,7 @@ fn what_chromium_saves_is_read_back_byte_for_byte() {
     }
 }
 
-/// Requests all of it, offline.
+/// Requests every page and sub-resource offline.
 #[track_caller]
 fn read_back(mut place: Daemon, base: &str) {
     place.up();
@@ -160,7 +161,7 @@ fn read_back(mut place: Daemon, base: &str) {
     let latin = place.get(&format!("{base}/latin.html"));
     assert_eq!(latin.field("Content-Type"), "text/html; charset=utf-8");
     assert_eq!(place.get(&format!("{base}/unfit.png")).status, 504);
-    // The response to a form is found by the digest of its body.
+    // The response to a form is found by the digest of the form's body.
     let sent = Sha256::digest("a=%C3%A9&b=2");
     let thanks = place.get(&format!("{base}/form?!POST:{}", hex::encode(sent))).whole();
     assert_eq!((thanks.status, thanks.text().as_str()), (200, "<p>Thanks."), "{thanks:?}");

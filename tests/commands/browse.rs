@@ -11,7 +11,7 @@ use crate::harness::tools::program;
 use crate::harness::{Authority, Daemon, TlsOrigin, heavy};
 use crate::site::browser::{browser, furnish};
 
-/// Options that let a browser run without a screen, and as root.
+/// Options with which a browser runs without a screen, and as root.
 const UNSEEN: [&str; 5] =
     ["--", "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=10000"];
 
@@ -47,8 +47,8 @@ fn chromium_is_told_all_and_a_daemon_runs_as_long() {
     assert!(!daemon.home().join(".pki/nssdb/cert9.db").exists(), "other files changed");
 }
 
-/// Responds like a proxy with a page whose only sub-resource comes late. Returns the address, and
-/// the requests so far.
+/// Responds like a proxy, with a page whose only sub-resource arrives late. Returns the address,
+/// and the requests so far.
 fn slow_proxy() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -63,8 +63,7 @@ fn slow_proxy() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
                 let is_part = line.contains("/part.js");
                 seen.lock().unwrap().extend((!line.is_empty()).then_some(line));
                 let body = if is_part {
-                    // Within this time the browser could send requests that nothing on the page
-                    // needs.
+                    // During this time the browser could send requests that the page does not need.
                     std::thread::sleep(Duration::from_secs(8));
                     ""
                 } else {
@@ -155,7 +154,7 @@ fn what_is_missing_is_told() {
     let none = daemon.run(&["browse", "--browser", "lynx-of-nobody"]);
     assert!(none.status == 1 && none.err.contains("or a path"), "{none:?}");
     assert_eq!(daemon.run(&["status"]).status, 69, "no daemon was left running");
-    // A failure of the browser is reported, and a daemon that ran only for the browser stops.
+    // A failure of the browser is reported. A daemon that was started only for the browser stops.
     let fails = daemon.run(&["browse", "--browser", "/bin/false"]);
     assert!(
         fails.status == 1 && fails.err.contains("false ended with exit status: 1"),

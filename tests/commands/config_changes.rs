@@ -29,7 +29,7 @@ fn read(daemon: &Daemon) -> String {
     fs::read_to_string(daemon.home().join("wwwoffle.conf")).unwrap()
 }
 
-/// Saves like an editor that overwrites the file.
+/// Saves the file like an editor that overwrites it.
 fn save(daemon: &Daemon, text: &str) {
     fs::write(daemon.home().join("wwwoffle.conf"), text).unwrap();
 }
@@ -126,7 +126,7 @@ fn a_faulty_file_is_told_once_and_the_old_one_stays() {
     assert_eq!(reload.status, 64, "{reload:?}");
     assert!(reload.err.contains("log-level") && reload.err.contains("the nearest is \"noise\""));
     assert_eq!(daemon.log().matches("takes \"error\"").count(), 1, "{}", daemon.log());
-    // The configuration can be repaired through the daemon as well as with an editor.
+    // The configuration can be repaired through the daemon, not only with an editor.
     let set = daemon.run(&["config", "set", "options.log-level", "warn"]);
     assert_eq!(set.status, 64, "{set:?}");
     save(&daemon, &TEXT.replace("noise.test", "other.test"));
@@ -201,8 +201,8 @@ fn over_the_port_nothing_gives_power_over_the_machine() {
     assert!(refused.text().contains("control password"), "{}", refused.text());
     // Every local user may set it.
     daemon.ok(&["config", "set", "options.run-online", "/bin/true"]);
-    // Options that grant no power can still be set over the network by everyone who may change
-    // things.
+    // Over the network, everyone who may change settings may also set options that grant no further
+    // rights.
     let allowed = post(&set("options", "dns-timeout", "5s"));
     assert_eq!(allowed.status, 200, "{}", allowed.text());
 }
@@ -221,10 +221,10 @@ fn the_log_follows_at_once() {
 
 #[test]
 fn waiting_for_origins_follows_at_once() {
-    // It accepts connections and sends nothing.
+    // An origin that accepts connections and sends nothing.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let daemon = Daemon::configured(TEXT);
-    // The initial timeout is a minute, longer than that of this client.
+    // The timeout at the start is one minute, longer than that of this client.
     daemon.ok(&["config", "set", "options.head-timeout", "100ms"]);
     let answer = daemon.get(&format!("http://{}/", silent.local_addr().unwrap()));
     assert_eq!(answer.status, 504, "{}", answer.text());
@@ -295,7 +295,7 @@ fn over_the_port_nothing_is_changed_without_the_token() {
     assert_ne!(read(&daemon), TEXT);
 }
 
-/// Pseudo-random numbers, the same on each run.
+/// Pseudo-random numbers, the same in each run.
 struct Chance(u64);
 
 impl Chance {
@@ -319,8 +319,8 @@ per-host = 6 # six
 at-once = 32 # seven
 ";
 
-/// Edits by one of two writers, some of them killed half-way. A reported success must last: the
-/// other writer does not change this option.
+/// Edits the file as one of two writers. Some of the edits are killed half-way. A reported success
+/// must last: the other writer does not change this option.
 fn write_and_kill(place: &Daemon, option: &str, seed: u64) {
     let mut chance = Chance(seed);
     let mut may_be: Vec<u64> = Vec::new();
@@ -330,8 +330,8 @@ fn write_and_kill(place: &Daemon, option: &str, seed: u64) {
         let mut command = place.command(&["config", "set", option, &text]);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         if chance.below(3) == 0 {
-            // At some point in the few milliseconds that an edit takes. This is not
-            // synchronisation: no data may be lost, whenever the kill comes.
+            // The kill comes at some point in the few milliseconds that an edit takes. This is not
+            // synchronisation: at no point may data be lost.
             std::thread::sleep(Duration::from_micros(chance.below(20_000)));
             child.kill().unwrap();
         }

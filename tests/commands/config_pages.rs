@@ -1,4 +1,4 @@
-//! The pages `/configuration/…`: content, use, misuse, and in a browser.
+//! The pages `/configuration/…`: content, valid and invalid input, and in a browser.
 
 use std::fs;
 
@@ -186,7 +186,7 @@ fn a_specification_is_put_together() {
     assert_eq!(daemon.page("/configuration/url?http%3A%2F%2Fa%3A99999%2F").status, 400);
 }
 
-/// A form from every page that changes something.
+/// One form from every page that changes something.
 fn changing(daemon: &Daemon) -> Vec<Form> {
     let mut all = forms(&daemon.page(TIMEOUT).text());
     all.extend(forms(&daemon.page(NOISE).text()));
@@ -225,7 +225,7 @@ fn the_control_password_keeps_every_changing_page_shut() {
         assert_eq!(no_token.status, 403, "{form:?}");
         let body = form.body();
         let path = form.action.split_once("//").unwrap().1.split_once('/').unwrap().1;
-        // A foreign name for this address, and a GET.
+        // The request uses a foreign name for this address, or a GET.
         let mut client = daemon.client();
         client.send(format!(
             "POST /{path} HTTP/1.1\r\nHost: evil.test:{}\r\n{login}Content-Type: \
@@ -258,7 +258,7 @@ fn a_password_is_on_no_page() {
     // The form is based on an outdated text.
     pages.push(daemon.submit(&rule));
     assert_eq!(pages[1].status, 409);
-    // Without a new password the old one stays.
+    // If no new password is given, the old one stays.
     let rule = does(&daemon.page(path), "set-rule").with("urls", "*://a.test/*");
     pages.push(follow(&daemon, &rule));
     let text = read(&daemon);
@@ -304,7 +304,7 @@ fn a_browser_changes_breaks_and_undoes_an_option() {
     browser.open(&daemon.own("/configuration/changed"));
     browser.press("document.querySelector('main button')", "Configuration changed");
     assert_eq!(read(&daemon), TEXT);
-    // All fields have labels for screen readers, and no page is wider than a phone.
+    // All fields have labels for screen readers, and no page is wider than the screen of a phone.
     for path in
         ["", "options", "options/log-level", "offline-options/noise", "editurl?http://a.test/x"]
     {

@@ -34,7 +34,7 @@ fn without_a_daemon_the_verbs_that_need_one_say_what_to_do() {
 fn a_command_works_as_soon_as_the_port_accepts_connections() {
     for start in 0..20 {
         let place = Daemon::prepare(None);
-        // No other test uses this address, so the port stays free.
+        // No other test uses this address, so the port stays free after the listener is dropped.
         let port = TcpListener::bind("127.0.69.1:0").unwrap().local_addr().unwrap();
         let mut serve = place.command(&["serve", "--listen", &port.to_string()]);
         let mut child = serve.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -266,7 +266,7 @@ fn requests_are_ordered_removed_and_retried_by_url() {
     assert_eq!(daemon.run(&["get", "nosuch.invalid"]).status, 1);
     for retry in [&["queue", "--retry"][..], &["queue", "--retry", "nosuch.invalid"]] {
         assert_eq!(daemon.ok(retry), "1 request to be retried\n");
-        // The download fails once more, before or during this command.
+        // The download fails again, before or during this command.
         let ran = daemon.run(&["fetch", "--wait"]);
         assert!([0, 1].contains(&ran.status), "{ran:?}");
     }

@@ -240,8 +240,8 @@ fn curl_gets_what_it_asks_for() {
     assert!(several.contains("Content-Range: bytes 999-999/1000"), "{several}");
 }
 
-/// One seek after the other in a large file, and many at once: each reads only the requested bytes,
-/// without the file in memory.
+/// Many seeks in a large file, one after the other and concurrently. Each reads only the requested
+/// bytes, and the file is never in memory as a whole.
 #[test]
 fn seeking_in_a_large_file_reads_what_is_asked_for() {
     let _alone = heavy();

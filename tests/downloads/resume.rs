@@ -14,17 +14,17 @@ const MIB: u64 = 1 << 20;
 const LARGE: u64 = 300 * MIB;
 const CUTS: u64 = 20;
 
-/// How many bytes of the origin may be lost at a cut: the content of the socket buffers on both
-/// sides.
+/// The maximum number of bytes from the origin that are lost at a cut: the content of the socket
+/// buffers on both sides.
 const LOST_AT_A_CUT: u64 = 8 * MIB;
 
-/// Memory limit of a download in KiB, whatever its size.
+/// Memory limit in KiB for a download of any size.
 const MEMORY: u64 = 136 * 1024;
 
 /// Time limit for the large file on a slow machine.
 const PATIENT: Duration = Duration::from_secs(180);
 
-/// Downloads are resumed at once, so that no test waits.
+/// Downloads are resumed without a delay, so that no test waits.
 const QUICK: &str = "[fetch-options]\nresume-delay = \"1ms\"\nretry-delay = \"1ms\"\n";
 
 fn cuts() -> Vec<(u64, Cut)> {
@@ -192,7 +192,8 @@ fn what_waits_is_shown_and_going_offline_keeps_it_for_later() {
     assert!(has_no_parts(&daemon));
 }
 
-/// A waiting download may take long or never end, so other clients need not wait for it.
+/// A download that waits for a retry may take long or never end, so other clients must not wait for
+/// it.
 #[test]
 fn who_asks_while_it_waits_gets_what_the_origin_has_now() {
     let daemon = Daemon::configured("[fetch-options]\nresume-delay = \"1h\"\n");
@@ -209,7 +210,8 @@ fn who_asks_while_it_waits_gets_what_the_origin_has_now() {
     assert!(daemon.get(&url).body == film.whole(1));
 }
 
-/// A download whose client leaves after a tenth of it ends or continues as configured.
+/// A client leaves after a tenth of the download. Then the download ends or continues as
+/// configured.
 #[test]
 #[ignore = "slow"]
 fn a_client_that_leaves_takes_along_what_the_configuration_says() {

@@ -1,4 +1,4 @@
-//! Partial content: downloaded, stored as segments, joined only if they belong to the same
+//! Partial content: downloaded, stored as segments, joined only if the segments belong to the same
 //! representation, and never sent as the whole.
 
 use std::sync::Arc;
@@ -36,7 +36,7 @@ fn ranged(origin: &Origin, path: &str, body: Vec<u8>, fields: &str) {
     });
 }
 
-/// `bytes=first-last`, `bytes=first-` or `bytes=-length`.
+/// Parses `bytes=first-last`, `bytes=first-` or `bytes=-length`.
 fn span(range: &str, length: usize) -> Option<std::ops::Range<usize>> {
     let (first, last) = range.strip_prefix("bytes=")?.split_once('-')?;
     Some(match (first.parse().ok(), last.parse::<usize>().ok()) {
@@ -46,8 +46,8 @@ fn span(range: &str, length: usize) -> Option<std::ops::Range<usize>> {
     })
 }
 
-/// The stored response for a URL, once it is stored, which is a moment after it was sent. Nothing
-/// is queued.
+/// The stored response for a URL. Waits until it is stored, which is a moment after it was sent.
+/// Nothing is queued.
 #[track_caller]
 fn soon(daemon: &Daemon, url: &str, fields: &str) -> Response {
     let mut got = None;
@@ -61,7 +61,7 @@ fn soon(daemon: &Daemon, url: &str, fields: &str) -> Response {
     got.expect("it was requested")
 }
 
-/// The stored segment for a range, once it is stored.
+/// The stored segment for a range. Waits until it is stored.
 #[track_caller]
 fn soon_part(daemon: &Daemon, url: &str, asked: &str) -> Response {
     let response = soon(daemon, url, &format!("Range: {asked}\r\n"));
@@ -260,8 +260,8 @@ fn a_part_that_nobody_asked_for_or_that_is_larger_is_what_it_says() {
     }
 }
 
-/// Seeking in a film: each time the rest is requested, and the connection is dropped after some of
-/// it.
+/// Seeking in a film: each seek requests the rest of the film, and drops the connection after a
+/// part of it.
 #[test]
 #[ignore = "slow"]
 fn winding_a_film_keeps_what_was_seen_and_stops_the_rest() {
@@ -308,7 +308,7 @@ fn winding_a_film_keeps_what_was_seen_and_stops_the_rest() {
     assert_eq!(daemon.client().get(&url).status, 504);
 }
 
-/// A queued request for the whole file is not satisfied by a fresh segment.
+/// A fresh segment does not complete a queued request for the whole file.
 #[test]
 fn a_part_that_holds_takes_no_page_off_the_queue() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
@@ -322,7 +322,7 @@ fn a_part_that_holds_takes_no_page_off_the_queue() {
     daemon.ok(&["offline"]);
     assert_eq!(client.get(&url).whole().status, 504);
     assert_eq!(daemon.queued(), std::slice::from_ref(&url));
-    // The origin fails for the whole file, so the entry stays queued.
+    // The origin fails for the whole file, so the request stays queued.
     origin.on("/film", move |exchange| {
         let status = if exchange.seen.fields.has("Range") { "304 Same" } else { "503 Trouble" };
         exchange.send(format!("HTTP/1.1 {status}\r\nETag: \"a\"\r\nContent-Length: 0\r\n\r\n"))?;
@@ -416,7 +416,7 @@ fn parts_in_different_codings_are_never_mixed() {
     assert!(whole.body == coded, "{:?}", whole.fields);
 }
 
-/// A date is shared by all variants of a page, an `ETag` is not.
+/// All variants of a page have the same date, but not the same `ETag`.
 #[test]
 fn parts_of_two_variants_of_one_date_are_never_mixed() {
     let (daemon, mut origin) = (Daemon::start(), Origin::start());
@@ -467,8 +467,8 @@ fn parts_of_what_was_changed_are_not_used_again() {
     assert_eq!(daemon.client().get_with(&url, cached).whole().status, 504);
 }
 
-/// A `304` for a segment is not stored, so revalidation in the background would repeat for each
-/// client.
+/// A `304` for a segment is not stored. If segments were revalidated in the background, each client
+/// would cause another revalidation.
 #[test]
 fn a_part_that_is_stale_is_asked_about_first() {
     let (daemon, origin) = (Daemon::start(), Origin::start());

@@ -1,5 +1,5 @@
-//! Downloads: sent to client and spool at once, shared, completed when the client leaves, stored
-//! only if complete.
+//! Downloads: sent to the client and to the spool at the same time, shared, completed if the client
+//! leaves, and stored only if complete.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,7 +31,7 @@ fn first_half(client: &mut Client, url: &str, fields: &str) {
     client.ask(url, fields);
     let (_, head) = client.final_head().unwrap();
     assert_eq!(head.status, 200);
-    // The framing of the second half is read together with it, by the next reader.
+    // The next reader reads the framing of the second half together with that half.
     let mut got = client.reader.waiting().len();
     while got < 10_000 {
         client.reader.fill().unwrap();
@@ -230,7 +230,7 @@ fn a_browsers_own_condition_is_answered_and_the_page_is_kept() {
     assert_eq!((answer.status, answer.body.len()), (304, 0));
     daemon.settle();
     daemon.ok(&["offline"]);
-    // A 304 is not a page, so offline there is either the page or nothing.
+    // A 304 has no page, so offline the client gets either the page or an error.
     let answer = daemon.get(&url);
     assert!(answer.status == 504 || answer.body == b"tagged 4\n", "{:?}", answer.head);
 }
@@ -329,7 +329,7 @@ fn a_kept_coding_is_not_served_to_who_cannot_read_it_because_it_still_holds() {
     let held = Arc::clone(&gate);
     let later = AtomicUsize::new(0);
     origin.on("/coded", move |exchange| {
-        // Like a server that encodes on the fly: one weak tag for every coding.
+        // The origin acts like a server that encodes each response: one weak tag for every coding.
         let fields = &exchange.seen.fields;
         let gzip = fields.get("Accept-Encoding").is_some_and(|codings| codings.contains("gzip"));
         if gzip && later.fetch_add(1, Ordering::SeqCst) > 0 {
@@ -461,7 +461,7 @@ fn a_wish_for_https_passes_and_makes_no_second_entry() {
         assert_eq!(daemon.client().get_with(&url, fields).whole().text(), "plain", "{fields:?}");
     }
     assert_eq!(daemon.ok(&["ls"]).lines().count(), 1);
-    // Our own pages do not send this field.
+    // Responses of our own pages do not have this field.
     assert!(!daemon.page("/").fields.has("Strict-Transport-Security"));
 }
 

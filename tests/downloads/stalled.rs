@@ -1,4 +1,4 @@
-//! Downloads that stall or have no reader delay no other request and end.
+//! Downloads that stall or have no reader do not delay other requests, and end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,8 +8,8 @@ use crate::harness::form::form;
 use crate::harness::wire::Framing;
 use crate::harness::{After, Answer, Client, Daemon, Gate, Origin, eventually};
 
-/// An origin that responds to the first request for `path` when the gate opens, and to the others
-/// at once.
+/// An origin that answers the first request for `path` when the gate opens. It answers all other
+/// requests at once.
 fn hangs_once(origin: &Origin, path: &str, gate: &Arc<Gate>) {
     let (asked, held) = (AtomicUsize::new(0), Arc::clone(gate));
     origin.on(path, move |exchange| {
@@ -75,7 +75,7 @@ fn endless(origin: &Origin, path: &str) -> Arc<Gate> {
     ended
 }
 
-/// A body of two million bytes whose second half comes when the gate opens.
+/// An origin with a body of two million bytes. The second half is sent when the gate opens.
 fn film(origin: &Origin, path: &str, gate: &Arc<Gate>) {
     let held = Arc::clone(gate);
     origin.on(path, move |exchange| {
@@ -95,7 +95,7 @@ fn reading(daemon: &Daemon, url: &str) -> Client {
     client
 }
 
-/// The number of further bytes of a film. `None` if the body breaks off.
+/// The number of further bytes of a film. `None` if the body is truncated.
 fn rest(client: &mut Client) -> Option<usize> {
     let mut length = 0;
     let read = client.reader.body(Framing::Length(2_000_000), |piece| length += piece.len());

@@ -119,7 +119,7 @@ fn a_page_that_is_never_quiet_ends_and_so_does_its_browser_with_the_daemon() {
     let told = daemon.ok(&["get", &origin.url("/restless")]);
     assert!(told.contains("done"), "{told}");
     assert_eq!((processes(&daemon), profiles(&daemon)), (0, vec![]));
-    // However the daemon ends, the browser ends with it.
+    // The browser ends with the daemon, whichever way the daemon ends.
     daemon.ok(&["config", "set", "fetch-options.browser-time", "10m"]);
     for mode in ["KILL", "TERM", "offline"] {
         daemon.ok(&["offline"]);
@@ -248,7 +248,7 @@ fn a_browser_that_root_may_not_run_is_told_with_what_to_do() {
     let daemon = opening(lines, "", None);
     let told = daemon.ok(&["get", &origin.url("/1")]);
     assert!(told.contains("set [startup] run-uid to another user"), "{told}");
-    // The same with the real browser.
+    // The same test with the real browser.
     let program = browser();
     need_root();
     let _alone = heavy();

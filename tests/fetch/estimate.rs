@@ -1,4 +1,4 @@
-//! The estimate of a fetch before it starts, for which no origin is asked.
+//! The estimate of a fetch before it starts. No origin is contacted for it.
 
 use serde_json::{Value, json};
 
@@ -43,7 +43,7 @@ fn what_is_kept_is_measured_and_what_is_not_is_estimated() {
     let kept = first.len() as u64 + 1_016;
     assert_eq!(told["start_kept"], true, "{told}");
     assert_eq!(amount(&told["pages"]["fresh"]), (2, kept), "{told}");
-    // Pages like the stored ones: /b and /c.
+    // The new pages are assumed to be like the stored pages /b and /c.
     assert_eq!(amount(&told["pages"]["new"]), (2, kept / 2 * 2), "{told}");
     assert_eq!(told["basis"], json!({"host": 2, "class": 0, "default": 0}), "{told}");
     assert_eq!(amount(&told["parts"]["again"]), (1, 700), "no freshness is reported: {told}");

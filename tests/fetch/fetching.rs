@@ -1,4 +1,4 @@
-//! The fetching of the queue: order, politeness, amount and times.
+//! Fetching the queue: order, politeness, amounts and times.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::harness::{After, Answer, Client, Daemon, Exchange, Gate, Origin, eventually};
 
-/// One download at a time, and retried at once.
+/// One download at a time, with retries without a delay.
 const ONE_BY_ONE: &str = "[fetch-options]\nper-host = 1\nat-once = 1\nretry-delay = \"1ms\"\n\
                           resume-delay = \"1ms\"\nattempts = 50\nresume-attempts = 50\n";
 
@@ -32,7 +32,7 @@ fn people_are_served_first() {
     ask_as_part(&mut client, &origin.url("/part-2"), &page);
     daemon.browse(&page);
     daemon.browse(&origin.url("/page-2"));
-    // A person wants the same URL. Both wishes become one entry.
+    // A person requests the same URL. Both requests become one entry of the queue.
     daemon.browse(&origin.url("/part-2"));
     assert_eq!(daemon.queue().len(), 5);
     daemon.ok(&["online"]);
@@ -77,7 +77,7 @@ fn an_origin_that_wants_to_be_left_alone_is_and_others_go_on() {
 #[test]
 fn the_queue_waits_for_its_window_and_a_new_one_counts_at_once() {
     let (night, day) = (Origin::start(), Origin::start_at("127.0.0.2"));
-    // Twelve hours from now, so that no test run ever reaches it.
+    // The time is twelve hours ahead, so that no test run reaches it.
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     let hour = now.as_secs() / 3_600 % 24;
     let (from, until) = ((hour + 12) % 24, (hour + 13) % 24);
@@ -103,7 +103,7 @@ fn the_queue_waits_for_its_window_and_a_new_one_counts_at_once() {
     let told = "waits for its time of day, which begins at";
     assert!(daemon.page("/queue/").shown().contains(told));
     assert!(daemon.ok(&["queue"]).contains(told));
-    // The command does not wait until then.
+    // The command does not wait until that time.
     let waited = daemon.run(&["fetch", "--wait"]);
     assert_eq!(waited.status, 10, "{waited:?}");
     assert!(waited.out.contains(&format!("held                   1: {told}")), "{waited:?}");
@@ -143,7 +143,7 @@ fn what_a_day_may_cost_holds_over_a_restart() {
     eventually("the queue is empty", || daemon.queue().is_empty());
 }
 
-/// Sends a file with a validator, whole or from the requested offset.
+/// Sends a file with a validator: all of it, or the bytes from the requested offset.
 fn file(exchange: &mut Exchange<'_>, body: &[u8], is_length_told: bool) -> std::io::Result<After> {
     let range = exchange.seen.fields.get("Range").map(str::to_owned);
     let from =
@@ -193,7 +193,7 @@ fn what_is_too_long_waits_for_a_person_and_goes_on_from_where_it_was() {
         assert!(page.contains("Fetch it anyway"), "{page}");
         assert!(page.contains("It is larger than what is fetched without asking"), "{page}");
         assert_eq!(daemon.queue()[0]["held"]["reason"], "asks");
-        // Retrying all entries does not count as consent for this one.
+        // Retrying all requests does not count as consent for this one.
         assert_eq!(
             daemon.api("POST", "/api/queue/retry", "{\"all\":true}").text().trim(),
             "{\"retried\":0}"
@@ -210,7 +210,7 @@ fn what_is_too_long_waits_for_a_person_and_goes_on_from_where_it_was() {
 
 #[test]
 fn a_fetch_with_a_budget_ends_with_it_and_the_next_goes_on_from_there() {
-    // Switching to online fetches next to nothing without a request by a person.
+    // After the switch to online, next to nothing is fetched without a request by a person.
     let config = format!("{ONE_BY_ONE}budget-fetch = \"1 kB\"\n");
     let (daemon, origin) = (Daemon::configured(&config), Origin::start());
     let body: Arc<Vec<u8>> = Arc::new((0..4_000_000_u32).map(|n| (n % 251) as u8).collect());
@@ -321,7 +321,7 @@ fn a_bad_line_and_two_kills_end_with_everything_fetched_once() {
                 *wholes.lock().unwrap().entry(number).or_insert(0) += usize::from(is_whole);
                 return file(exchange, &body, true);
             }
-            // The connection is cut half-way, or the daemon is killed there.
+            // Half-way through the body, the connection is cut or the daemon is killed.
             let half = &body[..body.len() / 2];
             let length = body.len();
             exchange.send(format!(
@@ -350,7 +350,7 @@ fn a_bad_line_and_two_kills_end_with_everything_fetched_once() {
     assert!(wholes.values().all(|count| *count <= 1), "{wholes:?}");
 }
 
-/// Sends the requested part of `body` slowly until the connection is cut, and counts the bytes.
+/// Sends the requested part of `body` slowly until the connection is cut. Counts the bytes.
 fn slow(
     exchange: &mut Exchange<'_>,
     body: &[u8],
@@ -384,8 +384,8 @@ fn slow(
 fn a_line_that_drops_again_and_again_and_two_kills_end_with_everything_fetched_once() {
     const PAGES: usize = 12;
     const LENGTH: usize = 1_000_000;
-    // Bytes after which the connection breaks: one second's worth for six downloads, a third of the
-    // total.
+    // The number of bytes after which the connection is cut: one second's worth for six downloads,
+    // a third of the total.
     const UNBROKEN: usize = 2_000_000;
     let config = "[fetch-options]\nper-host = 6\nretry-delay = \"1ms\"\nresume-delay = \"1ms\"\n\
                   attempts = 50\nresume-attempts = 50\n";

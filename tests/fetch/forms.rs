@@ -1,4 +1,4 @@
-//! Which requests are queued, and the forms with which a person decides.
+//! Which requests are queued, and the forms on which a person decides about them.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -55,8 +55,8 @@ fn a_person_gets_a_page_with_a_way_back() {
         let undo = form(&text, "/control/delete/");
         assert_eq!(undo.method, "POST");
 
-        // The page was served under the origin's name, which the browser therefore sends as the
-        // origin of the form.
+        // The page was served under the origin's name, so the browser sends that name as the origin
+        // of the form.
         let from_there = origin.sends();
         let refused = daemon.submit_as(&undo.clone().without("token"), &from_there);
         assert_eq!((refused.status, daemon.queue().len()), (403, 1), "not without the token");
@@ -70,7 +70,7 @@ fn a_person_gets_a_page_with_a_way_back() {
         let again = daemon.submit_as(&undo, &from_there);
         assert_eq!((again.status, again.field("Location")), (303, "/undone/"), "a second press");
         assert!(daemon.page("/undone/").shown().contains("Not on the queue"));
-        // Reloading the page does no harm and leads to the queue instead of an outdated message.
+        // Reloading the page has no effect. It leads to the queue instead of an outdated message.
         daemon.browse(&url);
         let reloaded = daemon.page(&told);
         assert_eq!((reloaded.status, reloaded.field("Location")), (303, "/queue/"));
@@ -158,7 +158,7 @@ fn reloading_a_kept_page_serves_it_and_queues_a_refresh() {
     assert_eq!(origin.count("/news"), 2);
 }
 
-/// The client switches to offline during the download and then requests the page again.
+/// The client switches to offline during the download, and then requests the page again.
 #[test]
 fn what_is_asked_for_while_a_page_comes_is_not_answered_by_that() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
@@ -242,7 +242,7 @@ fn a_post_is_queued_only_when_the_user_says_so() {
     assert_eq!(daemon.get(kept).text(), format!("ordered {body}"), "{kept}");
 }
 
-/// While the form is sent, its entry is marked as failed, so that it is never sent twice.
+/// While a form is being sent, its queue entry is marked as failed, so that it is never sent twice.
 #[test]
 fn working_the_queue_off_waits_for_a_form_that_is_under_way() {
     let (daemon, origin, gate) = (Daemon::start(), Origin::start(), Gate::new());
@@ -408,7 +408,7 @@ fn to_fetch_a_kept_page_anew_while_offline_says_that_it_waits() {
         }
         assert_eq!(daemon.queued(), std::slice::from_ref(&kept));
     }
-    // For a missing page there is already a message page.
+    // The missing page already has a message page.
     let led = daemon.page(&format!("/refresh/?{missing}"));
     assert_eq!((led.status, led.field("Location")), (303, missing.as_str()));
     assert!(daemon.browse(&missing).shown().contains("Already recorded"));

@@ -1,4 +1,5 @@
-//! Sites that try to harm a recursive fetch: each is bounded, and the report says so.
+//! Sites that try to make a recursive fetch endless or harmful. Each fetch is limited, and its
+//! report says so.
 
 use std::io::{self, Write as _};
 
@@ -78,7 +79,7 @@ fn very_long_urls_hold_nothing_up() {
     assert_eq!(report["left-out"]["url"]["count"], 3, "twice the longest, and the next: {report}");
     assert!(reasons(&report).iter().all(|reason| reason.contains("above the limit")), "{report}");
     assert!(report.to_string().len() < 64 << 10, "the report about them is short");
-    // All requests: no URL that is too long was requested, nor a truncated one.
+    // All requests. The origin must not get a URL that is too long, nor a truncated one.
     let mut asked: Vec<_> = origin.seen().into_iter().map(|seen| seen.target).collect();
     asked.sort();
     assert_eq!(asked, ["/", "/good", "/robots.txt", "/to-long"]);
@@ -114,7 +115,7 @@ fn a_page_of_200_mib_is_read_to_its_end_in_little_memory() {
     assert!(more < 48 << 10, "{more} KiB more than before");
 }
 
-/// In the smallest size that gzip achieves.
+/// Compresses with gzip at its highest level.
 fn gzip(body: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     encoder.write_all(body).unwrap();

@@ -17,7 +17,7 @@ fn monitored(daemon: &Daemon) -> Vec<Value> {
     value["monitor"].as_array().expect("a list").clone()
 }
 
-/// Dates all monitors to the year 2000, while the daemon is stopped.
+/// Sets the dates of all monitors to the year 2000, while the daemon is stopped.
 fn age(daemon: &Daemon) {
     let (spool, _) = Spool::open(daemon.spool(), &Options::default()).unwrap();
     for one in spool.monitors().list() {
@@ -53,7 +53,7 @@ fn what_was_missed_is_fetched_once_when_online() {
     eventually("the fetch is recorded", || !monitored(&daemon)[0]["last"].is_null());
     let next: Timestamp = monitored(&daemon)[0]["next"].as_str().unwrap().parse().unwrap();
     assert!(next > Timestamp::now(), "the next time is in the future: {next}");
-    // Neither a change of the mode nor a restart makes it due again.
+    // Neither a change of the mode nor a restart makes the page due again.
     daemon.ok(&["offline"]);
     daemon.ok(&["online"]);
     daemon.restart();
@@ -92,7 +92,7 @@ fn the_form_of_2_9_sets_changes_and_stops() {
     let names = ["mofy1", "mofy12", "dofm", "dofw0", "dofw6", "hofd"];
     assert!(names.iter().all(|name| asked.value(name).is_some()), "{asked:?}");
 
-    // Only with the token of a page of ours.
+    // The form works only with the token of one of our pages.
     let refused = daemon.submit(&asked.clone().without("token"));
     assert_eq!((refused.status, monitored(&daemon).len()), (403, 0));
     let got = daemon.page(&format!("/monitor-request/?{}", asked.body()));
@@ -213,7 +213,7 @@ fn a_damaged_file_is_told_of_and_set_aside() {
     assert!(!path.exists());
 }
 
-/// Makes the daemon fetch a page again, whether it is due or not.
+/// Makes the daemon fetch a page again, even if it is not due.
 fn again(daemon: &Daemon, url: &str) {
     daemon.ok(&["get", "--refresh", url]);
     daemon.settle();
@@ -306,7 +306,7 @@ fn links_are_followed_with_the_login_of_the_page() {
     for (path, body) in [("/", "<a href=/a>a</a>"), ("/a", "a")] {
         let answer = Answer::html(body).field("Cache-Control", "private");
         origin.on(path, move |exchange| {
-            // ada:secret
+            // The login `ada:secret` in Base64.
             let is_ada =
                 exchange.seen.fields.get("Authorization") == Some("Basic YWRhOnNlY3JldA==");
             let refusal = Answer::html("who?").with_status(401);

@@ -116,7 +116,7 @@ fn several_are_put_first_or_last_and_deleted_on_the_page() {
     let second = daemon.page("/queue/?page=2").whole().text();
     assert_eq!(second.matches("name=\"chosen\"").count(), 10);
 
-    // From the second page, and back to it.
+    // Moves requests to the front from the second page, and leads back to that page.
     let first = choose(&second, "/control/queue/first", &keys(&daemon, &[58, 57]));
     let done = daemon.submit(&first);
     assert_eq!((done.status, done.field("Location")), (303, "/queue/?page=2"));
@@ -133,7 +133,7 @@ fn several_are_put_first_or_last_and_deleted_on_the_page() {
     assert_eq!(daemon.submit(&usual).status, 303);
     assert_eq!(self::order(&daemon), (1..=60).collect::<Vec<_>>());
 
-    // With the name of 2.9, by URL and by selection.
+    // Under the names of 2.9, by URL and by selection.
     let delete = choose(&text, "/control/delete-multiple/req", &keys(&daemon, &[3, 4]));
     assert_eq!(daemon.submit(&delete.and("url", &origin.url(&path(5)))).status, 303);
     assert_eq!(daemon.queue().len(), 57);
@@ -201,7 +201,7 @@ fn what_has_failed_is_found_and_tried_again_together() {
     let done = daemon.submit(&retry);
     assert_eq!((done.status, done.field("Location")), (303, "/queue/?state=failed"));
     assert_eq!(failed(), 1);
-    // The button of a row applies to this row only, whatever else is selected.
+    // The button of a row applies only to this row, even if other rows are selected.
     let page = daemon.page("/queue/").whole().text();
     let one = forms(&page).into_iter().find(|form| form.action.ends_with("/control/delete/req"));
     let one = one.unwrap();
@@ -234,7 +234,7 @@ fn nobody_changes_the_order_of_what_others_wait_for() {
     let token = {
         let page = read(&daemon, "bob", "/queue/");
         let token = form(&page, "/control/queue/last").value("token").unwrap().to_owned();
-        // A key is removed as well, since its hexadecimal digits may spell a name.
+        // A key is removed from the text too, since its hexadecimal digits may spell a name.
         let shown = unescape(&page).replace(&token, "").replace(&keys(&daemon, &[3])[0], "");
         assert!(shown.contains("/page/3.html") && !shown.contains("/page/1.html"), "{shown}");
         assert!(shown.contains("1 request waiting") && !shown.contains("ada"), "{shown}");

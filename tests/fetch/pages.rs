@@ -1,4 +1,4 @@
-//! The questions and messages on the pages of the queue before an entry is removed or changed.
+//! The questions and messages on the pages of the queue, before a request is removed or changed.
 
 use serde_json::Value;
 
@@ -69,7 +69,8 @@ fn link(daemon: &Daemon) -> String {
     page[at..].split('"').next().unwrap().to_owned()
 }
 
-/// The form at this address as sent unchanged: ticked boxes and selected options.
+/// The form at this address as a browser sends it without changes: ticked boxes and selected
+/// options.
 fn edit(daemon: &Daemon, link: &str) -> Form {
     let page = daemon.page(link).whole().text();
     let mut filled = form(&page, "/control/queue/edit");
@@ -125,7 +126,7 @@ fn how_a_request_is_fetched_is_changed_while_it_waits() {
     let is_ticked = |name: &str| ticked.contains(&(name.to_owned(), "Y".to_owned()));
     assert!(is_ticked("images") && !is_ticked("icons"), "images without icons: {ticked:?}");
 
-    // Back to the start: links are no longer followed.
+    // Back to the initial choice: links are no longer followed.
     let plain = again.with("depth", "0").with("images", "Y");
     assert_eq!(daemon.submit(&plain).status, 303);
     assert_eq!((runs(&daemon).len(), daemon.queue().len()), (0, 1));

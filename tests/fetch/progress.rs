@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{After, Answer, Daemon, Gate, Origin, PATIENCE, eventually};
 
-/// A film of four million bytes whose second half comes when the gate opens.
+/// An origin with a film of four million bytes. The second half is sent when the gate opens.
 fn film(origin: &Origin, path: &str, gate: &Arc<Gate>) {
     const HALF: usize = 2_000_000;
     let held = Arc::clone(gate);
@@ -29,7 +29,7 @@ impl Steps {
     fn of(daemon: &Daemon) -> Self {
         let mut stream = TcpStream::connect(daemon.addr()).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        // HTTP/1.0 has no chunks.
+        // The request uses HTTP/1.0, so the response has no chunks.
         let host = daemon.addr();
         write!(stream, "GET /api/events HTTP/1.0\r\nHost: {host}\r\n\r\n").unwrap();
         let mut steps = Self(BufReader::new(stream));
@@ -110,7 +110,7 @@ fn who_does_not_read_is_not_waited_for() {
     let mut client = daemon.client();
     client.send(format!("POST /api/events HTTP/1.1\r\nHost: {}\r\n\r\n", daemon.addr()));
     assert_eq!(client.receive("POST").status, 405);
-    // Idle readers do not prevent a stop either.
+    // Idle readers of the stream do not prevent a stop either.
     daemon.down();
     drop(idle);
 }

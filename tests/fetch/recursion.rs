@@ -197,8 +197,8 @@ fn a_site_with_traps_is_fetched_once_each_and_has_an_end() {
     let aim = format!(r#"{{"urls":["{}"],"aim":{{"depth":1000}}}}"#, origin.url("/"));
     let begun = daemon.api("POST", "/api/runs", &aim);
     assert_eq!(begun.status, 200, "{}", begun.text());
-    // This takes half a minute on an idle machine. The polling is rare, since it takes time as
-    // well.
+    // This takes half a minute on an idle machine. The test polls rarely, because polling takes
+    // time as well.
     let ended = || {
         std::thread::sleep(Duration::from_millis(250));
         daemon.api("GET", "/api/runs", "").text().contains("\"ended\":\"")
@@ -289,7 +289,7 @@ fn links_that_lead_nowhere_are_told() {
 #[test]
 fn sums_agree_and_nothing_that_was_fetched_is_told_as_left_out() {
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
-    // /c.html is too many links away at first, and near enough once /long.html is read.
+    // /c.html is too many links away at first. It is near enough after /long.html is read.
     origin.say("/", Answer::html("<a href=/b.html>b</a><a href=/long.html>l</a><img src=/i.png>"));
     let b = "<a href=/deep.html>d</a><a href=/far.html>f</a><a href=/i.png>i</a><a href=/>back</a>";
     origin.say("/b.html", Answer::html(format!("{b}<a href=/moved.html>m</a>")));
@@ -330,7 +330,7 @@ fn the_lines_of_a_second_fetch_agree() {
 
 #[test]
 fn a_fetch_goes_on_after_crashes_and_brings_nothing_twice() {
-    // One download at a time, so that the held one stops all others.
+    // One download at a time, so that the download that waits stops all others.
     let config = format!("{IMPATIENT}per-host = 1\nat-once = 1\n");
     let (mut daemon, origin) = (Daemon::configured(&config), Origin::start());
     let elsewhere = Origin::start_at("127.0.0.2");
@@ -353,7 +353,7 @@ fn a_fetch_goes_on_after_crashes_and_brings_nothing_twice() {
     assert_eq!(begun.status, 200, "{}", begun.text());
     for (path, gate) in &held {
         eventually("it is half-way", || origin.count(path) == 1);
-        // Everything fetched so far is on the disk and is not fetched again.
+        // Everything that was fetched so far is on the disk, and is not fetched again.
         assert_eq!(daemon.api("POST", "/api/flush", "").status, 200);
         daemon.kill9();
         gate.open();
@@ -443,7 +443,7 @@ fn what_has_failed_before_is_tried_again_for_another_fetch() {
     assert!(report(&daemon)["ended"].is_string());
 }
 
-/// A page with links for users with a login, and without links for all others.
+/// A page that has links for users with a login, and no links for other users.
 fn members(origin: &Origin, elsewhere: &Origin) {
     let other = elsewhere.url("/logo.png");
     for (path, body) in
@@ -451,7 +451,7 @@ fn members(origin: &Origin, elsewhere: &Origin) {
     {
         let answer = Answer::html(body).field("Cache-Control", "private");
         origin.on(path, move |exchange| {
-            // ada:secret
+            // The login `ada:secret` in Base64.
             let is_ada =
                 exchange.seen.fields.get("Authorization") == Some("Basic YWRhOnNlY3JldA==");
             let refusal = Answer::html("who?").with_status(401);

@@ -1,4 +1,5 @@
-//! The form that fetches a page, sent by a person who typed an address and changed nothing else.
+//! The form that fetches a page, as sent by a person who typed an address and changed no other
+//! field.
 
 use crate::harness::form::form;
 use crate::harness::{Answer, Daemon, Origin, eventually};
@@ -38,7 +39,8 @@ fn site(origin: &Origin) {
     }
 }
 
-/// Opens the form from the link on `/fetches/`, sends it with only an address, and goes offline.
+/// Opens the form from the link on `/fetches/`, sends it with only an address filled in, and goes
+/// offline.
 fn fetched_by_form(config: &str) -> (Daemon, Origin) {
     let (daemon, mut origin) = (Daemon::configured(config), Origin::start());
     site(&origin);

@@ -1,5 +1,5 @@
-//! Whether pages are stored completely: by the report about each sub-resource, and with a real
-//! browser offline.
+//! Whether pages are stored completely, checked by the report about each sub-resource and with a
+//! real browser offline.
 
 mod pages;
 
@@ -142,7 +142,7 @@ fn file(kind: &str, body: &str, manner: Manner) -> Answer {
     }
 }
 
-/// Text in the Western encoding before UTF-8, with `?` for other characters.
+/// Encodes a text in Latin-1, with `?` for other characters.
 fn latin(text: &str) -> Vec<u8> {
     text.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?')).collect()
 }

@@ -1,8 +1,8 @@
-//! A port that looks like an origin and leads through the proxy, for clients that cannot use a
+//! A port that looks like an origin and forwards through the proxy, for clients that cannot use a
 //! proxy.
 //!
-//! It turns the origin-form of each request line into the absolute-form and leaves every other byte
-//! unchanged, so such a client tests the proxy.
+//! It changes each request line from origin-form to absolute-form and leaves every other byte
+//! unchanged. So a test of such a client tests the proxy.
 
 use std::io::{self, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::wire::Reader;
 
-/// Dropping it closes the port. Open connections go on.
+/// The port. Dropping it closes the port. Open connections continue.
 pub(crate) struct Absolute {
     pub(crate) addr: SocketAddr,
     over: Arc<AtomicBool>,
 }
 
 impl Absolute {
-    /// Every request to this port is sent to `origin` through `proxy`.
+    /// Opens a port. Every request to it is sent to `origin` through `proxy`.
     pub(crate) fn to(proxy: SocketAddr, origin: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let addr = listener.local_addr().unwrap();
@@ -40,7 +40,7 @@ impl Absolute {
 impl Drop for Absolute {
     fn drop(&mut self) {
         self.over.store(true, Ordering::SeqCst);
-        // The accept call returns for this connection and then checks the flag.
+        // `accept` returns for this connection, and then the thread checks the flag.
         drop(TcpStream::connect(self.addr));
     }
 }
@@ -64,7 +64,7 @@ fn forward(proxy: SocketAddr, origin: SocketAddr, client: &TcpStream) -> io::Res
     downward.join().expect("copying does not panic").map(drop)
 }
 
-/// Rewrites the target of a head to absolute-form, for `origin`.
+/// Rewrites the target in a head to absolute-form, for `origin`.
 fn absolute(head: &[u8], origin: SocketAddr) -> io::Result<Vec<u8>> {
     let slash = head.iter().position(|byte| *byte == b' ').map(|blank| blank + 1);
     let slash =

@@ -1,5 +1,5 @@
-//! Chromium with its own profile, driven through its devtools pipe: messages of the devtools
-//! protocol, each a JSON text that ends with a zero byte.
+//! Chromium with a separate profile, controlled through its devtools pipe. Each message of the
+//! devtools protocol is a JSON text that ends with a zero byte.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -63,9 +63,9 @@ impl Chromium {
             "--disable-component-update",
             "--disable-dev-shm-usage",
             "--no-first-run",
-            // Requests by frames of other sites are reported with the rest. A page stays in the
-            // process and frame of the previous one, since otherwise some requests during the move
-            // are not reported.
+            // With these features disabled, requests by frames of other sites are reported with the
+            // rest, and a page stays in the process and frame of the previous page. Otherwise some
+            // requests during the navigation are not reported.
             "--disable-features=IsolateOrigins,site-per-process,RenderDocument",
             "--disable-back-forward-cache",
         ]);
@@ -94,7 +94,7 @@ impl Chromium {
         self.until("true", &format!("{url} is loaded"));
     }
 
-    /// From now on, [`quiet`](Self::quiet) reports the requests of each page.
+    /// Records requests from now on, so that [`quiet`](Self::quiet) returns those of each page.
     #[track_caller]
     pub(crate) fn listen(&mut self) {
         // Lazy resources are loaded only in a visible page.
@@ -104,7 +104,7 @@ impl Chromium {
         self.listen_to(&page);
     }
 
-    /// Reports the requests of a page or a worker, from its first request on.
+    /// Records the requests of a page or a worker, from its first request on.
     fn listen_to(&mut self, session: &str) {
         let attach = json!({"autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true});
         self.post(session, "Network.enable", &json!({}));
@@ -112,25 +112,26 @@ impl Chromium {
         self.post(session, "Runtime.runIfWaitingForDebugger", &json!({}));
     }
 
-    /// Makes the browser load the page's manifest, as before an offer to install it.
+    /// Makes the browser load the page's manifest, as it does before it offers to install the page.
     #[track_caller]
     pub(crate) fn manifest(&mut self) {
         let told = self.command("Page.getAppManifest", &json!({}));
         assert!(told["url"].as_str().is_some_and(|url| !url.is_empty()), "{told}");
     }
 
-    /// Waits until no request is pending and returns all requests since the last call.
+    /// Waits until no request is pending. Returns all requests since the last call.
     #[track_caller]
     pub(crate) fn quiet(&mut self, what: &str) -> Vec<Requested> {
         requested(&self.told(what))
     }
 
-    /// Like [`quiet`](Self::quiet), but returns the messages.
+    /// Like [`quiet`](Self::quiet), but returns the messages of the browser.
     #[track_caller]
     pub(super) fn told(&mut self, what: &str) -> Vec<Value> {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            // Events are sent in order, so the reply to this command comes after all earlier ones.
+            // Events are sent in order, so the reply to this command comes after all earlier
+            // events.
             self.value("0");
             let all = requested(&self.heard);
             let open: Vec<_> = all.iter().filter(|one| !one.is_over).collect();
@@ -158,7 +159,7 @@ impl Chromium {
         let whole = format!("document.readyState == 'complete' && ({condition})");
         loop {
             let asked = json!({"expression": whole, "returnByValue": true});
-            // While one page is replaced by the next, expressions have no value.
+            // While one page is being replaced by the next, expressions have no value.
             let told = self.command("Runtime.evaluate", &asked);
             let text = "document.body ? document.body.innerText : ''";
             if told["result"]["value"] == json!(true) {
@@ -241,7 +242,7 @@ impl Requested {
     }
 }
 
-/// Combines the messages about each request.
+/// Combines the messages that belong to the same request.
 fn requested(heard: &[Value]) -> Vec<Requested> {
     let mut all: Vec<Requested> = Vec::new();
     let mut known = std::collections::HashMap::new();
@@ -254,7 +255,7 @@ fn requested(heard: &[Value]) -> Vec<Requested> {
                 before.is_over = true;
             }
             let url = told["request"]["url"].as_str().unwrap_or_default().to_owned();
-            // `data:` and the like cause no request.
+            // URLs such as `data:` cause no request over the network.
             if url.starts_with("http") {
                 known.insert(id, all.len());
                 all.push(Requested { url, ..Requested::default() });
@@ -296,7 +297,7 @@ fn listen(mut pipe: ChildStdout) -> Receiver<Value> {
 
 impl Drop for Chromium {
     fn drop(&mut self) {
-        // Lets the browser quit, so that its processes end with it.
+        // The browser is asked to quit, so that its processes end with it.
         let _ = self.writer.write_all(b"{\"id\":0,\"method\":\"Browser.close\"}\0");
         let deadline = Instant::now() + PATIENCE;
         while self.child.try_wait().is_ok_and(|ended| ended.is_none()) {

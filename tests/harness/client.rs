@@ -1,4 +1,4 @@
-//! The client's end of a connection: sends bytes, reads responses, and never waits without a limit.
+//! The client's end of a connection: sends bytes, reads responses, and limits every wait.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
@@ -19,7 +19,7 @@ pub(crate) struct Head {
     pub(crate) fields: Fields,
 }
 
-/// A response, read as far as it arrived.
+/// A response, as far as it arrived.
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) head: Head,
@@ -29,7 +29,7 @@ pub(crate) struct Response {
     pub(crate) trailers: Fields,
     /// The 1xx responses before it.
     pub(crate) interim: Vec<Head>,
-    /// `Ok` if the body was as long as its framing promised.
+    /// `Ok` if the body is as long as its framing says.
     pub(crate) whole: Result<(), Broken>,
 }
 
@@ -56,7 +56,7 @@ impl Response {
     }
 }
 
-/// The two halves of a socket.
+/// A stream in one direction of a connection.
 pub(crate) trait Half: Read + Write + Send {}
 impl<T: Read + Write + Send> Half for T {}
 
@@ -108,13 +108,13 @@ impl Client {
         Self { writer, reader: Reader::new(Box::new(stream)), tcp: None }
     }
 
-    /// The underlying stream. Bytes that were read ahead are lost.
+    /// Returns the underlying stream. Bytes that were read ahead are lost.
     #[track_caller]
     pub(crate) fn into_tcp(self) -> TcpStream {
         self.tcp.expect("it is a TCP connection")
     }
 
-    /// Waits at most `limit` for the next bytes.
+    /// Sets the maximum time to wait for the next bytes.
     pub(crate) fn patience(&self, limit: Duration) {
         if let Some(tcp) = &self.tcp {
             tcp.set_read_timeout(Some(limit)).unwrap();
@@ -128,7 +128,7 @@ impl Client {
         self.try_send(bytes).expect("the proxy accepts the request");
     }
 
-    /// Sends bytes unchanged; the peer may have closed.
+    /// Sends bytes unchanged. Returns an error if the peer has closed.
     pub(crate) fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> std::io::Result<()> {
         self.writer.write_all(bytes.as_ref())?;
         self.writer.flush()
@@ -195,7 +195,7 @@ impl Client {
         if none { Framing::Length(0) } else { head.fields.framing(Framing::Close) }
     }
 
-    /// Reads a response to `method`. Fails the test without one.
+    /// Reads a response to `method`. Fails the test if there is none.
     #[track_caller]
     pub(crate) fn receive(&mut self, method: &str) -> Response {
         match self.try_receive(method) {
@@ -212,7 +212,7 @@ impl Client {
         Ok(response)
     }
 
-    /// Reads a response and passes its body on piece by piece.
+    /// Reads a response. Passes its body on piece by piece.
     pub(crate) fn try_stream(
         &mut self,
         method: &str,
@@ -258,10 +258,10 @@ impl Write for TlsHalf {
     }
 }
 
-/// The trust and the protocols of a TLS client.
+/// The trusted authority and the offered protocols of a TLS client.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Tls<'a> {
-    /// The only trusted authority, in DER. If empty, none is trusted.
+    /// The only trusted authority, in DER. If empty, no authority is trusted.
     pub(crate) authority: &'a [u8],
     /// The offered protocols.
     pub(crate) alpn: &'a [&'a [u8]],

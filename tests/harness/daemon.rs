@@ -1,4 +1,4 @@
-//! The real binary on its own spool: started, queried, killed and started again.
+//! The real binary on a temporary spool: started, queried, killed and started again.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
@@ -54,10 +54,10 @@ pub(crate) struct Daemon {
     config: Option<PathBuf>,
     child: Option<Child>,
     addr: Option<SocketAddr>,
-    /// The line that announced readiness.
+    /// The line in which the daemon reported that it is ready.
     pub(crate) ready: String,
     log: Arc<Mutex<String>>,
-    /// Reads the standard error until it ends.
+    /// The thread that reads the standard error until it ends.
     listener: Option<JoinHandle<()>>,
     variables: Vec<(&'static str, String)>,
     setup: Option<&'static str>,
@@ -126,7 +126,7 @@ impl Daemon {
         self
     }
 
-    /// Runs this shell command before each start: `umask 077`, `ulimit -n 64`.
+    /// Runs this shell command before each start, such as `umask 077` or `ulimit -n 64`.
     pub(crate) fn with_setup(mut self, command: &'static str) -> Self {
         self.setup = Some(command);
         self
@@ -143,7 +143,7 @@ impl Daemon {
         self
     }
 
-    /// The binary with the options for this spool, in its own environment.
+    /// The binary with the options for this spool, in a clean environment.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.bare_command();
         if let Some(config) = &self.config {
@@ -257,7 +257,7 @@ impl Daemon {
         run(self.command(arguments), None)
     }
 
-    /// Runs a verb that has to succeed and returns its output.
+    /// Runs a verb that must succeed. Returns its output.
     #[track_caller]
     pub(crate) fn ok(&self, arguments: &[&str]) -> String {
         let ran = self.run(arguments);
@@ -297,7 +297,7 @@ impl Daemon {
         self.log()
     }
 
-    /// Waits until the standard error, which another thread reads, contains `text`.
+    /// Waits until the standard error contains `text`. Another thread reads the standard error.
     #[track_caller]
     pub(crate) fn tells(&self, text: &str) {
         super::eventually(&format!("the log contains: {text}"), || self.log().contains(text));
@@ -309,7 +309,7 @@ impl Daemon {
         Client::connect(self.addr())
     }
 
-    /// Sends one GET on a new connection. The response has to be complete.
+    /// Sends one GET on a new connection. The response must be complete.
     #[track_caller]
     pub(crate) fn get(&self, url: &str) -> Response {
         self.client().get(url).whole()
@@ -344,7 +344,7 @@ impl Daemon {
         )
     }
 
-    /// Sends a form with other fields than a page of the daemon would.
+    /// Sends a form with other header fields than a page of the daemon would.
     #[track_caller]
     pub(crate) fn submit_as(&self, form: &super::form::Form, fields: &str) -> Response {
         let body = form.body();
@@ -380,7 +380,7 @@ impl Daemon {
         client.receive(method).whole()
     }
 
-    /// `GET /api/status`.
+    /// The result of `GET /api/status`.
     #[track_caller]
     pub(crate) fn status(&self) -> Value {
         let response = self.api("GET", "/api/status", "");
@@ -396,7 +396,8 @@ impl Daemon {
         value["queue"].as_array().expect("a list").clone()
     }
 
-    /// The queued requests of a browser, without icons, which it requests at any time.
+    /// The queued requests of a browser. Without requests for icons, because a browser may send
+    /// these at any time.
     pub(crate) fn queued_by_browser(&self) -> Vec<String> {
         self.queued().into_iter().filter(|url| !url.ends_with("/favicon.ico")).collect()
     }
@@ -420,14 +421,14 @@ impl Daemon {
         });
     }
 
-    /// The peak of its own memory in KiB, within the size of the pages mapped since. The mapped
-    /// pages of the program are not counted: they grow with the program, most of all in a debug
-    /// build, and the system reclaims them.
+    /// The peak of the daemon's private memory in KiB. The value may be too large by the pages that
+    /// were mapped since the peak. Mapped pages of the program are not counted: they grow with the
+    /// program, most of all in a debug build, and the system reclaims them.
     pub(crate) fn peak_kib(&self) -> u64 {
         self.proc_field("VmHWM:").saturating_sub(self.proc_field("RssFile:"))
     }
 
-    /// Its own memory now, in KiB.
+    /// The daemon's private memory now, in KiB.
     pub(crate) fn memory_kib(&self) -> u64 {
         self.proc_field("RssAnon:") + self.proc_field("RssShmem:")
     }
@@ -443,8 +444,8 @@ impl Daemon {
         std::fs::read_dir(format!("/proc/{}/fd", self.pid())).unwrap().count()
     }
 
-    /// The number of open sockets. The number of files varies with the index, which is opened in
-    /// the background after the start.
+    /// The number of open sockets. The number of all open files varies, because the index is opened
+    /// in the background after the start.
     pub(crate) fn open_sockets(&self) -> usize {
         let open = std::fs::read_dir(format!("/proc/{}/fd", self.pid())).unwrap().flatten();
         let to = open.filter_map(|file| std::fs::read_link(file.path()).ok());

@@ -1,4 +1,4 @@
-//! Responses that break the rules or never end, each a script for
+//! Responses that violate HTTP or never end. Each is a script for
 //! [`Origin::on`](super::Origin::on).
 
 use std::io;
@@ -28,7 +28,7 @@ pub(crate) enum Fault {
     HalfHead,
     /// Sends bytes that are not HTTP.
     Noise,
-    /// Declares both lengths of RFC 9112 §6.3 (3), of which a reader must not choose one.
+    /// Declares both lengths of RFC 9112 §6.3 (3). A reader must not choose one of them.
     TwoLengths,
     /// Uses a transfer coding that was not offered.
     OddCoding,
@@ -54,12 +54,12 @@ pub(crate) const ALL: [Fault; 11] = [
 ];
 
 impl Fault {
-    /// Whether a careless reader takes it for a valid response.
+    /// Whether a careless reader takes the response for a valid one.
     pub(crate) fn misleads(self) -> bool {
         matches!(self, Self::TwoLengths | Self::OddCoding | Self::Switch | Self::Interims)
     }
 
-    /// Whether a status line reaches the client before the fault shows.
+    /// Whether a status line reaches the client before the fault appears.
     pub(crate) fn has_head(self) -> bool {
         matches!(self, Self::ShortLength | Self::ShortChunks | Self::Reset | Self::BadChunk)
     }
@@ -88,7 +88,7 @@ impl Fault {
             )?,
             Self::Interims => {
                 for _ in 0..10_000 {
-                    // The proxy has closed long before the end.
+                    // The proxy closes the connection long before the end of the loop.
                     if exchange.send("HTTP/1.1 102 Processing\r\n\r\n").is_err() {
                         break;
                     }
@@ -106,7 +106,7 @@ impl Fault {
     }
 }
 
-/// A head that goes on, one field line at a time, until the proxy closes.
+/// Sends a head that never ends, one field line at a time, until the proxy closes.
 pub(crate) fn endless_head(exchange: &mut Exchange<'_>) -> io::Result<After> {
     exchange.send("HTTP/1.1 200 OK\r\n")?;
     loop {

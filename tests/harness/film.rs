@@ -1,4 +1,4 @@
-//! A large file at an origin whose connection is cut again and again.
+//! A large file of an origin, whose connection is cut several times.
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,8 +13,8 @@ use super::{Gate, Origin};
 /// Bytes per write.
 const PIECE: u64 = 64 * 1024;
 
-/// The content repeats after this many bytes, except for the stamp at each start. It is not a power
-/// of two, so bytes at a wrong offset are wrong bytes.
+/// The content repeats after this number of bytes, except for the stamp at the start of each
+/// period. The number is not a power of two, so that bytes at a wrong offset differ.
 const PERIOD: u64 = 1_000_003;
 
 /// How a response ends early.
@@ -33,7 +33,7 @@ pub(crate) enum Cut {
 /// How an origin handles a range request for the rest.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ranges {
-    /// As the standard demands.
+    /// According to the standard.
     Right,
     /// Sends the whole file (200).
     Ignored,
@@ -43,16 +43,16 @@ pub(crate) enum Ranges {
     Unconditional,
 }
 
-/// The file, and the faults of its responses.
+/// The file, and the faults of the responses with it.
 pub(crate) struct Film {
     pub(crate) size: u64,
     version: AtomicU64,
     ranges: Ranges,
-    /// The faults of the coming responses, in order: after how many bytes, and which.
+    /// The faults of the next responses, in order: after how many bytes, and which fault.
     cuts: Mutex<VecDeque<(u64, Cut)>>,
     sent: AtomicU64,
     hung: AtomicU64,
-    /// The offset in the file at which the latest response hangs.
+    /// The offset in the file at which the latest response stopped.
     hangs_at: AtomicU64,
     chunked: bool,
 }
@@ -69,7 +69,7 @@ impl Film {
         Self::framed(origin, path, size, ranges, cuts, false)
     }
 
-    /// Like [`at`](Self::at). With `chunked` the first response declares no length.
+    /// Like [`at`](Self::at). With `chunked`, the first response declares no length.
     pub(crate) fn framed(
         origin: &Origin,
         path: &str,
@@ -86,22 +86,22 @@ impl Film {
         film
     }
 
-    /// The bytes of the body that were written to sockets, for all clients.
+    /// The number of bytes of the body that were written to sockets, for all clients together.
     pub(crate) fn sent(&self) -> u64 {
         self.sent.load(Ordering::SeqCst)
     }
 
-    /// The number of faults still to come.
+    /// The number of faults that have not occurred yet.
     pub(crate) fn cuts_left(&self) -> usize {
         self.cuts.lock().unwrap().len()
     }
 
-    /// The number of responses that hang or have hung.
+    /// The number of responses that have stopped with [`Cut::Hang`].
     pub(crate) fn hung(&self) -> u64 {
         self.hung.load(Ordering::SeqCst)
     }
 
-    /// The offset in the file at which the latest response hangs.
+    /// The offset in the file at which the latest response stopped.
     pub(crate) fn hangs_at(&self) -> u64 {
         self.hangs_at.load(Ordering::SeqCst)
     }
@@ -111,7 +111,7 @@ impl Film {
         self.version.load(Ordering::SeqCst)
     }
 
-    /// The whole file in a version.
+    /// The whole file in this version.
     pub(crate) fn whole(&self, version: u64) -> Vec<u8> {
         let mut whole = Vec::new();
         while (whole.len() as u64) < self.size {
@@ -120,7 +120,7 @@ impl Film {
         whole
     }
 
-    /// The digest of the whole file in a version.
+    /// The digest of the whole file in this version.
     pub(crate) fn digest(&self, version: u64) -> [u8; 32] {
         let mut digest = Sha256::new();
         let mut at = 0;
@@ -206,7 +206,7 @@ fn tag(version: u64) -> String {
     format!("\"film-{version}\"")
 }
 
-/// The bytes from `from` to the end of a period or to `end`.
+/// The bytes from `from` to `end`, or to the end of the period.
 fn piece(version: u64, from: u64, end: u64) -> Vec<u8> {
     static PATTERN: std::sync::OnceLock<Vec<u8>> = std::sync::OnceLock::new();
     let pattern = PATTERN.get_or_init(|| {

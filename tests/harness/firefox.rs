@@ -1,4 +1,4 @@
-//! Firefox with its own profile, driven by its Marionette protocol.
+//! Firefox with a separate profile, controlled by its Marionette protocol.
 //!
 //! A message is its length, a colon and JSON: `[0, number, command, parameters]` from us, and `[1,
 //! number, error, result]` from the browser.
@@ -29,7 +29,7 @@ pub(crate) struct Firefox {
 }
 
 impl Firefox {
-    /// Starts the browser with the proxy. `trust` is the only additional authority.
+    /// Starts the browser with the proxy. `trust` is the only authority that is added.
     #[track_caller]
     pub(crate) fn start(daemon: &Daemon, trust: Option<&Trust>) -> Self {
         let profile = TempDir::with_prefix("wwwoffle-firefox-").unwrap();
@@ -74,7 +74,7 @@ impl Firefox {
         self.value("return document.documentElement.outerHTML")
     }
 
-    /// The string that a function body returns in the page.
+    /// The string that the function with this body returns in the page.
     #[track_caller]
     pub(crate) fn value(&mut self, script: &str) -> String {
         let result =
@@ -82,7 +82,7 @@ impl Firefox {
         result.unwrap()["value"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// Waits until the page contains all of `texts` and returns it.
+    /// Waits until the page contains all of `texts`. Returns the page.
     #[track_caller]
     pub(crate) fn until(&mut self, texts: &[&str]) -> String {
         let mut html = String::new();
@@ -113,7 +113,7 @@ impl Firefox {
 
 impl Drop for Firefox {
     fn drop(&mut self) {
-        // Lets the browser quit, so that its processes end and release the profile.
+        // The browser is asked to quit, so that its processes end and release the profile.
         let message = "[0,0,\"Marionette:Quit\",{\"flags\":[\"eForceQuit\"]}]";
         let asked = write!(self.writer, "{}:{message}", message.len());
         let _ = self.writer.set_read_timeout(Some(PATIENCE));

@@ -1,6 +1,6 @@
-//! Forms in pages, read and filled in like a browser without scripts.
+//! Forms in pages. They are parsed and filled in as by a browser without scripts.
 
-/// One form: its target, its method, and its prefilled fields.
+/// A form: its target, its method, and the values of its fields.
 #[derive(Clone, Debug)]
 pub(crate) struct Form {
     pub(crate) method: String,
@@ -8,8 +8,8 @@ pub(crate) struct Form {
     pub(crate) fields: Vec<(String, String)>,
 }
 
-/// Every possible submission of a page, in order: each form, and again for each of its buttons that
-/// has another target.
+/// All possible submissions of a page, in order: each form, and each form once more for each of its
+/// buttons that has another target.
 pub(crate) fn forms(html: &str) -> Vec<Form> {
     let (mut sent, mut open) = (Vec::new(), None::<Form>);
     for tag in html.split('<').skip(1).filter_map(|rest| rest.split_once('>').map(|(tag, _)| tag)) {
@@ -94,7 +94,7 @@ fn attribute(tag: &str, name: &str) -> Option<String> {
     Some(unescape(value))
 }
 
-/// Decodes the character references that a template writes.
+/// Decodes the character references that our templates use.
 pub(crate) fn unescape(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! A port that leads through the proxy to one host, for TLS clients that cannot use `CONNECT`.
+//! A port that forwards through the proxy to one host, for TLS clients that cannot use `CONNECT`.
 
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::wire::Reader;
 
-/// Dropping it closes the port. Open connections go on.
+/// The port. Dropping it closes the port. Open connections continue.
 pub(crate) struct Forward {
     pub(crate) addr: SocketAddr,
     over: Arc<AtomicBool>,
 }
 
 impl Forward {
-    /// Every connection to this port leads to `target` (`host:port`) through `proxy`.
+    /// Opens a port. Every connection to it is forwarded to `target` (`host:port`) through `proxy`.
     pub(crate) fn to(proxy: SocketAddr, target: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let addr = listener.local_addr().unwrap();
@@ -36,7 +36,7 @@ impl Forward {
 impl Drop for Forward {
     fn drop(&mut self) {
         self.over.store(true, Ordering::SeqCst);
-        // The accept call returns for this connection and then checks the flag.
+        // `accept` returns for this connection, and then the thread checks the flag.
         drop(TcpStream::connect(self.addr));
     }
 }

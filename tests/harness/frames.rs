@@ -1,4 +1,4 @@
-//! A client that writes HTTP/2 frames by hand, valid or not.
+//! A client that writes HTTP/2 frames directly, both valid and invalid ones.
 
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::http2::{Secured, secure, tls, tunnel};
 
-/// A client that sends hand-made frames.
+/// An HTTP/2 connection on which single frames are sent.
 pub(crate) struct Frames {
     stream: Secured,
 }
@@ -51,8 +51,8 @@ pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8>
     bytes
 }
 
-/// Fields in HPACK without the dynamic table: each a literal that is never indexed (RFC 7541
-/// §6.2.3).
+/// Fields in HPACK without the dynamic table: each field is a literal that is never indexed (RFC
+/// 7541 §6.2.3).
 pub(crate) fn hpack(fields: &[(&str, &str)]) -> Vec<u8> {
     fn text(out: &mut Vec<u8>, text: &str) {
         let mut length = text.len();
@@ -90,12 +90,12 @@ impl Frames {
         me
     }
 
-    /// Waits at most `limit` for the peer.
+    /// Sets the maximum time to wait for the peer.
     pub(crate) fn patience(&self, limit: Duration) {
         self.stream.sock.set_write_timeout(Some(limit)).unwrap();
     }
 
-    /// Sends bytes; the peer may have closed.
+    /// Sends bytes. Returns an error if the peer has closed.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes)?;
         self.stream.flush()
@@ -112,7 +112,7 @@ impl Frames {
         Some(Frame { kind: head[3], stream, payload })
     }
 
-    /// Reads up to a frame of this kind. Fails if the connection ends before.
+    /// Reads frames up to one of this kind. Fails if the connection ends earlier.
     #[track_caller]
     pub(crate) fn until(&mut self, kind: u8) -> Frame {
         loop {

@@ -1,9 +1,10 @@
-//! A HAR from Chromium's messages about its requests, made like the file that its developer tools
-//! save ("Save all as HAR with content", sanitised). Headless Chromium has no developer tools.
+//! A HAR that is made from Chromium's messages about its requests, like the file that its developer
+//! tools save ("Save all as HAR with content", sanitised). Headless Chromium has no developer
+//! tools.
 //!
 //! Every value comes from the browser: addresses, fields, sizes and times from its `Network`
-//! messages, the bodies from `Network.getResponseBody`. Text is stored as text, all else in Base64.
-//! Cookies and logins are left out, as the tools do by default.
+//! messages, the bodies from `Network.getResponseBody`. Text is stored as text, other content in
+//! Base64. Cookies and logins are left out, as the tools do by default.
 
 use std::collections::BTreeMap;
 
@@ -129,7 +130,7 @@ impl Chromium {
 fn collect(messages: &[Value]) -> Vec<Told> {
     let mut all: Vec<Told> = Vec::new();
     let mut known = BTreeMap::new();
-    // Additional messages may come before the main one.
+    // Additional messages may come before the main message of a request.
     let mut more: BTreeMap<(String, &str), Vec<Value>> = BTreeMap::new();
     for message in messages {
         let (method, told) = (message["method"].as_str().unwrap_or_default(), &message["params"]);

@@ -31,7 +31,8 @@ pub(crate) fn tls(authority: &[u8], alpn: &[&[u8]]) -> Arc<ClientConfig> {
     Arc::new(config)
 }
 
-/// A TLS connection, to the port itself or through CONNECT. It blocks for at most [`PATIENCE`].
+/// A TLS connection to the port itself or through CONNECT. Each call blocks for at most
+/// [`PATIENCE`].
 pub(crate) type Secured = StreamOwned<ClientConnection, TcpStream>;
 
 /// Starts TLS on `stream`, with `name` as the server name.
@@ -74,7 +75,7 @@ impl Http2 {
         Self::over(tunnel(proxy, target), target, authority)
     }
 
-    /// Starts HTTP/2 on `stream`, whose peer is `host_port`.
+    /// Starts HTTP/2 on `stream`. The peer is `host_port`.
     #[track_caller]
     pub(crate) fn over(stream: TcpStream, host_port: &str, authority: &[u8]) -> Self {
         let mut builder = h2::client::Builder::new();
@@ -82,7 +83,7 @@ impl Http2 {
         Self::built(stream, host_port, authority, &builder)
     }
 
-    /// Like [`over`](Self::over), with its own window sizes.
+    /// Like [`over`](Self::over), with these window sizes.
     #[track_caller]
     pub(crate) fn built(
         stream: TcpStream,
@@ -102,12 +103,12 @@ impl Http2 {
             assert_eq!(tls.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
             builder.handshake::<_, Bytes>(tls).await.unwrap()
         });
-        // The streams report how the connection ends.
+        // The streams report how the connection ends, so the result is not needed.
         runtime.spawn(async move { drop(connection.await) });
         Self { runtime, sender, authority: host_port.to_owned() }
     }
 
-    /// Runs `work` on the runtime of the connection, within [`PATIENCE`].
+    /// Runs `work` on the runtime of the connection, for at most [`PATIENCE`].
     #[track_caller]
     pub(crate) fn run<T>(&self, work: impl Future<Output = T>) -> T {
         self.runtime.block_on(async { tokio::time::timeout(PATIENCE, work).await }).unwrap()
@@ -123,7 +124,7 @@ impl Http2 {
         request.body(()).unwrap()
     }
 
-    /// Starts a request. `end` means that it has no body.
+    /// Starts a request. `end`: it has no body.
     pub(crate) async fn begin(
         &self,
         request: Request<()>,
@@ -151,7 +152,7 @@ impl Http2 {
         self.exchange(self.request(method, path, fields), body).unwrap()
     }
 
-    /// Sends any request and returns the complete response, or the error of its stream.
+    /// Sends any request. Returns the complete response, or the error of its stream.
     pub(crate) fn exchange(
         &self,
         request: Request<()>,
@@ -166,7 +167,7 @@ impl Http2 {
         })
     }
 
-    /// Sends many requests at once and returns the responses in order.
+    /// Sends many requests at once. Returns the responses in order.
     #[track_caller]
     pub(crate) fn get_all(&self, paths: &[String]) -> Vec<Response> {
         self.run(async {
@@ -183,7 +184,7 @@ impl Http2 {
     }
 }
 
-/// Sends a whole body as the window permits.
+/// Sends a whole body as fast as the flow-control window permits.
 async fn send(stream: &mut SendStream<Bytes>, mut body: &[u8]) -> Result<(), h2::Error> {
     while !body.is_empty() {
         stream.reserve_capacity(body.len());

@@ -1,5 +1,5 @@
-//! HTTP/2 in front of an [`Origin`](super::Origin): each stream becomes an HTTP/1.1 request on its
-//! own connection.
+//! HTTP/2 in front of an [`Origin`](super::Origin): each stream becomes an HTTP/1.1 request on a
+//! separate connection.
 
 use std::future::poll_fn;
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
-/// Marks requests to the origin that came over HTTP/2.
+/// Marks requests to the origin that arrived over HTTP/2.
 pub(crate) const CAME_OVER: &str = "X-Came-Over";
 
 /// Counters of the HTTP/2 streams.
@@ -107,7 +107,7 @@ async fn answer(request: Request<RecvStream>, mut respond: SendResponse<Bytes>, 
     connection.abort();
 }
 
-/// The request as HTTP/1.1.
+/// Converts the request to HTTP/1.1.
 fn inside(
     request: Request<RecvStream>,
     interims: &Arc<Mutex<Vec<Response<()>>>>,

@@ -1,4 +1,4 @@
-//! A site with any number of pages, and with every kind of endless links.
+//! A site with any number of pages and with every kind of endless links.
 
 use std::collections::BTreeSet;
 
@@ -10,18 +10,18 @@ pub(crate) fn page(number: usize) -> String {
     format!("/p/{part}/{number}.html")
 }
 
-/// The number of a page, from any spelling of its path.
+/// The number of a page, from its path in any spelling.
 fn number(target: &str) -> Option<usize> {
     target.strip_prefix("/p/")?.split_once('/')?.1.strip_suffix(".html")?.parse().ok()
 }
 
-/// The current year, on which the range of the calendar depends.
+/// The current year, which determines the range of the calendar.
 fn year() -> i32 {
     let now = wwwoffle_spool::Timestamp::now().to_string();
     now.split('-').next().and_then(|year| year.parse().ok()).expect("a date begins with its year")
 }
 
-/// The texts of which the pages of such a site are built.
+/// The data from which the pages of such a site are built.
 #[derive(Clone)]
 pub(crate) struct Maze {
     pages: usize,
@@ -34,8 +34,9 @@ pub(crate) struct Maze {
 
 impl Maze {
     /// Turns `origin` into such a site of `pages` pages. Each page links to ten others, to the
-    /// previous one in other spellings, to another host, and to endless spaces: a calendar,
-    /// arguments in any combination, growing paths, and redirects and pages in a circle.
+    /// previous one in other spellings, to another host, and to endless spaces. The endless spaces
+    /// are a calendar, arguments in any combination, growing paths, and circles of redirects and
+    /// pages.
     pub(crate) fn build(origin: &Origin, elsewhere: &Origin, pages: usize) -> Self {
         let (other, here) = (elsewhere.url("/other.html"), origin.url(""));
         let maze = Self { pages, year: year(), other, here };
@@ -80,8 +81,8 @@ impl Maze {
         )
     }
 
-    /// The URLs that should be fetched: all pages, and of the endless spaces as much as the limits
-    /// allow.
+    /// The URLs that should be fetched: all pages, and as many URLs of the endless spaces as the
+    /// limits allow.
     pub(crate) fn in_scope(&self) -> BTreeSet<String> {
         let years = self.year - 60..=self.year + 1;
         let months = years.flat_map(|year| (1..=12).map(move |month| (year, month)));

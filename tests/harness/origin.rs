@@ -1,5 +1,5 @@
-//! The web server of the tests on loopback: it responds from a site tree and from scripts, writes
-//! every byte itself, and records all requests.
+//! The web server of the tests, on loopback. It serves a site tree and scripts, writes every byte
+//! itself, and records all requests.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
@@ -26,7 +26,7 @@ pub(crate) struct Seen {
     pub(crate) method: String,
     /// The request target, byte for byte.
     pub(crate) target: String,
-    /// The whole head, byte for byte.
+    /// The whole request head, byte for byte.
     pub(crate) head: String,
     pub(crate) fields: Fields,
 }
@@ -52,13 +52,13 @@ impl Exchange<'_> {
         Ok(self.body.as_deref().unwrap_or_default())
     }
 
-    /// Writes bytes unchanged, at once.
+    /// Writes bytes unchanged and flushes them.
     pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
         self.stream.write_all(bytes.as_ref())?;
         self.stream.flush()
     }
 
-    /// Writes a response, or 304 if the validators of the request permit it.
+    /// Writes a response. If the validators of the request match, writes a 304.
     pub(crate) fn answer(&mut self, answer: &Answer) -> io::Result<After> {
         self.body()?;
         let answer =
@@ -136,7 +136,7 @@ impl Answer {
         self.chunked()
     }
 
-    /// Sends this interim head first. It is given without its empty line.
+    /// Sends this interim head before the response. The head is given without its empty line.
     pub(crate) fn after(mut self, interim: &str) -> Self {
         self.interim.push_str(interim);
         self.interim.push_str("\r\n\r\n");
@@ -190,7 +190,7 @@ impl Answer {
             out.extend_from_slice(&self.body);
             return out;
         }
-        // Chunks of growing size, so that every longer response has many of them.
+        // The chunks grow, so that a longer response has many sizes of them.
         let (mut rest, mut size) = (self.body.as_slice(), 1);
         while !rest.is_empty() {
             let (piece, after) = rest.split_at(size.min(rest.len()));
@@ -218,7 +218,7 @@ struct Shared {
     most_active: AtomicUsize,
 }
 
-/// The server. Dropping it stops it.
+/// The server. Dropping it stops the server.
 pub(crate) struct Origin {
     pub(crate) addr: SocketAddr,
     shared: Arc<Shared>,
@@ -229,12 +229,12 @@ pub(crate) struct Origin {
 pub(crate) const NAVIGATES: &str = "Sec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n";
 
 impl Origin {
-    /// Starts on a free port. Every path without a script is served from the site tree.
+    /// Starts on a free port. Every path that has no script is served from the site tree.
     pub(crate) fn start() -> Self {
         Self::start_at("127.0.0.1")
     }
 
-    /// Starts at another address of this machine, which is a different host to the daemon.
+    /// Starts at another address of this machine. To the daemon it is a different host.
     pub(crate) fn start_at(host: &str) -> Self {
         let listener = TcpListener::bind((host, 0)).unwrap();
         let addr = listener.local_addr().unwrap();
@@ -253,7 +253,7 @@ impl Origin {
     pub(crate) fn stop(&mut self) {
         let Some(stop) = self.stop.take() else { return };
         stop.store(true, Ordering::SeqCst);
-        // The accept call returns for this connection and then checks the flag.
+        // `accept` returns for this connection, and then the thread checks the flag.
         drop(TcpStream::connect(self.addr));
         super::eventually("the origin's port is closed", || TcpStream::connect(self.addr).is_err());
         for stream in self.shared.open.lock().unwrap().values() {
@@ -285,7 +285,7 @@ impl Origin {
         format!("http://{}{path}", self.addr)
     }
 
-    /// Sets the script of a path. `*` stands for every path without one.
+    /// Sets the script of a path. `*` stands for every path that has no script.
     pub(crate) fn on(
         &self,
         path: &str,
@@ -314,7 +314,7 @@ impl Origin {
         self.asked(target).len()
     }
 
-    /// Connections accepted so far.
+    /// The number of connections accepted so far.
     pub(crate) fn connections(&self) -> u64 {
         self.shared.connections.load(Ordering::SeqCst)
     }
@@ -341,7 +341,8 @@ impl Shared {
         let number = self.connections.fetch_add(1, Ordering::SeqCst) + 1;
         let Ok(copy) = stream.try_clone() else { return };
         self.open.lock().unwrap().insert(number, copy);
-        // An error means that the client has closed. Its test checks how the client reacts.
+        // An error means that the client has closed the connection. The test checks the reaction of
+        // the client.
         let _ = self.requests(&mut stream);
         self.open.lock().unwrap().remove(&number);
     }

@@ -1,4 +1,5 @@
-//! HTTPS through the proxy: a site with TLS, a daemon in front of it, and the daemon's authority.
+//! HTTPS through the proxy: a site with TLS, a daemon that serves it to clients, and the daemon's
+//! authority.
 
 use std::path::{Path, PathBuf};
 

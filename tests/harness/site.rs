@@ -1,4 +1,5 @@
-//! A site of more than 200 resources, derived from their paths: each request gets the same bytes.
+//! A site of more than 200 resources. Each body is derived from its path, so each request gets the
+//! same bytes.
 
 use std::io::{self, Write as _};
 
@@ -7,7 +8,7 @@ use super::origin::{After, Answer, Exchange};
 /// Size of the big file in bytes: `/big/52428800`.
 pub(crate) const BIG: u64 = 50 * 1024 * 1024;
 
-/// Length after which a pattern repeats, except for its leading number.
+/// The length of a block of a pattern. All blocks are equal, except for their leading number.
 const BLOCK: usize = 64 * 1024;
 
 /// Pseudo-random bytes from a seed, like those of a binary file.
@@ -24,7 +25,7 @@ pub(crate) fn noise(seed: u64, length: usize) -> Vec<u8> {
     bytes
 }
 
-/// A body of any length that is cheap to make and to check: blocks with a leading number.
+/// A body of any length that is fast to generate and to check: equal blocks with a leading number.
 pub(crate) struct Pattern {
     block: Vec<u8>,
 }
@@ -34,7 +35,7 @@ impl Pattern {
         Self { block: noise(1, BLOCK) }
     }
 
-    /// Block `number`, which begins at `number` times the block length.
+    /// The block with this number. It begins at `number` times the block length.
     pub(crate) fn block(&mut self, number: u64) -> &[u8] {
         self.block[..8].copy_from_slice(&number.to_be_bytes());
         &self.block
@@ -61,7 +62,7 @@ pub(crate) struct Check {
     pattern: Pattern,
     /// The number of bytes so far.
     pub(crate) seen: u64,
-    /// The offset of the first wrong byte, or of its block.
+    /// The offset of the first wrong byte, or of the block that contains it.
     pub(crate) wrong: Option<u64>,
 }
 
@@ -103,7 +104,7 @@ pub(crate) fn paths() -> Vec<String> {
     paths
 }
 
-/// The response for a path, or `None` if the site has none.
+/// The response for a path. `None` if the site has no such path.
 pub(crate) fn answer(path: &str) -> Option<Answer> {
     let (kind, name) = path.trim_start_matches('/').split_once('/').unwrap_or((&path[1..], ""));
     let number: u64 = name.split('.').next().and_then(|name| name.parse().ok()).unwrap_or(0);
@@ -135,7 +136,7 @@ pub(crate) fn answer(path: &str) -> Option<Answer> {
     Some(answer)
 }
 
-/// Serves the site and the big files, and 404 for all else.
+/// Serves the site and the big files. All other paths get 404.
 pub(crate) fn serve(exchange: &mut Exchange<'_>) -> io::Result<After> {
     let target = exchange.seen.target.clone();
     if let Some(length) = target.strip_prefix("/big/").and_then(|length| length.parse().ok()) {
@@ -161,7 +162,7 @@ impl Answer {
     }
 }
 
-/// Spreads the three kinds of framing over the site.
+/// Distributes the three kinds of framing over the site.
 fn framed(number: u64, answer: Answer) -> Answer {
     match number % 3 {
         0 => answer,
@@ -193,7 +194,7 @@ fn style(number: u64) -> String {
     format!("h1 {{ color: #{:06x}; background: url(/image/{number}.png) }}\n", number * 12_345)
 }
 
-/// A file that begins like a PNG and goes on with bytes that no text contains.
+/// A file that begins like a PNG. Its other bytes do not occur in text.
 fn png(number: u64) -> Vec<u8> {
     let mut bytes = b"\x89PNG\r\n\x1a\n".to_vec();
     bytes.extend(noise(number, usize::try_from(number * number * 97 % 200_000).unwrap()));

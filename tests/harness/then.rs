@@ -1,4 +1,4 @@
-//! A spool that was written at a time in the past.
+//! Writes to a spool as if at a time in the past.
 
 use std::io;
 use std::path::Path;
@@ -8,7 +8,7 @@ use wwwoffle_spool::fs::{DirectoryNames, Disk, DiskFile, Lock, OpenedFile, Syste
 use wwwoffle_spool::{Durability, NewEntry, Options, Place, Spool, Timestamp};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-/// The disk of this machine, with a clock that stands still.
+/// The disk of this machine with a clock that always shows this time.
 #[derive(Debug)]
 struct Then(Timestamp);
 
@@ -58,7 +58,7 @@ impl Disk for Then {
     }
 }
 
-/// Stores a response at the time `then` in the spool at `root`, which no process has open.
+/// Stores a response at the time `then` in the spool at `root`. No process may have the spool open.
 pub(crate) fn keep(root: &Path, then: Timestamp, url: &str, content_type: &str, body: &[u8]) {
     keep_one(&open(root, then), then, (url, content_type), body);
 }

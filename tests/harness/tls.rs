@@ -91,7 +91,7 @@ impl Authority {
         daemon
     }
 
-    /// The same daemon, not started yet.
+    /// The same daemon, without starting it.
     pub(crate) fn place(&self, config: &str) -> Daemon {
         let text = format!("[https]\nextra-ca = [\"authority.pem\"]\n{config}");
         let daemon = Daemon::prepare(Some(&text));
@@ -104,7 +104,7 @@ impl Authority {
         self.sign(&params(names))
     }
 
-    /// Like [`identity`](Self::identity), sent with the authority's own certificate.
+    /// Like [`identity`](Self::identity). The server also sends the authority's own certificate.
     pub(crate) fn identity_with_root(&self, names: &[&str]) -> Identity {
         let mut identity = self.identity(names);
         identity.chain.push(self.issuer.der().clone());
@@ -124,8 +124,8 @@ impl Authority {
         self.sign(&params)
     }
 
-    /// A certificate signed by an intermediate authority, sent with or without the intermediate's
-    /// certificate.
+    /// A certificate signed by an intermediate authority. If `complete`, the server also sends the
+    /// certificate of the intermediate authority.
     pub(crate) fn indirect(&self, names: &[&str], complete: bool) -> Identity {
         let between = authority_params("In between");
         let between =
@@ -189,14 +189,14 @@ impl Identity {
     }
 }
 
-/// How the server behaves below HTTP.
+/// How the server behaves in the TLS layer.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Manners {
-    /// Ends connections without a `close_notify`.
+    /// Whether connections end without a `close_notify`.
     pub(crate) hangs_up: bool,
-    /// Offers only TLS 1.2.
+    /// Whether only TLS 1.2 is offered.
     pub(crate) old: bool,
-    /// Requests a client certificate and accepts none.
+    /// Whether a client certificate is requested and then rejected.
     pub(crate) wants_client: bool,
     pub(crate) speaks: Speaks,
 }
@@ -221,7 +221,7 @@ pub(crate) struct Seen {
     named: std::sync::Mutex<Vec<Named>>,
 }
 
-/// An origin behind TLS. `origin` records requests and scripts responses.
+/// An origin behind TLS. The inner `origin` records requests and scripts responses.
 pub(crate) struct TlsOrigin {
     pub(crate) origin: Origin,
     pub(crate) addr: SocketAddr,
@@ -341,7 +341,7 @@ impl Front {
     async fn accept(self: Arc<Self>, listener: TcpListener) {
         while let Ok((stream, _)) = listener.accept().await {
             let front = Arc::clone(&self);
-            // The test sees an error at the other end of the connection.
+            // If serving fails, the test sees the error at the other end of the connection.
             tokio::spawn(async move { drop(front.serve(stream).await) });
         }
     }
@@ -351,8 +351,8 @@ impl Front {
         let mut inside = match self.acceptor.accept(stream).into_fallible().await {
             Ok(inside) => inside,
             Err((_, mut stream)) => {
-                // Bytes that the client sent in between are read, since a reset could overtake the
-                // alert.
+                // Bytes that the client has sent until now are read first, since a reset could
+                // otherwise overtake the alert.
                 stream.shutdown().await?;
                 copy(&mut stream, &mut tokio::io::sink()).await?;
                 return Ok(());
@@ -384,7 +384,7 @@ impl Front {
             _ = copy(&mut from_client, &mut to_origin) => {}
             _ = copy(&mut from_origin, &mut to_client) => {}
         }
-        // The stream is flushed and dropped, so the connection ends without a `close_notify`.
+        // The stream is flushed and dropped. So the connection ends without a `close_notify`.
         to_client.flush().await
     }
 }

@@ -1,4 +1,4 @@
-//! Third-party programs: TLS clients and certificate linters. `.ci/run` installs them.
+//! Programs of others: TLS clients and certificate linters. `.ci/run` installs them.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
@@ -18,7 +18,8 @@ pub(crate) fn program(names: &[&str]) -> PathBuf {
         .unwrap_or_else(|| cannot_run(&format!("not installed: {}", names.join(" or "))))
 }
 
-/// Returns Python, which has a module that is not in its library; fails if that is missing.
+/// Returns Python with a module that is not in its standard library. Fails if the module is
+/// missing.
 #[track_caller]
 pub(crate) fn python_with(module: &str) -> Command {
     let mut look = Command::new("python3");

@@ -1,4 +1,4 @@
-//! The origin's end of a WebSocket (RFC 6455), which echoes every message.
+//! The origin's end of a WebSocket (RFC 6455). It echoes every message.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use sha1::{Digest, Sha1};
 
 use super::origin::{After, Exchange};
 
-/// Appended to the client's key by the server (RFC 6455 §1.3).
+/// The server appends this text to the client's key (RFC 6455 §1.3).
 const SALT: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 /// The opcode of a close frame.

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 /// Bytes per read from a socket.
 const CHUNK: usize = 256 * 1024;
 
-/// The longest head in bytes. A longer one counts as broken.
+/// The maximum length of a head in bytes. A longer head counts as broken.
 const HEAD_LIMIT: usize = 1024 * 1024;
 
 /// How the end of a body is marked.
@@ -19,7 +19,7 @@ pub(crate) enum Framing {
     Close,
 }
 
-/// Why a message could not be read to its end.
+/// The reason why a message could not be read to its end.
 #[derive(Debug)]
 #[expect(dead_code, reason = "the causes are only for messages of failing tests")]
 pub(crate) enum Broken {
@@ -65,7 +65,7 @@ impl Fields {
         self.get(name).is_some()
     }
 
-    /// The framing of a body after these fields, for a message that has one.
+    /// The framing of the body that these fields declare, or else `otherwise`.
     pub(crate) fn framing(&self, otherwise: Framing) -> Framing {
         if self
             .get("Transfer-Encoding")
@@ -85,8 +85,8 @@ pub(crate) struct Reader<R> {
     from: R,
     buffer: Vec<u8>,
     at: usize,
-    /// Filled by reads and never cleared. Clearing it for each read costs more than all else in a
-    /// build without optimisation.
+    /// The buffer for reads. It is never cleared, because clearing it for each read takes most of
+    /// the time in a build without optimisation.
     chunk: Box<[u8]>,
 }
 
@@ -95,7 +95,7 @@ impl<R: Read> Reader<R> {
         Self { from, buffer: Vec::new(), at: 0, chunk: vec![0; CHUNK].into() }
     }
 
-    /// Received bytes that are not consumed yet.
+    /// The received bytes that are not consumed yet.
     pub(crate) fn waiting(&self) -> &[u8] {
         &self.buffer[self.at..]
     }
@@ -123,7 +123,7 @@ impl<R: Read> Reader<R> {
         if self.fill()? == 0 { Err(Broken::Eof) } else { Ok(()) }
     }
 
-    /// Takes the available bytes, at least one. Empty at the end.
+    /// Takes the available bytes, at least one. Returns no bytes at the end.
     pub(crate) fn some(&mut self) -> Result<Vec<u8>, Broken> {
         if self.waiting().is_empty() {
             self.fill()?;
@@ -143,8 +143,8 @@ impl<R: Read> Reader<R> {
         Ok(taken)
     }
 
-    /// Takes all bytes up to and including `end`. `None` if the connection ended before the first
-    /// byte.
+    /// Takes all bytes up to and including `end`. Returns `None` if the connection ended before the
+    /// first byte.
     pub(crate) fn until(&mut self, end: &[u8]) -> Result<Option<Vec<u8>>, Broken> {
         let mut looked = 0;
         loop {
@@ -166,7 +166,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Passes a body to `take`, piece by piece, and returns its trailers.
+    /// Passes a body to `take`, piece by piece. Returns its trailers.
     pub(crate) fn body(
         &mut self,
         framing: Framing,

@@ -1,5 +1,4 @@
-//! The pages below `/index/`: stored pages in lists that can be sorted, selected from and paged
-//! through.
+//! The pages below `/index/`: lists of stored pages, with sorting, selection and several pages.
 
 use crate::harness::chromium::Chromium;
 use crate::harness::form::{form, unescape};
@@ -18,7 +17,7 @@ fn browsed(origin: &Origin, pages: usize) -> Daemon {
     daemon
 }
 
-/// The page of a list, once the index has read all pages.
+/// The page of a list. Waits until it contains `has`.
 #[track_caller]
 pub(crate) fn list(daemon: &Daemon, path: &str, has: &str) -> String {
     let mut text = String::new();
@@ -45,7 +44,7 @@ fn everything_kept_is_reached_by_links_alone() {
     let hosts = unescape(&list(&daemon, "/index/http", "120 entries"));
     let path = format!("/index/http/{host}");
     assert!(hosts.contains(&path), "{path} in {hosts}");
-    // Three pages of fifty, with each entry once.
+    // There are three pages of fifty entries. Each entry is on one of them.
     let (mut at, mut seen) = (format!("{path}?sort=name"), Vec::new());
     let mut ats: Vec<String> = Vec::new();
     for page in 0..3 {
@@ -58,7 +57,7 @@ fn everything_kept_is_reached_by_links_alone() {
             let link = before.rsplit_once("http://").unwrap().1.split_once('/').unwrap().1;
             Some(format!("/{link}"))
         };
-        // The link to the previous page leads where the reader came from.
+        // The link to the previous page leads to the page from which the reader came.
         assert_eq!(linked("prev"), (page > 0).then(|| ats[page - 1].clone()), "page {page}");
         assert_eq!(linked("next").is_some(), page < 2, "page {page}");
         ats.push(at.clone());
@@ -72,7 +71,7 @@ fn everything_kept_is_reached_by_links_alone() {
     want.clear();
     let found = list(&daemon, "/index/all?text=/007", "Page 7");
     assert!(found.contains("Page 7 &lt;script&gt;") && !found.contains("008.html"), "{found}");
-    // The address that 2.9 used for the list of a URL's host.
+    // The address of 2.9 for the list of a URL's host.
     let led = daemon.page(&format!("/index/url?{}", origin.url("/005.html")));
     assert_eq!((led.status, led.field("Location")), (303, path.as_str()));
     assert_eq!(daemon.page("/index").field("Location"), "/index/");
@@ -114,7 +113,7 @@ fn what_is_chosen_is_deleted_pinned_or_fetched_anew() {
         assert_ne!(daemon.get(&origin.url(gone)).status, 200, "{gone}");
     }
     eventually("it is no longer listed", || !daemon.page(&path).text().contains("Page 2"));
-    // Without the token nothing happens.
+    // A form without the token has no effect.
     let bare = form(&text, "/control/delete-multiple/url").without("token");
     assert_eq!(daemon.submit(&bare.with("url", &origin.url("/000.html"))).status, 403);
     assert_eq!(daemon.get(&origin.url("/000.html")).status, 200);

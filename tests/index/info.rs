@@ -127,7 +127,7 @@ fn a_revalidated_page_keeps_what_was_recorded() {
     let daemon = authority.daemon("");
     daemon.get(&url);
     daemon.settle();
-    // The `304` has its own date, which replaces the older one.
+    // The `304` has another date, which replaces the older one.
     let told = || {
         let told: Value = serde_json::from_str(&daemon.ok(&["info", "--json", &url])).unwrap();
         let mut kept = told["kept"].clone();
@@ -156,7 +156,7 @@ fn a_page_over_an_allowed_certificate_says_so() {
     has(&about(&daemon, &url), &["allows this certificate by its fingerprint", "itself"]);
 }
 
-/// A file that one of our pages serves.
+/// Requests a file that one of our pages offers.
 fn file(daemon: &Daemon, path: &str, url: &str) -> crate::harness::client::Response {
     daemon.page(&format!("{path}?{}", encode(url))).whole()
 }
@@ -248,7 +248,7 @@ fn why_it_was_served_and_what_would_be_done_is_told_to_who_asked() {
     }
 }
 
-/// Each source is in memory as a whole until its client has received it, so their number is
+/// Each page source is in memory as a whole until its client has received it, so their number is
 /// limited.
 #[test]
 fn so_many_sources_are_shown_at_once() {
@@ -266,7 +266,7 @@ fn so_many_sources_are_shown_at_once() {
     };
     let mut clients: Vec<Client> = (0..4).map(slow).collect();
     assert_eq!(daemon.page(&path).status, 503);
-    // A client that leaves makes room, and the others get the whole source.
+    // When a client leaves, another source can be shown. The other clients get the complete source.
     clients.pop();
     eventually("there is room again", || daemon.page(&path).status == 200);
     assert_eq!(daemon.page(&path).whole().text(), long);

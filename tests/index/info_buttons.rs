@@ -77,7 +77,7 @@ fn what_is_deleted_there_is_had_back_with_its_versions_byte_for_byte() {
     assert_eq!(kept(&daemon), all);
 
     let told = leads_to(&daemon, &delete, "/info/?removed=");
-    // Reading the page again changes nothing, and a second submission finds nothing.
+    // Reading the page again changes nothing, and a second submission finds nothing to delete.
     for _ in 0..2 {
         let page = daemon.page(&told).text();
         says(&page, "1 entry was deleted");
@@ -88,10 +88,10 @@ fn what_is_deleted_there_is_had_back_with_its_versions_byte_for_byte() {
     assert_ne!(daemon.get(url).status, 200);
     assert_eq!(daemon.get("http://a.example/other").status, 200);
     assert_eq!(kept(&daemon).len() + MONTHS.len(), all.len(), "{all:?}");
-    // The lists report it as well.
+    // The pages of the lists report the deletion too.
     says(&daemon.page("/index/").text(), "1 entry was deleted");
 
-    // The daemon may restart in between.
+    // The daemon may be restarted before the undo.
     daemon.restart();
     let undo = form(&daemon.page(&told).text(), "/control/undo");
     assert_eq!(daemon.submit(&undo.clone().without("token")).status, 403);
@@ -124,7 +124,7 @@ fn nobody_deletes_there_or_has_back_what_is_anothers() {
     let none = seen("bob", &path);
     says(&none, "It is not saved");
     assert!(forms(&none).iter().all(|form| form.action != delete.action), "{none}");
-    // Another user who sends her form deletes only his own copy, which does not exist.
+    // If another user sends her form, it can only delete his own copy, which does not exist.
     let done = owners::submit(&daemon, "bob", &delete);
     assert!(done.status == 303 && !done.field("Location").contains("removed="), "{}", done.text());
     assert_eq!(kept(&daemon), all);

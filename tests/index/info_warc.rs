@@ -1,5 +1,5 @@
-//! The records of one entry, from `/info/warc`, as another program reads them: complete however the
-//! entry is stored, for those who may see it, and without secrets.
+//! The records of one entry from `/info/warc`, as another program reads them. They are complete
+//! however the entry is stored, available to those who may see the entry, and without secrets.
 
 use std::process::Command;
 
@@ -23,7 +23,7 @@ fn path(url: &str) -> String {
     format!("/info/warc?{}", encode(url))
 }
 
-/// The response and the request, the only records of the archive, as warcio reads them. The archive
+/// The response and the request, as warcio reads them. The archive has no other records and
 /// contains no secrets.
 #[track_caller]
 fn records(daemon: &Daemon, answer: &Response) -> [Value; 2] {
@@ -85,7 +85,7 @@ fn what_is_kept_compressed_is_whole_in_its_records() {
     assert_eq!(daemon.get(&urls[0]).status, 200);
     let fields = "Cookie: id=hunter2\r\nAuthorization: Basic dTpodW50ZXIy\r\n";
     assert_eq!(daemon.client().get_with(&urls[1], "Cookie: id=hunter2\r\n").whole().status, 200);
-    // With a login it is another entry, which has another URL.
+    // With a login it is another entry, under another URL.
     daemon.client().get_with(&urls[0], fields).whole();
     daemon.settle();
     for way in ["as received", "compressed", "expanded"] {
@@ -128,7 +128,7 @@ fn a_body_that_is_shared_is_whole_in_the_records_of_each_entry() {
     for url in &urls {
         check(url);
     }
-    // The last entry with that body.
+    // This removes the last entry with that body.
     daemon.ok(&["rm", &urls[0], &urls[1]]);
     assert_eq!(daemon.page(&path(&urls[0])).status, 404);
     check(&urls[2]);
@@ -169,6 +169,6 @@ fn the_records_of_what_is_one_persons_are_theirs_alone() {
     for (user, body) in [("ada", b"for ada"), ("bob", b"for bob")] {
         has(&records(&daemon, &of(user, &mine)), &mine, body);
     }
-    // Without a login there is no copy.
+    // Without a login, no copy is available.
     assert_ne!(daemon.page(&path(&mine)).status, 200);
 }

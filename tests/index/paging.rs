@@ -1,5 +1,4 @@
-//! However long the URLs of a list are, each of its pages is short, and every entry is on exactly
-//! one page.
+//! Each page of a list is short, even if its URLs are long, and every entry is on exactly one page.
 
 use crate::harness::form::{Form, form, forms, unescape};
 use crate::harness::{Answer, Daemon, Origin, eventually};
@@ -18,7 +17,7 @@ fn urls(text: &str) -> Vec<String> {
     links.map(|rest| unescape(rest.split('"').next().unwrap())).collect()
 }
 
-/// Stores these paths and waits until the list of their host has all of them.
+/// Stores these paths. Waits until the list of their host has all of them.
 fn kept(origin: &Origin, paths: &[String]) -> Daemon {
     let daemon = Daemon::start();
     for path in paths {
@@ -36,8 +35,8 @@ fn of_host(origin: &Origin) -> String {
 #[test]
 fn each_page_of_a_list_of_long_urls_is_short_and_none_is_left_out() {
     let origin = Origin::start();
-    // Half of them share the prefix that names are compared by, so the name alone does not order
-    // them.
+    // Half of the names have the same prefix, which is longer than the compared part. So the name
+    // alone does not determine their order.
     let long = |number: usize| format!("{}/{number:02}", "/long".repeat(1_560));
     let early = |number: usize| format!("/{number:02}{}", "/a-b".repeat(1_950));
     let paths: Vec<_> = (0..12).map(early).chain((12..24).map(long)).collect();
@@ -50,7 +49,8 @@ fn each_page_of_a_list_of_long_urls_is_short_and_none_is_left_out() {
         let on_it = urls(&text);
         assert!(on_it.len() < 10 && !on_it.is_empty(), "{}", on_it.len());
         seen.extend(on_it.clone());
-        // Back to the page from which this one was reached, with the same content.
+        // The link leads back to the page from which this one was reached, which has the same
+        // content.
         let previous = linked(&text, "prev");
         assert_eq!(previous, before.as_ref().map(|(at, _)| at.clone()));
         if let (Some(previous), Some((_, on_that))) = (previous, before) {
@@ -64,7 +64,7 @@ fn each_page_of_a_list_of_long_urls_is_short_and_none_is_left_out() {
     assert_eq!(seen[..12], all[..12]);
     seen.sort();
     assert_eq!(seen, all, "each of them exactly once");
-    // Links to the pages about them are complete as well.
+    // The links to the information about an entry are not truncated.
     let text = daemon.page(&of_host(&origin)).text();
     let info = text.split("href=\"").find(|rest| unescape(rest).contains("/info/?")).unwrap();
     let info = unescape(info.split('"').next().unwrap());
@@ -101,7 +101,8 @@ fn each_page_of_a_search_is_short_and_no_hit_is_left_out() {
 #[test]
 fn what_is_chosen_on_a_page_of_long_urls_is_what_was_meant() {
     let origin = Origin::start();
-    // As long as a selectable URL may be, and three times that in encoded form.
+    // The URLs have the maximum length for a selection, and three times that length in encoded
+    // form.
     let paths: Vec<_> = (0..50).map(|number| format!("/{number:02}{}", "/~".repeat(480))).collect();
     let daemon = kept(&origin, &paths);
     let all: Vec<_> = paths.iter().map(|path| origin.url(path)).collect();
@@ -113,7 +114,7 @@ fn what_is_chosen_on_a_page_of_long_urls_is_what_was_meant() {
     assert_eq!(text.matches(" checked=\"checked\"").count(), on_it.len());
     let is_deletion = |form: &&Form| form.action.contains("/control/delete-multiple/url");
     let found = forms(&text);
-    // The button that applies to all of them.
+    // The button that applies to the whole list.
     let deletes = found.iter().rfind(is_deletion).unwrap();
     let chosen = deletes.fields.iter().filter(|(name, _)| name == "url").map(|(_, url)| url);
     assert_eq!(chosen.cloned().collect::<Vec<_>>(), on_it);
@@ -122,7 +123,7 @@ fn what_is_chosen_on_a_page_of_long_urls_is_what_was_meant() {
     let text = list(&daemon, &of_host(&origin), &left);
     let rest = urls(&text);
     assert_eq!(rest, all[on_it.len()..][..rest.len()]);
-    // The whole list at once, as a script may send it.
+    // A script may send the whole list at once.
     let sent = form(&text, "/control/pin-multiple").without("url");
     let sent = all.iter().fold(sent, |sent, url| sent.and("url", url));
     assert!(sent.body().len() > 100_000, "{}", sent.body().len());

@@ -1,4 +1,4 @@
-//! The list after an action on selected entries shows its result at once.
+//! After an action on selected entries, the list shows the result at once.
 
 use std::time::{Duration, Instant};
 
@@ -6,8 +6,8 @@ use crate::harness::form::{Form, form, unescape};
 use crate::harness::{Answer, Daemon, Origin};
 use crate::index::index_pages::list;
 
-/// A response within this time did not wait for the index until its timeout, which is slightly
-/// longer.
+/// If a response takes less than this, it did not wait for the index until its timeout, which is
+/// slightly longer.
 const IN_TIME: Duration = Duration::from_millis(900);
 
 /// A daemon with stored pages of one host.
@@ -26,8 +26,8 @@ fn chosen(html: &str, action: &str, urls: &[&str]) -> Form {
     urls.iter().fold(form, |form, url| form.and("url", url))
 }
 
-/// Sends a form and follows the redirect. False if the index was not up to date in time, so that
-/// the page proves nothing.
+/// Sends a form and follows the redirect. Returns false if the index was not up to date in time, so
+/// that the page proves nothing.
 #[track_caller]
 fn followed(daemon: &Daemon, form: &Form) -> (String, bool) {
     let begun = Instant::now();
@@ -73,7 +73,7 @@ fn what_was_done_is_told() {
         assert_eq!(done.status, 303);
         let page = daemon.page(done.field("Location")).text();
         assert!(page.contains(told) && page.contains("role=\"status\""), "{action}: {page}");
-        // Each page shows the note, also later.
+        // Each page with this address shows the note, even later.
         let page = daemon.page("/index/all?sort=name").text();
         let noted = page.matches(&format!(", <bdi>{note}</bdi>")).count();
         assert_eq!(noted, chosen_urls.len(), "{action}: {page}");

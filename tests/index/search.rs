@@ -1,5 +1,5 @@
 //! Lists and search: on the command line, over the API and as a page, with a daemon and without
-//! one, each person sees only permitted entries.
+//! one. Each person sees only permitted entries.
 
 use serde_json::Value;
 
@@ -92,7 +92,7 @@ fn what_was_browsed_is_listed_and_found() {
     for bad in ["sort=up", "what=gopher", "after=x", "status=x", "limit=0"] {
         assert_eq!(daemon.api("GET", &format!("/api/index?{bad}"), "").status, 400, "{bad}");
     }
-    // By words: over the API, on the command line and as a page.
+    // Search by words: over the API, on the command line and as a page.
     let found = |words: &str| {
         let answer = daemon.api("GET", &format!("/api/search?q={words}"), "").whole();
         let page: Value = serde_json::from_slice(&answer.body).unwrap();
@@ -150,7 +150,7 @@ fn it_is_the_same_without_a_daemon() {
     daemon.down();
     let without: Vec<_> = verbs.iter().map(|verb| daemon.ok(verb)).collect();
     assert_eq!(with, without);
-    // Changes by other programs are found.
+    // The index finds changes by other programs.
     let key = daemon.run(&["ls", "--json", "--text", "cake"]).lines()[0]["key"].clone();
     let file = format!("{}.warc", key.as_str().unwrap());
     let path = crate::harness::files(daemon.spool()).into_iter().find(|path| path.ends_with(&file));
@@ -173,7 +173,7 @@ fn making_it_anew_while_it_serves_changes_nothing() {
         assert!(daemon.ok(arguments).starts_with("done"));
         assert_eq!(names(&index(&daemon, "sort=random")), before);
     }
-    // Over TCP this needs the control password.
+    // Over TCP, the call needs the control password.
     let token = "X-Wwwoffle-Token: x\r\n";
     let url = daemon.own("/api/reindex");
     let asked =

@@ -1,4 +1,4 @@
-//! Selected entries of a list are exported and monitored, and each address of 2.9 leads to a list.
+//! Selected entries of a list are exported and monitored. Each address of 2.9 leads to a list.
 
 use std::io::Read as _;
 
@@ -58,12 +58,12 @@ fn what_is_chosen_is_exported() {
     eventually("nothing is left", || {
         std::fs::read_dir(daemon.spool().join("tmp")).unwrap().next().is_none()
     });
-    // Without stored entries there is no archive, nor without the token.
+    // There is no archive if no entry is stored, and none without the token.
     assert_eq!(export("warc", &[]).status, 422);
     assert_eq!(export("wacz", &[&origin.url("/never")]).status, 422);
     let bare = chosen(&text, "/control/export-multiple/warc", &[&one]).without("token");
     assert_eq!(daemon.submit(&bare).status, 403);
-    // A client that leaves early does not occupy a place.
+    // A client that leaves early does not occupy an export slot.
     for _ in 0..4 {
         assert_eq!(export("warc", &[&one]).status, 200);
     }

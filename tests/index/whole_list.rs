@@ -18,7 +18,7 @@ fn keep(daemon: &Daemon, origin: &Origin, paths: &[&str]) {
     }
 }
 
-/// The address of the first link with these words.
+/// The address of the first link with this text.
 #[track_caller]
 fn link(html: &str, words: &str) -> String {
     let html = unescape(html);
@@ -43,7 +43,7 @@ fn asked(daemon: &Daemon, address: &str, tells: &str) -> Form {
     form(&text, ASKS)
 }
 
-/// Sends the form and returns the text of its list when the deletion is finished.
+/// Sends the form. Returns the text of its list when the deletion is finished.
 #[track_caller]
 fn done(daemon: &Daemon, sent: &Form, tells: &str) -> String {
     let done = daemon.submit(sent);
@@ -72,7 +72,7 @@ fn all_of_a_host_is_deleted_and_had_back() {
     assert_eq!(daemon.submit(&sent.clone().without("token")).status, 403);
     assert_eq!(daemon.submit(&sent.clone().without("stored-before")).status, 422);
     list(&daemon, &of_host(&origin), "T-1");
-    // Entries stored after the confirmation page stay.
+    // Entries that are stored after the confirmation page was shown stay.
     keep(&daemon, &origin, &["/late"]);
     list(&daemon, &of_host(&origin), "T-late");
     let text = done(&daemon, &sent, "7 entries were deleted");
@@ -88,7 +88,7 @@ fn all_of_a_host_is_deleted_and_had_back() {
         assert_eq!(daemon.get(&origin.url(path)).status, 200, "{path}");
     }
     assert_eq!(daemon.run(&["fsck", "--deep"]).status, 0);
-    // With the address of 2.9.
+    // The address of 2.9.
     asked(&daemon, &format!("{ASKS}?{}", origin.url("/1")), "8 entries, ");
 }
 
@@ -98,7 +98,7 @@ fn what_a_list_leaves_out_stays() {
     let daemon = Daemon::start();
     keep(&daemon, &origin, &["/tea/1", "/tea/gone", "/cake/gone", "/cake/2"]);
     let text = list(&daemon, "/index/all", "T-cake-2");
-    // For all stored entries there is no such link or address.
+    // For the list of all stored entries there is no such link or address.
     assert!(!text.contains("Delete everything in this list"), "{text}");
     for all in ["/index/all", "/index/all?pages=1", "/index/", "/index/http", "//evil.example/"] {
         let led = daemon.page(&format!("{ASKS}?list={all}"));
@@ -109,7 +109,7 @@ fn what_a_list_leaves_out_stays() {
         let sent = Form { action: ASKS.to_owned(), ..sent };
         assert_eq!(daemon.submit(&sent).status, 422, "{all}");
     }
-    // A filter without its own input field is not lost.
+    // A filter that has no input field is not lost either.
     let text = list(&daemon, "/index/all?status=4xx&text=tea", "T-tea-gone");
     assert!(!text.contains("T-tea-1"), "{text}");
     let ordered = forms_kept(&text);
@@ -142,7 +142,7 @@ fn all_on_a_page_is_chosen_with_a_link() {
     assert_eq!(checked(&text), 0);
     let chosen = daemon.page(&link(&text, "Select all on this page")).text();
     assert_eq!(checked(&chosen), 3, "{chosen}");
-    // An action on them leads back to the list with nothing selected.
+    // An action on the selected entries leads back to the list with nothing selected.
     assert_eq!(form(&chosen, "pin-multiple").value("back"), Some("/index/all?sort=name"));
     let text = daemon.page(&link(&chosen, "Select none")).text();
     assert_eq!(checked(&text), 0);

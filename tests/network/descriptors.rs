@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 
 use crate::harness::{Daemon, Origin};
 
-/// The number that sufficed for 2.9.
+/// A limit of open files with which 2.9 could work.
 const FEW: &str = "ulimit -n 64";
 
 /// More than the limit, for files and for clients.
@@ -17,7 +17,8 @@ fn stored_pages_are_served_with_few_descriptors() {
     let origin = Origin::start();
     let mut daemon = Daemon::prepare(None).with_setup(FEW);
     daemon.up();
-    // Too long to be read together with their heads, so each of them needs an open file.
+    // These bodies are too long to be read together with their heads, so each response needs an
+    // open file.
     let bodies = 100_000..100_000 + IDLE as u64;
     let get = |length: u64| {
         let url = origin.url(&format!("/big/{length}"));

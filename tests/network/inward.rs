@@ -1,9 +1,10 @@
-//! Clients of other machines: internal addresses are closed to them, and their number of
+//! Clients on other machines: they cannot reach internal addresses, and the number of their
 //! connections is limited.
 //!
-//! Another machine is represented by another address in a network namespace of the test. It is
-//! reached over the loopback interface. Since it also belongs to the daemon's machine, it is closed
-//! unless `inside` opens it. The test restarts itself in the namespace.
+//! Another machine is represented by a further address in a network namespace of the test. It is
+//! reached over the loopback interface. This address also belongs to the daemon's machine, so
+//! clients cannot reach it unless the option `inside` allows it. The test restarts itself in the
+//! namespace.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::Command;
@@ -14,19 +15,19 @@ use crate::harness::tools::{plain, program};
 use crate::harness::{Answer, Client, Daemon, Origin, cannot_run, eventually};
 use crate::security::owners;
 
-/// An address for documentation (RFC 5737), which no machine has.
+/// An address for documentation (RFC 5737), which no real machine has.
 pub(crate) const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
 
-/// The shell commands that add it, before the given program.
+/// The shell commands that add the address, before the given program.
 const INSIDE: &str = "ip link set lo up && ip addr add 192.0.2.7/32 dev lo && ip addr add 192.0.2.8/32 dev lo \
     && ip addr add 2001:db8::7/128 dev lo nodad && ip addr add 2001:db8::8/128 dev lo nodad \
     && ip addr add 2001:db8:1::7/128 dev lo nodad && ip route add local 198.51.100.0/24 dev lo \
     && ip route add local 2001:db8:2::/64 dev lo && exec \"$0\" \"$@\"";
 
-/// Set for the test that runs in a namespace.
+/// The environment variable that is set for a test inside a namespace.
 const IS_INSIDE: &str = "WWWOFFLE_TEST_IS_IN_A_NAMESPACE";
 
-/// Runs `body` in a namespace, in another process, which runs this test of `module` again.
+/// Runs `body` in a namespace. For this, runs this test of `module` again in another process.
 pub(crate) fn in_a_namespace(module: &str, test: &str, body: fn()) {
     if std::env::var_os(IS_INSIDE).is_some() {
         return body();
@@ -70,7 +71,8 @@ fn near(daemon: &Daemon) -> Client {
     Client::connect(SocketAddr::from(([127, 0, 0, 1], daemon.addr().port())))
 }
 
-/// Opens the address of the other machine, which also belongs to the daemon's machine.
+/// Allows clients to reach the address of the other machine, which also belongs to the daemon's
+/// machine.
 const OPENED: &str = "inside = [\"192.0.2.7\"]\n";
 
 /// The status of a CONNECT, and whether it leads to the service.
@@ -179,7 +181,7 @@ fn inside_stays_shut() {
     inside.say("/", Answer::html("inside"));
     beside.say("/", Answer::html("beside"));
     let daemon = open_daemon(OPENED);
-    // Addresses that the configuration opens can be reached from everywhere.
+    // Addresses that the configuration allows can be reached by every client.
     for mut client in [far(&daemon), near(&daemon)] {
         assert_eq!(client.get(&beside.url("/")).status, 200);
     }
@@ -196,7 +198,7 @@ fn inside_stays_shut() {
     socket.ask(&inside.url("/"), upgrade);
     assert_eq!(socket.final_head().unwrap().1.status, 403);
 
-    // A queued request keeps the permissions of its client, also for redirects.
+    // A queued request has the permissions of the client that sent it, even after a redirect.
     beside.say("/to", Answer::redirect(302, &inside.url("/led")));
     beside.say("/to-near", Answer::redirect(302, &inside.url("/led-near")));
     daemon.ok(&["offline"]);
@@ -218,7 +220,7 @@ fn inside_stays_shut() {
     assert_eq!(inside.count("/led"), 0);
     assert_eq!(inside.connections(), asked + 1, "another connection was opened");
 
-    // Each request of a user has the permissions of the machine that sent it.
+    // Each request of a user has the permissions of the machine from which it was sent.
     let users = open_daemon(&format!("{OPENED}{}", owners::users()));
     users.ok(&["offline"]);
     for (mut client, path) in [(far(&users), "far"), (near(&users), "near")] {

@@ -1,4 +1,4 @@
-//! Many clients, slow clients, endless origins and big bodies: other clients are served at the same
+//! Many clients, slow clients, endless origins and big bodies. Other clients are served at the same
 //! time.
 
 use std::net::TcpStream;
@@ -13,22 +13,22 @@ use crate::harness::{After, Answer, Client, Daemon, Gate, Origin, eventually, fa
 /// The number of silent clients.
 const IDLE: usize = 2_000;
 
-/// Files that the daemon may have had open for a moment at the first count.
+/// The number of files that the daemon may have had open temporarily at the first count.
 const PASSING: usize = 64;
 
 /// Size of the download whose memory is measured, in bytes.
 const GIB: u64 = 1 << 30;
 
-/// Memory that the download may use in addition to an earlier small one, in KiB.
+/// The memory that the download may use in addition to an earlier small download, in KiB.
 const ADDED: u64 = 8 * 1024;
 
 /// Limit of the daemon's peak memory with a few clients, in KiB.
 const MEMORY: u64 = 16 * 1024;
 
-/// The number of clients that read nothing of a big body.
+/// The number of clients that request a big body and read nothing of it.
 const DEAF: u64 = 64;
 
-/// Memory per such client, in KiB. A waiting piece holds the buffer that it was received in.
+/// The memory per such client, in KiB. A waiting piece holds the buffer into which it was received.
 const EACH: u64 = 768;
 
 /// Raises the limit of open files of this process.
@@ -47,13 +47,13 @@ fn idle_slow_and_stuck_peers_do_not_hold_up_the_others() {
     origin.on("/endless", faults::endless_head);
     let files = daemon.open_files();
     let mut idle = Vec::new();
-    // The system may silently drop a connection that does not fit in the accept queue.
+    // The system may silently drop a connection for which the accept queue has no space.
     while idle.len() < IDLE {
         idle.extend((0..100).map(|_| TcpStream::connect(daemon.addr()).unwrap()));
         eventually("they are accepted", || daemon.open_files() + PASSING >= files + idle.len());
     }
 
-    // A client that sends one byte a second. It has the whole test to send its head.
+    // A client that sends one byte per second. It may take the whole test to send its head.
     let over = Arc::new(AtomicBool::new(false));
     let (mut slow, done) = (daemon.client(), Arc::clone(&over));
     let head = format!("GET {} HTTP/1.1\r\nHost: x\r\n\r\n", origin.url("/page/1.html"));
@@ -65,7 +65,8 @@ fn idle_slow_and_stuck_peers_do_not_hold_up_the_others() {
             std::thread::sleep(Duration::from_secs(1));
         }
     });
-    // A client that never reads its response, and one whose origin never ends its head.
+    // A client that never reads its response, and a client whose origin sends a head without an
+    // end.
     let mut deaf = daemon.client();
     deaf.ask(&origin.url("/big/30000000"), "");
     let mut waiting = daemon.client();
@@ -162,7 +163,7 @@ fn a_slow_reader_does_not_make_the_daemon_hold_the_body() {
         client.ask(&origin.url("/shared"), "");
         assert_eq!(client.final_head().unwrap().1.status, 200);
     }
-    // No client reads on, but the download still completes.
+    // The clients do not continue to read, but the download is completed.
     all_are_here.open();
     daemon.settle();
     assert_eq!(origin.count("/shared"), 1, "all of them share the download");
@@ -176,8 +177,8 @@ fn a_slow_reader_does_not_make_the_daemon_hold_the_body() {
     }
 }
 
-/// A response above the size limit reaches a client that reads it, and is not stored. An endless
-/// one does not fill the disk if no client reads it.
+/// A response above the size limit reaches a client that reads it, and is not stored. If no client
+/// reads an endless response, it does not fill the disk.
 #[test]
 fn no_more_of_an_answer_is_kept_than_is_configured() {
     let config = "[options]\nmax-body = \"1 MB\"\n[fetch-options]\nretry-delay = \"1ms\"\n";

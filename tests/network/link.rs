@@ -10,7 +10,7 @@ use crate::harness::{Answer, Daemon, Origin, cannot_run, eventually};
 const QUICK: &str = "watch-kernel = false\nsettle = \"20ms\"\nprobe-interval = \"50ms\"\n\
     probe-longest-interval = \"100ms\"\n";
 
-/// The same resource under another name, since requests to the portal's host are passed on.
+/// The same resource under another host name, since requests to the portal's host are not queued.
 fn at_localhost(url: &str) -> String {
     url.replacen("127.0.0.1", "localhost", 1)
 }
@@ -55,7 +55,7 @@ fn a_probe_that_is_good_or_answered_by_a_portal_or_not_at_all_decides() {
     assert!(told.contains(&format!("link         this network needs a login at {login}")));
     let home = daemon.page("/").shown();
     assert!(home.contains("Log in at") && home.contains(&login), "{home}");
-    // All other hosts are offline, and the portal's host can be reached.
+    // All other hosts are offline, but the portal's host can be reached.
     let asked = origin.seen().len();
     let kept = daemon.browse(&origin.url("/page"));
     assert!(kept.field("Cache-Status").ends_with("hit; detail=offline"), "{kept:?}");
@@ -63,7 +63,7 @@ fn a_probe_that_is_good_or_answered_by_a_portal_or_not_at_all_decides() {
     assert_eq!(origin.seen().len(), asked);
     assert_eq!(daemon.browse(&login).text(), "log in");
 
-    // A portal that responds itself.
+    // A portal that answers the probe itself.
     link.say("/up", Answer::html("log in here"));
     let here = at_localhost(&link.url("/up"));
     becomes(&daemon, "offline", &format!("needs a login at {here}"));
@@ -107,7 +107,7 @@ fn the_choice_survives_a_restart_and_offline_asks_nobody() {
     daemon.restart();
     assert_eq!(daemon.status()["mode"], "offline");
     assert_eq!(link.connections(), probes, "nobody is asked");
-    // From the page and through the API.
+    // The switch is used on the page and through the API.
     let mut switch = form(&daemon.page("/").text(), "/control/autodial");
     switch.action = switch.action.replace("autodial", "auto");
     assert_eq!(daemon.submit(&switch).status, 303);
@@ -180,7 +180,8 @@ struct Inside {
 }
 
 impl Inside {
-    /// Two ends of a cable: one with the address and the default route, the other to be unplugged.
+    /// Two ends of a virtual cable. One has the address and the default route; the other is
+    /// unplugged by the test.
     const CABLE: &str = "ip link set lo up && ip link add name a type veth peer name b && \
         ip addr add 198.51.100.1/24 dev a && ip link set dev a up && ip link set dev b up && \
         ip route add default dev a";
@@ -218,7 +219,7 @@ impl Inside {
         assert!(self.command(line).status().unwrap().success(), "{line}");
     }
 
-    /// Starts a server at the end with the address and waits until it listens.
+    /// Starts a server at the other end of the cable. Waits until it listens.
     fn serve(&self) -> Server {
         let line = "cd / && exec python3 -c '\
             import http.server as h\n\
@@ -237,7 +238,7 @@ impl Inside {
     /// Requests hosts that do not exist.
     fn ask_nobody(&self) {
         for host in 11..14 {
-            // The result does not matter.
+            // The result of the command does not matter.
             let _failed = self.daemon.run(&["get", &format!("http://198.51.100.{host}/")]);
         }
     }
@@ -250,7 +251,7 @@ impl Drop for Inside {
     }
 }
 
-/// Stopped when dropped.
+/// A server, which is stopped when dropped.
 struct Server(Child);
 
 impl Drop for Server {
@@ -269,7 +270,7 @@ const INSIDE: &str = "[options]\nconnect-timeout = \"300ms\"\n[fetch-options]\na
 fn the_kernel_says_when_a_cable_is_pulled_or_a_route_is_gone() {
     let inside = Inside::start(INSIDE);
     let daemon = &inside.daemon;
-    // Before the daemon reports that it is ready.
+    // The mode is known before the daemon reports that it is ready.
     assert_eq!(daemon.status()["mode"], "online");
     becomes(daemon, "online", "connected (a)");
     inside.run("ip link set dev b down");
@@ -318,7 +319,7 @@ fn what_comes_over_a_metered_link_has_a_budget_of_its_own() {
 #[ignore = "needs root, unshare and ip"]
 fn what_is_on_its_way_when_the_link_goes_is_queued() {
     let inside = Inside::start("[link]\nsettle = \"1s\"\n");
-    // Packets to that host are lost without an error.
+    // Packets to this host are lost without an error.
     inside.run("ip neigh add 198.51.100.9 lladdr 02:00:00:00:00:09 dev a");
     let url = "http://198.51.100.9/page";
     let line = format!("exec curl -s -D - -x http://{} {url}", inside.addr);
@@ -343,7 +344,7 @@ fn hosts_that_fail_make_it_offline_only_when_the_last_good_one_fails_too() {
     let server = inside.serve();
     daemon.ok(&["get", "http://198.51.100.1/"]);
     inside.ask_nobody();
-    // The host that responded still accepts connections.
+    // The host that answered earlier still accepts connections.
     eventually("the link was probed", || daemon.status()["link"]["probes"] != 0);
     assert_eq!(daemon.status()["mode"], "online");
     drop(server);

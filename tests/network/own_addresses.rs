@@ -1,5 +1,5 @@
-//! The addresses that the daemon listens on: they belong to it, and no service responds there
-//! before it is ready.
+//! The addresses on which the daemon listens. They belong to the daemon, and no service answers
+//! there before it is ready.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::Stdio;
@@ -21,7 +21,8 @@ fn an_address_that_it_listens_on_is_a_name_of_its_own() {
     assert_eq!(ask(at, &at.to_string(), "/api/status"), 200);
     assert_eq!(ask(at, &at.to_string(), &format!("http://{at}/api/status")), 200);
     assert_eq!(ask(at, &format!("localhost:{port}"), "/api/status"), 200);
-    // Other addresses do not. The request is forwarded, and no server listens there.
+    // Other addresses do not belong to it. Such a request is forwarded, and no server listens
+    // there.
     assert_ne!(ask(at, &format!("127.0.0.6:{port}"), "/api/status"), 200);
 }
 

@@ -1,15 +1,15 @@
-//! Each bound of `docs/limits.md` that a single message can reach: a message just within it passes,
-//! and one beyond it gets the response that the table names.
+//! Each limit of `docs/limits.md` that a single message can reach. A message just within the limit
+//! passes. A message beyond it gets the response that the table names.
 
 use std::time::Duration;
 
 use crate::harness::daemon::AS_PERSON;
 use crate::harness::{Answer, Client, Daemon, Origin};
 
-/// The status of the response to a request that may be sent only in part.
+/// The status of the response to a request, even if only a part of the request can be sent.
 fn status(daemon: &Daemon, request: &str) -> u16 {
     let mut client = daemon.client();
-    // A client that is refused early need not send the rest.
+    // If the daemon refuses the request early, the rest cannot be sent.
     let _sent = client.try_send(request);
     client.receive("GET").status
 }
@@ -40,7 +40,7 @@ fn a_request_beyond_its_bounds_is_refused_with_the_reason() {
         ("257 fields", get("GET", &fields(256)), 431),
         ("a head of 1 MB", get("GET", &padding(1_000_000)), 200),
         ("a head of 2 MB", get("GET", &padding(2_000_000)), 431),
-        // The request is well-formed, but no such method is registered.
+        // The request is well-formed, but its method is not registered.
         ("a method of 64 bytes", get(&"M".repeat(64), ""), 501),
         ("a method of 65 bytes", get(&"M".repeat(65), ""), 400),
         ("two empty lines", format!("\r\n\r\n{}", get("GET", "")), 200),
@@ -80,7 +80,8 @@ fn a_form_beyond_what_is_kept_passes_online_and_is_refused_offline() {
     assert_eq!(daemon.queue().len(), 0);
 }
 
-/// A form may take one second for each 16 bytes, so a form sent byte by byte has an end.
+/// Sending a form may take one second for each 16 bytes. So a form that is sent byte by byte is
+/// given up.
 #[test]
 fn a_form_that_comes_too_slowly_is_given_up() {
     let config = "[options]\nsocket-timeout = \"1s\"\n";
@@ -91,7 +92,8 @@ fn a_form_that_comes_too_slowly_is_given_up() {
         origin.url("/form"),
         origin.addr
     ));
-    // No pause is as long as the idle timeout. The whole form would take twice as long as allowed.
+    // Each pause is shorter than the idle timeout. The whole form would take twice as long as
+    // allowed.
     client.patience(Duration::from_millis(200));
     let mut sent = 0;
     let refused = loop {
@@ -111,7 +113,7 @@ fn an_answer_beyond_its_bounds_is_not_passed_on() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let with = |number: usize, length: usize| {
         let value = "v".repeat(length);
-        // Date, Content-Type and Content-Length count as well.
+        // The fields Date, Content-Type and Content-Length count too.
         (3..number).fold(Answer::html("page"), |answer, _| answer.field("X-Field", &value))
     };
     for (what, answer, want) in [

@@ -1,7 +1,7 @@
 //! Runs the cache tests of the npm package `http-cache-tests` through our proxy.
 //!
-//! Its client cannot use a proxy, so it connects to a port that turns its requests into absolute
-//! form. Passed and failed tests must both agree with `cache_tests.txt`.
+//! Their client cannot use a proxy, so it connects to a port that changes its requests into
+//! absolute form. The results of all tests must agree with `cache_tests.txt`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
@@ -15,12 +15,12 @@ use serde::Deserialize;
 use crate::harness::tools::{plain, program};
 use crate::harness::{Absolute, Daemon, cannot_run, daemon, heavy};
 
-/// Time limit for all tests. Many of them wait three seconds until a response is stale.
+/// Time limit for all tests together. Many tests wait three seconds until a response is stale.
 const LIMIT: Duration = Duration::from_secs(10 * 60);
 
-/// A shared cache, since most of the tests are about one. A response without any basis for a
-/// heuristic is never fresh, so no option is needed for that. `M-SEARCH`, which some tests use to
-/// invalidate, is not registered.
+/// A shared cache, since most of the tests are about shared caches. A response without any basis
+/// for a heuristic is never fresh, so no option is needed for that. `M-SEARCH`, which some tests
+/// use to invalidate, is not a registered method.
 const CONFIG: &str = "[caching]\nshared = true\n[dont-get]\nallowed-methods = [\"M-SEARCH\"]\n";
 
 /// The outcome of one test.
@@ -35,11 +35,11 @@ struct Outcome {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(rename_all = "lowercase")]
 enum Kind {
-    /// The standards require it of a cache.
+    /// The standards require this of a cache.
     Required,
-    /// A good cache does it.
+    /// A good cache does this, but the standards do not require it.
     Optimal,
-    /// Both outcomes are allowed. The test only reports which one it is.
+    /// Both results are allowed. The test only reports the result.
     Check,
 }
 
@@ -94,7 +94,7 @@ fn every_test_of_caches_passes_but_for_those_with_a_reason() {
     hold(&outcomes);
 }
 
-/// Where `.ci/run` installs the package, or `$HTTP_CACHE_TESTS`.
+/// The directory into which `.ci/run` installs the package, or `$HTTP_CACHE_TESTS`.
 fn package() -> PathBuf {
     let found = std::env::var_os("HTTP_CACHE_TESTS").map(PathBuf::from);
     found.filter(|package| package.join("package.json").is_file()).unwrap_or_else(|| {
@@ -115,7 +115,7 @@ fn tell(outcomes: &[Outcome]) {
     eprintln!("passed, of all: {counts:?}");
 }
 
-/// Compares with the list: tests that it does not name pass, and tests that it names fail.
+/// Compares with the list: tests in the list must fail, and all other tests must pass.
 fn hold(outcomes: &[Outcome]) {
     let excused: BTreeSet<&str> = include_str!("cache_tests.txt")
         .lines()

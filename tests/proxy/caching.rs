@@ -13,7 +13,8 @@ pub(crate) fn date(seconds: i64) -> String {
     httpdate::fmt_http_date(if seconds < 0 { now - by } else { now + by })
 }
 
-/// An origin whose responses for `path` differ: `answer` gets the number of the request, from 1.
+/// An origin whose responses for `path` differ. `answer` gets the number of the request, counted
+/// from 1.
 pub(crate) fn counted(
     origin: &Origin,
     path: &str,
@@ -36,8 +37,8 @@ pub(crate) fn status(response: &Response) -> &str {
     response.field("Cache-Status").strip_prefix("wwwoffle; ").unwrap()
 }
 
-/// Whether a response is a cache hit with nearly all of its lifetime left. The time that the test
-/// has taken so far is unknown.
+/// Whether a response is a cache hit with nearly all of its lifetime left. The exact time that the
+/// test has taken so far is unknown.
 pub(crate) fn is_hit(response: &Response, lifetime: u64) -> bool {
     let left = status(response).strip_prefix("hit; ttl=");
     left.and_then(|left| left.parse::<u64>().ok())
@@ -58,8 +59,8 @@ pub(crate) fn host(url: &str) -> &str {
 /// `Cache-Status` of the second response.
 type Row = (&'static str, Vec<(&'static str, String)>, &'static str, &'static str);
 
-/// Sends two requests for each row and compares the `Cache-Status` of the second response. A text
-/// that ends with `…` is only a prefix.
+/// Sends two requests for each row, and compares the `Cache-Status` of the second response. An
+/// expected text that ends with `…` is compared as a prefix.
 #[track_caller]
 fn each(daemon: &Daemon, origin: &Origin, rows: Vec<Row>) {
     let mut wrong = Vec::new();
@@ -259,7 +260,7 @@ fn what_is_stale_for_a_while_is_served_and_asked_for_behind_the_clients_back() {
     let url = origin.url("/swr");
     daemon.get(&url).whole();
     daemon.settle();
-    // Neither request waits for the origin, which gets one request.
+    // No request waits for the origin, which gets only one request.
     for _ in 0..3 {
         let stale = daemon.get(&url).whole();
         assert_eq!(stale.text(), "answer 1");
@@ -462,7 +463,7 @@ fn the_options_of_old_overrule_the_standard_and_are_named() {
         let told = status(&got);
         assert!(told.starts_with(begin) && told.ends_with(end), "{path}: {told}");
     }
-    // In a new online session it is requested again, once.
+    // In a new online session the page is requested again once.
     let url = origin.url("/once/a");
     daemon.ok(&["offline"]);
     daemon.ok(&["online"]);

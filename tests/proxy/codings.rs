@@ -1,4 +1,4 @@
-//! Content codings: origins are offered all of them, the response is stored as received, and each
+//! Content codings: origins are offered all codings, the response is stored as received, and each
 //! client gets a coding that it accepts.
 
 use std::io::Write;
@@ -99,7 +99,7 @@ fn one_kept_copy_does_for_everyone() {
     for (number, (_, sent)) in all.iter().enumerate() {
         let seen = origin.asked(&format!("/{number}"));
         assert!(seen.iter().all(|seen| seen.fields.all("Accept-Encoding") == [OURS]));
-        // The first request fetched it, the others revalidated it.
+        // The first request fetched the page, and the others revalidated it.
         let fetched = seen.iter().filter(|seen| !seen.fields.has("If-None-Match")).count();
         assert_eq!(fetched, 1);
         let url = origin.url(&format!("/{number}"));
@@ -113,7 +113,7 @@ fn one_kept_copy_does_for_everyone() {
         assert!(cat(&[]).stdout == page);
         assert!(cat(&["--raw"]).stdout == *sent);
     }
-    // Of two nested codings, the one that the client accepts stays.
+    // If two codings are nested and the client accepts one of them, that coding stays.
     let got = daemon.client().get_with(&origin.url("/5"), "Accept-Encoding: gzip\r\n").whole();
     assert!(got.body == site::gzip(&page));
     assert_eq!(got.field("Content-Encoding"), "gzip");
@@ -145,7 +145,7 @@ fn conditions_and_heads_fit_what_the_client_gets() {
             for name in ["Content-Encoding", "Content-Digest", "Content-Length"] {
                 assert_eq!(head.fields.has(name), has, "{name}, online: {online}");
             }
-            // The connection is in sync.
+            // The next response on the connection begins at the right byte.
             client.ask(&url, fields);
             assert!(client.receive("GET").whole().body == got.body);
         }
@@ -236,21 +236,21 @@ fn a_coding_that_nobody_asked_for_arrives_as_it_came_and_is_kept() {
             assert_eq!((got.status, got.text().as_str()), (200, "nobody knows"), "{path} {said:?}");
             assert_eq!((got.field("Content-Encoding"), got.field("Vary")), (coding, ""), "{path}");
             daemon.settle();
-            // The first request fetches it, the others revalidate it.
+            // The first request fetches the page, and the others revalidate it.
             let asked = origin.asked(path);
             assert_eq!(asked.len(), number + 1, "{path} {said:?}");
             assert_eq!(asked[number].fields.has("If-None-Match"), number > 0, "{path} {said:?}");
         }
     }
-    // Codings that only one client accepts are not requested from the origin, so a response in one
-    // is never stored.
+    // Codings that only one client accepts are not requested from the origin. So a response with
+    // such a coding is never stored.
     let fields = "Cache-Control: no-transform\r\nAccept-Encoding: dcb, compress, br;q=0.5\r\n";
     let url = origin.url("/page/1.html");
     daemon.client().get_with(&url, &format!("{fields}Available-Dictionary: :AA==:\r\n"));
     let [asked] = &origin.asked("/page/1.html")[..] else { panic!("one request") };
     assert_eq!(asked.fields.all("Accept-Encoding"), ["br"]);
     assert!(!asked.fields.has("Available-Dictionary"), "{:?}", asked.fields);
-    // The same for a partial response, which is stored too.
+    // The same is true for a partial response, which is stored too.
     let fields = "Range: bytes=0-1\r\nAccept-Encoding: dcb, br;q=0.5\r\n";
     daemon.client().get_with(&origin.url("/page/2.html"), fields);
     assert_eq!(origin.asked("/page/2.html")[0].fields.all("Accept-Encoding"), ["br"]);
@@ -320,7 +320,7 @@ fn what_is_cut_or_damaged_never_looks_whole() {
             *byte ^= 0x55;
         }
         for (kind, body) in [("cut", cut), ("damaged", damaged)] {
-            // Without a checksum the damage cannot be detected.
+            // In a coding without a checksum, the damage cannot be detected.
             if kind == "damaged" && !coding.contains("gzip") && number != 3 {
                 continue;
             }
@@ -333,7 +333,7 @@ fn what_is_cut_or_damaged_never_looks_whole() {
         for url in &urls {
             let got = daemon.client().get_with(url, NONE);
             if online {
-                // The response is still being received, so it breaks off.
+                // The response was still being received, so it is truncated.
                 assert!(got.whole.is_err(), "{url}");
             } else {
                 let told = (got.status, got.field("Cache-Status"));
@@ -351,7 +351,7 @@ fn what_is_cut_or_damaged_never_looks_whole() {
     assert_eq!(daemon.status()["mode"], "offline");
 }
 
-/// A client that accepts gzip got a damaged body, which was stored as received.
+/// A client that accepts gzip got a damaged body. It was stored as received.
 #[test]
 fn a_damaged_body_that_has_to_be_decoded_is_fetched_again_online() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
@@ -401,7 +401,7 @@ fn got(daemon: &Daemon, url: &str, fields: &str) -> Response {
     client.try_receive("GET").unwrap()
 }
 
-/// `count` times `piece` in gzip, written piece by piece.
+/// Repeats `piece` in gzip `count` times, written piece by piece.
 fn many(piece: &[u8], count: usize) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), Compression::best());
     for _ in 0..count {
@@ -421,7 +421,7 @@ fn a_bomb_takes_no_memory_and_is_told_before_its_answer_begins() {
     }
     for (coding, sent) in &bombs {
         let url = origin.url(&format!("/{coding}"));
-        // The response is still being received, so it breaks off.
+        // The response is still being received, so it is truncated.
         let mut client = daemon.client();
         client.ask(&url, NONE);
         let mut length = 0;

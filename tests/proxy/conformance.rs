@@ -1,6 +1,6 @@
 //! The conformance scripts in `../shared/conformance` beside the repository: hostile requests and
-//! faulty origins (`h1_robustness.py`; `crash` runs `kill9.py`). Most clones lack that directory,
-//! so the tests are ignored; `.ci/run` runs them if it exists.
+//! faulty origins (`h1_robustness.py`; the test `crash` runs `kill9.py`). Most clones lack that
+//! directory, so the tests are ignored. `.ci/run` runs them if the directory exists.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use serde_json::Value;
 use crate::harness::tools::plain;
 use crate::harness::{Daemon, daemon, heavy};
 
-/// Time limit for all cases. Most of it is waiting for cases that hang.
+/// Time limit for all cases together. Most of the time is spent on cases that wait for a timeout.
 const LIMIT: Duration = Duration::from_secs(10 * 60);
 
-/// Decides the cases that the standards leave open.
+/// The choice in the cases that the standards leave open.
 const CONFIG: &str = "[caching]\nno-store = \"respect\"\n";
 
 /// The outcome of one case.
@@ -62,8 +62,8 @@ fn every_hostile_request_and_faulty_origin_is_borne_but_for_those_with_a_reason(
     hold(&cases);
 }
 
-/// Compares with the list: cases that it does not name pass. Cases that it names fail, and with `?`
-/// before them they may fail.
+/// Compares with the list: cases in the list must fail, and all other cases must pass. A case with
+/// `?` before its name may pass or fail.
 fn hold(cases: &[Case]) {
     let listed: Vec<&str> = include_str!("conformance.txt")
         .lines()

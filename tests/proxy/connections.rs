@@ -11,7 +11,7 @@ use crate::harness::{After, Answer, Client, Daemon, Gate, Origin, eventually, si
 fn connections_to_an_origin_are_reused() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     for number in 0..20 {
-        // Pages with a number divisible by three keep their connection open.
+        // The responses of pages with a number divisible by three keep the connection open.
         daemon.get(&origin.url(&format!("/page/{}.html", number * 3)));
         daemon.settle();
     }
@@ -35,7 +35,7 @@ fn connect_makes_a_tunnel() {
     client.send(format!("CONNECT {0} HTTP/1.1\r\nHost: {0}\r\n\r\n", origin.addr));
     assert_eq!(client.head().unwrap().unwrap().status, 200);
     for number in [0, 3] {
-        // Byte for byte: the origin sees the client's bytes, without fields of a proxy.
+        // Byte for byte: the origin gets the client's bytes, without fields added by a proxy.
         client.send(format!("GET /page/{number}.html HTTP/1.1\r\nHost: there\r\n\r\n"));
         let response = client.receive("GET").whole();
         assert!(response.body == site::answer(&format!("/page/{number}.html")).unwrap().body);
@@ -196,7 +196,7 @@ fn going_offline_lets_a_download_end_and_starts_no_other() {
     daemon.settle();
     let before = origin.seen().len();
     daemon.ok(&["offline"]);
-    // The pooled connection to the origin still exists and must not be used.
+    // A connection to the origin is still in the pool. It must not be used.
     assert_eq!(client.get(&origin.url("/page/3.html")).whole().status, 504);
     assert_eq!(origin.seen().len(), before);
 }
@@ -276,12 +276,12 @@ fn an_answer_that_is_passed_on_leaves_its_connection_for_the_next() {
         assert_eq!(client.receive(method).whole().text(), "done");
         client.get_with(&origin.url("/sum"), "TE: trailers\r\n").whole();
     }
-    // A request in the very moment in which a connection returns to the pool opens another. Without
-    // a pool there would be six.
+    // A request at the moment when a connection returns to the pool may open another. Without a
+    // pool there would be six connections.
     assert!(origin.connections() <= 2, "{}", origin.connections());
 }
 
-/// A page whose body ends when the gate opens, and a client that has received its head.
+/// A page whose body ends when the gate opens, and a client that has received the head.
 fn half_there(daemon: &Daemon, origin: &Origin) -> (Arc<Gate>, Client) {
     let gate = Gate::new();
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab";
@@ -354,7 +354,7 @@ fn a_client_that_ends_its_half_after_its_request_gets_its_answer() {
     eventually("the origin is asked", || origin.count("/slow") == 1);
     gate.open();
     assert_eq!(client.receive("GET").whole().text(), "firstagain");
-    // A stored copy is sent as well, and then the connection ends.
+    // The client still gets a stored copy. Then the connection ends.
     let mut client = daemon.client();
     client.ask(&origin.url("/slow"), "");
     client.finish_sending();

@@ -1,4 +1,4 @@
-//! Faults from outside: each gives one clear message or page, and no stored copy is lost.
+//! Faults outside the program. Each gives one clear message or page, and no stored copy is lost.
 
 use std::net::TcpListener;
 
@@ -125,7 +125,7 @@ fn a_refused_connection_gets_a_page_and_the_kept_pages_stay() {
         .client()
         .get_with(&origin.url("/image/1.png"), "Accept: image/*\r\nSec-Fetch-Dest: image\r\n");
     assert_eq!(image.status, 502);
-    // The client demands revalidation (RFC 9111 §5.2.2.4).
+    // The client demands revalidation (RFC 9111 §5.2.1.4).
     let reload = daemon.client().get_with(&kept, "Cache-Control: no-cache\r\n").whole();
     assert_eq!(reload.status, 504, "{:?}", reload.head);
     daemon.ok(&["offline"]);
@@ -166,7 +166,7 @@ fn bytes_that_are_no_request_end_the_connection_and_nothing_else() {
     ];
     for row in rows {
         let mut client: Client = daemon.client();
-        // A proxy that has read enough may close before the last byte is sent.
+        // The proxy may close the connection when it has read enough, before the last byte is sent.
         let _ = client.try_send(row);
         if let Ok(Some(head)) = client.head() {
             assert!((400..600).contains(&head.status), "{head:?}");
@@ -212,7 +212,8 @@ fn a_damaged_entry_is_never_served_and_is_fetched_again() {
     for path in paths {
         let mut client = daemon.client();
         client.ask(&origin.url(path), "Accept: text/html\r\n");
-        // Damage in a large body is found while it is sent, so the response may break off at once.
+        // Damage in a large body is found while the body is sent, so the response may be truncated
+        // at any point.
         if let Ok(answer) = client.try_receive("GET") {
             assert!(answer.status == 504 || answer.whole.is_err(), "{path}: {:?}", answer.head);
         }

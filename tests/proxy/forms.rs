@@ -1,4 +1,4 @@
-//! Forms and stored copies: each form reaches its origin, and is never answered from an older
+//! Forms and stored copies. Each form reaches its origin and is never answered from an older
 //! response.
 
 use std::io::Read as _;
@@ -39,8 +39,8 @@ fn the_answer_to_a_form_answers_get_where_it_says_so() {
     assert_eq!(origin.count("/form"), 1);
 }
 
-/// RFC 9110 §13: a precondition that fails keeps an unsafe request from being done, so only the
-/// origin may evaluate it.
+/// RFC 9110 §13: if a precondition of an unsafe request fails, the request must not be carried out.
+/// So only the origin may evaluate it.
 #[test]
 fn the_conditions_of_a_form_are_for_its_origin() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
@@ -74,8 +74,8 @@ fn an_error_for_a_form_is_not_hidden_by_the_answer_to_an_older_one() {
     assert_eq!((answer.status, answer.text().as_str()), (503, "no"), "{}", status(&answer));
 }
 
-/// RFC 9111 §4.4: the response to a GET sent before a form is outdated if it arrives after the
-/// form's response.
+/// RFC 9111 §4.4: if a GET was sent before a form and its response arrives after the response to
+/// the form, it is outdated.
 #[test]
 fn what_is_under_way_while_a_form_is_answered_is_given_to_nobody_after_that() {
     for is_asked_between in [true, false] {
@@ -115,7 +115,8 @@ fn what_is_under_way_while_a_form_is_answered_is_given_to_nobody_after_that() {
     }
 }
 
-/// A program that queries by POST, such as GraphQL or JSON-RPC, gets its online response offline.
+/// A program that sends queries by POST, such as GraphQL or JSON-RPC, gets offline the response
+/// that it got online.
 #[test]
 fn a_program_that_sends_the_same_body_again_gets_the_stored_response_offline() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
@@ -136,7 +137,7 @@ fn a_program_that_sends_the_same_body_again_gets_the_stored_response_offline() {
         [("POST", form.clone()), ("PUT", form.clone()), ("POST", origin.url("/other"))]
     {
         let host = host(&url);
-        // Another body, another method, another URL.
+        // Another body, another method, or another URL.
         let body = if url == form && method == "POST" { "a=c" } else { "a=b" };
         client.send(format!(
             "{method} {url} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 3\r\n\r\n{body}"
@@ -191,8 +192,8 @@ fn the_stored_answer_to_a_form_answers_whatever_the_mode_and_is_never_asked_for(
     assert_eq!((daemon.queue().len(), origin.asked("/form").len()), (0, 1));
 }
 
-/// A person who reloads is offered to send the form again. The stored response stays until a new
-/// one arrives.
+/// A person who reloads gets a page that offers to send the form again. The stored response stays
+/// until a new one arrives.
 #[test]
 fn a_reload_of_the_answer_to_a_form_offers_to_send_the_form_again() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
@@ -238,7 +239,7 @@ fn a_reload_says_that_a_form_with_unknown_contents_cannot_be_sent_again() {
         exchange.body()?;
         exchange.answer(&Answer::html("answer"))
     });
-    // Longer than what is stored of a form.
+    // The body is longer than the stored part of a form.
     let body = "x".repeat((32 << 10) + 1);
     let mut client = daemon.client();
     let length = body.len();

@@ -1,5 +1,5 @@
-//! Responses from memory equal those from the spool, whatever changes the stored copy, the
-//! configuration or the mode, and whichever client asks.
+//! Responses from memory equal those from the spool, after every change of the stored copy, the
+//! configuration or the mode, and for every client.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,8 @@ use crate::security::owners;
 
 const FRESH: [(&str, &str); 1] = [("Cache-Control", "max-age=3600")];
 
-/// An origin whose pages count their requests and are fresh for an hour, and the URL of a page.
+/// An origin whose pages contain the number of the request and are fresh for an hour. Also returns
+/// the URL of a page.
 fn numbered(path: &str) -> (Origin, String) {
     let origin = Origin::start();
     let fields = FRESH.map(|(name, value)| (name, value.to_owned()));
@@ -18,8 +19,8 @@ fn numbered(path: &str) -> (Origin, String) {
     (origin, url)
 }
 
-/// Sends requests until the response is two seconds old. The copy in memory has then been checked
-/// against the file, and served again unchanged.
+/// Sends requests until the response is two seconds old. By then the copy in memory was checked
+/// against the file and served again unchanged.
 #[track_caller]
 fn warm(client: &mut Client, url: &str) -> Response {
     let mut last = client.get(url).whole();
@@ -67,7 +68,7 @@ fn a_file_that_somebody_removes_or_replaces_is_noticed() {
     eventually("the first page is back", || client.get(&url).whole().text() == "answer 1");
     assert_eq!(origin.count("/page"), 2);
 
-    // Overwritten in place, and thereby damaged.
+    // The file is overwritten in place, which damages it.
     let mut bytes = std::fs::read(&path).unwrap();
     *bytes.iter_mut().rev().find(|byte| **byte == b'1').unwrap() = b'9';
     std::fs::write(&path, bytes).unwrap();
@@ -88,14 +89,14 @@ fn what_the_daemon_changes_itself_counts_with_the_next_request() {
     daemon.settle();
     assert_eq!(warm(&mut client, &url).text(), "answer 1");
 
-    // A reload by another client.
+    // Another client reloads the page.
     let reload = other.get_with(&url, "Cache-Control: no-cache\r\n").whole();
     assert_eq!(reload.text(), "answer 2");
     assert_eq!(client.get(&url).whole().text(), "answer 2");
     daemon.settle();
     assert_eq!(warm(&mut client, &url).text(), "answer 2");
 
-    // An unsafe request.
+    // An unsafe request invalidates the page.
     let host = host(&url);
     other.send(format!("DELETE {url} HTTP/1.1\r\nHost: {host}\r\n\r\n"));
     assert_eq!(other.receive("DELETE").whole().text(), "answer 3");
@@ -103,7 +104,7 @@ fn what_the_daemon_changes_itself_counts_with_the_next_request() {
     daemon.settle();
     assert_eq!(warm(&mut client, &url).text(), "answer 4");
 
-    // Deleted.
+    // The page is deleted.
     daemon.ok(&["rm", &url]);
     assert_eq!(client.get(&url).whole().text(), "answer 5");
     assert_eq!(origin.count("/page"), 5);
@@ -167,7 +168,8 @@ fn answers_from_memory_and_others_keep_their_order_on_one_connection() {
     let one = format!("GET {url} HTTP/1.1\r\nHost: {host}\r\n\r\n");
     let two = format!("GET {other} HTTP/1.1\r\nHost: {host}\r\n\r\n");
     for _ in 0..50 {
-        // One request, then several in one write, then one in two writes, then one after another.
+        // One request, several requests in one write, one request in two writes, and one after
+        // another.
         client.send(&one);
         assert_eq!(client.receive("GET").whole().text(), "answer 1");
         client.send([&*one, &two, &one, &one].concat());
@@ -201,7 +203,7 @@ fn the_same_bytes_through_another_door_are_another_request() {
     daemon.get(&url).whole();
     daemon.settle();
     warm(&mut daemon.client(), &url);
-    // In origin form, any host may be named, including ours.
+    // In origin form, any host may be named, even ours.
     let request = format!("GET /page HTTP/1.1\r\nHost: {}\r\n\r\n", host(&url));
     let mut client = daemon.client();
     for _ in 0..3 {
@@ -214,7 +216,7 @@ fn the_same_bytes_through_another_door_are_another_request() {
     assert_eq!(origin.count("/page"), 1);
 }
 
-/// A large body is not verified again for each response, as long as its file is unchanged.
+/// A large body is not verified again for each response while its file is unchanged.
 #[test]
 fn a_large_page_that_is_damaged_after_it_was_checked_is_noticed() {
     let daemon = Daemon::start();

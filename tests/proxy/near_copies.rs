@@ -1,4 +1,5 @@
-//! Offline, a missing URL is served from a stored URL that names the same page, and from no other.
+//! Offline, a missing URL is served from a stored URL that names the same page, and from no other
+//! URL.
 
 use crate::harness::daemon::AS_PERSON;
 use crate::harness::{Answer, Daemon, Origin};
@@ -17,7 +18,7 @@ fn marks_of_campaigns_and_cache_busters_do_not_matter_offline() {
         daemon.browse(&origin.url(path));
     }
     daemon.settle();
-    // Online, each URL is a page of its own.
+    // Online, each URL is a separate page.
     daemon.browse(&origin.url("/p?utm_source=online"));
     assert_eq!(origin.count("/p?utm_source=online"), 1);
     daemon.ok(&["offline"]);
@@ -46,7 +47,7 @@ fn marks_of_campaigns_and_cache_busters_do_not_matter_offline() {
     }
     let exact = daemon.browse(&origin.url("/p?utm_source=online"));
     assert!(exact.field("Cache-Status").contains("detail=offline"), "{exact:?}");
-    // A request with a login does not get a page that was stored without one.
+    // A request with a login does not get a page that was stored for requests without one.
     let fields = format!("{AS_PERSON}Authorization: Basic dTpw\r\n");
     assert_eq!(daemon.client().get_with(&origin.url("/p?utm_source=a"), &fields).status, 504);
 }
@@ -112,7 +113,7 @@ fn the_page_of_a_directory_is_served_for_its_index_if_it_says_so() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let page = |text: &str| Answer::html(format!("<!DOCTYPE html><title>T</title>{text}"));
     let link = |path: &str| page(&format!("<link rel=canonical href={path}>"));
-    // Stored URL, its response, requested URL, and whether it is served.
+    // The stored URL, its response, the requested URL, and whether it is served.
     let rows = [
         ("/a/", link("index.html"), "/a/index.html", true),
         ("/b/index.html", link("/b/"), "/b/", true),

@@ -1,4 +1,5 @@
-//! Pages that were seen online are available offline: every byte of them, marked as stored copies.
+//! Pages that were visited online are available offline: every byte of them, marked as stored
+//! copies.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,8 @@ use crate::proxy::caching::status;
 /// The fields that a browser sends with every request.
 const BROWSER: &str = "Accept: */*\r\nAccept-Encoding: gzip, deflate, br\r\nTE: trailers\r\n";
 
-/// The fields that belong to the response itself. The others depend on connections and caches.
+/// The fields that belong to the response itself. All other fields depend on connections and
+/// caches.
 const LASTING: [&str; 6] =
     ["Content-Type", "Content-Encoding", "Location", "ETag", "Last-Modified", "Date"];
 
@@ -99,7 +101,7 @@ fn a_kept_page_answers_head_without_a_body() {
     let head = client.receive("HEAD");
     assert_eq!((head.status, head.field("Content-Type")), (200, page.field("Content-Type")));
     assert_eq!(head.field("Content-Length"), page.body.len().to_string());
-    // The connection is at the start of the next response.
+    // The client has read the response exactly to its end.
     assert_eq!(client.get(&url).whole().body, page.body);
 }
 
@@ -155,7 +157,7 @@ fn one_resource_has_one_entry_however_it_is_spelled() {
     daemon.settle();
     daemon.ok(&["offline"]);
     origin.stop();
-    // An empty query is no query: README.URL, "arguments".
+    // An empty query is the same as no query: README.URL, "arguments".
     for spelling in ["/a%7Eb", "/a%7eb", "/./a~b", "/x/../a~b", "/a~b#part", "/a~b?"] {
         let url = format!("http://127.0.0.1:{port}{spelling}");
         assert_eq!(daemon.get(&url).text(), "tilde", "{spelling}");

@@ -88,14 +88,15 @@ fn rules_for_browsers_know_who_asks_and_what_for() {
         let detail = answer.field("Cache-Status");
         assert_eq!(detail == "wwwoffle; detail=dont-get", blocks, "{url} {fields:?} {detail}");
     }
-    // A tunnel carries arbitrary data. Offline it is only possible if a rule applies to the host.
+    // A tunnel carries arbitrary data. Offline it is only possible if a rule for the host has a
+    // response.
     for host in ["ads.test:443", "track.test:443"] {
         let mut tunnel = daemon.client();
         tunnel.send(format!("CONNECT {host} HTTP/1.1\r\nHost: {host}\r\n\r\n"));
         assert_eq!(tunnel.final_head().unwrap().1.status, 504, "{host}");
     }
 
-    // For the queue, a redirect belongs to the page that requested it.
+    // In the queue, the target of a redirect belongs to the page that requested the redirect.
     from.say("/go", Answer::redirect(302, &to.url("/page/1.html")));
     from.say("/person", Answer::redirect(302, &to.url("/page/2.html")));
     let part = daemon.client().get_with(&from.url("/go"), &format!("{AS_IMAGE}{shop}")).whole();
@@ -330,7 +331,7 @@ fn each_spelling_of_a_reload_is_heeded_unless_it_is_switched_off() {
 
 #[test]
 fn ports_of_other_protocols_and_unknown_methods_are_refused() {
-    // No server listens there, so the error shows whether a connection was tried.
+    // No server listens there, so the error shows whether the proxy tried to connect.
     let (mail, allowed) = ("http://127.1.2.3:10080/", "http://127.1.2.4:10080/");
     let origin = Origin::start();
     origin.say("/purged", Answer::new(200, "text/plain", "purged"));
@@ -369,6 +370,6 @@ fn ports_of_other_protocols_and_unknown_methods_are_refused() {
     assert_eq!(origin.count("/helo"), 0, "the origin is not asked");
     assert_eq!(ask("GET", allowed).0, 502);
     assert_eq!(ask("PURGE", &origin.url("/purged")).0, 200);
-    // The same through the gateway.
+    // The rule also applies through the gateway.
     assert_eq!(daemon.page("/http/127.1.2.3:10080/").status, 403);
 }

@@ -3,7 +3,7 @@
 use crate::harness::client::request;
 use crate::harness::{Answer, Client, Daemon, Origin, Response};
 
-/// One spelling, and another with the same key.
+/// A spelling, and another one with the same key.
 const PAIRS: [[&str; 2]; 5] = [
     ["/view?f=2&t=9", "/view?f=2&amp;t=9"],
     ["/m;p", "/m%3Bp"],
@@ -12,7 +12,7 @@ const PAIRS: [[&str; 2]; 5] = [
     ["/x/y", "/x\\y"],
 ];
 
-/// Makes the origin respond to a spelling with itself, with the same `ETag` for all.
+/// Makes the origin respond with the spelling of the request, with one `ETag` for all spellings.
 fn echo(origin: &Origin, path: &str) {
     let body = format!("<p>{path}");
     origin.on(path, move |exchange| {

@@ -1,5 +1,5 @@
-//! Several responses for one URL, stored side by side; the effect of a `304` and a HEAD on them,
-//! and of a change at the origin.
+//! Several responses for one URL are stored side by side. Tests the effect on them of a `304`, of a
+//! HEAD, and of a change at the origin.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -225,8 +225,8 @@ fn a_head_does_not_undo_a_change_without_a_tag() {
     }
 }
 
-/// An origin whose pages count their GET requests, and whose response to a change can name another
-/// URL.
+/// An origin whose pages contain the number of their GET requests. Its response to a change can
+/// name another URL.
 fn pages(origin: &Origin, path: &'static str, location: Option<(&'static str, String)>) {
     let asked = AtomicUsize::new(0);
     origin.on(path, move |exchange| {

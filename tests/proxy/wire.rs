@@ -1,5 +1,5 @@
-//! The bytes on the connection: the bytes of the client and of the origin pass unchanged, and
-//! hop-by-hop fields are not forwarded.
+//! The bytes on the connection: the bytes of the client and of the origin pass unchanged, except
+//! that hop-by-hop fields are not forwarded.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,5 +1,5 @@
-//! What pages of other sites may do with the daemon's own addresses: open a page in a window, and load
-//! public files. Else they would learn from the outcome which URLs are stored.
+//! What pages of other sites may do with the daemon's own addresses: they may open a page in a
+//! window and load public files. If they could do more, they would learn which URLs are stored.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use crate::security::logins::control;
 use crate::security::routes::routes;
 use crate::site::browser::browser;
 
-/// Addresses that no route has.
+/// Addresses for which there is no route.
 const UNKNOWN: [&str; 2] = ["/no/such/page", "/api/none"];
 
-/// What browsers send along, and whether it opens a window.
+/// The fields that browsers send, and whether the request opens a window.
 const FROM_ANOTHER_SITE: [(&str, bool); 8] = [
     (
         "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n",
@@ -72,7 +72,7 @@ fn other_sites_open_pages_and_load_public_files_alone() {
                     }
                 }
             }
-            // A page of ours gets what it asks for.
+            // One of our own pages gets what it requests.
             if !path.starts_with("/api/events") {
                 let response = ask(&daemon, "GET", &path, "Sec-Fetch-Site: same-origin\r\n");
                 let is_for_administrators = path.starts_with("/api/pins");
@@ -129,7 +129,7 @@ fn responses_of_origins_keep_their_own_policy() {
     }
 }
 
-/// A page that loads two addresses and says of each whether it could.
+/// A page that loads two addresses and shows for each whether it could be loaded.
 const SNIFFING: &str = "<title>Sniffing</title><script>const told = {};\
     for (const path of PATHS) fetch(path, {mode: 'no-cors'})\
     .then(() => told[path] = true, () => told[path] = false)</script>";
@@ -155,7 +155,7 @@ fn a_browser_tells_other_sites_nothing_and_shows_the_person_all() {
     browser.until("Object.keys(told).length == 3", "each was tried");
     let outcome = paths.map(|path| browser.value(&format!("told[{}]", json!(path))));
     assert_eq!(outcome, [json!(false), json!(false), json!(true)]);
-    // The sandboxed pages still open, and the user's own files load each other.
+    // The sandboxed pages can still be opened, and the user's own files can load each other.
     browser.open(&source(&stored));
     browser.until("document.body.innerText.includes('page 1')", "the source is shown");
     browser.open(&daemon.own(&format!("/history/version?url={stored}&at=")));

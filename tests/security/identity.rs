@@ -47,7 +47,8 @@ fn root_listens_and_somebody_else_serves() {
     let mut daemon = as_nobody();
     daemon.up_at(&format!("127.0.0.1:{}", low_port()));
     let (user, group) = NOBODY;
-    // The real, effective, saved and file system user: there is no way back.
+    // The real, effective, saved and file system user. If all are changed, the process cannot
+    // return to root.
     assert_eq!(
         status(&daemon, "Uid:"),
         [user.to_string(), user.to_string(), user.to_string(), user.to_string()]
@@ -93,7 +94,7 @@ fn who_cannot_be_become_is_refused_with_a_remedy() {
 fn only_root_may_become_somebody_else() {
     need_root();
     let daemon = as_nobody();
-    // The other user may be unable to reach the directory of the program.
+    // The new user may be unable to enter the directory of the program.
     let program = daemon.home().join("wwwoffle");
     std::fs::copy(env!("CARGO_BIN_EXE_wwwoffle"), &program).unwrap();
     let mut command = Command::new("setpriv");
@@ -144,10 +145,10 @@ fn by_default_only_the_owner_reads_the_spool() {
     }
 }
 
-/// Starts a daemon that sees these sockets in place of the system's logs, and stops it once it is
+/// Starts a daemon that sees these sockets in place of the system's logs. Stops it when it is
 /// ready.
 fn run_with_logs(daemon: &Daemon, syslog: &Path, journal: &Path) -> (Option<i32>, String) {
-    // In its own mount namespace, so that the real /dev and /run do not change.
+    // The daemon runs in a separate mount namespace, so that the real /dev and /run do not change.
     let script = "mount -t tmpfs tmpfs /run && mkdir -p /run/systemd/journal && \
         ln -s \"$1\" /run/systemd/journal/socket && \
         mount -t tmpfs tmpfs /dev && ln -s \"$0\" /dev/log && shift && exec \"$@\"";
@@ -160,7 +161,8 @@ fn run_with_logs(daemon: &Daemon, syslog: &Path, journal: &Path) -> (Option<i32>
     let mut ready = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
     if !ready.is_empty() {
-        // Each program in the chain has replaced itself with the next, so this is the daemon.
+        // Each program of the chain has replaced itself by the next one with `exec`. So this
+        // process is the daemon.
         let stop = Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
         assert!(stop.unwrap().success());
     }
@@ -198,7 +200,7 @@ fn the_log_goes_to_the_system_or_to_the_journal_or_nowhere_and_says_so() {
     for (to, other) in [("syslog", "journal"), ("journal", "syslog")] {
         let daemon = prepare(&format!("[startup]\nlog-to = \"{to}\"\n"));
         let at = [daemon.home().join("syslog"), daemon.home().join("journal")];
-        // No log daemon reads the socket, so the start is refused.
+        // No log daemon reads the socket, so the start fails.
         let (status, said) = run_with_logs(&daemon, &at[0], &at[1]);
         assert_eq!(status, Some(64), "{to}: {said}");
         assert!(said.contains(&format!("log-to = \"{to}\"")), "{to}: {said}");
@@ -215,7 +217,7 @@ fn the_log_goes_to_the_system_or_to_the_journal_or_nowhere_and_says_so() {
                 stopping.starts_with("<30>") && stopping.contains(" wwwoffle["),
                 "{stopping}"
             ),
-            // The fields of an event are separate.
+            // The fields of an event must be separate.
             _ => assert!(
                 stopping.contains("F_WHY\n") && stopping.contains("SIGTERM\n"),
                 "{stopping}"

@@ -1,4 +1,4 @@
-//! Access control by address, by password, and both refused.
+//! Access control by address and by password, and the refusals of both.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::process::Command;
@@ -12,7 +12,7 @@ use crate::harness::form::{Form, form, forms};
 use crate::harness::http2::Http2;
 use crate::harness::{Answer, Authority, Daemon, Origin, TlsOrigin, eventually};
 
-/// Stands for another machine in these tests. The address is on the loopback as well.
+/// An address that stands for another machine in these tests. It is a loopback address too.
 const OTHER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 
 pub(crate) const PASSWORD: &str = "sésame, öffne dich";
@@ -224,8 +224,7 @@ fn its_own_pages_are_for_users_and_what_sets_a_browser_up_for_everyone() {
         assert_eq!(refused.status, 401, "{path}");
         assert!(refused.field("WWW-Authenticate").starts_with("Basic realm=\"wwwoffle\""));
         assert_eq!(page(&daemon, "GET", path, &user).status, 200, "{path}");
-        // Through the proxy port, the proxy itself may ask for the login, so either status is
-        // right.
+        // At the proxy port, the proxy may ask for the login too, so either status is right.
         let mut client = daemon.client();
         assert_eq!(client.get(&daemon.own(path)).status, 407, "{path}");
         assert_eq!(client.get_with(&daemon.own(path), &proxy_login()).status, 200, "{path}");
@@ -286,14 +285,14 @@ fn the_control_password_keeps_everything_shut_that_changes_something() {
             ("POST", &host, &format!("{forged}{password}"), &[403, 404]),
             ("GET", &host, &format!("{ours}{password}"), &[404, 405]),
             ("GET", &host, &ours, &[404, 405]),
-            // Not one of our own pages: the request would be forwarded, and offline it cannot be.
+            // This is not one of our own pages. The request would be forwarded, and offline this is
+            // impossible.
             ("POST", "evil.example", &format!("{ours}{password}"), &[504]),
         ] {
             let response = send(method, host, fields);
-            // Reading the configuration uses the same address as changing it.
+            // Reading the configuration uses the same address as changing it, so a GET is allowed.
             let reads = method == "GET" && path == "/api/config" && response.status == 200;
-            // A link to a button leads to a confirmation page, or to a page with something to
-            // choose.
+            // A link to a button leads to a confirmation page, or to a page with choices.
             let asks = method == "GET"
                 && path.starts_with("/control/")
                 && [200, 303].contains(&response.status);
@@ -311,7 +310,7 @@ fn the_control_password_keeps_everything_shut_that_changes_something() {
     }
     assert_eq!(daemon.status()["mode"], "offline");
     assert_eq!(daemon.queue().len(), 1, "nothing was changed");
-    // With the password everything works. The command line needs none.
+    // With the password everything works. The command line needs no password.
     let online = form(&page(&daemon, "GET", "/", "").text(), "/control/online");
     assert_eq!(daemon.submit_as(&online, &format!("{ours}{password}")).status, 303);
     assert_eq!(daemon.status()["mode"], "online");
@@ -403,9 +402,9 @@ fn guesses_come_to_an_end_and_the_user_does_not_notice() {
     let sent_away = statuses.iter().filter(|status| **status == 429).count();
     assert_eq!(looked_at + sent_away, 40, "{statuses:?}");
     assert!(sent_away >= 20, "{statuses:?}");
-    // The password was verified before, so this machine is served while others wait.
+    // The password of this machine was verified before, so it is served while others wait.
     assert_eq!(user.get_with(&url, &proxy_login()).status, 200);
-    // The limit is counted for each machine.
+    // The limit is counted separately for each machine.
     assert_eq!(daemon.client().get_with(&url, &proxy_login()).status, 200);
 }
 

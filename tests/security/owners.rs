@@ -1,4 +1,4 @@
-//! A cookie, a login or a field of the origin makes a response private: other users never see it,
+//! A cookie, a login or a field of the origin makes a response private. Other users never get it:
 //! online or offline, from the spool or during the download.
 
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub(crate) fn login(field: &str, user: &str) -> String {
     format!("{field}: Basic {pair}\r\n")
 }
 
-/// The fields of a request of `user` who opens a page. The origin gets the name as well, so that
+/// The fields of a request with which `user` opens a page. The origin gets the name too, so that
 /// its response can contain it.
 pub(crate) fn of(user: &str, fields: &str) -> String {
     format!("{AS_PERSON}{}X-Who: {user}\r\n{fields}", login("Proxy-Authorization", user))
@@ -223,14 +223,14 @@ fn telling_daemon() -> Daemon {
     Daemon::configured(&format!("[options]\nlog-level = \"debug\"\n{}", users()))
 }
 
-/// The number of requests for `url` that the proxy has read and started to answer.
+/// The number of requests for `url` that the proxy has read and begun to answer.
 fn begun(daemon: &Daemon, url: &str) -> usize {
     let log = daemon.log();
     log.lines().filter(|line| line.contains("decided") && line.contains(url)).count()
 }
 
-/// Lets two users send requests at the same moment. The origin responds once it has both; with
-/// `joined` the second request waits for the first download.
+/// Two users send requests at the same moment. The origin responds once it has both requests. With
+/// `joined`, the second request waits for the first download.
 fn at_once(
     answer: impl Fn(&Fields) -> Answer + Send + Sync + 'static,
     fields: &str,
@@ -251,8 +251,8 @@ fn at_once(
     eventually("the first is asked", || early() == 1);
     clients[1].ask(&url, &of("bob", fields));
     if joined {
-        // A joined request sends none to the origin. All that can be observed is that the proxy
-        // handles it.
+        // A request that joins a download does not reach the origin. Only the log shows that the
+        // proxy handles it.
         eventually("both have begun", || begun(&daemon, &url) >= 2);
     } else {
         eventually("the second is asked", || early() == 2);

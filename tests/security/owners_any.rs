@@ -1,5 +1,5 @@
-//! Responses are stored per user: whatever two users request in whatever order, neither sees a
-//! private response of the other.
+//! Responses are stored per user. In every order of requests, neither of two users gets a private
+//! response of the other.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseResult, TestError, TestRunner};
@@ -61,8 +61,8 @@ fn answer(fields: &Fields, kind: &str) -> Answer {
     };
     let who = who(fields);
     let said = Answer::html(format!("{} {who}", if own { "only" } else { "any" }));
-    // One ETag for all, as many servers send. A copy of one user must not be revalidated for
-    // another.
+    // All responses have one ETag, as from many servers. A copy of one user must not be revalidated
+    // for another user.
     let said = said.field("ETag", "\"1\"");
     match kind {
         "cookie" => said.field("Set-Cookie", &format!("id={who}")),
@@ -104,7 +104,7 @@ fn play(daemon: &Daemon, origin: &Origin, case: u64, steps: &[Step]) -> TestCase
                 }
             }
             Step::Offline => drop(daemon.ok(&["offline"])),
-            // The queue is fetched at the same time.
+            // This also fetches the queue.
             Step::Online => drop(daemon.ok(&["online"])),
         }
     }
@@ -133,7 +133,8 @@ fn two_people_never_see_each_others_answers() {
         let kind = request.seen.target.split("kind=").nth(1).unwrap_or_default().to_owned();
         let own = answer(&request.seen.fields, &kind);
         let own = own.bytes(&request.seen.method);
-        // Any request gets a full response: an origin that handled ETags would hide a mistake.
+        // Every request gets a full response. If the origin handled ETags, mistakes of the proxy
+        // could be hidden.
         request.send(own)?;
         Ok(crate::harness::After::Keep)
     });

@@ -8,7 +8,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::harness::Daemon;
 
-/// A terminal with a command on its other side.
+/// A pseudo-terminal and a command that runs on it.
 struct Terminal {
     ours: File,
     shown: String,
@@ -40,7 +40,7 @@ impl Terminal {
     /// All output up to the end.
     fn rest(mut self) -> String {
         let mut buffer = [0; 256];
-        // Reading fails once the other side is closed.
+        // Reading fails once the command has closed the terminal.
         while let Ok(got @ 1..) = self.ours.read(&mut buffer) {
             self.shown += &String::from_utf8_lossy(&buffer[..got]);
         }

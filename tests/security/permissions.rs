@@ -1,8 +1,9 @@
-//! Who may change what: every route that changes something and every option, by every kind of caller.
+//! Who may change what: every route that changes something and every option, for every kind of
+//! caller.
 //!
-//! The routes are in `routes.txt`, which a test of the daemon compares with its own table. The options are
-//! those of the schema, with a value of each from the tests of the configuration. Another
-//! machine is an address of a network namespace, as in `inward`.
+//! The routes are in `routes.txt`, which a test of the daemon compares with its own table. The
+//! options are those of the schema, with a value of each from the tests of the configuration.
+//! Another machine is represented by an address of a network namespace, as in `inward`.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
@@ -24,7 +25,7 @@ use crate::security::routes::routes;
 const ALLOWED: &str = "[{ host = \"a.test\", sha256 = \"\
     0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\" }]";
 
-/// What a caller may do, or what a route needs.
+/// The permission that a caller has or a route needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Permission {
     Read,
@@ -84,7 +85,7 @@ impl Caller<'_> {
         self.send("POST", path, "application/json", &fields, body)
     }
 
-    /// Whether the answer says that the caller may not do it.
+    /// Whether the response says that the caller lacks the permission.
     fn is_refused(response: &Response) -> bool {
         matches!(response.status, 401 | 403)
     }
@@ -116,7 +117,7 @@ fn options() -> Vec<(&'static str, &'static str, &'static str)> {
     options
 }
 
-/// Runs `check` with each kind of caller, with daemons of their own.
+/// Runs `check` with each kind of caller. Each has separate daemons.
 fn with_callers(check: impl Fn(&Caller<'_>)) {
     let start = |config: &str| {
         let shared = "[local-host]\nnames = [\"localhost\", \"127.0.0.1\", \"192.0.2.7\"]\n\
@@ -136,7 +137,7 @@ fn with_callers(check: impl Fn(&Caller<'_>)) {
     let none = String::new;
     let callers = [
         caller("Unix socket", &open, None, none(), Permission::Administer),
-        // Over TCP another account of the machine is the same: see `another_account`.
+        // Over TCP, another account of the machine has the same permission: see `another_account`.
         caller("this machine", &open, here, none(), Permission::Change),
         caller("another machine", &open, Some(ELSEWHERE), none(), Permission::Request),
         caller("user here", &named, here, ada(), Permission::Change),
@@ -172,7 +173,7 @@ fn each_route_is_for_whom_it_is() {
         let token = caller.token();
         for (path, needed) in changing() {
             let may = caller.may >= needed;
-            // The others need the daemon.
+            // The calls after this one need the daemon, so it is not stopped.
             if may && path == "/api/stop" {
                 continue;
             }
@@ -182,10 +183,11 @@ fn each_route_is_for_whom_it_is() {
                 let body = format!("token={token}");
                 caller.send("POST", path, "application/x-www-form-urlencoded", "", &body)
             } else {
-                // The socket has no pages.
+                // The Unix socket serves no pages.
                 continue;
             };
-            // An archive is named by a path of the machine, so it is read for the socket alone.
+            // An archive is named by a path on the machine, so only a caller on the socket may
+            // import it.
             let may = may && (path != "/api/import" || caller.address.is_none());
             assert_eq!(
                 Caller::is_refused(&response),
@@ -200,20 +202,20 @@ fn each_route_is_for_whom_it_is() {
     });
 }
 
-/// A link begins a fetch along links only where the caller may send its form.
+/// A link starts a recursive fetch only if the caller may send the form for it.
 fn begins_by_a_link(caller: &Caller<'_>) {
     let Some(address) = caller.address else { return };
     let referer = SocketAddr::new(address, caller.daemon.addr().port());
     let path = "/refresh-recurse/?url=http://wanted.test/;depth=1";
     let referer = format!("Referer: http://{referer}/\r\n");
     let response = caller.send("GET", path, "text/plain", &referer, "");
-    // A link does not ask for the control password: the form that it shows does.
+    // The link itself does not ask for the control password, but the form to which it leads does.
     let begun = caller.may >= Permission::Request && !caller.name.contains("password");
     assert_eq!(response.status == 303, begun, "{} {}", caller.name, response.text());
 }
 
 fn each_option_is_for_whom_it_is() {
-    // The tests of the configuration have no passwords.
+    // The tests of the configuration have no values with passwords.
     let (password, others) = (control(), users());
     let value = |line: &'static str| line.split_once(" = ").unwrap().1;
     let (password, others) = (value(password.leak()), value(others.leak()));
@@ -229,7 +231,7 @@ fn each_option_is_for_whom_it_is() {
                 "program" | "path" | "access" | "trust" => Permission::Administer,
                 kind => panic!("{section}.{key}: {kind}"),
             };
-            // The caller would lose what lets it in.
+            // With this change the caller would lose its own access.
             if caller.may == Permission::Administer
                 && matches!(
                     (section, key),
@@ -242,7 +244,7 @@ fn each_option_is_for_whom_it_is() {
             }
             let before = std::fs::read(caller.daemon.config_file()).unwrap();
             let value = match (section, key) {
-                // It is set already.
+                // The option already has the other value.
                 ("startup", "share-without-password") => "false",
                 ("startup", "password") => password.trim(),
                 ("allowed-connect-users", "users") => others.trim(),
@@ -278,22 +280,22 @@ fn names_in(schema: &Value) -> BTreeSet<(&str, &str)> {
     let sections = schema["properties"].as_object().unwrap().iter();
     let all = sections.flat_map(|(section, schema)| {
         let keys = schema["properties"].as_object().unwrap().keys();
-        // Rules and other files, which are no options.
+        // The keys for rules and for other files are not options.
         keys.filter(|key| !["for", "include"].contains(&key.as_str()))
             .map(move |key| (section.as_str(), key.as_str()))
     });
     all.collect()
 }
 
-/// Neither a rule nor removing an option changes one that the caller may not set.
+/// If the caller may not set an option, neither a rule nor removing the option changes it.
 fn stays(caller: &Caller<'_>, token: &str, set: &Value, (section, key): (&str, &str)) {
     let rule = json!({"add_rule": {"section": section, "url": ["*://a.test/*"],
         "options": [[key, set["set"]["value"]]]}});
     let response = caller.call(token, "/api/config", &rule.to_string());
     // Some options have no rules.
     assert!(response.status >= 400, "{} {rule}: {}", caller.name, response.text());
-    // The first two would let the caller in, or lock it out. Removing the third changes nothing,
-    // because it has its default here. The file of the last does not exist.
+    // The first two options would let the caller in, or lock it out. Removing the third changes
+    // nothing, because it has its default here. The file of the last does not exist.
     if caller.may < Permission::Change
         || ["allowed-connect-hosts", "allowed-connect-users"].contains(&section)
         || ["share-without-password", "extra-ca"].contains(&key)
@@ -311,7 +313,7 @@ fn stays(caller: &Caller<'_>, token: &str, set: &Value, (section, key): (&str, &
     assert_eq!(undone.status, 200, "{set}: {}", undone.text());
 }
 
-/// What another account of this machine gets with `curl`.
+/// The result of a request by another account of this machine with `curl`.
 fn as_another_account(arguments: &[&str]) -> (i32, String) {
     let mut command = Command::new("setpriv");
     let (user, group) = NOBODY;

@@ -1,9 +1,9 @@
-//! Addresses that act on a GET: if another site leads a browser there, the user gets a form to
+//! Addresses that act on a GET. If another site leads a browser there, the user gets a form to
 //! confirm.
 //!
-//! Browsers send the site of a request only to trustworthy addresses: those of this machine, and
-//! secure ones. At the plain address of a proxy in the network these fields are missing, and only
-//! the `Referer` tells where the request came from.
+//! Browsers send the site of a request only to trustworthy addresses: addresses of this machine,
+//! and secure ones. Requests to a plain HTTP address of a proxy in the network lack these fields.
+//! Then only the `Referer` shows where the request came from.
 
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ const AT_SHIP: [(&str, bool); 11] = [
     ("Referer: OURS@site.test/\r\n", false),
     ("Referer: OURS\r\n", true),
     ("Referer: OURS/index/?a=b\r\n", true),
-    // If the browser sends the site, that decides.
+    // If the browser sends the site, the site decides.
     (
         "Referer: OURS/index/\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n",
         false,
@@ -35,7 +35,7 @@ const AT_SHIP: [(&str, bool); 11] = [
     ("Sec-Fetch-Site: none\r\n", true),
 ];
 
-/// The same at this machine itself, where every current browser sends the site.
+/// The same on this machine, to which every current browser sends the site.
 const AT_HOME: [(&str, bool); 4] = [
     ("", true),
     ("Referer: OURS/index/\r\n", true),
@@ -118,8 +118,8 @@ fn another_site_has_no_plan_made_of_what_would_go() {
         assert!(got.shown().contains("See what would be deleted"), "{host} {fields}");
         assert!(!has_plan(), "{host} {fields}");
     }
-    // A plan is reused for a while, so the first of these requests makes it; under the name in the
-    // network.
+    // A plan is reused for a while, so the first of these requests makes it. That request uses the
+    // name in the network.
     let (host, fields, _) = &done[0];
     assert_eq!(ask(&daemon, host, "/purge/", fields).status, 200);
     assert!(has_plan(), "{host} {fields}");

@@ -1,4 +1,4 @@
-//! Every route of the daemon's own site, with everything that a wrong request may lack.
+//! Every route of the daemon's own site, requested without each of the things that it needs.
 //!
 //! The routes are in `routes.txt`, which a test of the daemon compares with its own table.
 
@@ -9,15 +9,15 @@ use crate::security::logins::{CONTROL, control, login};
 /// One route of the table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Route {
-    /// GET, which stands for HEAD too, or POST.
+    /// GET, which also stands for HEAD, or POST.
     pub(crate) method: &'static str,
-    /// What a request needs.
+    /// The requirements of a request to this route.
     pub(crate) guard: &'static str,
     /// Its path, or an example of one.
     pub(crate) path: &'static str,
 }
 
-/// The table.
+/// The routes of the table.
 pub(crate) fn routes() -> Vec<Route> {
     let lines = include_str!("routes.txt").lines();
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -56,7 +56,7 @@ fn token(daemon: &Daemon) -> String {
     rest.split('"').next().unwrap().to_owned()
 }
 
-/// What must not change by a refused request.
+/// The state that a refused request must not change.
 fn state(daemon: &Daemon) -> String {
     let status = daemon.api("GET", "/api/status", "").text();
     let mode = status.split("\"mode\":").nth(1).unwrap_or_default();

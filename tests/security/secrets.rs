@@ -1,4 +1,5 @@
-//! What must never happen: a secret in the log, a key that others may read, an unverified origin.
+//! Events that must never occur: a secret in the log, a key that other users may read, an
+//! unverified origin.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -64,7 +65,8 @@ fn visit(daemon: &Daemon, site: &TlsOrigin, bad: &TlsOrigin, plain: &Origin) {
                 open().get_path(host, path, &secret_fields(host));
             }
             log_in(&mut open(), "/login", host);
-            // A host of another connection, a malformed request, and a truncated one.
+            // A request for the host of another connection, a malformed request, and a truncated
+            // one.
             open().get_path("i.example", "/kept", &secret_fields(host));
             let mut broken = open();
             broken.send(format!("GET /kept HTTP/1.1\r\n{}: x\r\n\r\n", secret_fields(host)));
@@ -89,7 +91,7 @@ fn visit(daemon: &Daemon, site: &TlsOrigin, bad: &TlsOrigin, plain: &Origin) {
         for arguments in [["get", &verb], ["cat", &verb], ["get", "https://me:verb-hunter2@[/"]] {
             daemon.run(&arguments);
         }
-        // Clients that do not trust us: rejections are logged too.
+        // Clients that do not trust our authority. Their rejections are logged too.
         let nobody = Tls { authority: &[], alpn: &[] };
         let named = format!("localhost:{}", site.addr.port());
         assert!(Client::connect_tls(daemon.addr(), &named, "localhost", nobody).is_err());
@@ -174,8 +176,8 @@ fn what_is_secret_is_closed_to_others_whatever_the_umask() {
     for file in keys {
         assert_eq!(mode(&file), 0o600, "{file:?}");
     }
-    // Other users cannot enter the directory, so the files inside need not be closed. No file is
-    // writable for them.
+    // Other users cannot enter the directory, so the files inside may be readable for them. No file
+    // is writable for them.
     for file in files(spool) {
         assert_eq!(mode(&file) & 0o022, 0, "{file:?} can be written by others");
     }

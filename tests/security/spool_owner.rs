@@ -1,5 +1,5 @@
-//! Verbs without a daemon, run by a user who does not own the spool. Root becomes the owner; any
-//! other user gets an error that names the owner. Needs root.
+//! Verbs without a daemon, run by a user who does not own the spool. Root changes to the owner of
+//! the spool. Any other user gets an error that names the owner. Needs root.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
@@ -66,7 +66,8 @@ fn what_root_does_to_a_spool_its_daemon_can_use() {
     place.down();
     let (url, file) = (|path: &str| origin.url(path), archive(&place, "open.warc", 0o644));
     for typed in [
-        // Before the import, since imported entries are as old as their capture.
+        // This comes before the import, since imported entries are as old as their capture and
+        // would be removed.
         &["purge"][..],
         &["import", &file],
         &["write", &url("/written.html")],
@@ -119,14 +120,15 @@ fn whoever_is_not_its_owner_is_told_who_is() {
     let file = archive(&place, "open.warc", 0o644);
     assert_eq!(place.run(&["import", &file]).status, 0);
     allow(place.config_file(), 0o644);
-    // The worst case: the other user may write there.
+    // The most dangerous case: the other user may write to the spool.
     allow(place.spool(), 0o777);
     allow(&place.spool().join("tmp"), 0o777);
     let program = place.home().join("wwwoffle");
     std::fs::copy(env!("CARGO_BIN_EXE_wwwoffle"), &program).unwrap();
     let before = files(place.spool());
     for typed in [
-        // Before the import, since imported entries are as old as their capture.
+        // This comes before the import, since imported entries are as old as their capture and
+        // would be removed.
         &["purge"][..],
         &["import", &file],
         &["write", "http://a.example/written"],

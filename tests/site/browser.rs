@@ -19,14 +19,14 @@ pub(crate) fn browser() -> PathBuf {
     program(&NAMES)
 }
 
-/// Directory of the screenshots, which are kept for review.
+/// The directory of the screenshots. They are preserved for review.
 fn pictures() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("screenshots");
     std::fs::create_dir_all(&folder).unwrap();
     folder
 }
 
-/// A browser with its own profile that uses the proxy.
+/// A browser with a separate profile that uses the proxy.
 struct Chromium {
     command: Command,
     profile: TempDir,
@@ -95,7 +95,7 @@ impl Drop for Looking {
     }
 }
 
-/// Opens a page in a browser that runs until the returned value is dropped.
+/// Opens a page in a browser. The browser runs until the returned value is dropped.
 pub(crate) fn look(program: &Path, daemon: &Daemon, trust: &Trust, url: &str) -> Looking {
     let Chromium { mut command, profile } = Chromium::new(program, daemon).trusting(trust);
     command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -158,8 +158,8 @@ pub(crate) const FURNISHED: [&str; 6] = [
     "<title>Full shop</title>",
 ];
 
-/// A page that each of its sub-resources changes: a style sheet, a script, an image, a font, a
-/// frame, and the result of a script's fetch.
+/// Sets up a page that is changed by each of its sub-resources: a style sheet, a script, an image,
+/// a font, a frame, and the result of a script's fetch.
 pub(crate) fn furnish(origin: &Origin) {
     origin.say(
         "/shop/",
@@ -191,7 +191,7 @@ pub(crate) fn furnish(origin: &Origin) {
     origin.say("/shop/own.ttf", Answer::new(200, "font/ttf", font()));
 }
 
-/// Any font of this machine. Every browser package comes with one.
+/// Any font of this machine. Every browser package depends on one.
 pub(crate) fn font() -> Vec<u8> {
     let fonts = Path::new("/usr/share/fonts");
     let files = if fonts.is_dir() { crate::harness::files(fonts) } else { Vec::new() };

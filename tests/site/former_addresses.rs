@@ -3,14 +3,14 @@
 use crate::harness::form::{form, unescape};
 use crate::harness::{Daemon, Origin, eventually};
 
-/// Address, status, and target of the redirect.
+/// The address, the status, and the target of the redirect.
 const ADDRESSES: &[(&str, u16, &str)] = &[
     // Static files.
     ("/index.html", 303, "/"),
     ("/Welcome.html", 303, "/"),
     ("/FAQ.html", 303, "/?help=1"),
     ("/README.CONF.html", 303, "/configuration/"),
-    // Browsers of that time do not follow a redirect for these files.
+    // The browsers of that time do not follow a redirect for these files.
     ("/wwwoffle.pac", 200, ""),
     ("/certificates/root-cert.pem", 200, ""),
     // Certificates.
@@ -54,7 +54,7 @@ const ADDRESSES: &[(&str, u16, &str)] = &[
     ("/index/url?http://a.example/x", 303, "/index/http/a.example"),
     ("/index/outgoing?sort=alpha", 303, "/queue/"),
     ("/index/monitor?sort=mtime;delete", 303, "/monitor/"),
-    // Addresses that delete lead to a confirmation, if there is something to delete.
+    // Addresses that delete entries lead to a confirmation page, if there is something to delete.
     ("/control/delete/url", 303, "/index/"),
     ("/control/delete/url?url=http://a.example/x", 200, ""),
     ("/control/delete/url-all?url=http://a.example/", 303, "/index/http/a.example"),
@@ -62,7 +62,7 @@ const ADDRESSES: &[(&str, u16, &str)] = &[
     ("/control/delete/req-all", 303, "/queue/"),
     ("/control/delete/mon?url=http://a.example/", 303, "/monitor/"),
     ("/control/delete/mon-all", 303, "/monitor/"),
-    // Forms of 2.9 as links.
+    // Addresses that have the fields of a form of 2.9 as arguments.
     ("/refresh-request/?url=http://a.example/;depth=2", 200, ""),
     ("/monitor-request/?url=http://a.example/&hofd=6", 200, ""),
 ];

@@ -5,7 +5,7 @@ use crate::harness::form::form;
 use crate::harness::{After, Answer, Daemon, Origin, Response};
 use crate::security::logins::{CONTROL, PASSWORD, control, login, users};
 
-/// Fields of a form that a gateway page sends: its origin is opaque.
+/// The fields with which a gateway page sends a form. The origin of the page is opaque.
 const FROM_A_PAGE: &str = "Origin: null\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n\
                            Sec-Fetch-Dest: document\r\nAccept: text/html\r\n";
 
@@ -40,13 +40,13 @@ fn a_page_is_read_and_kept_as_through_the_proxy() {
         assert_eq!((seen.status, seen.text()), (200, want.clone()), "{mode}");
         assert_eq!(seen.field("Content-Type"), "text/html; charset=utf-8");
         assert_eq!(seen.fields.get("ETag"), None, "it belongs to another body");
-        // It is the same entry, stored as received.
+        // The page is the same entry as through the proxy, stored as received.
         assert_eq!(daemon.get(&origin.url("/a/p?q=%2f~")).text(), page, "{mode}");
     }
-    // The origin was asked once, for the original URL.
+    // The origin got one request, for the original URL.
     assert_eq!(origin.count("/a/p?q=%2f~"), 1);
     assert!(daemon.ok(&["cat", &origin.url("/a/p?q=%2f~")]).ends_with(page));
-    // A missing page is queued as usual. The page about it leads back here.
+    // A missing page is queued as usual. The message page leads back to the gateway address.
     let told = read(&daemon, &at(&origin, "/later?a"));
     assert_eq!(told.status, 504);
     assert_eq!(daemon.queued(), [origin.url("/later?a")]);
@@ -147,12 +147,12 @@ fn each_type_is_led_inside_or_can_do_nothing() {
         let is_saved = seen.field("Content-Disposition") == "attachment";
         assert_eq!(is_saved, ["/d.pdf", "/none"].contains(&path), "{path}");
     }
-    // A partial image is sent as one. A partial page cannot be rewritten.
+    // A partial image is sent as a partial response. A partial page cannot be rewritten.
     let part = |path: &str| get(&daemon, &at(&origin, path), "Range: bytes=1-\r\nAccept: */*\r\n");
     daemon.settle();
     assert_eq!((part("/i.png").status, part("/i.png").text()), (206, "ng".to_owned()));
     assert_eq!(part("/s.css").status, 502);
-    // Resources for scripts are refused, since the pages run without scripts.
+    // Resources for scripts are refused, since gateway pages run without scripts.
     for dest in ["script", "empty", "serviceworker", "worker"] {
         let asked = get(&daemon, &at(&origin, "/s.js"), &format!("Sec-Fetch-Dest: {dest}\r\n"));
         assert_eq!(asked.status, 403, "{dest}");
@@ -212,10 +212,10 @@ fn redirects_stay_inside_or_lead_nowhere() {
             None => assert_eq!((seen.status, seen.fields.get("Location")), (502, None), "{path}"),
         }
     }
-    // An address without its slash is redirected, so that relative links resolve.
+    // An address without the slash after the host is redirected, so that relative links resolve.
     let bare = read(&daemon, &at(&origin, ""));
     assert_eq!((bare.status, bare.field("Location")), (302, at(&origin, "/").as_str()));
-    // A client of the proxy is redirected to the page itself.
+    // A client of the proxy is redirected to the original URL of the page.
     let proxied = daemon.browse(&daemon.own(&at(&origin, "/x?y")));
     assert_eq!((proxied.status, proxied.field("Location")), (302, origin.url("/x?y").as_str()));
 }
@@ -250,8 +250,8 @@ fn what_is_no_address_is_refused_and_never_a_page_of_ours() {
         client.receive("DELETE").whole()
     };
     assert_eq!((deleted.status, deleted.field("Allow")), (405, "GET, HEAD, POST"));
-    // Under a foreign name that resolves to this address there is no gateway, since it would belong
-    // to that site's origin.
+    // Under a foreign name that resolves to this address there is no gateway. Its pages would
+    // belong to the origin of that name.
     let rebound = daemon.client().get_path("evil.test", "/http/h.test/", AS_PERSON).whole();
     assert!(!rebound.text().contains("sandbox") && rebound.field("Location").is_empty());
     let off = Daemon::configured("[pages]\ngateway = false\n");
@@ -272,7 +272,8 @@ fn a_form_is_sent_when_the_person_says_so() {
     assert_eq!(question.field("X-Frame-Options"), "DENY");
     assert!(question.field("Content-Security-Policy").contains("form-action http://"));
     let send = form(&question.text(), "/gateway/send");
-    // A gateway page cannot confirm the form, nor can a form of another site or without the token.
+    // A gateway page cannot confirm the form. A form of another site, or without the token, cannot
+    // confirm it either.
     for (fields, form) in [
         (FROM_A_PAGE, send.clone()),
         ("Origin: http://evil.test\r\n", send.clone()),
@@ -289,7 +290,8 @@ fn a_form_is_sent_when_the_person_says_so() {
     assert!(answer.field("Content-Security-Policy").starts_with("sandbox "));
     assert_eq!(daemon.submit(&send).status, 410, "it is sent once");
     assert_eq!(origin.count("/order"), 1);
-    // A form that is redirected takes its fields along and needs a new confirmation.
+    // If a form is redirected, its fields are sent to the new address, which needs another
+    // confirmation.
     origin.on("/moved", |exchange| {
         exchange.body()?;
         exchange.answer(&Answer::redirect(307, "/order"))
@@ -299,7 +301,7 @@ fn a_form_is_sent_when_the_person_says_so() {
     assert!(again.shown().contains(&origin.url("/order")), "{}", again.text());
     let answer = daemon.submit(&form(&again.text(), "/gateway/send"));
     assert!(answer.text().contains(">c=3</form>"), "{}", answer.text());
-    // Offline the page asks whether to send the form later.
+    // Offline, the page asks whether to send the form later.
     daemon.ok(&["offline"]);
     let question = daemon.post(&at(&origin, "/order"), FROM_A_PAGE, "a=2");
     assert_eq!(question.status, 504);
@@ -314,7 +316,7 @@ fn a_hostile_page_presses_no_button_of_ours() {
     let daemon = Daemon::start();
     let token =
         form(&daemon.page("/").text(), "/control/offline").value("token").unwrap().to_owned();
-    // Even with the token, an opaque origin is not ours.
+    // Even with the token, a request from an opaque origin does not count as ours.
     for body in ["", &format!("token={token}")] {
         for fields in [FROM_A_PAGE, "Origin: null\r\n", "Sec-Fetch-Site: cross-site\r\n"] {
             let answer = daemon.post("/control/offline", fields, body);
@@ -322,7 +324,7 @@ fn a_hostile_page_presses_no_button_of_ours() {
         }
     }
     assert_eq!(daemon.status()["mode"], "online");
-    // No page of ours can be framed, nor read by another site.
+    // No page of ours can be shown in a frame or read by another site.
     for path in ["/", "/queue/", "/gateway/", "/control/", "/http/../"] {
         let page = read(&daemon, path);
         assert_eq!(page.field("X-Frame-Options"), "DENY", "{path}");
@@ -369,7 +371,7 @@ fn the_control_password_that_a_browser_sends_unasked_is_no_guess() {
     let (daemon, origin) =
         (Daemon::configured(&format!("{}{}", control(), users())), Origin::start());
     origin.say("/", Answer::html("x"));
-    // Each with another name, since a login that was checked once is not counted again.
+    // Each login has another name, since a login that was checked before is not counted again.
     for n in 0..12 {
         let fields = format!("{AS_PERSON}{}", login("Authorization", &format!("n{n}"), CONTROL));
         let asked = get(&daemon, &at(&origin, "/"), &fields);
@@ -383,7 +385,8 @@ fn the_control_password_that_a_browser_sends_unasked_is_no_guess() {
 #[test]
 fn a_loop_by_another_name_ends() {
     let daemon = Daemon::start();
-    // A request with our own `Via` has passed through here, under whatever name it returns.
+    // A request with our own name in `Via` has passed through this proxy, under whatever host name
+    // it returns.
     let seen = daemon.page("/api/status");
     assert_eq!(seen.status, 200);
     let mut client = daemon.client();
@@ -400,7 +403,7 @@ fn a_loop_by_another_name_ends() {
 
 #[test]
 fn a_page_of_any_length_is_led_in_bounded_memory() {
-    // Stored pages can be read by others.
+    // Other machines can read stored pages.
     let (daemon, origin) =
         (Daemon::configured("[dont-cache]\nurls = [\"*://*/*\"]\n"), Origin::start());
     origin.on("/long", |exchange| {

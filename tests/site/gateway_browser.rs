@@ -1,5 +1,5 @@
 //! The gateway in a real browser without a proxy: a small site can be browsed, and hostile pages
-//! get nothing.
+//! cannot read our pages.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ use crate::site::gateway::at;
 
 const PIXEL: &[u8] = b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\0\0\0!\xf9\x04\x01\0\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
 
-/// Two sites. The second has the images of the first.
+/// Sets up two sites. The second site has the images of the first.
 fn furnish(site: &Origin, other: &Origin) {
     let images = format!(
         "<img id=a src='{0}/a.gif'><img id=b srcset='{0}/b.gif 1x, {0}/c.gif 2x'>",
@@ -86,7 +86,7 @@ fn a_site_is_walked_without_a_proxy_and_again_offline() {
             _ => assert_eq!(site.seen().len(), asked, "offline nobody is asked"),
         }
     }
-    // The page about a missing page has a button that works.
+    // The message page about a missing page has a button that works.
     browser.open(&daemon.own(&at(&site, "/unseen")));
     assert_eq!(daemon.queued_by_browser(), [site.url("/unseen")]);
     browser.press("document.querySelector('form[action*=\"delete/req\"] button')", "");
@@ -135,7 +135,7 @@ fn a_hostile_page_stays_inside() {
     assert_eq!(browser.value("document.title"), "Evil");
     let encoded = browser.value("encoded.href");
     assert!(!encoded.as_str().unwrap().contains("/control/online"), "{encoded}");
-    // A script could not read a page of ours, even if it ran.
+    // A script could not read a page of ours, even if it was run.
     let read = "(() => { try { return document.getElementById('f1').contentDocument } catch { return null } })()";
     assert!(browser.value(read).is_null());
     assert_eq!(

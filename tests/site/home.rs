@@ -18,7 +18,7 @@ fn site(title: &str, kind: &str, icon: &[u8]) -> Origin {
     origin
 }
 
-/// The home page, once the index has read `text`.
+/// The home page. Waits until it contains `text`.
 #[track_caller]
 fn home_with(daemon: &Daemon, text: &str) -> String {
     let mut home = String::new();
@@ -55,7 +55,7 @@ fn a_first_visit_tells_how_to_begin_and_a_later_one_what_was_kept() {
     assert!(words.status == 200 && words.text().contains("No results."));
     let only_not = bare("-milk").shown();
     assert!(only_not.contains("Enter at least one word"), "{only_not}");
-    // The page loads nothing from elsewhere.
+    // The page loads nothing from other sites.
     let policy = daemon.page("/").field("Content-Security-Policy").to_owned();
     assert!(policy.contains("default-src 'none'") && policy.contains("img-src data:"), "{policy}");
 }
@@ -138,7 +138,7 @@ fn what_came_of_the_last_fetch_and_what_failed_is_told() {
     let home = daemon.page("/").shown();
     assert!(home.contains("1 request failed.") && home.contains("/queue/?state=failed\""));
     daemon.restart();
-    // The daemon listens before it has read its saved state.
+    // The daemon listens before it has read its saved state, so the test waits.
     eventually("it is reported after a restart, too", || daemon.page("/").shown().contains(told));
 }
 
@@ -173,7 +173,8 @@ fn control_has_all_buttons_and_a_link_only_asks() {
     for mode in ["online", "offline", "autodial", "auto"] {
         assert_eq!(form(&control.text(), &format!("/control/{mode}")).method, "POST");
     }
-    // A link to a button, as in old bookmarks, leads to the button without pressing it.
+    // A link to the address of a button, as in old bookmarks, leads to a page with the button and
+    // does not press it.
     for path in ["/control/online", "/control/fetch", "/control/config", "/control/hold"] {
         let asks = daemon.page(path).whole();
         assert_eq!((asks.status, asks.text().matches("<form").count()), (200, 1), "{path}");

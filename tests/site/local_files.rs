@@ -32,7 +32,7 @@ fn a_file_is_sent_as_it_is() {
     assert_eq!((log.text().as_str(), log.field("Content-Type")), ("log", "text/x-log"));
     assert_eq!(daemon.page("/local/deep/large.bin").body, vec![7; 1 << 20]);
     assert_eq!(daemon.page("/local/run.cgi").text(), "#!/bin/sh\necho never\n");
-    // The browser need not download the file twice.
+    // With a matching tag, the browser need not download the file twice.
     let tag = format!("If-None-Match: {}\r\n", home.field("ETag"));
     let again = daemon.client().get_with(&daemon.own("/local/"), &tag).whole();
     assert_eq!((again.status, again.body.len()), (304, 0));
@@ -61,7 +61,7 @@ fn nothing_else_of_the_disk_is() {
         let answer = daemon.page(path);
         assert_eq!(answer.status, 404, "{path}: {}", answer.text());
     }
-    // Without the directory there are no files.
+    // Without the directory, no files are served.
     let bare = Daemon::start();
     assert_eq!(bare.page("/local/").status, 404);
 }

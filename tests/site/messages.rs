@@ -1,5 +1,5 @@
-//! Message pages: what happened and what the user can do. A request for a sub-resource gets an
-//! empty response instead.
+//! Message pages: what happened, and what the user can do. A request for a sub-resource gets an
+//! empty response instead of a message page.
 
 use wwwoffle_spool::Timestamp;
 
@@ -7,7 +7,7 @@ use crate::harness::form::{form, forms};
 use crate::harness::{Answer, Daemon, Origin, daemon::AS_PERSON, eventually, then};
 use crate::security::owners;
 
-/// Kinds of sub-resources, as a browser names them, with the type of the empty response.
+/// The kinds of sub-resources, as a browser names them, with the media type of the empty response.
 const PARTS: [(&str, &str); 9] = [
     ("image", "image/gif"),
     ("script", "text/javascript"),
@@ -20,8 +20,8 @@ const PARTS: [(&str, &str); 9] = [
     ("empty", "text/plain; charset=utf-8"),
 ];
 
-/// A proxy that refuses requests for every possible reason, and a URL for each, with the status of
-/// the message.
+/// A proxy that refuses requests for every possible reason. Also returns a URL for each reason,
+/// with the status of the message.
 fn refusing(origin: &Origin, gone: &Origin) -> (Daemon, Vec<(&'static str, String, u16)>) {
     let config = format!(
         "[dont-get]\nurls = [\"*://{0}/blocked/*\"]\n[dont-cache]\nurls = [\"*://{0}/never/*\"]\n\
@@ -58,14 +58,15 @@ fn a_part_of_a_page_never_gets_a_page() {
         let page = client.get_with(&url, AS_PERSON).whole();
         assert_eq!(page.status, status, "{mode} {url}");
         assert!(page.text().contains("<h1>"), "{mode} {url}: {}", page.text());
-        // A program gets at most a line of text.
+        // A program gets at most one line of text.
         let program = client.get_with(&url, "Accept: */*\r\n").whole();
         assert_eq!(program.status, status, "{mode} {url}");
         assert!(!program.text().contains('<'), "{mode} {url}: {}", program.text());
         let json = client.get_with(&url, "Accept: application/json\r\n").whole();
         assert!(!json.text().contains('<'), "{mode} {url}: {}", json.text());
     }
-    // A blocked sub-resource appears to exist for those kinds for which that helps the page.
+    // For those kinds of sub-resources for which it helps the page, a blocked one gets a successful
+    // empty response.
     for (dest, kind) in PARTS {
         let fields = format!("Accept: */*\r\nSec-Fetch-Dest: {dest}\r\n");
         let part = client.get_with(&origin.url("/blocked/1"), &fields).whole();
@@ -83,7 +84,7 @@ fn a_part_gets_nothing_of_what_is_said_before_anything_is_asked() {
     let daemon = Daemon::start();
     let part = "Sec-Fetch-Dest: image\r\nAccept: image/*\r\n";
     let mut client = daemon.client();
-    // A loop: the request has passed through this proxy before.
+    // A loop: the request has already passed through this proxy.
     let first = client.get_with(&origin.url("/page/1.html"), "").whole();
     let via = first.field("Via").rsplit(' ').next().unwrap_or_default().to_owned();
     assert!(!via.is_empty(), "{:?}", first.fields);
@@ -94,7 +95,7 @@ fn a_part_gets_nothing_of_what_is_said_before_anything_is_asked() {
     let page =
         client.get_with(&origin.url("/p"), &format!("{AS_PERSON}Via: 1.1 {via}\r\n")).whole();
     assert!(page.status == 508 && page.text().contains("in a loop"), "{}", page.text());
-    // A missing page of ours, and a link to a form of ours.
+    // A missing page of our own, and a link to a form of our own.
     for (path, status) in [("/no/such/page", 404), ("/control/retry", 405)] {
         let own = client.get_with(&daemon.own(path), part).whole();
         let got = (own.status, own.field("Content-Type"), own.body.len());
@@ -118,8 +119,8 @@ fn a_missing_page_is_fetched_with_what_it_links_to() {
     assert_eq!(page.status, 504);
     let fetch = form(&page.text(), "/refresh-request/");
     let there = origin.sends();
-    // The button moves the entry to the front of the queue and then shows as pressed. Its token is
-    // valid for this entry only.
+    // The button moves the request to the front of the queue and then shows as pressed. Its token
+    // is valid for this request only.
     let when = |path: &str| {
         let forms = forms(&daemon.browse(&origin.url("/a")).text());
         forms.into_iter().find(|form| form.action.ends_with(path)).unwrap()
@@ -134,12 +135,12 @@ fn a_missing_page_is_fetched_with_what_it_links_to() {
     assert!(shown.contains("/control/queue/first\" aria-pressed=\"true\""), "{shown}");
     assert_eq!(daemon.submit_as(&when("/control/queue/usual"), &there).status, 303);
     assert_eq!(daemon.queue().len(), 1);
-    // The token is valid for this page only, and only for what the page offers.
+    // The token is valid for this page only, and only for the actions that the page offers.
     let other = fetch.clone().with("url", &origin.url("/secret"));
     assert_eq!(daemon.submit_as(&other, &there).status, 403);
     assert_eq!(daemon.submit_as(&fetch.clone().without("token"), &there).status, 403);
     let greedy = fetch.clone().with("depth", "900").with("method", "any").and("force", "Y");
-    // If there are two URLs, the one that the token is for counts.
+    // If the form has two URLs, the URL for which the token is valid is used.
     let greedy = greedy.and("url", &origin.url("/secret"));
     assert_eq!(daemon.submit_as(&greedy, &there).status, 303);
     let runs = || -> Vec<serde_json::Value> {
@@ -154,7 +155,8 @@ fn a_missing_page_is_fetched_with_what_it_links_to() {
     // A second press during the fetch starts nothing.
     let again = daemon.submit_as(&fetch.with("depth", "1"), &there);
     assert_eq!((again.status, again.field("Location")), (303, "/fetches/"));
-    // Nor does another page of the host, since a site must not take all places.
+    // Another page of the same host does not start a fetch either, since one site must not use all
+    // slots.
     let beside = form(&daemon.browse(&origin.url("/z")).text(), "/refresh-request/");
     let beside = daemon.submit_as(&beside, &there);
     assert_eq!((beside.status, beside.field("Location")), (303, "/fetches/"));
@@ -191,7 +193,8 @@ fn what_is_kept_that_is_like_a_missing_page_is_offered() {
         let link = format!("href=\"{}\"", origin.url(kept));
         let before_buttons = page.shown().split("<form").next().unwrap_or_default().to_owned();
         assert!(before_buttons.contains(&link), "{asked}: {}", page.shown());
-        // The page about other hosts and schemes is one link away, and belongs to our origin.
+        // The page about other hosts and schemes can be reached through a link. It belongs to our
+        // own origin.
         let all = daemon.page(&format!("/missing/?{}", origin.url(asked)));
         assert_eq!(all.status, 200, "{asked}");
         let shown = all.shown();
@@ -220,7 +223,7 @@ fn a_site_is_told_of_its_own_pages_by_its_own_scheme_alone() {
             ["http://tea.test/black", "https://www.tea.test/black"],
         ),
     ];
-    // Otherwise the page with the other scheme would be the response.
+    // Otherwise the page with the other scheme would be served.
     let mut daemon = Daemon::prepare(Some("[offline-options]\nnear-answers = false\n"));
     let kept = Timestamp::from_second(1_700_000_000).unwrap();
     for (_, own, others) in ROWS {
@@ -234,7 +237,7 @@ fn a_site_is_told_of_its_own_pages_by_its_own_scheme_alone() {
         let page = daemon.browse(asked);
         assert_eq!(page.status, 504, "{asked}");
         // The message page has the origin of its site, whose scripts may read it. The other page
-        // has ours.
+        // has our own origin.
         let (page, all) = (page.shown(), daemon.page(&format!("/missing/?{asked}")).shown());
         let link = |url: &str| format!("href=\"{url}\"");
         assert!(page.contains(&link(own)) && all.contains(&link(own)), "{asked}: {page}\n{all}");
@@ -247,7 +250,7 @@ fn a_site_is_told_of_its_own_pages_by_its_own_scheme_alone() {
 
 #[test]
 fn sites_leave_places_to_people() {
-    // A quarter of all places.
+    // A quarter of all slots.
     const MOST: usize = 50;
     let daemon = Daemon::start();
     let origins: Vec<Origin> = (0..3).map(|_| Origin::start()).collect();

@@ -1,9 +1,9 @@
-//! Mistakes in our own forms: the form is shown again, with the input and the reason.
+//! Invalid input in our own forms: the form is shown again, with the input and the reason.
 
 use crate::harness::form::{Form, encode, form};
 use crate::harness::{Daemon, Origin, Response};
 
-/// The form of a page, with these fields filled in.
+/// Fills in these fields of the form on a page.
 fn typed(daemon: &Daemon, path: &str, action: &str, fields: &[(&str, &str)]) -> Form {
     let page = daemon.page(path);
     assert_eq!(page.status, 200, "{}", page.text());
@@ -11,7 +11,8 @@ fn typed(daemon: &Daemon, path: &str, action: &str, fields: &[(&str, &str)]) -> 
     fields.iter().fold(form, |form, (name, value)| form.with(name, value))
 }
 
-/// Checks that the form is shown again with exactly these fields marked, and with their input.
+/// Checks that the form is shown again with its input, and that exactly these fields are marked as
+/// invalid.
 #[track_caller]
 fn is_marked(page: &Response, action: &str, fields: &[(&str, &str)]) {
     assert_eq!(page.status, 422, "{}", page.shown());
@@ -50,7 +51,7 @@ fn the_form_that_fetches_comes_again() {
         let nowhere = send(&form_at, &[("method", "nowhere")]);
         assert_eq!(nowhere.status, 422, "{}", nowhere.shown());
         assert!(nowhere.text().contains("id=\"method-fault\""), "{}", nowhere.text());
-        // A field that no form of ours has.
+        // A field that does not exist in our forms.
         let odd = send(&form_at, &[("colour", "red")]);
         assert!(
             odd.status == 400 && odd.shown().contains("This cannot be done"),
@@ -58,13 +59,13 @@ fn the_form_that_fetches_comes_again() {
             odd.shown()
         );
     }
-    // As a link of 2.9, and as the one in the page bar.
+    // As a link of 2.9, and as the link in the page bar.
     let page = daemon.page(&format!("/refresh-recurse/?url={};depth=x;scope=site", encode(&url)));
     is_marked(&page, action, &[("depth", "x")]);
     assert_eq!(form(&page.text(), action).value("url"), Some(&*url), "{}", page.text());
     is_marked(&daemon.page("/refresh/?no+address"), action, &[("url", "no address")]);
     assert!(daemon.queue().is_empty() && daemon.status()["mode"] == "offline");
-    // The corrected form works.
+    // After correction, the form works.
     let page = daemon.submit(&typed(&daemon, &form_at, action, &[("depth", "abc")]));
     let right = form(&page.text(), action).with("depth", "0");
     assert_eq!(daemon.submit(&right).status, 303);
@@ -124,7 +125,7 @@ fn a_page_about_an_address_asks_for_one() {
             daemon.page(&format!("{path}?{}", asked.with("url", "http://a.example/").body()));
         assert!([200, 404].contains(&right.status), "{path}: {}", right.shown());
     }
-    // The error message names the part of our address that is wrong.
+    // The error message names the invalid part of the address.
     for path in ["/certificate", "/history/version/?url=http://a/&at=x"] {
         let page = daemon.page(path);
         let words = "This address of the proxy is invalid";

@@ -43,8 +43,8 @@ fn what_a_person_sees_is_changed_and_what_is_kept_is_not() {
         assert!(text.contains(if mode == "online" { "just now" } else { "Saved <time" }), "{text}");
         let conditional = format!("{AS_PERSON}If-None-Match: \"1\"\r\n");
         assert_eq!(daemon.client().get_with(&url, &conditional).whole().status, 200, "{mode}");
-        // In a frame it has no bar and no marks. A program gets the origin's bytes, all of them or
-        // a range.
+        // A page in a frame has neither bar nor marks. A program gets the origin's bytes, all of
+        // them or a range.
         let framed = daemon.client().get_with(&url, &in_a("iframe")).whole().text();
         assert_eq!(framed, "<title>x</title><p>text<a href=/kept>k</a>", "{mode}");
         let plain = daemon.get(&url);
@@ -115,7 +115,7 @@ fn what_is_never_kept_is_changed_too_and_an_error_runs_no_script() {
         let policies = answer.fields.all("Content-Security-Policy");
         assert!(policies.contains(&"script-src 'none'"), "{path} {policies:?}");
     }
-    // The replacement for an image is ours, whatever site the page is on.
+    // The replacement image is served from our own address, whatever site the page belongs to.
     origin.say("/page", Answer::html("<img src=http://ads.test/x>"));
     let want = format!("<img src=\"http://localhost:{}/local/no.gif\">", daemon.addr().port());
     assert_eq!(get("/page").text(), want);

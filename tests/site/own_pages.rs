@@ -1,9 +1,9 @@
-//! The daemon's own pages: escaped, usable without scripts, and closed to other sites.
+//! The daemon's own pages: escaped, usable without scripts, and not accessible to other sites.
 
 use crate::harness::form::{Form, form};
 use crate::harness::{Daemon, Origin, Response};
 
-/// URLs that would do harm on a page that does not escape them. A browser can be made to request
+/// URLs that would do harm on a page that does not escape them. A site can make a browser request
 /// each of them.
 const HOSTILE: [&str; 5] = [
     "/<script>alert(1)</script>",
@@ -111,7 +111,7 @@ fn a_get_changes_nothing() {
     ];
     for path in paths {
         let answer = daemon.page(&format!("{path}?token={token}&mode=online&all=true"));
-        // A confirmation page shows the same button as a form.
+        // A confirmation page shows the button of the address as a form.
         let asks = answer.status == 200 && form(&answer.text(), path).method == "POST";
         assert!(answer.status >= 300 || asks, "{path}: {}", answer.status);
         assert_eq!(daemon.status()["mode"], "offline", "{path}");
@@ -119,7 +119,7 @@ fn a_get_changes_nothing() {
     }
 }
 
-/// The switch to offline, as another site or a mistake would press it.
+/// Sends the switch to offline as another site, or a mistake, would send it.
 fn pressed(daemon: &Daemon, switch: &Form, fields: &str) -> u16 {
     daemon.submit_as(switch, fields).status
 }
@@ -150,7 +150,7 @@ fn other_sites_cannot_press_our_buttons() {
 fn a_name_that_is_not_ours_sees_no_page_of_ours() {
     let daemon = Daemon::start();
     let port = daemon.addr().port();
-    // DNS rebinding: a site's own name that resolves to this address.
+    // DNS rebinding: the name of a site that resolves to our address.
     for host in [
         "evil.example".to_owned(),
         format!("evil.example:{port}"),

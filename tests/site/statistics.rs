@@ -11,7 +11,7 @@ use crate::harness::daemon::run;
 use crate::harness::{Answer, Daemon, Origin, eventually};
 use crate::security::owners;
 
-/// Reads the text format of Prometheus strictly, like `promtool check metrics`: each name has its
+/// Parses the text format of Prometheus strictly, like `promtool check metrics`. Each name has its
 /// help and type before its values and appears once, and counters end in `_total`.
 #[track_caller]
 fn read(text: &str) -> HashMap<String, u64> {
@@ -84,7 +84,7 @@ fn requests_and_bytes_are_counted_and_outlive_the_program() {
     let mut client = daemon.client();
     assert_eq!(client.get(&origin.url("/fresh")).status, 200);
     daemon.settle();
-    // The second request is answered below hyper.
+    // The second request is answered without hyper.
     for _ in 0..3 {
         assert_eq!(client.get(&origin.url("/fresh")).body.len(), 1_000);
     }
@@ -127,7 +127,7 @@ fn requests_and_bytes_are_counted_and_outlive_the_program() {
     eventually("the earlier counters are restored", || {
         statistics(&daemon)["days"][0]["requests"]["hit"] == 4
     });
-    // Counters start at zero with the daemon, daily totals do not.
+    // Counters start at zero with the daemon; daily totals continue.
     assert_eq!(requests(&metrics(&daemon), "hit"), 0);
     daemon.down();
     std::fs::write(&file, "wwwoffle-statistics 1\nday 2026-11-22 hit=many\n").unwrap();
@@ -162,7 +162,7 @@ fn hosts_and_numbers_are_for_whoever_owns_the_machine() {
     let origin = Origin::start();
     origin.say("/p", Answer::html("<p>read by somebody</p>"));
     let (control, password) = control();
-    // With a control password, which identifies the owner, also on the machine itself.
+    // With a control password, only its owner may see the sites, even on the machine itself.
     let daemon = Daemon::configured(&control);
     daemon.get(&origin.url("/p"));
     let told = page(&daemon, "/statistics/", "").text();

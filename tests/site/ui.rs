@@ -1,10 +1,10 @@
 //! Our pages as people use them: in real browsers driven by playwright-core, checked by axe-core
-//! and an HTML validator, and read with a text browser.
+//! and an HTML validator, and in a text browser.
 //!
-//! The scripts are in `tests/scripts/ui/`. Each prints a line for each fault and fails if there is
-//! one. Screenshots stay in the directory `ui` of cargo's directory for tests. With `UI_TIMES=1` in
-//! the environment they print how long each step took, and `UI_PATIENCE` is the limit for one wait
-//! in milliseconds.
+//! The scripts are in `tests/scripts/ui/`. Each prints a line for each fault, and fails if there is
+//! one. Screenshots stay in the directory `ui` of cargo's directory for tests. If the environment
+//! has `UI_TIMES=1`, the scripts print how long each step took. `UI_PATIENCE` is the limit for one
+//! wait in milliseconds.
 
 mod mirrored;
 mod rich;
@@ -64,7 +64,7 @@ impl Tools {
     }
 }
 
-/// Where `.ci/run` installs the packages, or `$UI_TEST_MODULES`.
+/// The directory into which `.ci/run` installs the packages, or `$UI_TEST_MODULES`.
 fn modules() -> PathBuf {
     let found = std::env::var_os("UI_TEST_MODULES").map(PathBuf::from);
     let has = |modules: &PathBuf| {
@@ -75,7 +75,8 @@ fn modules() -> PathBuf {
     })
 }
 
-/// One person with English and one with `other`, each with their own daemon.
+/// Runs the script for a person with English and for a person with `other`. Each has a separate
+/// daemon.
 #[track_caller]
 fn a_person(scripts: bool, width: u32, other: &str) {
     let tools = Tools::here();

@@ -1,4 +1,4 @@
-//! Compressed entries: they are served as before, a purge includes them, and an interruption loses
+//! Compressed entries are served as before, a purge includes them, and an interruption loses
 //! nothing.
 
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::harness::{Answer, Daemon, Origin, eventually, files, heavy, site, the
 /// Time limit for one command, also on a busy machine.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Text like that of a page: different for each number, and well compressible.
+/// Text like that of a page: it differs for each number, and compresses well.
 fn text(number: usize, length: usize) -> Vec<u8> {
     let line = |line: usize| format!("<p>Line {line} of page {number}: some words</p>\n");
     (0..).flat_map(|number| line(number).into_bytes()).take(length).collect()
@@ -28,7 +28,7 @@ fn raw(daemon: &Daemon, url: &str) -> Vec<u8> {
     ran.stdout
 }
 
-/// The number of entries with a compressed file, and without.
+/// The number of entries with a compressed file, and of those without.
 fn counted(root: &Path) -> (usize, usize) {
     let entries = ["http", "https"].map(|scheme| root.join(scheme));
     let all: Vec<_> =
@@ -134,7 +134,7 @@ fn the_api_compresses_what_it_is_asked_to() {
     ] {
         assert_eq!(call(body.clone()).status, status, "{body}");
     }
-    // Over TCP there is no control password here.
+    // In this test, no control password is needed over TCP.
     let page = daemon.page("/").text();
     let token = page.split("name=\"token\" value=\"").nth(1).unwrap().split('"').next().unwrap();
     let (mut client, body) = (daemon.client(), r#"{"all":true}"#);

@@ -1,4 +1,4 @@
-//! `kill -9` at random moments, by the conformance script: afterwards no body is wrong, truncated
+//! `kill -9` at random moments, by the conformance script. Afterwards no body is wrong, truncated
 //! or lost.
 
 use std::net::TcpListener;
@@ -19,14 +19,15 @@ fn kill_9_in_mid_download_leaves_a_sound_spool() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let (program, spool) = (env!("CARGO_BIN_EXE_wwwoffle"), place.spool().to_str().unwrap());
     let serve = format!("exec {program} serve --spool {{spool}} --listen 127.0.0.1:{{port}}");
-    // Entries of the queue would be fetched between a start online and a switch to offline.
+    // If the daemon started online and was then switched to offline, it would fetch requests of the
+    // queue in between. So it starts in the right mode.
     let in_mode = |mode: &str| format!("{serve} --mode {mode}");
     let log = place.home().join("log");
     let mut command = Command::new("python3");
     command.arg(&script).args(["--name", "wwwoffle", "--strict", "-v"]);
     command.args(["--port", &port.to_string(), "--spool", spool]);
     command.args(["--start", &in_mode("online"), "--offline", &in_mode("offline")]);
-    // 200 concurrent clients, with more URLs than clients.
+    // 200 concurrent clients. There are more URLs than clients.
     command.args(["--rounds", "20", "--threads", "200", "--urls", "230"]);
     command.arg("--log").arg(&log);
     command.env("HOME", place.home()).env("XDG_DATA_HOME", place.home());

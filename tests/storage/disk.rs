@@ -40,14 +40,15 @@ impl SmallDisk {
         self.at.path().join("spool")
     }
 
-    /// Fills the file system to the last byte. The returned file holds all the space.
+    /// Fills the file system to the last byte. The returned file occupies the space.
     fn fill_up(&self) -> File {
         let mut file = File::create(self.at.path().join("filling")).unwrap();
         fill_more(&mut file);
         file
     }
 
-    /// Leaves no room for one more name until the returned directory is dropped.
+    /// Uses the space for directory entries, so that no name can be created until the returned
+    /// directory is dropped.
     fn fill(&self) -> TempDir {
         let filling = TempDir::new_in(self.at.path()).unwrap();
         let full = (0..)
@@ -63,7 +64,7 @@ impl Drop for SmallDisk {
     }
 }
 
-/// Takes the space that has become free since.
+/// Also occupies the space that has become free since.
 fn fill_more(file: &mut File) {
     let error = (0..).find_map(|_| file.write_all(&[b'x'; 4_096]).err());
     assert_eq!(error.unwrap().kind(), ErrorKind::StorageFull);
@@ -105,7 +106,8 @@ fn a_full_disk_loses_nothing_that_is_kept() {
     assert_kept(&daemon, &origin, "online");
     daemon.settle();
 
-    // Too much for the disk, in one body and in many. All of it must still reach the client.
+    // Bodies that are too large for the disk, as one body and as many. The client must still get
+    // all bytes.
     for length in [20_000_000].into_iter().chain(many()) {
         let (answer, check) = download(&daemon, &origin, length);
         assert_eq!((answer.status, check.seen, check.wrong), (200, length, None));
@@ -156,7 +158,7 @@ fn that_a_response_is_not_stored_is_told_in_its_head_and_on_the_home_page() {
         status.split("; ").any(|word| word == "stored")
     };
     assert!(!daemon.page("/").text().contains(notice));
-    // There is room for many pages, but not for this one.
+    // The disk has space for many pages, but not for this one.
     assert!(!stored("/big/20000000"));
     eventually("the home page reports it", || daemon.page("/").text().contains(notice));
     assert!(stored("/page/60.html"));
@@ -181,8 +183,8 @@ fn the_mode_and_what_is_asked_for_are_written_where_no_block_is_free() {
         let directory = disk.spool().join("http");
         directory.exists() && files(&directory).len() == kept().count()
     });
-    // Neither a block nor a name is free. Space that becomes free is taken before anything else is
-    // written.
+    // Neither a block nor a directory entry is free. The test occupies space that becomes free,
+    // before anything else is written.
     let mut filling = disk.fill_up();
     let names = disk.fill();
     for mode in ["offline", "autodial", "offline"] {
@@ -241,7 +243,7 @@ fn room_is_made_before_the_disk_is_full() {
     assert_kept(&daemon, &origin, "offline");
 }
 
-/// Stores pages from past years, the oldest first, each of 400 kB, while the daemon is stopped.
+/// Stores pages of 400 kB each from past years, the oldest first, while the daemon is stopped.
 fn old_pages(daemon: &Daemon, count: i64) {
     for number in 0..count {
         // One page a year, from 2000 on.
@@ -340,14 +342,14 @@ fn what_is_deleted_on_a_full_disk_is_gone_for_good() {
     };
     let page = |number: usize| origin.url(&format!("/page/{number}.html"));
     daemon.ok(&["offline"]);
-    // As long as there is room, the deletion can be undone.
+    // As long as there is space, the deletion can be undone.
     let done = daemon.submit(&chosen(&[page(1)]));
     assert_eq!(done.status, 303);
     assert!(done.field("Location").contains("removed="), "{:?}", done.field("Location"));
     let undo = form(&daemon.page(done.field("Location")).text(), "/control/undo");
     assert_eq!(daemon.submit(&undo).status, 303);
     assert_eq!(daemon.get(&page(1)).status, 200);
-    // No name can be created in that directory, so nothing can be saved for an undo.
+    // No name can be created in that directory. So nothing can be saved for an undo.
     let filling = disk.fill();
     let done = daemon.submit(&chosen(&[page(1), page(2)]));
     assert_eq!(done.status, 303, "{}", done.text());

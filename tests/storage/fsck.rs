@@ -38,7 +38,8 @@ fn a_spool_is_checked_beside_its_daemon_and_mended_without() {
     assert_eq!((sound.status, sound.err.as_str()), (0, ""), "{sound:?}");
     assert!(sound.out.starts_with("sound "), "{sound:?}");
 
-    // A reader moves a damaged page aside. A page that is not in the index yet will still be read.
+    // A reader moves a damaged page to the damaged files. A page that is not in the index yet will
+    // still be read.
     eventually("all pages are read", || {
         let index = rusqlite::Connection::open(daemon.spool().join("index.sqlite")).unwrap();
         let read =
@@ -123,7 +124,7 @@ fn what_came_last_before_a_crash_is_looked_at_by_itself() {
     let list = daemon.spool().join("recent");
     assert!(list.exists());
     daemon.kill9();
-    // Like a disk that did not write all of the file.
+    // The file looks as if the disk had not written all of it.
     let mut bytes = fs::read(&large).unwrap();
     let len = bytes.len();
     bytes[len / 2..len / 2 + 4_096].fill(0);
@@ -163,9 +164,9 @@ fn spoil_index(daemon: &Daemon, sql: &str) {
 }
 
 /// Waits until a walk that starts now would not check the latest change again. Returns that time in
-/// microseconds since 1970. The change time of a directory cannot be set, so time has to pass.
+/// microseconds since 1970. The change time of a directory cannot be set, so real time has to pass.
 fn walked_long_after(root: &Path) -> u128 {
-    // The age below which a walk checks a change again, and the rounding error.
+    // The age below which a walk checks a change again, and a margin for rounding.
     const SLACK: Duration = Duration::from_millis(2_001);
     let mut now = SystemTime::now();
     eventually("the latest change is old enough", || {
@@ -175,7 +176,7 @@ fn walked_long_after(root: &Path) -> u128 {
     now.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_micros()
 }
 
-/// The latest change of a name, in a directory or below it.
+/// When a name was last changed in the directory or in a directory below it.
 fn changed(directory: &Path) -> SystemTime {
     let about = directory.metadata().unwrap();
     let nanos = u32::try_from(about.ctime_nsec()).unwrap();
@@ -205,12 +206,12 @@ fn the_index_is_held_against_the_files_and_mended() {
     assert!(daemon.ok(&["fsck"]).contains("index           3 of its entries agree with the files"));
     daemon.down();
     assert_eq!(index(&daemon.run(&["fsck", "--json"])), sound);
-    // A difference that the next start would find is not a fault.
+    // A difference that the next start finds is not a fault.
     daemon.ok(&["rm", &urls[2]]);
     let behind = daemon.run(&["fsck", "--json"]);
     assert_eq!((behind.status, index(&behind)["behind"].clone()), (0, 1.into()), "{behind:?}");
 
-    // As if a walk had finished since then, so that no later walk finds the changes.
+    // The index is marked as if a walk had finished now, so that no later walk finds the changes.
     let walked = walked_long_after(daemon.spool());
     spoil_index(
         &daemon,

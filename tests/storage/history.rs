@@ -1,5 +1,5 @@
-//! The stored versions of a page: read by Memento (RFC 7089) under its own URL, on our pages, by
-//! the command line and by programs; restored and removed.
+//! The stored versions of a page. They are read by Memento (RFC 7089) under the page's own URL, on
+//! our pages, by the command line and by programs. They are also restored and removed.
 
 use serde_json::{Value, json};
 use wwwoffle_spool::{Durability, NewEntry, Options, Place, Spool, Timestamp, Versions};
@@ -11,7 +11,8 @@ use crate::harness::form::{encode, form, forms};
 use crate::harness::{Answer, Daemon, Origin};
 use crate::security::owners::{get, users};
 
-/// A response arrived on the first day of each of these months, with the number of the month in it.
+/// A response arrived on the first day of each of these months. It contains the number of the
+/// month.
 pub(crate) const MONTHS: [u8; 3] = [1, 2, 3];
 
 pub(crate) fn place(url: &str) -> Place {
@@ -27,7 +28,7 @@ fn date(text: &str) -> String {
     httpdate::fmt_http_date(time.into())
 }
 
-/// Stores responses with these dates, as a daemon of that time would have done.
+/// Stores responses with these dates, as a daemon would have done at that time.
 pub(crate) fn history(daemon: &Daemon, place: &Place, fields: &str, body: impl Fn(u8) -> Vec<u8>) {
     heads(daemon, place, body, |month| {
         format!(
@@ -93,7 +94,7 @@ fn a_moment_brings_what_was_kept_then() {
             ("2030-01-01T00:00:00Z", 3),
             ("1999-01-01T00:00:00Z", 1),
         ] {
-            // Twice, since the second response may come from memory.
+            // The request is sent twice, since the second response may come from memory.
             for _ in 0..2 {
                 let answer = at(&daemon, &url, time, "");
                 assert_eq!((answer.status, &answer.body), (200, &text(month)), "{mode} {time}");
@@ -110,7 +111,7 @@ fn a_moment_brings_what_was_kept_then() {
                 ] {
                     assert!(link.contains(&want), "{want} in {link}");
                 }
-                // The current page in between.
+                // The current page is requested in between.
                 let now = daemon.get(&url);
                 assert_eq!((now.body, now.fields.get("Memento-Datetime")), (text(3), None));
             }
@@ -125,8 +126,8 @@ fn older_versions_are_offered_where_the_page_itself_is_gone() {
     let (mut daemon, origin) = (Daemon::prepare(None), Origin::start());
     let url = origin.url("/page");
     history(&daemon, &place(&url), "", text);
-    // As if the file of the current version were damaged. Files of older versions have their date
-    // in the name.
+    // The test acts as if the file of the current version were damaged. The files of older versions
+    // have their date in the name.
     let is_current = |path: &std::path::PathBuf| {
         let is_entry = path.extension().is_some_and(|end| end == "warc");
         is_entry && !path.file_stem().unwrap().to_string_lossy().contains('.')
@@ -162,7 +163,7 @@ fn a_version_is_never_taken_for_the_page_as_it_is() {
     daemon.up();
     daemon.ok(&["offline"]);
     let may = "2026-01-15T00:00:00Z";
-    // The client's copy is newer, which must not lead to a 304.
+    // The client's copy is newer than the requested version. This must not lead to a 304.
     let since = format!("If-Modified-Since: {}\r\n", date("2026-03-01T12:00:00Z"));
     assert_eq!(at(&daemon, &url, may, &since).status, 200);
     assert_eq!(at(&daemon, &url, may, "If-None-Match: \"3\"\r\n").status, 200);
@@ -201,7 +202,7 @@ fn what_is_not_kept_and_what_an_archive_keeps_go_their_usual_way() {
     assert_eq!((answer.status, &*answer.text()), (200, "new"));
     assert_eq!(answer.fields.get("Memento-Datetime"), None);
     daemon.settle();
-    // Now it is stored, as the first version.
+    // Now the page is stored, as its first version.
     let again = at(&daemon, &new, "2026-01-15T00:00:00Z", "");
     assert!(again.fields.get("Memento-Datetime").is_some() && origin.count("/new") == 1);
     daemon.get(&archive);
@@ -216,7 +217,7 @@ fn pages_programs_and_the_command_line_tell_the_same() {
     let (mut daemon, origin) = (Daemon::prepare(None), Origin::start());
     let url = origin.url("/page?a=b&c");
     history(&daemon, &place(&url), "Set-Cookie: a=hunter2\r\nRefresh: 0; url=/x\r\n", text);
-    // The same without a daemon.
+    // The same command without a daemon.
     let told = daemon.run(&["history", "--json", &url]).json();
     daemon.up();
     assert_eq!(daemon.run(&["history", "--json", &url]).json(), told);
@@ -376,7 +377,7 @@ fn nobody_sees_the_versions_of_another() {
     assert_eq!((own("ada", &version).status, own("bob", &version).status), (200, 404));
     let timemap = format!("/history/timemap/?{}", encode(&url));
     assert_eq!((own("ada", &timemap).status, own("bob", &timemap).status), (200, 404));
-    // And cannot restore them.
+    // The other user cannot restore them either.
     let button = form(&own("ada", &list).text(), "/control/history/restore");
     let fields = |user: &str| {
         let login = crate::security::owners::login("Authorization", user);
@@ -406,11 +407,11 @@ fn parts_of_an_old_page_are_as_old() {
     let part = format!("{referer}Sec-Fetch-Dest: style\r\n");
     let answer = daemon.client().get_with(&style, &part).whole();
     assert_eq!((&answer.body, answer.field("Cache-Control")), (&text(2), "no-store"));
-    // A sub-resource arrives after its page, so the nearest version is taken, not the last one
-    // before.
+    // A sub-resource arrives after its page. So the version nearest in time is used, not the last
+    // one before the page.
     let dated = at(&daemon, &style, "2026-02-28T00:00:00Z", "Sec-Fetch-Dest: style\r\n");
     assert_eq!((dated.body.clone(), dated.field("Cache-Control")), (text(3), "max-age=99999999"));
-    // Following a link leads back to the present, and the origin does not see the referrer.
+    // A followed link leads back to the current page, and the origin does not see the referrer.
     let followed = daemon.client().get_with(&style, &format!("{AS_PERSON}{referer}")).whole();
     assert_eq!(followed.fields.get("Memento-Datetime"), None);
     let missing = origin.url("/page/1.html");

@@ -1,5 +1,5 @@
 //! Removing expired entries: by the command line with and without a daemon, on a page, by programs
-//! and automatically; and the entries that stay, whatever happens at the same time.
+//! and automatically. Also tests that the right entries stay while other changes are made.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ fn place(url: &str) -> Place {
 }
 
 /// Stores responses of these types and sizes, while the daemon is stopped. All are stored now, so
-/// their age limits come from rules.
+/// their age limits must come from rules.
 fn keep(daemon: &Daemon, all: &[(&str, &str, usize)]) {
     let options = Options { durability: Durability::None, ..Options::default() };
     let (spool, _) = Spool::open(daemon.spool(), &options).unwrap();
@@ -49,7 +49,8 @@ fn sum(report: &Value, which: &str, why: &str) -> u64 {
     all.iter().find(|one| one["why"] == why).map_or(0, |one| one["entries"].as_u64().unwrap())
 }
 
-/// Entries that go whatever their age, entries that stay for ever, and a sub-resource.
+/// Rules for entries that are removed whatever their age, for entries that are never removed, and
+/// for a sub-resource.
 const RULES: &str = "[dont-get]\nurls = [\"*://ads.test/*\"]\n[dont-cache]\nurls = [\"*://live.test/*\"]\n\
      [purge]\n[[purge.for]]\nurl = \"*://keep.test/*\"\nage = \"never\"\n";
 
@@ -134,8 +135,8 @@ fn ages_are_those_of_the_configuration() {
     daemon.ok(&["purge"]);
     let want = ["http://a.test/29", "http://short.test/6", "http://www.a.test/old.css"];
     assert_eq!(kept(&daemon), want);
-    // The limit is lower than what may stay. All age limits are scaled, and the page nearest to its
-    // limit goes.
+    // The limit is lower than the size of the entries that would stay. All age limits are scaled,
+    // and the page that is nearest to its limit is removed.
     let most = sum_bytes(&plan, "stays") / 2;
     let config = text.replacen("[purge]\n", &format!("[purge]\nmax-size = \"{most} B\"\n"), 1);
     std::fs::write(daemon.config_file(), config).unwrap();
@@ -314,7 +315,7 @@ fn no_kill_loses_what_stays() {
         daemon.ok(&["offline"]);
         let button = form(&daemon.page("/purge/").text(), "/control/purge");
         daemon.submit(&button);
-        // At another moment in each round: when this many are deleted.
+        // The purge is killed at another moment in each round: after this number of deletions.
         let some = 20 * round as usize;
         eventually("some are gone", || {
             let left = left(&daemon.spool().join("http/ads.test"));
@@ -371,13 +372,14 @@ fn programs_pin_urls_and_unpin_them() {
     daemon.up();
     daemon.ok(&["offline"]);
     assert_eq!(pins(&daemon, "GET", ""), (200, json!({"pins": []})));
-    // Canonical URLs, in order, each once. URLs without a stored copy can be pinned as well.
+    // The URLs are canonical, sorted, and each occurs once. URLs without a stored copy can be
+    // pinned too.
     let body = r#"{"urls":["http://LIVE.test:80/x","http://ads.test/%78","http://live.test/x","http://none.test/"],"pinned":true}"#;
     let all = json!({"pins": ["http://ads.test/x", "http://live.test/x", "http://none.test/"]});
     assert_eq!(pins(&daemon, "POST", body), (200, all.clone()));
     assert_eq!(pins(&daemon, "POST", body), (200, all.clone()), "a second time changes nothing");
     assert_eq!(pins(&daemon, "GET", ""), (200, all.clone()));
-    // One invalid URL prevents the whole change, and an invalid request changes nothing.
+    // One invalid URL prevents the whole change. An invalid request changes nothing.
     for (body, status) in [
         (r#"{"urls":["http://new.test/x","http://[/"],"pinned":true}"#, 400),
         (r#"{"urls":["http://live.test/x","no URL"],"pinned":false}"#, 400),
@@ -417,7 +419,7 @@ fn what_is_pinned_is_shown_to_the_command_line_alone() {
     let page = daemon.page("/api/pins");
     assert_eq!(page.status, 403);
     assert!(!page.text().contains("secret-interest"), "{}", page.text());
-    // A page of another site can neither read nor set them.
+    // A page of another site can neither read nor set pins.
     let mut client = daemon.client();
     let body = r#"{"urls":["http://a.test/"],"pinned":true}"#;
     for fields in ["", "Origin: http://evil.test\r\nSec-Fetch-Site: cross-site\r\n"] {

@@ -1,5 +1,6 @@
-//! Which pages need a sub-resource during a purge: from the index with and without a daemon, from
-//! the files if there is no index, and with entries that are stored or used during the purge.
+//! Which pages need a sub-resource during a purge. The references come from the index, with and
+//! without a daemon, or from the files if there is no index. Entries may be stored or used during
+//! the purge.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -23,7 +24,7 @@ fn keep(spool: &Path, days: i64, url: &str, content_type: &str, body: &str) {
     then::keep(spool, then, url, content_type, body.as_bytes());
 }
 
-/// One old and one recent page of each site, each with old sub-resources, some of them on other
+/// One old and one recent page of each site. Each has old sub-resources, some of them on other
 /// hosts.
 fn fill(spool: &Path) {
     for (days, url, body) in [
@@ -65,11 +66,11 @@ fn sums(report: &Value) -> [u64; 4] {
     [sum(report, "goes", "old"), stays("young"), stays("needed"), stays("perhaps-needed")]
 }
 
-/// The totals removed when the dependencies are known: the old page, and the sub-resources that
-/// only it needs.
+/// The removed totals if the references are known: the old page, and the sub-resources that only it
+/// needs.
 const KNOWN: [u64; 4] = [2, 2, 5, 1];
-/// The totals when they are not known: the old pages, one of which another page embeds, and the
-/// sub-resources on their own sites.
+/// The removed totals if the references are not known: the old pages, one of which another page
+/// embeds, and the sub-resources on their own sites.
 const UNKNOWN: [u64; 4] = [3, 2, 0, 5];
 
 #[test]
@@ -145,7 +146,7 @@ fn store(spool: &Spool, url: &str, body: &str) {
     spool.flush().unwrap();
 }
 
-/// Runs `act` during a purge, after the plan was made, and returns the remaining entries.
+/// Runs `act` during a purge, after the plan was made. Returns the remaining entries.
 fn purged_while(act: impl Fn(&Spool, &Index)) -> Vec<String> {
     let root = tempfile::tempdir().unwrap();
     let other = "http://www.a.test/other";
@@ -188,7 +189,8 @@ fn what_comes_is_used_or_pinned_meanwhile_stays_with_its_parts() {
     assert_eq!(purged_while(|_, _| ()), Vec::<String>::new());
     let new = "http://www.new.test/";
     let comes = purged_while(|spool, _| store(spool, new, "<img src=http://cdn.test/j.png>"));
-    // The index has not read the new page yet, so it may need the other image, too.
+    // The index has not read the new page yet. The page may need the other image too, so the image
+    // stays.
     assert!([new, "http://cdn.test/j.png"].iter().all(|url| comes.contains(&(*url).to_owned())));
     let place = |url: &str| Place::of(&CanonicalUrl::parse(url, &LocalHost::default()).unwrap());
     let used = purged_while(|_, index| {

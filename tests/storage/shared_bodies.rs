@@ -1,4 +1,4 @@
-//! Equal bodies are stored once: the savings are reported, and readers do not notice.
+//! Equal bodies are stored once. The savings are reported, and readers see no difference.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -39,7 +39,7 @@ fn keep(spool: &Path, all: &[(String, Vec<u8>)]) {
     spool.flush().unwrap();
 }
 
-/// The URLs of several sites that share one image, and a different one.
+/// The URLs of several sites with one shared image, and one URL with a different image.
 fn pictures(len: usize) -> Vec<(String, Vec<u8>)> {
     let picture = site::noise(7, len);
     let mut all: Vec<_> = ["a", "b", "c"]
@@ -121,7 +121,7 @@ fn the_saving_is_told_and_nobody_who_reads_notices_anything() {
     }
 }
 
-/// Reads each body whole, in ranges, and with HEAD only.
+/// Reads each body completely, in ranges, and with HEAD only.
 fn read_through(daemon: &Daemon, all: &[(String, Vec<u8>)]) {
     let mut client = daemon.client();
     for (url, body) in all {
@@ -143,7 +143,7 @@ fn read_through(daemon: &Daemon, all: &[(String, Vec<u8>)]) {
     }
 }
 
-/// Removes entries one by one, by hand and in an archive. The remaining ones are complete.
+/// Removes entries one by one, by hand and in an archive. The remaining entries stay complete.
 fn whatever_is_removed(daemon: &Daemon, all: &[(String, Vec<u8>)]) {
     let [first, second, third, _] = [0, 1, 2, 3].map(|number| all[number].0.as_str());
     daemon.ok(&["rm", first]);
@@ -215,7 +215,7 @@ fn what_its_origin_confirms_or_replaces_is_that_afterwards() {
     assert!(response.field("X-New") == "yes" && response.body == body, "{:?}", response.status);
     assert!(daemon.get(&all[1].0).whole().body == other);
     assert!(daemon.get(&all[2].0).whole().body == body);
-    // Once the new file has its final name.
+    // Waits until the new file has its final name.
     eventually("two share it still", || {
         shared(&daemon.run(&["purge", "--json"]).json())[2..] == [2, 150_000]
     });
@@ -261,7 +261,7 @@ fn kill_9_while_bodies_are_shared_leaves_every_body() {
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let before = bodies(&daemon).len();
-        // At a random moment after the first body: this many rounds of polling.
+        // A random moment after the first body: after this number of polls.
         let mut turns = seed >> 60;
         while child.try_wait().unwrap().is_none() {
             let has_begun = bodies(&daemon).len() != before;
@@ -278,7 +278,7 @@ fn kill_9_while_bodies_are_shared_leaves_every_body() {
         child.wait().unwrap();
         let checked = daemon.run(&["fsck", "--deep"]);
         assert_eq!(checked.status, 0, "round {round}: {checked:?}");
-        // Half of the entries are replaced, so some bodies are no longer needed.
+        // Half of the entries are replaced, so some shared bodies are no longer needed.
         let some: Vec<_> = all.iter().skip(round % 2).step_by(2).cloned().collect();
         keep(daemon.spool(), &some);
     }

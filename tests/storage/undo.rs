@@ -1,4 +1,4 @@
-//! Entries deleted in a list are gone at once, and an undo restores them.
+//! Entries deleted in a list disappear at once, and an undo restores them.
 
 use wwwoffle_spool::Timestamp;
 
@@ -7,7 +7,7 @@ use crate::harness::{Answer, Daemon, Origin, eventually, then};
 use crate::index::index_pages::list;
 use crate::security::{logins, owners};
 
-/// The page at `path`, once it no longer contains `hasnt`.
+/// The page at `path`. Waits until it no longer contains `hasnt`.
 #[track_caller]
 fn without(daemon: &Daemon, path: &str, hasnt: &str) {
     eventually(&format!("{path} has no {hasnt:?}"), || !daemon.page(path).text().contains(hasnt));
@@ -34,7 +34,8 @@ fn what_was_deleted_is_had_back_and_the_place_in_the_list_stays() {
     let second = format!("/index/{next}");
     let text = list(&daemon, &second, "Page 55");
 
-    // Gone at once for readers, and in lists once the index has followed.
+    // The entries are missing at once for readers. In lists they are missing once the index is up
+    // to date.
     let gone = [page(53), page(55), page(56)];
     let done = daemon.submit(&chosen(&text, &gone));
     assert_eq!(done.status, 303);
@@ -52,7 +53,7 @@ fn what_was_deleted_is_had_back_and_the_place_in_the_list_stays() {
     list(&daemon, "/index/", "3 entries were deleted");
     assert_eq!(daemon.run(&["fsck", "--deep"]).status, 0);
 
-    // The daemon may restart in between.
+    // The daemon may be restarted before the undo.
     daemon.restart();
     let text = list(&daemon, &told, "3 entries were deleted");
     let undo = form(&text, "/control/undo");
@@ -67,7 +68,7 @@ fn what_was_deleted_is_had_back_and_the_place_in_the_list_stays() {
     }
     let text = list(&daemon, &back, "Page 55");
     assert!(text.contains("3 entries were restored."), "{text}");
-    // A second undo does nothing.
+    // A second undo has no effect.
     let again = daemon.submit(&undo);
     assert_eq!(again.status, 303);
     let again = daemon.page(again.field("Location")).text();
@@ -141,13 +142,13 @@ fn with_the_control_password_a_button_acts_for_whom_its_page_is() {
     assert_eq!(owners::submit_with(&daemon, "ada", "", &delete).status, 401);
     let done = owners::submit_with(&daemon, "ada", &password, &delete);
     assert_eq!(done.status, 303, "{}", done.text());
-    // Her entry is gone, and she sees a message about it.
+    // Her entry is deleted, and she sees a message about it.
     for (user, fields) in [("ada", cookie), ("ada", ""), ("bob", "")] {
         assert_ne!(owners::get(&daemon, user, &url, fields).status, 200, "{user} {fields}");
     }
     let told = shown("ada", done.field("Location"));
     assert!(told.contains("2 entries were deleted"), "{told}");
-    // The control password alone gives no access to another user's entries, whatever token is sent.
+    // The control password alone gives no access to another user's entries, with any token.
     let undo = form(&told, "/control/undo");
     let token_of = |user: &str| {
         let all = forms(&shown(user, "/control/"));
@@ -211,7 +212,7 @@ fn nobody_has_back_what_another_has_deleted() {
     assert_eq!(done.status, 303);
     let told = done.field("Location").to_owned();
     assert!(shown("ada", &told).contains("2 entries were deleted"), "{}", shown("ada", &told));
-    // Another user who knows the address sees nothing there and cannot undo.
+    // Another user who knows the address sees no message there and cannot undo.
     assert!(!shown("bob", &told).contains("deleted"));
     let undo = form(&shown("ada", &told), "/control/undo");
     assert_eq!(sent("bob", &undo).status, 303);

@@ -10,12 +10,12 @@ use crate::harness::tools::program;
 use crate::harness::{Answer, Authority, Daemon, TlsOrigin, eventually, heavy};
 use crate::site::browser::{browser, dom_at_home, furnish, picture_with};
 
-/// The certutil of NSS, without which no NSS database can be read.
+/// The certutil of NSS, which is needed to read NSS databases.
 fn certutil() -> PathBuf {
     program(&["certutil"])
 }
 
-/// A temporary system below `root`. Its tool is the real one, directed to that system.
+/// A temporary system below `root`. It uses the real tool, which is directed to this system.
 fn debian(root: &Path, tool: &Path) -> PathBuf {
     for directory in ["usr/local/share/ca-certificates", "usr/sbin", "etc/ssl/certs", "hooks"] {
         std::fs::create_dir_all(root.join(directory)).unwrap();
@@ -104,7 +104,7 @@ fn a_tool_that_fails_is_told_and_nothing_stays() {
     assert!(failed.err.contains("update-ca-trust: no disk"), "{failed:?}");
     let store = root.path().join("etc/pki/ca-trust/source/anchors");
     assert_eq!(held_files(&store), 0);
-    // A certificate that could not be removed from the programs' lists stays there for the next
+    // If a certificate could not be removed from the lists of programs, it stays for the next
     // attempt.
     std::fs::write(store.join("wwwoffle.pem"), daemon.ok(&["ca", "export"])).unwrap();
     for _ in 0..2 {
@@ -113,7 +113,7 @@ fn a_tool_that_fails_is_told_and_nothing_stays() {
         assert_eq!(held_files(&store), 1);
     }
     std::fs::remove_file(store.join("wwwoffle.pem")).unwrap();
-    // The certificate file alone is enough, and only a certificate of ours is accepted.
+    // The certificate file is enough. Only a certificate of our authority is accepted.
     let pem = daemon.home().join("saved.pem");
     std::fs::write(&pem, daemon.ok(&["ca", "export"])).unwrap();
     let file = ["install", "--print", "--certificate", pem.to_str().unwrap()];
@@ -156,7 +156,7 @@ fn browsers_that_were_not_looked_at_are_told_of() {
     }
 }
 
-/// Databases of a user who has used both browsers.
+/// The databases of a user who has used both browsers.
 fn profiles(home: &Path, certutil: &Path) -> [PathBuf; 3] {
     let firefox = home.join(".mozilla/firefox");
     let apart = home.join("apart");
@@ -208,7 +208,7 @@ fn the_browsers_of_a_user_trust_it_and_trust_it_no_more() {
             assert_eq!(list.matches("wwwoffle CA on ").count(), round, "{list}");
         }
         if round == 1 {
-            // An authority with the same name and date.
+            // The new authority has the same name and date.
             daemon.ok(&["ca", "renew"]);
         }
     }
@@ -233,7 +233,7 @@ fn chromium_trusts_it_after_the_installation() {
     let site = TlsOrigin::start(authority.identity(&["localhost", "127.0.0.1"]));
     furnish(&site.origin);
     let daemon = authority.daemon("");
-    // No database exists before. The browser would create it on its first start.
+    // The database does not exist yet. The browser would create it on its first start.
     daemon.ok(&["ca", "install", "--user"]);
     assert!(entries(&certutil, &daemon.home().join(".pki/nssdb")).contains("wwwoffle CA on"));
     let shown = dom_at_home(&program, &daemon, daemon.home(), &site.url("/shop/"));
@@ -268,7 +268,7 @@ fn firefox_trusts_it_after_the_installation() {
         command.env("HOME", daemon.home());
         command
     };
-    // The browser never takes a screenshot of a page with an invalid certificate.
+    // The browser does not take a screenshot of a page with an invalid certificate.
     let mut untrusting = open(&site.url("/shop/")).stderr(Stdio::null()).spawn().unwrap();
     let said = "rejects our certificate";
     eventually("it is not trusted yet", || {
@@ -278,7 +278,8 @@ fn firefox_trusts_it_after_the_installation() {
     untrusting.kill().unwrap();
     untrusting.wait().unwrap();
     assert_eq!(site.origin.count("/shop/more.js"), 0);
-    // A host whose certificate was rejected is tunnelled for an hour. Another name is tried again.
+    // After a host's certificate was rejected, the host is tunnelled for an hour. For another name,
+    // interception is tried again.
     daemon.ok(&["ca", "install", "--user"]);
     let url = site.url_at("localhost", "/shop/");
     let ran = run(open(&url), None);
@@ -356,12 +357,13 @@ fn the_page_tells_whether_this_browser_trusts_it() {
                 options.push(trusting.clone());
             }
             if past {
-                // Like a browser that bypasses the proxy for this name, or is not set to the proxy.
+                // Options of a browser that bypasses the proxy for this name. A browser that does
+                // not use the proxy behaves in the same way.
                 options.push("--proxy-bypass-list=localhost".to_owned());
             }
             let name = format!("ca-{}-{}.png", if trusts { "trusted" } else { "untrusted" }, past);
             let png = picture_with(&program, &daemon, &options, &url, &name, (900, 1200));
-            // "Does not trust" is shown in red, and nothing else on the page is.
+            // The words "Does not trust" are shown in red. Nothing else on the page is red.
             let red = pixels(&png).iter().filter(|pixel| **pixel == [0xa0, 0x20, 0x20]).count();
             assert_eq!(red == 0, trusts, "{red} red pixels in {name}");
         }
@@ -387,7 +389,7 @@ fn a_limited_authority_is_good_for_its_domains_alone() {
     let (key, request, leaf, root) = (at("key"), at("request"), at("leaf"), at("root"));
     std::fs::write(&root, daemon.ok(&["ca", "export"])).unwrap();
     let both = daemon.spool().join("ca/authority.pem").to_str().unwrap().to_owned();
-    // Whatever is signed with the key, a certificate for other names is not accepted.
+    // A certificate for other names is not accepted, even if it is signed with the key.
     for (name, want) in [
         ("DNS:kept.example", true),
         ("DNS:www.kept.example", true),

@@ -1,5 +1,5 @@
-//! Origins that cannot prove their identity, or break TLS: each gets its message page, and nothing
-//! is stored.
+//! Origins that cannot prove their identity, or violate TLS. Each gets its message page, and
+//! nothing is stored.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -25,7 +25,7 @@ fn refused(daemon: &Daemon, url: &str, status: u16, words: &[&str]) {
 #[test]
 fn a_bad_certificate_gives_its_page_and_is_final() {
     let (authority, stranger) = (Authority::new(), Authority::named("A stranger"));
-    // It has the name of a trusted authority.
+    // An authority that has the name of a trusted authority.
     let impostor = Authority::new();
     let names = ["127.0.0.1"];
     let unknown = ["The certificate of the host is not trusted", "extra-ca"];
@@ -106,14 +106,15 @@ fn a_bad_certificate_gives_its_page_and_is_final() {
 fn a_kept_page_outlives_its_origins_certificate() {
     let authority = Authority::new();
     let good = TlsOrigin::start(authority.identity(&["127.0.0.1"]));
-    // Stale at once, so that its origin is asked. With no-cache it would not be served.
+    // The page is stale at once, so that its origin is contacted. With no-cache it would not be
+    // served.
     let answer = Answer::html("as it was").field("Cache-Control", "max-age=0");
     good.origin.say("/p", answer);
     let url = good.url("/p");
     let mut daemon = authority.daemon("");
     daemon.get(&url);
     daemon.settle();
-    // The same origin, whose authority is no longer trusted.
+    // The same origin. Its authority is no longer trusted.
     Authority::new().write(daemon.home());
     daemon.restart();
     let page = daemon.get(&url);
@@ -127,8 +128,7 @@ fn answering(bytes: &'static [u8]) -> String {
     let url = format!("https://{}/p", listener.local_addr().unwrap());
     std::thread::spawn(move || {
         for mut stream in listener.incoming().map_while(Result::ok) {
-            // The ClientHello is read, so that the connection ends with a close and not with a
-            // reset.
+            // The ClientHello is read, so that the connection ends without a reset.
             let _ = stream.read(&mut [0; 16 * 1024]);
             let _ = stream.write_all(bytes);
         }
@@ -146,7 +146,7 @@ fn plain_http_on_the_port_is_said() {
 #[test]
 fn a_handshake_that_is_too_large_is_told_apart_from_another_protocol() {
     let daemon = Daemon::configured("[fetch-options]\nattempts = 1\n");
-    // A record whose handshake message announces 128 KiB.
+    // A record with a handshake message that declares 128 KiB.
     let large = answering(&[0x16, 3, 3, 0, 4, 2, 2, 0, 0]);
     refused(&daemon, &large, 502, &["handshake of the host is too large", "64 KiB"]);
     // A record with a complete message that no client expects.
@@ -174,14 +174,14 @@ fn what_an_origin_says_by_an_alert_is_told() {
         let origin = TlsOrigin::with_manners(authority.identity(&["127.0.0.1"]), manners);
         let daemon = authority.daemon("[fetch-options]\nattempts = 1\n");
         let words: &[&str] = if old {
-            // TLS 1.2 has no alert for it.
+            // TLS 1.2 has no alert for this case.
             &["No secure connection", "the origin refused"]
         } else {
             &["No secure connection", "it requires a certificate of the client"]
         };
         refused(&daemon, &origin.url("/p"), 502, words);
     }
-    // The response to the ClientHello is an alert: no such site.
+    // The response to the ClientHello is the alert for an unknown name.
     let picky = answering(&[0x15, 3, 3, 0, 2, 2, 112]);
     let daemon = Daemon::configured("[fetch-options]\nattempts = 1\n");
     refused(&daemon, &picky, 502, &["No secure connection", "it has no site of this name"]);
@@ -207,7 +207,7 @@ fn an_end_that_was_not_announced_makes_a_body_without_length_a_part() {
         {
             let mut client = daemon.client();
             client.ask(&origin.url(path), "");
-            // A response that breaks off at once may have no head at all.
+            // A response that is truncated at once may have no head at all.
             let answer = client.try_receive("GET").and_then(|answer| answer.whole);
             assert_eq!(answer.is_ok(), whole, "{path} {hangs_up}: {answer:?}");
             daemon.settle();
@@ -305,7 +305,7 @@ fn an_allowed_certificate_passes_at_its_host_alone_and_another_is_refused_there(
     };
     let daemon = Daemon::configured(&config(&sha256));
     assert_eq!(daemon.get(&url).text(), "it is me");
-    // The same certificate under another name of this origin is not allowed.
+    // The same certificate is not allowed under another name of this origin.
     assert_eq!(daemon.get(&origin.url_at("localhost", "/p")).status, 502);
 
     let daemon = Daemon::configured(&config(&other));
@@ -404,12 +404,12 @@ fn a_person_allows_a_certificate_and_another_one_is_refused_again() {
 
     origin.stop();
     let _changed = TlsOrigin::at(second, host);
-    // A new URL, since the earlier page has a stored copy.
+    // A new URL, since the earlier page is stored.
     let url = origin.url("/other");
     refused_only(&daemon, &url, &["not the one that is allowed there"]);
     let page = daemon.page(&way_to_allow(&daemon, &url)).shown();
     assert!(page.contains("You allowed another certificate for this host"), "{page}");
-    // The earlier form names the earlier certificate.
+    // The earlier form is for the earlier certificate.
     assert_eq!(daemon.submit(&form).status, 400);
 }
 
@@ -457,7 +457,7 @@ fn nobody_else_allows_a_certificate() {
     assert_ne!(client.receive("POST").status, 303);
     assert_eq!(std::fs::read_to_string(daemon.config_file()).unwrap(), before);
     assert_eq!(daemon.browse(&url).status, 502);
-    // The page leads back only to its own host.
+    // The page leads back only to pages of its own host.
     let site = origin.addr;
     let elsewhere = daemon.page(&format!("/certificate?site={site}&url=https://evil.example/"));
     assert!(!elsewhere.text().contains("evil.example"), "{}", elsewhere.text());

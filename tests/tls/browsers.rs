@@ -1,4 +1,4 @@
-//! Browsers on HTTPS sites through the proxy: the same page with all sub-resources online and
+//! Browsers on HTTPS sites through the proxy show the same page with all sub-resources online and
 //! offline.
 
 use std::any::Any;
@@ -24,7 +24,7 @@ enum Browser {
     Firefox,
 }
 
-/// The installed browsers, and the protocol of the site that each visits.
+/// The installed browsers. For each, the protocol of the site that it visits.
 fn browsers() -> Vec<(Browser, Speaks)> {
     let program = browser();
     vec![
@@ -36,8 +36,8 @@ fn browsers() -> Vec<(Browser, Speaks)> {
 }
 
 impl Browser {
-    /// The DOM of a page once it contains all of `texts`, in a new profile without data of earlier
-    /// visits.
+    /// The DOM of a page. Waits until it contains all of `texts`. Uses a new profile without data
+    /// of earlier visits.
     #[track_caller]
     fn shown(&self, stage: &Stage, url: &str, texts: &[&str]) -> String {
         let dom = match self {
@@ -60,7 +60,7 @@ impl Browser {
         dom
     }
 
-    /// Shows a page until the returned value is dropped.
+    /// Shows a page. The browser runs until the returned value is dropped.
     #[track_caller]
     fn looking(&self, stage: &Stage, url: &str) -> Box<dyn Any> {
         match self {
@@ -105,13 +105,13 @@ fn browsers_show_a_secure_page_online_and_offline() {
         stage.go_offline();
         assert_eq!(browser.shown(&stage, &url, &FURNISHED), online, "{browser:?} offline");
         if speaks == Speaks::Http1 {
-            // The rest does not depend on the protocol of the site.
+            // The rest of the test does not depend on the protocol of the site.
             continue;
         }
         let missing = stage.site.url("/missing/");
         browser.shown(&stage, &missing, &["/missing/", "queue/"]);
         assert_eq!(stage.daemon.queued_by_browser(), [missing], "{browser:?}");
-        // Without that trust a browser only shows its own warning, and the daemon remembers the
+        // Without the authority, a browser only shows its own warning, and the daemon remembers the
         // rejection.
         let untrusting = browser.without_trust(&stage, &url);
         assert!(!untrusting.contains("script ran"), "{browser:?}: {untrusting}");
@@ -123,7 +123,7 @@ fn browsers_show_a_secure_page_online_and_offline() {
 #[ignore = "needs chromium, firefox and certutil"]
 fn browsers_talk_by_websocket() {
     let _alone = heavy();
-    // The source of Chromium's trust does not matter here.
+    // How Chromium trusts the authority does not matter here.
     for (browser, speaks) in browsers() {
         if matches!(browser, Browser::ByKey(_)) {
             continue;

@@ -12,44 +12,45 @@ use crate::harness::secure::script;
 use crate::harness::tools::{certificate, program, python_with, tool};
 use crate::harness::{Daemon, Forward, Trust};
 
-/// Findings of a linter for public authorities about our root, and why each is accepted.
+/// The findings of a linter for public authorities about our root certificate, and the reason why
+/// each is accepted.
 const OF_THE_ROOT: [&str; 7] = [
-    // Two years, so that a lost key becomes useless. Roots in browsers are valid for eight years
-    // and more.
+    // The root is valid for two years, so that a lost key becomes useless. Roots in browsers are
+    // valid for eight years and more.
     "cabf.serverauth.root_validity_period_too_short",
     // The authority belongs to a machine, not to a country or a company.
     "cabf.serverauth.ca.country_attribute_absent",
     "cabf.serverauth.ca.organization_name_attribute_absent",
     // It does not sign OCSP responses.
     "cabf.ca_certificate_no_digital_signature_bit",
-    // `pathlen:0` on purpose: no authority below this one.
+    // `pathlen:0` is intended: no authority below this one is valid.
     "cabf.serverauth.root_basic_constraints_pathlenconstraint_present",
-    // RFC 5280 §4.2.1.1 lets a self-signed certificate omit it.
+    // RFC 5280 §4.2.1.1 allows a self-signed certificate to omit it.
     "cabf.serverauth.root.authority_key_identifier_extension_absent",
-    // RFC 5280 §4.2.1.2 allows any method. Ours is a truncated SHA-256.
+    // RFC 5280 §4.2.1.2 allows any method. We use a truncated SHA-256.
     "pkix.unknown_subject_key_identifier_calculation_method",
 ];
 
-/// The same for a certificate of a host.
+/// The accepted findings about a certificate of a host.
 const OF_A_LEAF: [&str; 7] = [
-    // Revocation cannot be queried. To revoke, the user removes the authority.
+    // Certificates cannot be revoked individually. The user can remove the authority instead.
     "cabf.serverauth.subscriber.revocation_information_absent",
     "msft.end_entity.revocation_information_absent",
     "cabf.serverauth.subscriber.authority_info_access_extension_absent",
-    // Policies of the public web.
+    // Such policies exist only for the public web.
     "cabf.serverauth.subscriber.certificate_policies_extension_absent",
-    // People look for the name in this field. A name that is too long for it is left out.
+    // People look for the name in this field. A name that is too long for the field is left out.
     "cabf.serverauth.dv.common_name_attribute_present",
     "cabf.serverauth.subscriber.subject_key_identifier_extension_present",
     "pkix.unknown_subject_key_identifier_calculation_method",
 ];
 
-/// A host in the forms of CONNECT, of the handshake, and of the certificate.
+/// A host in the forms that are used in CONNECT, in the handshake, and in the certificate.
 struct Row {
     host: String,
     sni: Option<String>,
     alternative: String,
-    /// Findings of a linter about the host itself.
+    /// The accepted findings of a linter about this host.
     odd: &'static [&'static str],
 }
 
@@ -65,7 +66,7 @@ impl Row {
         Self { host, sni: None, alternative, odd: &["cabf.internal_ip_address"] }
     }
 
-    /// The host in the form in which programs expect the name to verify.
+    /// The host in the form in which programs need the name to verify.
     fn bare(&self) -> &str {
         match &self.sni {
             Some(name) => name,
@@ -100,8 +101,7 @@ fn stage() -> (Daemon, Trust) {
     (daemon, trust)
 }
 
-/// Connects with `openssl s_client`, which verifies the host, and returns the certificate as a
-/// file.
+/// Connects with `openssl s_client`, which verifies the host. Returns the certificate as a file.
 #[track_caller]
 fn see(daemon: &Daemon, trust: &Trust, row: &Row, version: &str) -> PathBuf {
     let there = Forward::to(daemon.addr(), &format!("{}:443", row.host));
@@ -154,11 +154,12 @@ fn tools_find_nothing_wrong_with_the_certificate_of_any_host() {
         }
         let serial = words.split("Serial Number: ").nth(1).unwrap();
         let serial = serial.split_whitespace().next().unwrap().to_owned();
-        // A positive number of 16 bytes, random except for the first two bits.
+        // The serial number is positive and has 16 bytes. All bits except the first two are random.
         assert!(serial.len() == 47 && ('4'..'8').contains(&serial.chars().next().unwrap()));
         serials.insert(serial);
     }
-    // Two of the hosts differ only in case. They are one host and share a certificate.
+    // Two of the hosts differ only in letter case. They are the same host and have the same
+    // certificate.
     assert_eq!(serials.len(), rows().len() - 1);
 }
 
@@ -215,7 +216,7 @@ fn gnutls_finds_nothing_wrong_either() {
         assert!(info.err.is_empty(), "{}: {info:?}", row.host);
         assert!(info.out.contains("Algorithm Security Level: High"), "{}", info.out);
 
-        // By the end of its handshake the program has decided about the name.
+        // At the end of its handshake, the program has accepted or rejected the name.
         let there = Forward::to(daemon.addr(), &format!("{}:443", row.host));
         let (port, verify) = (there.addr.port().to_string(), row.bare());
         let option = |name: &str, value: &str| format!("--{name}={value}");
@@ -254,12 +255,12 @@ fn nobody_below_our_authority_can_sign() {
     let of_leaf = CertificateDer::from_pem_file(&leaf).unwrap();
     let other_key = KeyPair::generate().unwrap();
     let key = KeyPair::generate().unwrap();
-    // An intermediate authority signed with the authority's own key from its file, and a host below
-    // it.
+    // An intermediate authority that is signed with the authority's own key from its file, and a
+    // certificate of a host signed by it.
     let issuer = Issuer::from_ca_cert_der(&root, KeyPair::from_pem(&secret).unwrap()).unwrap();
     let below = between.signed_by(&key, &issuer).unwrap();
-    // And an intermediate that claims to be signed by a host's certificate, with another key.
-    // OpenSSL reports that a host must not sign before it compares the key.
+    // An intermediate that claims to be signed by a host's certificate, with another key. OpenSSL
+    // reports that a host must not sign, before it compares the keys.
     let of_host = Issuer::from_ca_cert_der(&of_leaf, &other_key).unwrap();
     let cases = [
         ("an authority below ours", Issuer::new(between, &key), below.pem(), "path length"),

@@ -1,4 +1,5 @@
-//! Common TLS clients on HTTPS sites through the proxy: stored online, available offline.
+//! Common TLS clients on HTTPS sites through the proxy: pages are stored online and available
+//! offline.
 
 use std::io::Read;
 use std::process::Command;
@@ -11,7 +12,7 @@ use crate::harness::secure::script;
 use crate::harness::tools::{plain, python_with, tool};
 use crate::harness::{Answer, Daemon, Forward, Speaks, Stage, Trust, heavy, site};
 
-/// The HTTP version of the response for a client that offers HTTP/2 first.
+/// The HTTP version that a client gets if it offers HTTP/2 first.
 const BEST: &str = "2";
 
 /// Size of the download whose memory is measured, in bytes.
@@ -46,7 +47,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// Downloads the URLs in order and returns the digests of the bodies.
+    /// Downloads the URLs in order. Returns the digests of the bodies.
     #[track_caller]
     fn digests(self, stage: &Stage, urls: &[&str]) -> Vec<String> {
         let (proxy, trust) = (stage.proxy(), stage.trust.file());
@@ -79,7 +80,7 @@ impl Kind {
         for row in &rows {
             assert_eq!(row[..2], ["200", spoken], "{self:?}: {}", ran.out);
         }
-        // The site's connection fields are not passed on to the client.
+        // The connection fields of the site are not passed on to the client.
         assert_eq!(rows.last().unwrap()[2], "1", "more than one connection: {}", ran.out);
         rows.iter().map(|row| row[4].to_owned()).collect()
     }
@@ -138,7 +139,8 @@ fn what_openssl_asks_for_is_what_it_gets() {
         ("www.example.org:443", &["-servername", name, "-verify_hostname", name], ""),
         ("www.example.org:443", &["-noservername", "-verify_hostname", name], ""),
         ("www.example.org:443", &["-servername", name, "-verify_hostname", other], "hostname"),
-        // The client verifies the name of the handshake, wherever the connection leads.
+        // The client verifies the name that it sent in the handshake, whatever the target of the
+        // connection is.
         ("www.example.org:443", &["-servername", other, "-verify_hostname", other], ""),
         ("www.example.org:443", &["-servername", other, "-verify_hostname", name], "hostname"),
         ("XN--Bcher-kva.example:443", &["-noservername", "-verify_hostname", idna], ""),

@@ -1,5 +1,5 @@
-//! HTTP/2 inside intercepted connections: responses are stored and available offline, byte for byte
-//! as over HTTP/1.1.
+//! HTTP/2 inside intercepted connections. Responses are stored and available offline, with the same
+//! bytes as over HTTP/1.1.
 
 use crate::harness::daemon::AS_PERSON;
 use crate::harness::http2::{Http2, secure, tls, tunnel};
@@ -165,7 +165,7 @@ fn a_request_reaches_its_origin_as_over_http_1_1() {
         assert_eq!(seen.fields.has("Content-Length"), told, "{}", seen.head);
         assert_eq!(seen.fields.has("Transfer-Encoding"), !told, "{}", seen.head);
     }
-    // A GET with a body is not a page.
+    // A GET with a body is not treated as a page.
     let asked = client.ask("GET", "/form", &[], Some(b"query")).whole();
     assert_eq!(asked.text(), "query");
     assert!(!asked.field("cache-status").contains("stored"), "{:?}", asked.fields);

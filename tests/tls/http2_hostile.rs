@@ -1,4 +1,4 @@
-//! Malicious HTTP/2 clients: each is stopped or bounded, and other clients are served.
+//! Malicious HTTP/2 clients. Each is stopped or limited, and other clients are served.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::tls::http2::Stage;
 /// Memory limit of the daemon during an attack, in KiB.
 const MEMORY: u64 = 72 * 1024;
 
-/// The head of a GET for `path` at `host`, as HPACK.
+/// The head of a GET for `path` at `host`, in HPACK.
 fn get(host: &str, path: &str, more: &[(&str, &str)]) -> Vec<u8> {
     let pseudo = [(":method", "GET"), (":scheme", "https"), (":authority", host), (":path", path)];
     hpack(&[&pseudo, more].concat())
@@ -50,7 +50,7 @@ fn rapid_resets_end_the_connection_and_reach_few_origins() {
     client.send(&taken_back(&host, 60)).unwrap();
     assert_eq!(client.until(GOAWAY).error(), CALM);
     let mut client = frames(&stage);
-    // The daemon closes before everything is sent or read.
+    // The daemon closes the connection before everything is sent or read.
     let _cut = client.send(&taken_back(&host, 5_000));
     while client.next().is_some() {}
     stage.daemon.settle();
@@ -73,7 +73,7 @@ fn resets_one_by_one_end_the_connection_too() {
                 return true;
             }
         }
-        // The daemon reads this one after all of those.
+        // The daemon reads this request after all the others.
         let last = client.request("GET", "/last", &[]);
         let Ok((answer, _stream)) = client.begin(last, true).await else { return true };
         answer.await.is_err()
@@ -82,7 +82,7 @@ fn resets_one_by_one_end_the_connection_too() {
     others_are_served(&stage);
 }
 
-/// A stream that is reset after the head of its response counts too. Other resets do not.
+/// A stream that is reset after the head of its response counts as well. Other resets do not count.
 #[test]
 fn resets_after_the_head_of_an_answer_end_the_connection_too() {
     let (stage, gate) = (Stage::set(""), Gate::new());
@@ -144,7 +144,7 @@ fn a_header_block_without_end_is_cut_off() {
             break;
         }
         if number == 20 {
-            // By now the limit is exceeded.
+            // At this point the limit is exceeded.
             assert_eq!(client.until(GOAWAY).error(), CALM);
             break;
         }
@@ -174,7 +174,7 @@ fn floods_of_settings_and_pings_cost_no_memory() {
     for flood in [frame(SETTINGS, 0, 0, b""), frame(PING, 0, 0, b"12345678")] {
         let mut client = frames(&stage);
         let bytes = flood.repeat(1_000);
-        // The client reads nothing, so at some point the daemon stops reading as well.
+        // The client reads nothing, so at some point the daemon stops reading too.
         client.patience(Duration::from_millis(500));
         for _ in 0..200 {
             if client.send(&bytes).is_err() {
@@ -264,11 +264,11 @@ fn a_client_that_does_not_read_a_stream_is_ended_there_alone() {
             bodies.push(answer.await.unwrap().into_body());
         }
         for mut body in bodies {
-            // The client gave no window, so the stream is reset in the end.
+            // The client has opened no window, so the stream is reset at the end.
             let error = body.data().await.expect("an end").expect_err("no window was given");
             assert!(error.is_reset(), "{error}");
         }
-        // The connection itself can still be used.
+        // The connection can still be used.
         let (answer, _) = client.begin(client.request("HEAD", &big, &[]), true).await.unwrap();
         assert_eq!(answer.await.unwrap().status(), 200);
     });
@@ -361,9 +361,9 @@ fn a_connection_without_streams_ends_and_says_so() {
     let stage = Stage::set("[options]\nidle-timeout = \"1s\"\n");
     let mut client = frames(&stage);
     assert_eq!(client.until(GOAWAY).error(), 0);
-    // The client does not even answer the PING that goes with it.
+    // The client does not answer the PING that is sent with the GOAWAY either.
     eventually("the connection is closed", || stage.daemon.status()["connections"] == 0);
-    // A client that is silent after its handshake.
+    // A client that sends nothing after its handshake.
     let _silent = crate::harness::http2::secure(
         crate::harness::http2::tunnel(stage.daemon.addr(), &stage.host()),
         "127.0.0.1",

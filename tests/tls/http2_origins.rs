@@ -1,4 +1,5 @@
-//! HTTP/2 to origins: stored, served and counted like HTTP/1.1, over one connection.
+//! HTTP/2 to origins. Responses are stored, served and counted as with HTTP/1.1, over one
+//! connection.
 
 use crate::harness::http2_front::CAME_OVER;
 use crate::harness::wire::Framing;
@@ -25,7 +26,7 @@ fn many_pages_come_over_one_connection_and_are_there_offline() {
     let (daemon, mut origin) = start();
     let paths: Vec<String> = (0..40).map(|number| format!("/page/{number}.html")).collect();
     let urls: Vec<String> = paths.iter().map(|path| origin.url_at("localhost", path)).collect();
-    // All at once: one request opens the connection, and the others wait for it.
+    // All requests start at once. One of them opens the connection, and the others wait for it.
     std::thread::scope(|scope| {
         for url in &urls {
             scope.spawn(|| assert_eq!(daemon.get(url).status, 200));
@@ -162,7 +163,7 @@ fn an_answer_cut_short_is_never_kept_whole() {
     for path in ["/short", "/chunks"] {
         let mut client = daemon.client();
         client.ask(&origin.url(path), "");
-        // A reset that arrives together with the head hides the head. Then the response is a
+        // If a reset arrives together with the head, the head is lost. Then the response is a
         // message page.
         match client.try_receive("GET") {
             Ok(answer) => {
@@ -314,7 +315,7 @@ fn large_bodies_pass_both_ways_in_little_memory() {
 fn a_client_that_stops_reading_stops_no_other() {
     let _alone = heavy();
     let (daemon, origin) = start();
-    // The response to a GET with a body is not stored, so it is sent at the client's pace.
+    // The response to a GET with a body is not stored, so it is sent at the speed of the client.
     let stuck: Vec<_> = (0..8)
         .map(|_| {
             let mut client = daemon.client();

@@ -1,10 +1,10 @@
-//! Equivalent HTTP/2 messages become the same HTTP/1.1 message behind the proxy.
+//! Equivalent HTTP/2 messages become the same HTTP/1.1 message when the proxy forwards them.
 
 use crate::harness::frames::{DATA, END_HEADERS, END_STREAM, Frames, HEADERS, frame, hpack};
 use crate::harness::{Answer, eventually};
 use crate::tls::http2::Stage;
 
-/// The head of a request, as HPACK.
+/// The head of a request, in HPACK.
 fn head(method: &str, host: &str, path: &str, more: &[(&str, &str)]) -> Vec<u8> {
     let pseudo = [(":method", method), (":scheme", "https"), (":authority", host), (":path", path)];
     hpack(&[&pseudo, more].concat())
@@ -37,7 +37,7 @@ fn a_length_is_said_once_and_as_a_number() {
             assert!(!seen.fields.has("Transfer-Encoding"), "{method} {fields:?}");
         }
     }
-    // No body, and a length that is redundant or repeated.
+    // Requests without a body, and with a length that is redundant or repeated.
     origin.say("/nothing", Answer::html("none"));
     let asked = |fields: &[(&str, &str)]| {
         let mut client = frames(&stage);
@@ -135,7 +135,7 @@ fn trailers_come_over_http_2_without_those_of_a_connection() {
         }
         stage.daemon.settle();
     }
-    // Requests that are never stored take a different code path.
+    // Requests that are never stored use different code.
     stage.daemon.ok(&["online"]);
     let response = stage.client().ask("OPTIONS", "/sum", &[("te", "trailers")], None).whole();
     assert_eq!(response.trailers.get("x-sum"), Some("3"), "{:?}", response.trailers);

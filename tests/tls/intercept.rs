@@ -1,5 +1,5 @@
 //! Intercepted HTTPS: certificates, stored and queued pages, and connections that are forwarded
-//! unread.
+//! without being read.
 
 use std::io::Read;
 use std::net::{SocketAddr, TcpListener};
@@ -52,14 +52,15 @@ fn names_addresses_and_ports_each_have_their_certificate() {
         ("[2001:db8::7]:443", "2001:db8::7", "[2001:db8::7]", "https://[2001:db8::7]/"),
         // The final dot of an absolute name is never sent in the handshake (RFC 6066 §3).
         ("h.example.:443", "h.example", "h.example.", "https://h.example./"),
-        // Some clients resolve the name first. They verify the name that they request.
+        // Some clients resolve the name first and connect to the address. They verify the name that
+        // they request.
         ("192.0.2.8:443", "named.example", "named.example", "https://named.example/"),
     ] {
         let mut client = Client::connect_tls(daemon.addr(), target, name, trust.tls()).unwrap();
         let response = client.get_path(host, "/", AS_PERSON).whole();
         assert!(response.shown().contains(url), "{target}: {}", response.shown());
     }
-    // No certificate for a host that was not named in the CONNECT.
+    // There is no certificate for a host other than the one in the CONNECT.
     let wrong = Client::connect_tls(daemon.addr(), "192.0.2.9:443", "192.0.2.10", trust.tls());
     assert!(wrong.is_err());
 }
@@ -169,7 +170,7 @@ fn a_client_that_rejects_our_certificate_passes_unread_at_its_next_try() {
     assert!(daemon.page("/ca").shown().contains("127.0.0.1"));
     assert_eq!(connect(&daemon, "h.example:443"), 200, "another host is still intercepted");
 
-    // Offline no tunnel is possible. A client that trusts us by now is intercepted.
+    // Offline, no tunnel is possible. A client that trusts our authority by then is intercepted.
     daemon.ok(&["offline"]);
     let trust = Trust::of(&daemon);
     let mut client =
@@ -204,7 +205,7 @@ fn what_speaks_no_http_passes_unread() {
         assert!(opened.is_err());
         assert_eq!(heard.join().unwrap()[..2], [22, 3]);
     }
-    // A silent client: in its protocol the origin may speak first.
+    // A silent client. In its protocol the origin may send first.
     let (listener, there) = listen();
     let heard = std::thread::spawn(move || {
         use std::io::Write;
@@ -226,11 +227,11 @@ fn many_hosts_do_not_fill_the_memory() {
         let host = format!("h{number}.example");
         let target = format!("{host}:443");
         let mut client = Client::connect_tls(daemon.addr(), &target, &host, trust.tls()).unwrap();
-        // Nothing is queued, since the queue is kept in memory and would distort the measurement.
+        // Nothing is queued, since the queue is in memory and would distort the measurement.
         let fields = "Cache-Control: only-if-cached\r\n";
         assert_eq!(client.get_path(&host, "/", fields).status, 504);
     };
-    // More hosts than certificates fit in memory, so from here on the cache is full.
+    // These are more hosts than certificates fit into the cache. So the cache is full from here on.
     (0..300).for_each(visit);
     let (before, begun) = (daemon.memory_kib(), Instant::now());
     (300..800).for_each(visit);

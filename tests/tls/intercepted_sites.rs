@@ -1,4 +1,5 @@
-//! HTTPS sites through the proxy with common clients: stored online, available offline.
+//! HTTPS sites through the proxy with common clients: pages are stored online and available
+//! offline.
 
 use crate::harness::daemon::AS_PERSON;
 use crate::harness::{After, Answer, Authority, Client, Stage, Tls, TlsOrigin};

@@ -1,4 +1,4 @@
-//! HTTPS to origins: pages are stored, served offline, followed and revalidated like any other.
+//! HTTPS to origins: pages are stored, served offline, followed and revalidated like HTTP pages.
 
 use crate::harness::{After, Answer, Authority, Daemon, Manners, Origin, TlsOrigin};
 
@@ -81,7 +81,7 @@ fn a_connection_that_ended_while_idle_is_replaced_unseen() {
         assert_eq!(page.body, crate::harness::site::answer(path).unwrap().body, "{path}");
         daemon.settle();
     }
-    // Every third page of the site closes its connection.
+    // Every third page of the site closes the connection.
     assert_eq!(origin.handshakes(), 2);
 }
 
@@ -209,7 +209,7 @@ fn connect_is_a_tunnel_still() {
     client.send(format!("CONNECT {0} HTTP/1.1\r\nHost: {0}\r\n\r\n", origin.addr));
     let (_, head) = client.final_head().unwrap();
     assert_eq!(head.status, 200);
-    // Not TLS. The origin itself ends the connection with an alert.
+    // These bytes are not TLS. The origin ends the connection with an alert.
     client.send("no TLS at all, and long enough for a record head");
     assert_eq!(client.reader.exactly(1).unwrap(), [0x15]);
     assert_eq!(daemon.ok(&["ls"]), "");

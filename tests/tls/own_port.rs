@@ -1,4 +1,4 @@
-//! Our own port over TLS: our pages, and the proxy itself.
+//! Our own port over TLS: it serves our pages and the proxy.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -76,7 +76,8 @@ fn over_http_2_it_is_a_proxy_too() {
     assert_eq!(client.exchange(plain, None).unwrap().text(), "kept");
     assert!(stage.site.origin.asked("/page")[0].fields.get("Via").unwrap().starts_with("2.0 "));
 
-    // A tunnel in a stream. Its target does not use TLS, so the bytes are forwarded unread.
+    // A tunnel inside an HTTP/2 stream. Its target does not use TLS, so the bytes are forwarded
+    // without being read.
     client.run(async {
         let request = hyper::Request::connect(origin.to_string()).body(()).unwrap();
         let (answer, mut send) = client.begin(request, false).await.unwrap();
@@ -124,7 +125,8 @@ fn forms_come_from_our_own_pages_over_tls_alone() {
         let mode = if want == 303 { "offline" } else { "online" };
         assert_eq!(daemon.status()["mode"], mode, "{origin}");
     }
-    // A foreign name that resolves to this address, and a page of another site.
+    // A request with a foreign name that resolves to this address, and a request from a page of
+    // another site.
     let mut client = secured(&daemon, "localhost", &trust).unwrap();
     assert_eq!(client.get_path("evil.example", "/", "").status, 421);
     let port = daemon.addr().port();
@@ -180,7 +182,7 @@ fn through_the_proxy_it_is_found_without_a_line() {
         let inside = Http2::inside(daemon.addr(), &target, &trust);
         assert_eq!(inside.get("/queue/", &[]).whole().status, 200);
     }
-    // The connection need not use TLS.
+    // A connection without TLS works too.
     let mut client = daemon.client();
     let target = format!("localhost:{port}");
     client.send(format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n"));

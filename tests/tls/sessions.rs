@@ -1,4 +1,4 @@
-//! TLS sessions and their resumption: a session of one host is useless for another.
+//! TLS sessions and their resumption. A session of one host cannot be used for another.
 
 use std::process::Command;
 
@@ -13,7 +13,7 @@ fn connect(daemon: &Daemon, trust: &Trust, host: &str, arguments: &[&str]) -> Ra
     let mut command = plain(Command::new("openssl"));
     command.args(["s_client", "-connect", &there.addr.to_string(), "-servername", host]);
     command.args(["-CAfile", trust.file(), "-verify_return_error", "-verify_hostname", host]);
-    // Waits for the end of the response, since TLS 1.3 tickets come after the handshake.
+    // Waits for the end of the response, since with TLS 1.3 tickets are sent after the handshake.
     command.arg("-ign_eof").args(arguments);
     let request = format!("GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
     let ran = run(command, Some(request.as_bytes()));
@@ -38,7 +38,7 @@ fn a_session_of_one_host_is_nothing_to_another_nor_after_a_restart() {
                 daemon.restart();
             }
             for host in ["b.example", "a.example"] {
-                // With TLS 1.3 there may be no ticket to resume with.
+                // With TLS 1.3 there may be no ticket for a resumption.
                 let mut arguments = vec![version];
                 if std::fs::metadata(kept).is_ok_and(|file| file.len() > 0) {
                     arguments.extend(["-sess_in", kept]);

@@ -25,14 +25,14 @@ fn text(said: &str) -> Vec<u8> {
     frame
 }
 
-/// The same frame as sent by the origin.
+/// The same frame as the origin sends it back.
 fn echoed(said: &str) -> Vec<u8> {
     let mut frame = vec![0x81, said.len() as u8];
     frame.extend_from_slice(said.as_bytes());
     frame
 }
 
-/// Echoes every frame, up to one that closes.
+/// Makes the origin echo every frame, up to the close frame.
 fn echo(origin: &Origin) {
     origin.on("/echo", |exchange| {
         let fields = &exchange.seen.fields;
@@ -184,7 +184,7 @@ fn what_is_no_websocket_is_told() {
         Ok(After::Close)
     });
     let client = stage.client();
-    // A stored page is not a valid response either, in any mode.
+    // A stored page is not a valid response to such a request either, in any mode.
     assert_eq!(client.get("/page", &[]).whole().status, 200);
     stage.daemon.settle();
     for (mode, path, protocol, want) in [

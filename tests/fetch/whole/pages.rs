@@ -1,6 +1,6 @@
-//! Twenty pages that cover every kind of sub-resource. `CDN` is another host.
+//! Twenty pages that together contain every kind of sub-resource. `CDN` stands for another host.
 
-/// How a resource is sent.
+/// How the site sends a resource.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Manner {
     Plain,
@@ -8,7 +8,7 @@ pub(super) enum Manner {
     With(&'static str),
     /// With the content coding gzip.
     Coded,
-    /// From another place: this path redirects there.
+    /// From another path: this path redirects to it.
     Moved(&'static str),
 }
 
@@ -20,10 +20,10 @@ const SCRIPT: &str = "text/javascript";
 const SVG: &str = "image/svg+xml";
 const JSON: &str = "application/json";
 
-/// Any site may read it, which fonts and modules of other hosts require.
+/// Every site may read the resource, which is required for fonts and modules of other hosts.
 const OPEN: Manner = With("Access-Control-Allow-Origin: *");
 
-/// The pages, each with a condition that holds in the complete page.
+/// The pages. Each has a condition that is true in the complete page.
 pub(super) const PAGES: [(&str, &str, &str); 20] = [
     (
         "/",
@@ -377,7 +377,7 @@ pub(super) const FILES: &[(&str, &str, &str, Manner)] = &[
     ("/r/moved.png", "", "", Moved("/r/there.png")),
 ];
 
-/// Modules imported in every way that the text shows.
+/// Modules that are imported in every way that the scanner must find.
 const MAIN: &str = "import b, { c } from './a.js';\n\
     import named from 'named';\n\
     import other from './deep/d.js';\n\

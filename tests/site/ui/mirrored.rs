@@ -1,4 +1,4 @@
-//! A user's own language that is written from right to left.
+//! A translation by the user into a language that is written from right to left.
 
 use std::path::Path;
 
@@ -8,17 +8,17 @@ use polib::po_file;
 
 use crate::harness::Daemon;
 
-/// Hebrew, for which the program has no catalogue.
+/// Hebrew, for which the program has no built-in catalogue.
 pub(super) const TAG: &str = "he";
 
-/// Replacements for `a` to `z`: letters that are read from right to left but form no words.
+/// The replacements for `a` to `z`: letters that are read from right to left. The results are not
+/// words.
 const LETTERS: [char; 26] = [
     'א', 'ב', 'ק', 'ד', 'ע', 'פ', 'ג', 'ה', 'י', 'ז', 'כ', 'ל', 'מ', 'נ', 'ו', 'ף', 'ץ', 'ר', 'ס',
     'ט', 'ש', 'ך', 'ם', 'צ', 'ן', 'ת',
 ];
 
-/// Restarts the daemon with the user's own translation of every text, so that no English text
-/// remains.
+/// Restarts the daemon with a user's translation of every text, so that no English text remains.
 #[track_caller]
 pub(super) fn speak(daemon: &mut Daemon) {
     let template = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/base/texts/wwwoffle.pot");

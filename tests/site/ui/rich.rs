@@ -1,17 +1,20 @@
-//! A spool with one entry of every kind, whose names and fields would be markup if not escaped.
+//! A spool with one entry of every kind. The names and fields would be markup if they were not
+//! escaped.
 
 use crate::harness::form::encode;
 use crate::harness::{Answer, eventually};
 
 use super::stage::Stage;
 
-/// Changes a page that takes it for markup, and ends with a text direction override.
+/// A text that would change a page if it was taken for markup. It ends with a text direction
+/// override.
 pub(super) const HOSTILE: &str = "\"'></title></textarea><b id=injected><script>document.title='injected'</script>{{ 1 }}&lt;\u{202e}evil";
 
 /// The length of long titles, addresses and fields.
 const LONG: usize = 100_000;
 
-/// Visits sites, fails, queues, monitors, pins, changes the configuration and goes offline.
+/// Fills the spool: visits sites, causes failures, queues, monitors and pins pages, changes the
+/// configuration and goes offline.
 #[track_caller]
 pub(super) fn furnish(stage: &Stage) {
     let (daemon, plain) = (&stage.daemon, &stage.plain);

@@ -9,8 +9,8 @@ use crate::harness::tools::tool;
 use crate::harness::{After, Answer, Authority, Daemon, Origin, TlsOrigin, Trust};
 use crate::site::browser::furnish;
 
-/// Older versions are stored, failures are not retried for long, one address is blocked and another
-/// needs confirmation.
+/// Older versions are stored, failures are retried for a short time only, one address is blocked
+/// and another needs confirmation.
 const CONFIG: &str = "[caching]\nkeep-versions = 5\n[fetch-options]\nattempts = 1\n\
     [dont-get]\nurls = [\"*://*/blocked\"]\n\
     [[offline-options.for]]\nurl = \"*://*/asked-first\"\nconfirm-requests = true\n";
@@ -25,7 +25,7 @@ pub(super) struct Stage {
     pub(super) plain: Origin,
     /// A site whose certificate is not signed by a trusted authority.
     pub(super) stranger: TlsOrigin,
-    /// No server listens there.
+    /// An origin at a port on which no server listens.
     pub(super) closed: Origin,
 }
 
@@ -48,7 +48,7 @@ impl Stage {
         stage
     }
 
-    /// The description of the stage for the scripts.
+    /// A description of the stage for the scripts.
     pub(super) fn told(&self) -> Value {
         json!({
             "languages": languages(),
@@ -61,7 +61,7 @@ impl Stage {
         })
     }
 
-    /// Creates a home directory whose owner has made Chromium trust the daemon's authority.
+    /// Creates a home directory in which Chromium trusts the daemon's authority.
     fn trust(&self) {
         let folder = self.daemon.home().join("person/.pki/nssdb");
         std::fs::create_dir_all(&folder).unwrap();
@@ -84,7 +84,7 @@ fn languages() -> Vec<String> {
     std::iter::once("en".to_owned()).chain(tags).collect()
 }
 
-/// Pages about tea, one that differs at every visit, and some that fail.
+/// Sets up pages about tea: one differs at every visit, and some fail.
 fn grow_tea(origin: &Origin) {
     let kinds = ["green", "black", "white", "oolong"];
     let links: String =
