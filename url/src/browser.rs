@@ -1,13 +1,13 @@
 //! URLs as browsers read them.
 //!
-//! draft-abarth-url-01 began to describe browsers and left much as "TODO": drive letters, `file`,
-//! dot segments, percent-encoding, IDNA and addresses in hosts, empty queries. The [WHATWG URL
-//! Standard] settled all of that later, and this is its *basic URL parser*. Where draft and
+//! draft-abarth-url-01 began to describe browsers and left many points as "TODO": drive letters,
+//! `file`, dot segments, percent-encoding, IDNA and addresses in hosts, empty queries. The [WHATWG
+//! URL Standard] later specified all of these; this is its *basic URL parser*. Where draft and
 //! standard disagree, the standard is followed. The draft, for example, ends an authority at `;`
 //! and never distinguishes an empty query from a missing one.
 //!
-//! The parser reads a URL once from left to right, so its time is linear. Text counts as UTF-8, and
-//! so do queries, whatever the encoding of the page.
+//! The parser reads a URL once from left to right, so its time is linear. Texts are read as UTF-8.
+//! Queries are also encoded as UTF-8, whatever the encoding of the page.
 //!
 //! [WHATWG URL Standard]: https://url.spec.whatwg.org/
 
@@ -50,17 +50,17 @@ pub use host::{HostError, ParsedHost, parse_host};
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BrowserUrl {
     text: String,
-    /// Before the `:` after the scheme.
+    /// The position before the `:` after the scheme.
     scheme: usize,
-    /// After the user name. Without credentials, the start of the host.
+    /// The end of the user name. Without credentials, the start of the host.
     username: usize,
     /// The start of the host; `None` without an authority.
     host_start: Option<usize>,
-    /// After the host.
+    /// The end of the host.
     host_end: usize,
     port: Option<u16>,
     path: usize,
-    /// Before the `?`; `None` without a query. `fragment` is the same for the `#`.
+    /// The position before the `?`; `None` without a query. `fragment` is the same for the `#`.
     query: Option<usize>,
     fragment: Option<usize>,
     opaque: bool,
@@ -73,11 +73,11 @@ pub enum BrowserError {
     /// The text is longer than [`MAX_REFERENCE`].
     #[error("the URL is {0} bytes long, above the limit of {MAX_REFERENCE}")]
     TooLong(usize),
-    /// No scheme, and no base to take it from (*no scheme state*).
+    /// There is no scheme, and no base from which to take one (*no scheme state*).
     #[error("the URL is relative, and there is no base")]
     RelativeWithoutBase,
-    /// No scheme, and a base like `mailto:` that cannot have relative references (*no scheme
-    /// state*).
+    /// There is no scheme, and the base is a URL like `mailto:`, which cannot have relative
+    /// references (*no scheme state*).
     #[error("the URL is relative, but its base has no path")]
     OpaqueBase,
     /// Credentials or a port without a host (*authority state*, *host state*).
@@ -89,7 +89,7 @@ pub enum BrowserError {
     /// A character other than a digit after the host's colon (*port state*).
     #[error("the port is not a number")]
     PortInvalid,
-    /// *Port state*.
+    /// The port is larger than 65535 (*port state*).
     #[error("the port is above 65535")]
     PortOutOfRange,
 }
@@ -156,14 +156,14 @@ impl BrowserUrl {
         self.port
     }
 
-    /// The path, percent-encoded: with its leading slash, or a whole opaque path like the address
-    /// in `mailto:`.
+    /// The path, percent-encoded. It begins with a slash, unless it is opaque like the address in
+    /// `mailto:`.
     #[must_use]
     pub fn path(&self) -> &str {
         self.slice(self.path, self.query.or(self.fragment).unwrap_or(self.text.len()))
     }
 
-    /// Whether the path is opaque. Only a fragment can then be relative to this URL.
+    /// Whether the path is opaque. Then only a fragment can be a reference relative to this URL.
     #[must_use]
     pub fn has_opaque_path(&self) -> bool {
         self.opaque
@@ -190,7 +190,7 @@ impl BrowserUrl {
         self.text.get(start..end).unwrap_or_default()
     }
 
-    /// The invariants of the offsets.
+    /// Checks the invariants of the offsets.
     fn offsets_hold(&self) -> bool {
         let end = self.text.len();
         let fragment = self.fragment.unwrap_or(end);
@@ -226,7 +226,7 @@ impl fmt::Display for BrowserUrl {
 }
 
 impl fmt::Debug for BrowserUrl {
-    /// The URL without its password, because this form ends up in logs.
+    /// The URL without its password, because this form is written to logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Some(_), Some(start)) = (self.password(), self.host_start) else {
             return write!(f, "BrowserUrl({:?})", self.text);
@@ -237,8 +237,8 @@ impl fmt::Debug for BrowserUrl {
     }
 }
 
-/// The default port of a scheme (WHATWG *special scheme*). Schemes without a port here are not
-/// special, except `file`.
+/// The default port of a scheme (WHATWG *special scheme*). A scheme for which this returns `None`
+/// is not special, except `file`.
 fn default_port(scheme: &str) -> Option<u16> {
     match scheme {
         "http" | "ws" => Some(80),

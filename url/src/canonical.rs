@@ -1,4 +1,4 @@
-//! [`CanonicalUrl`]: the one spelling of a resource.
+//! [`CanonicalUrl`]: the canonical spelling of the URL of a resource.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -69,7 +69,7 @@ pub struct CanonicalUrl {
     path_start: usize,
     path_end: usize,
     name_end: usize,
-    /// `None` also for the protocol's default port.
+    /// The port. `None` also for the protocol's default port.
     port: Option<u16>,
     local: bool,
 }
@@ -77,23 +77,23 @@ pub struct CanonicalUrl {
 /// The text between protocol and host.
 const SCHEME_MARK: &str = "://";
 
-/// Spare bytes for parts that only the canonical form has, such as a port or a path.
+/// Spare bytes for parts that may be added in the canonical form, such as a port or a path.
 const ROOM: usize = 16;
 
 impl CanonicalUrl {
-    /// Parses a URL as README.URL and `docs/` describe. `local` is the host of a URL that is only a
-    /// path.
+    /// Parses a URL as README.URL and `docs/` describe. `local` is the host of a URL that has only
+    /// a path.
     ///
     /// # Errors
     ///
     /// Fails if host or port is malformed, if the host is missing and the text does not begin with
-    /// `/`, and if the text or its canonical form is longer than [`MAX_LEN`] bytes.
+    /// `/`, or if the text or its canonical form is longer than [`MAX_LEN`] bytes.
     pub fn parse(text: &str, local: &LocalHost) -> Result<Self, ParseError> {
         Self::read(text.as_bytes(), local, |end| text.get(..end))
     }
 
-    /// Like [`parse`](Self::parse), for bytes from the network. Bytes outside ASCII count as UTF-8
-    /// in the host and stand for themselves elsewhere.
+    /// Like [`parse`](Self::parse), for bytes from the network. Bytes outside ASCII are read as
+    /// UTF-8 in the host. In all other parts they are unchanged bytes.
     ///
     /// # Errors
     ///
@@ -102,7 +102,7 @@ impl CanonicalUrl {
         Self::read(text, local, |end| std::str::from_utf8(text.get(..end)?).ok())
     }
 
-    /// Copies the text while it is canonical, and parses the rest fully. `name(end)` is the
+    /// Copies the text as far as it is canonical, and parses the rest fully. `name(end)` is the
     /// text before `end` as UTF-8, or `None` if it is not UTF-8.
     fn read<'a>(
         text: &'a [u8],
@@ -121,7 +121,7 @@ impl CanonicalUrl {
         {
             return Ok(Self::copy(name, origin, path_end, local));
         }
-        // `clean` drops nothing before the path here, so the offsets stay valid.
+        // `clean` removes nothing before the path here, so the offsets stay valid.
         let text = clean(text)?;
         let (start, rest) = text.split_at_checked(origin.path_start).unwrap_or_default();
         let mut out = Vec::with_capacity(text.len() + ROOM);
@@ -140,7 +140,8 @@ impl CanonicalUrl {
         Self::new(text, origin, path_end + slash.len(), name_end, local)
     }
 
-    /// Parses a text that [`clean`] returned. A second `clean` might remove a blank at its end.
+    /// Parses a text that [`clean`] returned. Calling `clean` again could remove a blank at its
+    /// end.
     pub(crate) fn from_clean(text: &[u8], local: &LocalHost) -> Result<Self, ParseError> {
         Self::from_parts(&split(text)?, local)
     }
@@ -273,14 +274,14 @@ impl CanonicalUrl {
         password.map(decoded)
     }
 
-    /// The canonical URL, always without credentials.
+    /// The canonical URL. It never contains credentials.
     #[must_use]
     pub fn as_str(&self) -> &str {
         self.slice(0, self.name_end)
     }
 
-    /// Whether this is a local page: host and port are those of the [`LocalHost`] it was parsed
-    /// with, whatever the protocol.
+    /// Whether this is a local page: host and port are those of the [`LocalHost`] with which the
+    /// URL was parsed, under any protocol.
     #[must_use]
     pub fn is_local(&self) -> bool {
         self.local
@@ -295,8 +296,8 @@ impl CanonicalUrl {
         Key::from_bytes(self.hash_secret().finalize().into())
     }
 
-    /// The key of one of several entries of this URL, told apart by `variant`: SHA-256 of the URL
-    /// with its credentials, a line feed, and `variant`.
+    /// The key of one of several entries of this URL, which `variant` distinguishes: SHA-256 of the
+    /// URL with its credentials, a line feed, and `variant`.
     #[must_use]
     pub fn variant_key(&self, variant: &str) -> Key {
         let mut hash = self.hash_secret();
@@ -322,7 +323,7 @@ impl CanonicalUrl {
     }
 
     /// Replaces the credentials. `user` and `password` are not encoded. The credentials of Basic
-    /// authorization are part of the key. An empty password counts as missing; without user and
+    /// authorization are part of the key. An empty password counts as missing. Without user and
     /// password there are no credentials.
     #[must_use]
     pub fn with_credentials(&self, user: &[u8], password: Option<&[u8]>) -> Self {
@@ -342,8 +343,9 @@ impl CanonicalUrl {
         Self { text: self.as_str().to_owned(), ..self.clone() }
     }
 
-    /// The URL under which the response to a POST is stored; the body has this SHA-256. It ends in
-    /// `?!POST:<hex>`, or in `?!<arguments>!POST:<hex>` if there are arguments, as in 2.9.
+    /// The URL under which the response to a POST is stored. `body_sha256` is the digest of the
+    /// POST's body. As in 2.9, the URL ends in `?!POST:<hex>`, or in `?!<arguments>!POST:<hex>` if
+    /// there are arguments.
     #[must_use]
     pub fn with_post(&self, body_sha256: &[u8; 32]) -> Self {
         let mut text = self.slice(0, self.path_end).to_owned();
@@ -382,7 +384,7 @@ impl CanonicalUrl {
         self.text.get(start..end).unwrap_or_default()
     }
 
-    /// The invariants of text and offsets.
+    /// Checks the invariants of text and offsets.
     fn check_invariants(&self) -> bool {
         let arguments = self.slice(self.path_end, self.name_end);
         self.text.is_ascii()
@@ -397,7 +399,7 @@ impl CanonicalUrl {
     }
 }
 
-/// Writes the canonical URL, always without credentials.
+/// Writes the canonical URL, never with credentials.
 impl fmt::Display for CanonicalUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())

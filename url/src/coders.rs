@@ -1,7 +1,7 @@
-//! The coders of WWWOFFLE's README.URL, under their names there.
+//! The coders of WWWOFFLE's README.URL, under the same names.
 //!
-//! Each maps bytes to bytes or text and cannot fail. A `%` without two hex digits after it is an
-//! ordinary character. 2.9 treats it so only at the end of a text.
+//! Each converts bytes to bytes or text and cannot fail. A `%` without two hex digits after it is
+//! an ordinary character. 2.9 treats it so only at the end of a text.
 
 use crate::encode::{self, FORM_ARGS, PASSWORD, PATH};
 use crate::path::recode_args;
@@ -41,8 +41,8 @@ fn decode(text: &[u8], raw: impl Fn(u8) -> u8) -> Vec<u8> {
     out
 }
 
-/// Writes arguments in their canonical spelling (`URLRecodeFormArgs`). It joins only equal
-/// spellings: `%26` stays apart from `&`, while `%20` and `+` become one.
+/// Writes arguments in their canonical spelling (`URLRecodeFormArgs`). Only equivalent spellings
+/// become equal: `%26` stays distinct from `&`, while `%20` and `+` become the same.
 ///
 /// ```
 /// assert_eq!(wwwoffle_url::url_recode_form_args(b"a b=%7e%26&c%3d"), "a+b=~%26&c%3D");
@@ -96,7 +96,7 @@ pub fn url_encode_password(text: &[u8]) -> String {
     encoded(text, PASSWORD)
 }
 
-/// Splits arguments at each `&` and `;`, decoding nothing (`SplitFormArgs`).
+/// Splits arguments at each `&` and `;`, without decoding (`SplitFormArgs`).
 ///
 /// ```
 /// let pieces: Vec<_> = wwwoffle_url::split_form_args(b"a=1&b;").collect();
@@ -106,7 +106,7 @@ pub fn split_form_args(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| matches!(byte, b'&' | b';'))
 }
 
-/// Drops blanks at both ends (`TrimArgs`): space, tab, line feed, vertical tab, form feed,
+/// Removes blanks at both ends (`TrimArgs`): space, tab, line feed, vertical tab, form feed,
 /// carriage return.
 ///
 /// ```
@@ -126,7 +126,7 @@ fn encoded(text: &[u8], set: u8) -> String {
     ascii(out)
 }
 
-/// The output of an encoder as text. The sets and the escapes are ASCII.
+/// Converts the output of an encoder to text. All its bytes are ASCII.
 pub(crate) fn ascii(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).expect("encoders write ASCII only")
 }

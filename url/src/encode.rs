@@ -1,6 +1,6 @@
-//! The bytes that stand unescaped in each part of a URL, and the escapes of all others.
+//! The bytes that are not escaped in each part of a URL, and the escapes of all other bytes.
 //!
-//! The sets are those of WWWOFFLE 2.9. They decide keys, so they cannot follow later standards.
+//! The sets are those of WWWOFFLE 2.9. Keys depend on them, so they cannot follow later standards.
 
 /// Bytes that the path encoder leaves unescaped: RFC 3986 `pchar` and `/`, without `&`, `'` and
 /// `@`.
@@ -10,11 +10,11 @@ pub(crate) const FORM_ARGS: u8 = 1 << 1;
 /// Bytes that the encoder for users and passwords leaves unescaped.
 pub(crate) const PASSWORD: u8 = 1 << 2;
 /// Bytes that arguments may contain as typed: the form-argument set and the separators. The `;` is
-/// left out only because it may end an `&amp;`.
+/// left out, because it may end an `&amp;`.
 pub(crate) const ARGS_AS_TYPED: u8 = 1 << 3;
 /// The path set without `.`, which may begin a dot segment.
 pub(crate) const PATH_NO_DOT: u8 = 1 << 4;
-/// Bytes of a host name that needs no change, unless IDNA or a number is involved.
+/// Bytes of a host name that stays unchanged, unless IDNA or a number is involved.
 pub(crate) const PLAIN_HOST: u8 = 1 << 5;
 /// RFC 3986 §3.1: bytes of a protocol after its first letter.
 pub(crate) const PROTOCOL: u8 = 1 << 6;
@@ -58,9 +58,9 @@ const fn classes() -> [u8; 256] {
     put(table, b"/?#\\", AUTHORITY_END)
 }
 
-/// Decodes the escape at the beginning of `text`, and returns its byte and the rest.
+/// Decodes the escape at the beginning of `text`. Returns its byte and the rest.
 ///
-/// A `%` without two hex digits is not an escape (2.9 takes any two bytes).
+/// A `%` without two hex digits is not an escape. (2.9 accepts any two bytes.)
 #[inline]
 pub(crate) fn take_escape(text: &[u8]) -> Option<(u8, &[u8])> {
     let [b'%', high, low, rest @ ..] = text else { return None };
@@ -95,7 +95,7 @@ pub(crate) fn push_encoded(out: &mut Vec<u8>, text: &[u8], set: u8) {
     }
 }
 
-/// Splits `text` before its first byte outside `set`.
+/// Splits `text` before the first byte that is not in `set`.
 #[inline]
 pub(crate) fn split_run(text: &[u8], set: u8) -> (&[u8], &[u8]) {
     let end = text.iter().position(|&byte| !is(byte, set)).unwrap_or(text.len());

@@ -99,7 +99,7 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// The largest part of a host that a message quotes, in characters.
+/// The maximum number of characters of a host that a message quotes.
 const SHOWN: usize = 80;
 
 /// The beginning of a foreign text, for quoting in a message.

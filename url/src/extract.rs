@@ -1,7 +1,7 @@
 //! URLs found in running text: draft-fielding-url-syntax-02 Appendix E, RFC 3986 Appendix C.
 //!
-//! A URL stands in angle brackets, in double quotes, or bare between white space. The prefix `URL:`
-//! may precede it. None of these wrappers is part of the URL.
+//! A URL is in angle brackets, in double quotes, or bare between white space. The prefix `URL:` may
+//! precede it. None of these wrappers is part of the URL.
 //!
 //! | delimiter | a URL is | removed from it |
 //! |---|---|---|
@@ -9,8 +9,8 @@
 //! | `"…"` | the same, with no blank but around a line break | line breaks, and blanks around them |
 //! | bare | the same, up to the first character that a URL cannot have | nothing |
 //!
-//! A bare URL loses the punctuation of its sentence at its end, and closing brackets that were not
-//! opened in it.
+//! Punctuation of the sentence at the end of a bare URL is not part of it. Neither is a closing
+//! bracket whose opening bracket is outside the URL.
 //!
 //! The text is read at most three times, so the time is linear.
 
@@ -18,12 +18,12 @@ use std::ops::Range;
 
 use crate::reference::{is_scheme, is_scheme_byte};
 
-/// The longest text in quotes or angle brackets that is examined, in bytes. If the closing bracket
-/// is further away, the opening one is not a delimiter.
+/// The maximum length of a text in quotes or angle brackets that is examined, in bytes. If the
+/// closing bracket is farther away, the opening bracket is not a delimiter.
 pub const MAX_ENCLOSED: usize = 16 << 10;
 
 /// Schemes without `//` that are recognised without the prefix `URL:`. Any other word before a
-/// colon is probably just a word.
+/// colon is probably an ordinary word.
 pub const OPAQUE_SCHEMES: [&str; 11] =
     ["mailto", "news", "nntp", "urn", "tel", "sip", "sips", "xmpp", "magnet", "cid", "mid"];
 
@@ -37,8 +37,8 @@ pub struct ExtractedUrl {
     pub url: String,
     /// The range of the URL in the text, in bytes: without wrappers, but with the line breaks.
     pub span: Range<usize>,
-    /// The URL without the hyphens at its line breaks, if there are any. Printers wrongly add such
-    /// hyphens, so either form may be the intended one (RFC 3986 Appendix C).
+    /// The URL without the hyphens before its line breaks, if there are any. Printing programs
+    /// wrongly add such hyphens, so either form may be the intended one (RFC 3986 Appendix C).
     pub unhyphenated: Option<String>,
 }
 
@@ -72,7 +72,7 @@ pub fn extract(text: &str) -> Extraction<'_> {
 #[derive(Clone, Debug)]
 pub struct Extraction<'a> {
     text: &'a str,
-    /// The text before this position is finished.
+    /// The position up to which the text has been processed.
     at: usize,
 }
 
@@ -128,8 +128,8 @@ impl<'a> Extraction<'a> {
         }
     }
 
-    /// Reads a URL without delimiters at `start`. It ends before the first character it cannot
-    /// contain.
+    /// Reads a URL without delimiters at `start`. It ends before the first character that a URL
+    /// cannot contain.
     fn bare(&mut self, start: usize, prefixed: bool) -> Option<ExtractedUrl> {
         let rest = self.rest(start);
         if !begins_url(rest, prefixed) {
@@ -160,7 +160,7 @@ impl<'a> Extraction<'a> {
         if !begins_url(body, prefixed) || !has_body(body) {
             return None;
         }
-        // Quotes with blanks inside surround a sentence, not a URL.
+        // Quotes with blanks inside enclose a sentence, not a URL.
         if close == '"' && (inside.starts_with(char::is_whitespace) || has_lone_blank(body)) {
             return None;
         }
@@ -171,7 +171,7 @@ impl<'a> Extraction<'a> {
     }
 }
 
-/// Whether a URL begins here: a scheme, a colon, and a body that makes a URL likely.
+/// Whether a URL begins here: a scheme, a colon, and a body that looks like that of a URL.
 fn begins_url(text: &str, prefixed: bool) -> bool {
     let length = text.bytes().take_while(|&byte| is_scheme_byte(byte)).count();
     let Some((scheme, rest)) = text.split_at_checked(length) else { return false };
@@ -180,7 +180,7 @@ fn begins_url(text: &str, prefixed: bool) -> bool {
         || ((prefixed || is_one_of(scheme, &OPAQUE_SCHEMES)) && rest.starts_with(may_be_bare))
 }
 
-/// Whether more than delimiters follows the scheme.
+/// Whether there is more than delimiters after the scheme.
 fn has_body(url: &str) -> bool {
     url.split_once(':').is_some_and(|(_, body)| body.contains(char::is_alphanumeric))
 }
@@ -217,13 +217,14 @@ fn without_punctuation(url: &str) -> &str {
     url.get(..end).unwrap_or_default()
 }
 
-/// Whether there is white space without a line break.
+/// Whether the text contains white space without a line break.
 fn has_lone_blank(text: &str) -> bool {
     let words = text.split(|c: char| !c.is_whitespace());
     words.filter(|blank| !blank.is_empty()).any(|blank| !blank.contains(['\n', '\r']))
 }
 
-/// The text without white space; and if a hyphen stands before a line break, also without hyphens.
+/// Removes white space from the text. If there is a hyphen before a line break, also returns the
+/// text without such hyphens.
 fn unbroken(text: &str) -> (String, Option<String>) {
     let mut url = String::with_capacity(text.len());
     let mut unhyphenated: Option<String> = None;

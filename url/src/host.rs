@@ -7,8 +7,9 @@ use crate::browser::{HostError, parse_host};
 use crate::encode::{PLAIN_HOST, split_run};
 use crate::error::{Kind, ParseError, excerpt};
 
-/// The longest host that is parsed, in bytes, with escapes counted as one byte. A resolvable name
-/// has at most 253 bytes; its longest spelling in UTF-8 is about four times that.
+/// The maximum length of a host that is parsed, in bytes, with each escape counted as one byte. A
+/// name that can be resolved has at most 253 bytes; its longest spelling in UTF-8 has about four
+/// times that length.
 pub(crate) const MAX_HOST_LEN: usize = 4096;
 
 /// Writes the canonical host, and the port unless it is `default`. Returns the end of the host and
@@ -64,7 +65,8 @@ fn push_host(out: &mut Vec<u8>, text: &[u8]) -> Result<(), ParseError> {
         return Ok(());
     }
     if text.len() > 3 * MAX_HOST_LEN {
-        // Each byte can be written as an escape of three bytes.
+        // Each byte can be written as an escape of three bytes, so the text may be three times as
+        // long.
         return Err(Kind::HostTooLong { length: text.len(), limit: 3 * MAX_HOST_LEN }.into());
     }
     // Invalid UTF-8 becomes U+FFFD, which no host may contain.
@@ -81,18 +83,18 @@ fn push_host(out: &mut Vec<u8>, text: &[u8]) -> Result<(), ParseError> {
     Ok(())
 }
 
-/// Splits off a name, up to the first byte that cannot be in one. `None` unless the name is
-/// canonical without a number or an IDNA label. Nearly all names are. `simple` means that the text
-/// has no `--`.
+/// Splits off a name, up to the first byte that a name cannot contain. `None` unless the name is
+/// canonical and contains neither a number nor an IDNA label. Nearly all names are canonical.
+/// `simple`: the text has no `--`.
 pub(crate) fn take_plain(text: &[u8], simple: bool) -> Option<(&[u8], &[u8])> {
     let (host, rest) = split_run(text, PLAIN_HOST);
-    // Each label that IDNA must check begins with `xn--`.
+    // Each label that IDNA must check begins with `xn--`, so it contains `--`.
     let coded = !simple && host.windows(4).any(|bytes| bytes == b"xn--");
     let number = last_label(host).first().is_some_and(u8::is_ascii_digit);
     (!host.is_empty() && host.len() <= MAX_HOST_LEN && !number && !coded).then_some((host, rest))
 }
 
-/// The last label, ignoring a dot at the very end.
+/// The last label. A dot at the end of the name is ignored.
 fn last_label(name: &[u8]) -> &[u8] {
     let name = name.strip_suffix(b".").unwrap_or(name);
     let start = name.iter().rposition(|&byte| byte == b'.').map_or(0, |dot| dot + 1);

@@ -26,8 +26,8 @@ impl Key {
         Self(bytes)
     }
 
-    /// SHA-256 of one contiguous text. The padding is done here, because buffer and state of
-    /// `sha2::Sha256` take a sixth of the time for such short texts.
+    /// The key of one contiguous text. The padding is done here, because the buffer and state of
+    /// `sha2::Sha256` would take a sixth of the time for such short texts.
     pub(crate) fn of(text: &[u8]) -> Self {
         /// FIPS 180-4 §5.3.3.
         const START: [u32; 8] = [
@@ -65,8 +65,9 @@ impl Key {
         Self(bytes)
     }
 
-    /// The key of one of several objects under this key, told apart by `text`: SHA-256 of this key
-    /// in hex, a line feed, and `text`. A URL has no line feed, so no URL has such a key.
+    /// The key of one of several objects under this key, which `text` distinguishes: SHA-256 of
+    /// this key in hex, a line feed, and `text`. A URL contains no line feed, so no URL has such a
+    /// key.
     #[must_use]
     pub fn variant(&self, text: &str) -> Self {
         Self::of(format!("{self}\n{text}").as_bytes())

@@ -1,10 +1,10 @@
 //! URLs: canonical form, references, URIs.
 //!
-//! [`CanonicalUrl`] is the one spelling of a resource, and [`Key`] the key of its entry. The coders
-//! are those of WWWOFFLE's README.URL. [`OldName`] and [`OldRecord`] are for reading the spool of
-//! WWWOFFLE 2.9.
+//! [`CanonicalUrl`] is the canonical spelling of the URL of a resource, and [`Key`] the key of its
+//! entry. The coders are those of WWWOFFLE's README.URL. [`OldName`] and [`OldRecord`] are for
+//! reading the spool of WWWOFFLE 2.9.
 //!
-//! This crate does no I/O, panics on no text, and takes linear time.
+//! This crate does no I/O, does not panic for any text, and takes linear time.
 
 mod browser;
 mod canonical;
@@ -49,5 +49,5 @@ pub use uri::{
     UriFields, UriPart,
 };
 
-/// The longest URL, as written and in its canonical form, in bytes.
+/// The maximum length of a URL in bytes, both as written and in its canonical form.
 pub const MAX_LEN: usize = 1 << 20;

@@ -41,7 +41,7 @@ pub fn link_url(
             if url.protocol().as_bytes().eq_ignore_ascii_case(name) {
                 return Ok(url);
             }
-            // `foo:80` alone is a host and a port, but in a link `foo` is the protocol.
+            // `foo:80` alone is a host and a port. In a link, `foo` is the protocol.
             let protocol = String::from_utf8_lossy(name).to_ascii_lowercase();
             Err(Kind::NotHierarchical { protocol }.into())
         }
@@ -51,9 +51,9 @@ pub fn link_url(
 /// The target of a link, before dot segments are removed.
 pub(crate) enum LinkTarget<'a> {
     Base,
-    /// An absolute URL with a path of its own.
+    /// An absolute URL with a complete path.
     Text(Vec<u8>),
-    /// An absolute URL whose path begins like that of the base.
+    /// An absolute URL whose path begins with the path of the base.
     Joined(Vec<u8>),
     /// An absolute URL under a protocol that browsers do not know.
     OtherProtocol {

@@ -8,7 +8,7 @@ use crate::split::default_port;
 
 /// The names and ports of this proxy.
 ///
-/// The first name is used in links to local pages, and is the host of a URL that is only a path.
+/// The first name is used in links to local pages, and is the host of a URL that has only a path.
 ///
 /// ```
 /// # fn main() -> Result<(), wwwoffle_url::ParseError> {
@@ -17,7 +17,8 @@ use crate::split::default_port;
 /// let page = CanonicalUrl::parse("/queue/", &local)?;
 /// assert_eq!(page.as_str(), "http://proxy.lan:8080/queue/");
 /// assert!(CanonicalUrl::parse("http://[0:0::1]:8080/", &local)?.is_local());
-/// # Ok(()) }
+/// # Ok(())
+/// # }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocalHost {
@@ -27,12 +28,13 @@ pub struct LocalHost {
     longest: usize,
     http_port: u16,
     tls_port: Option<u16>,
-    /// Further ports that the proxy listens on.
+    /// Further ports on which the proxy listens.
     more_ports: Vec<u16>,
 }
 
 impl LocalHost {
-    /// Takes hosts in any spelling; IPv6 addresses with or without brackets.
+    /// Creates the value from hosts in any spelling. IPv6 addresses may be with or without
+    /// brackets.
     ///
     /// # Errors
     ///
@@ -50,8 +52,9 @@ impl LocalHost {
         Self { names, longest, http_port, tls_port, more_ports: Vec::new() }
     }
 
-    /// Adds the addresses that the proxy listens on: each becomes a name, and each port one of
-    /// ours. An unspecified address, such as `0.0.0.0`, does not become a name.
+    /// Adds the addresses on which the proxy listens. Each address becomes a name, and each port
+    /// becomes a port of the proxy. An unspecified address, such as `0.0.0.0`, does not become a
+    /// name.
     ///
     /// ```
     /// # use wwwoffle_url::{CanonicalUrl, LocalHost, ParseError};
@@ -80,7 +83,7 @@ impl LocalHost {
         self.names.first().map_or("localhost", String::as_str)
     }
 
-    /// All names, canonical.
+    /// All names, in canonical spelling.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(String::as_str)
     }
@@ -97,17 +100,18 @@ impl LocalHost {
         self.tls_port
     }
 
-    /// Whether this canonical host is one of the names. A final dot is ignored: it names the same
-    /// machine, and the proxy would send the request to itself.
+    /// Whether this canonical host is one of the names. A final dot is ignored: with the dot the
+    /// host is the same machine, and the proxy would send the request to itself.
     #[must_use]
     pub fn has_name(&self, host: &str) -> bool {
         let host = host.strip_suffix('.').unwrap_or(host);
         self.names.iter().any(|name| name == host)
     }
 
-    /// Whether host and port are ours. Without a port, the protocol's default counts.
+    /// Whether host and port belong to the proxy. Without a port, the protocol's default port is
+    /// used.
     pub(crate) fn is(&self, host: &str, protocol: &str, port: Option<u16>) -> bool {
-        // A quick check: most hosts are longer than any name with its final dot.
+        // A quick check that excludes most hosts: they are longer than any name with its final dot.
         host.len() <= self.longest + 1 && self.has_name(host) && {
             let port = port.or_else(|| default_port(protocol.as_bytes()));
             port.is_some_and(|port| {
@@ -118,7 +122,7 @@ impl LocalHost {
         }
     }
 
-    /// Writes host and port, unless it is the default, of a URL that is only a path.
+    /// Writes the host of a URL that has only a path, and its port unless it is the default.
     pub(crate) fn push_host_port(&self, out: &mut Vec<u8>) -> (usize, Option<u16>) {
         out.extend_from_slice(self.name().as_bytes());
         let host_end = out.len();

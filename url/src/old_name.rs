@@ -37,18 +37,19 @@ pub fn make_hash(text: &[u8]) -> String {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OldName {
-    /// The directory below the protocol's: host and port.
+    /// The directory of host and port, below the directory of the protocol.
     pub dir: String,
     /// The file name without its first letter.
     pub hash: String,
 }
 
 impl OldName {
-    /// The name in 2.9's spelling, as far as ours determines it: IPv6 addresses in full, and `%2F`
-    /// in the path as `/`.
+    /// The name in 2.9's spelling, as far as it can be derived from ours: IPv6 addresses are
+    /// written in full, and `%2F` in the path becomes `/`.
     ///
-    /// This misses URLs that 2.9 stored with `&amp;` in their arguments, with a path that ended in
-    /// `/.`, or cut at a `%00`. The `U` files of its spool contain their names.
+    /// The result is wrong for URLs that 2.9 stored with `&amp;` in their arguments, with a path
+    /// that ended in `/.`, or truncated at a `%00`. The `U` files of its spool contain the names of
+    /// such URLs.
     #[must_use]
     pub fn of(url: &CanonicalUrl) -> Self {
         let port = url.port().map_or(String::new(), |port| format!(":{port}"));
@@ -78,15 +79,15 @@ fn spell_host(host: &str) -> String {
     format!("[{}]", groups.join(":"))
 }
 
-/// The hosts of the local network: a list of patterns. The first match decides.
+/// The hosts of the local network: a list of patterns. The first matching pattern decides.
 ///
-/// `*` stands for any text. A `!` in front turns a match into "not local". A pattern for an IPv6
-/// address may be written for its short or its full spelling.
+/// `*` stands for any text. A `!` at the start makes a match mean "not local". A pattern for an
+/// IPv6 address may use its short or its full spelling.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LocalNet(Vec<(bool, String)>);
 
 impl LocalNet {
-    /// Takes patterns in order of precedence.
+    /// Creates the list from patterns in order of precedence.
     #[must_use]
     pub fn new(patterns: &[&str]) -> Self {
         let parse = |pattern: &&str| match pattern.strip_prefix('!') {
@@ -113,7 +114,7 @@ fn canonical_pattern(pattern: &str) -> String {
     literal.flatten().unwrap_or_else(|| pattern.to_ascii_lowercase())
 }
 
-/// Wildcard match. It returns to the latest `*` only, so the time is at most the product of the
+/// Wildcard match. It backtracks only to the latest `*`, so the time is at most the product of the
 /// lengths, and hosts are short.
 fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut pattern, mut text) = (pattern, text);
@@ -151,7 +152,7 @@ pub struct OldParts<'a> {
     pub pass: Option<&'a [u8]>,
 }
 
-/// The local hosts for an [`OldRecord`].
+/// The local hosts that an [`OldRecord`] depends on.
 #[derive(Clone, Debug, Default)]
 pub struct LocalScope {
     /// Names and ports of the proxy.
@@ -172,7 +173,7 @@ pub struct OldRecord {
     pub password: Option<Vec<u8>>,
     /// Where a spool of 2.9 stores it.
     pub location: OldName,
-    /// The URL at which a browser reaches this one through the proxy.
+    /// The URL under which a browser that uses the proxy can open this URL.
     pub link: String,
     /// Whether the host is this proxy or on the local network.
     pub is_localnet: bool,
@@ -256,7 +257,7 @@ impl OldRecord {
         }
     }
 
-    /// The record of `url` with these credentials in place of its own (`AddPasswordURL`). They are
+    /// The record of `url` with these credentials instead of its own (`AddPasswordURL`). They are
     /// not encoded.
     ///
     /// # Errors
@@ -270,7 +271,7 @@ impl OldRecord {
     ) -> Result<Self, ParseError> {
         let url = CanonicalUrl::parse_bytes(url, &around.local_host)?;
         let Some(user) = user else {
-            // 2.9 stores a password without a user, but writes it into no URL.
+            // 2.9 stores a password without a user, but does not write it into a URL.
             let password = pass.filter(|pass| !pass.is_empty()).map(<[u8]>::to_vec);
             return Ok(Self { password, ..Self::canonical(&url.without_credentials(), around) });
         };

@@ -16,18 +16,18 @@ pub(crate) enum Backslash {
 /// The treatment of `&amp;` in arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ampersands {
-    /// It stays unchanged.
+    /// `&amp;` stays unchanged.
     AsTyped,
-    /// It becomes `&`, even if escaped several times (`&amp;amp;`). Otherwise a second parse of the
-    /// result would differ from the first.
+    /// `&amp;` becomes `&`, even if it is escaped several times (`&amp;amp;`). Otherwise a second
+    /// parse of the result would give another URL.
     Repaired,
 }
 
 /// Writes the canonical spelling of a path; an empty path is `/`.
 ///
 /// Every escape is decoded, and encoded again if its byte is outside the path set. `%2F` and `%00`
-/// stay: a decoded `/` would move the ends of segments and so join two resources. Dot segments are
-/// removed last, so `%2e` is a dot and `%2F` is not a slash.
+/// stay escaped: decoding `%2F` would change the segments, so that two resources would get the same
+/// key. Dot segments are removed last, so `%2e` is a dot and `%2F` is not a slash.
 pub(crate) fn push_path(out: &mut Vec<u8>, path: &[u8], backslash: Backslash) {
     let start = out.len();
     let slash = |byte: &u8| *byte == b'/' || (*byte == b'\\' && backslash == Backslash::Slash);
@@ -120,7 +120,7 @@ pub(crate) fn recode_args(out: &mut Vec<u8>, args: &[u8], ampersands: Ampersands
         let [byte, after @ ..] = stop else { break };
         rest = after;
         if *byte == b';' {
-            // Searches the output, so that `&%61mp;` and `&amp;amp;` are found too.
+            // The output is searched, so that `&%61mp;` and `&amp;amp;` are found too.
             if ampersands == Ampersands::Repaired && out.ends_with(b"&amp") {
                 out.truncate(out.len() - b"amp".len());
             } else {

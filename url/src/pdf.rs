@@ -1,7 +1,7 @@
 //! URL strings and digital identifiers as the PDF Reference defines them for Web Capture (chapter
 //! 10, "Document Interchange").
 //!
-//! A PDF file made from web pages finds them again by their URL, in a canonical form of its own.
+//! A PDF file made from web pages identifies the pages by their URLs, in a special canonical form.
 //! That form is much closer to the URL as written than [`BrowserUrl`](crate::BrowserUrl), because
 //! escapes stay unchanged.
 
@@ -22,8 +22,8 @@ pub enum PdfError {
     Relative,
 }
 
-/// A URL as in RFC 1808 §2.1. Unlike RFC 3986, it splits the path at the first `;` and does not
-/// distinguish an empty authority from a missing one.
+/// A URL as in RFC 1808 §2.1. Unlike in RFC 3986, the path is split at the first `;`, and an empty
+/// authority is the same as a missing one.
 #[derive(Clone, Copy)]
 struct PdfParts<'a> {
     scheme: Option<&'a str>,
@@ -87,7 +87,7 @@ pub fn pdf_canonical(url: &str, base: Option<&str>) -> Result<String, PdfError> 
         push_net_loc(&mut result, &scheme, net_loc);
     }
     if parts.net_loc.is_none() && path.starts_with("//") {
-        // Without this the path left by dot removal would be read as a host.
+        // Without the prefix, the path after dot removal would be read as a host.
         result.push_str("/.");
     }
     result.push_str(&path);
@@ -126,8 +126,8 @@ pub fn pdf_identifier(canonical: &str, content: Option<&[u8]>) -> String {
 }
 
 impl<'a> PdfParts<'a> {
-    /// RFC 1808 §2.4, whose order is fragment, scheme, location, query, parameters; step 2 of the
-    /// document drops the fragment.
+    /// RFC 1808 §2.4. Its order is fragment, scheme, location, query, parameters. The fragment is
+    /// dropped in step 2 of the document.
     fn parse(text: &'a str) -> Self {
         let (rest, _fragment) = split_optional(text, '#');
         let (scheme, rest) = match rest.split_once(':') {
@@ -138,7 +138,7 @@ impl<'a> PdfParts<'a> {
         };
         let (net_loc, rest) = match rest.strip_prefix("//") {
             Some(rest) => {
-                // RFC 1808 did not expect a query directly after the host, but it is common.
+                // RFC 1808 does not allow for a query directly after the host, but this is common.
                 let (net_loc, rest) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
                 (Some(net_loc), rest)
             }
@@ -149,7 +149,7 @@ impl<'a> PdfParts<'a> {
         Self { scheme, net_loc, path, params, query }
     }
 
-    /// RFC 1808 §4; the numbers are its steps. `merged` stores a path that is newly joined.
+    /// RFC 1808 §4; the numbers are its steps. `merged` is the storage for a joined path.
     fn against(mut self, base: &PdfParts<'a>, merged: &'a mut String) -> Self {
         // 2c: the scheme of the base.
         self.scheme = base.scheme;
@@ -161,7 +161,7 @@ impl<'a> PdfParts<'a> {
         if self.path.starts_with('/') {
             // 4: an absolute path.
         } else if self.path.is_empty() {
-            // 5: the path of the base, and its parameters and query where the reference has none.
+            // 5: the path of the base. Its parameters and query are used if the reference has none.
             let missing = base.path.is_empty() && base.net_loc.is_some() && self.params.is_some();
             self.path = if missing { "/" } else { base.path };
             if self.params.is_none() {
@@ -169,7 +169,7 @@ impl<'a> PdfParts<'a> {
                 self.query = self.query.or(base.query);
             }
         } else {
-            // 6: a relative path. Its dots are removed later, with all others.
+            // 6: a relative path. Its dot segments are removed later, together with all others.
             let directory = directory(base.path);
             let missing = directory.is_empty() && base.net_loc.is_some();
             *merged = format!("{}{directory}{}", if missing { "/" } else { "" }, self.path);

@@ -1,13 +1,13 @@
 //! The fast path for texts that are already canonical, completely or at their beginning. Most URLs
-//! that a proxy sees are.
+//! that a proxy receives are canonical.
 //!
-//! This module only affects speed. The other modules would return every accepted text byte for
-//! byte; a property test compares the two.
+//! This module only affects speed. The other modules would return every text that it accepts byte
+//! for byte. A property test compares the two.
 
 use crate::encode::{ARGS_AS_TYPED, FORM_ARGS, PATH, PATH_NO_DOT, is, split_run, take_escape};
 use crate::host::take_plain;
 
-/// The ends of the parts before the path, in a text that begins canonically.
+/// The ends of the parts before the path, in a text whose beginning is canonical.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OriginOffsets {
     pub(crate) protocol_end: usize,
@@ -16,16 +16,18 @@ pub(crate) struct OriginOffsets {
     pub(crate) port: Option<u16>,
 }
 
-/// Whether `text` is free of everything that the scans below must examine: arguments, fragment,
-/// escapes, dot segments, `--`, and bytes outside the path set. Most texts are.
+/// Whether `text` contains nothing that the scans below must examine: arguments, fragment, escapes,
+/// dot segments, `--`, and bytes outside the path set. Most texts contain none of these.
 ///
-/// `false` has no meaning: texts that are too short for this check return it too.
+/// `false` means that this is not known: it is also returned for texts that are too short for this
+/// check.
 pub(crate) fn is_simple(text: &[u8]) -> bool {
     let (Some((_, bytes)), Some((_, before))) = (text.split_first(), text.split_last()) else {
         return false;
     };
-    // Sixteen bytes at a time without an early exit, so that it compiles to vector instructions.
-    // The last chunk overlaps the one before, because a remainder would be read byte by byte.
+    // Sixteen bytes at a time and without an early exit, so that the loop compiles to vector
+    // instructions. The last chunk overlaps the one before it, because a shorter rest would be read
+    // byte by byte.
     let (Some(last), Some(last_before)) = (bytes.last_chunk(), before.last_chunk()) else {
         return false;
     };
@@ -54,9 +56,9 @@ fn mark_odd(odd: &mut [u8; 16], before: &[u8; 16], bytes: &[u8; 16]) {
 }
 
 /// Reads protocol, host and port up to the path. `simple` is the result of [`is_simple`]. `None` if
-/// they are not canonical, or if this check cannot decide it.
+/// they are not canonical, or if this cannot be decided here.
 pub(crate) fn origin(text: &[u8], simple: bool) -> Option<OriginOffsets> {
-    // A branch on `http` or `https` would be unpredictable, so the length is computed.
+    // The CPU could not predict a branch on `http` or `https`, so the length is computed.
     let tls = usize::from(text.get(4) == Some(&b's'));
     let protocol_end = 4 + tls;
     let rest = text.strip_prefix(b"http")?.get(tls..)?.strip_prefix(b"://")?;
@@ -109,9 +111,9 @@ fn skip_path(path: &[u8]) -> Option<&[u8]> {
         let (run, stop) = split_run(rest, PATH_NO_DOT);
         match stop {
             [] | [b'?' | b'#', ..] => return Some(stop),
-            // The full parser handles a dot after a slash, which may begin a dot segment. A dot
-            // after an escape or another dot begins none, nor does one before the first run,
-            // because the path begins with `/`.
+            // A dot after a slash may begin a dot segment, which the full parser handles. A dot
+            // after an escape or another dot cannot begin one. A dot before the first run cannot
+            // either, because the path begins with `/`.
             [b'.', after @ ..] if !run.ends_with(b"/") => rest = after,
             _ => rest = skip_escape(stop, |value| matches!(value, 0 | b'/') || !is(value, PATH))?,
         }
@@ -131,7 +133,7 @@ fn skip_args(args: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Skips an escape with upper-case digits whose byte needs escaping.
+/// Skips an escape with upper-case digits, if its byte must be escaped.
 fn skip_escape(text: &[u8], needed: impl Fn(u8) -> bool) -> Option<&[u8]> {
     let (value, rest) = take_escape(text)?;
     let [_, high, low, ..] = text else { return None };

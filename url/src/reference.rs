@@ -1,12 +1,12 @@
 //! References: URLs as written, split without checking them.
 //!
 //! A reference has a path and up to four components around it. A component is absent if its
-//! delimiter is missing, and empty if nothing follows the delimiter. The two are distinguished, so
-//! that splitting and joining are inverse (RFC 3986 §5.3).
+//! delimiter is missing, and empty if no text follows the delimiter. Absent and empty are
+//! distinguished, so that joining reverses splitting (RFC 3986 §5.3).
 
 use std::fmt;
 
-/// The longest text that is parsed or resolved, in bytes. A longer one is an error.
+/// The maximum length of a text that is parsed or resolved, in bytes. A longer text is an error.
 pub const MAX_REFERENCE: usize = 1 << 20;
 
 /// The five components of a URL reference ([RFC 3986 Appendix B]; draft-fielding-url-syntax-02 §4.4
@@ -42,11 +42,11 @@ pub struct Reference<'a> {
 impl<'a> Reference<'a> {
     /// Splits a reference into its components.
     ///
-    /// This is the regular expression of RFC 3986 Appendix B. It takes anything before the first
-    /// colon as the scheme, if no `/`, `?` or `#` precedes the colon: `1:2` has the scheme `1`,
-    /// which §3.1 does not allow. Components are not validated here. The expression in the draft's
-    /// own Appendix B lets the scheme run to the *last* colon before a slash, against the draft's
-    /// §4.2. That is not followed.
+    /// This is the regular expression of RFC 3986 Appendix B. Any text before the first colon is
+    /// the scheme, if no `/`, `?` or `#` precedes the colon: `1:2` has the scheme `1`, which §3.1
+    /// does not allow. Components are not validated here. With the expression in the draft's own
+    /// Appendix B, the scheme ends at the *last* colon before a slash, which contradicts the
+    /// draft's §4.2. That expression is not used.
     #[must_use]
     pub fn parse(text: &'a str) -> Self {
         let (rest, fragment) = split_optional(text, '#');
@@ -130,7 +130,7 @@ pub(crate) fn is_scheme(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.bytes().all(is_scheme_byte)
 }
 
-/// Whether a scheme may have this byte after its first.
+/// Whether a scheme may contain this byte after its first byte.
 pub(crate) fn is_scheme_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')
 }

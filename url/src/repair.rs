@@ -1,12 +1,13 @@
-//! Repair of links as HTML pages write them.
+//! Repair of links that are copied from the source text of HTML pages.
 
-/// Undoes the HTML escaping of a link (`FixHTMLLinkURL`): `&amp;`, in any letter case, becomes `&`;
-/// a numeric reference becomes its character, percent-escaped as UTF-8 from U+0080 up.
+/// Undoes the HTML escaping of a link (`FixHTMLLinkURL`): `&amp;`, in any letter case, becomes `&`.
+/// A numeric reference becomes its character. From U+0080 up, the character is percent-escaped as
+/// UTF-8.
 ///
-/// Use it on a link from the source text of a page, before the link is resolved. It makes one pass:
-/// the result of a reference is not decoded again. Other entities stay unchanged.
+/// Call it on a link from the source text of a page, before the link is resolved. It makes one
+/// pass: the result of a reference is not decoded again. Other entities stay unchanged.
 ///
-/// Bugs of 2.9 that this corrects: `&#X26;` is recognised too; signs and blanks are not part of a
+/// It corrects these bugs of 2.9: `&#X26;` is recognised too; signs and blanks are not part of a
 /// number; a number that is not a character (0, a surrogate, above U+10FFFF) becomes U+FFFD, as in
 /// every browser; and a reference needs digits.
 ///

@@ -1,9 +1,8 @@
 //! Resolution of a reference against its base, under three sets of rules.
 //!
 //! The rules differ in their treatment of empty paths, query-only references, backslashes, blanks
-//! and more; `tests/data/resolve.jsonl` holds hundreds of measured cases. Links in pages are
-//! resolved under [`ResolutionRules::Browser`]. The other two exist because their documents require
-//! them.
+//! and more. `tests/data/resolve.jsonl` has hundreds of measured cases. Links in pages are resolved
+//! under [`ResolutionRules::Browser`]. The two other sets exist because documents require them.
 
 mod dots;
 
@@ -18,9 +17,9 @@ pub(crate) use dots::{merge_segments, remove_dot_segments};
 /// The document that governs the resolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ResolutionRules {
-    /// draft-fielding-url-syntax-02 §5.2, to the letter. An empty reference is the current
-    /// document; `?y` removes the last segment of the base; dots are also collapsed in a relative
-    /// reference's query.
+    /// draft-fielding-url-syntax-02 §5.2, literally. An empty reference is the current document;
+    /// `?y` removes the last segment of the base; dots are also collapsed in the query of a
+    /// relative reference.
     ///
     /// No slash is added between an authority and a relative path: `g` against `http://a` is
     /// `http://ag`, another host. This set is for comparison and for old documents.
@@ -28,8 +27,9 @@ pub enum ResolutionRules {
     /// [RFC 3986 §5.2], strict: a scheme in the reference makes it absolute even if it equals the
     /// scheme of the base.
     ///
-    /// One repair: if dot removal leaves two slashes at the start of a path without an authority
-    /// (`x:/a/..//b`), `/.` is put before them. Otherwise the path would be read as an authority.
+    /// One repair: dot removal may leave two slashes at the start of a path without an authority
+    /// (`x:/a/..//b`). Then `/.` is put before them. Otherwise the path would be read as an
+    /// authority.
     ///
     /// [RFC 3986 §5.2]: https://www.rfc-editor.org/rfc/rfc3986#section-5.2
     Rfc3986,
@@ -45,7 +45,7 @@ pub enum ResolutionRules {
 pub enum Resolution {
     /// An absolute URL.
     Url(String),
-    /// The document that contains the reference, whatever its base URL is. Only
+    /// The document that contains the reference, even if its base URL is another. Only
     /// [`ResolutionRules::DraftFielding`] returns it (§5.2 step 2).
     CurrentDocument {
         /// The fragment, if the reference has one.
@@ -144,18 +144,18 @@ pub fn resolve(
 
 /// draft-fielding-url-syntax-02 §5.2; the numbers in the body are its steps.
 fn draft_fielding(text: &str, reference: &Reference<'_>) -> Result<Resolution, ResolveError> {
-    // 2: nothing but a fragment.
+    // 2: the reference has only a fragment.
     if (Reference { fragment: None, ..*reference }) == Reference::default() {
         let fragment = reference.fragment.map(str::to_owned);
         return Ok(Resolution::CurrentDocument { fragment });
     }
-    // 3: absolute already.
+    // 3: the reference is already absolute.
     if reference.scheme.is_some() {
         return Ok(Resolution::Url(reference.to_string()));
     }
     let base = absolute_base(text)?;
     let mut result = Reference { scheme: base.scheme, ..*reference };
-    // 4: a network path.
+    // 4: the reference has an authority.
     if result.authority.is_some() {
         return Ok(Resolution::Url(result.to_string()));
     }

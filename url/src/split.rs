@@ -13,14 +13,14 @@ pub(crate) const HTTP: &[u8] = b"http";
 /// The parts of a URL as written, without their delimiters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SplitUrl<'a> {
-    /// In its original letter case.
+    /// The protocol, in its original letter case.
     pub(crate) protocol: &'a [u8],
     pub(crate) user: Option<&'a [u8]>,
     pub(crate) password: Option<&'a [u8]>,
     pub(crate) host: SplitHost<'a>,
-    /// May be empty, or begin with `\`.
+    /// The path. It may be empty, or begin with `\`.
     pub(crate) path: &'a [u8],
-    /// Empty after a bare `?`, which the canonical form drops.
+    /// The arguments. Empty after a `?` at the end, which the canonical form drops.
     pub(crate) args: Option<&'a [u8]>,
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn clean(text: &[u8]) -> Result<Cow<'_, [u8]>, ParseError> {
     let start = text.iter().position(|&byte| byte > b' ').unwrap_or(text.len());
     let end = text.iter().rposition(|&byte| byte > b' ').map_or(start, |last| last + 1);
     let text = text.get(start..end).unwrap_or_default();
-    // Blanks before a fragment are not at the end of the text, so they stay.
+    // Blanks before a fragment are not at the end of the text, so they are not removed.
     let text = text.split(|&byte| byte == b'#').next().unwrap_or_default();
     let ignored = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r');
     if text.iter().any(ignored) {
@@ -99,8 +99,8 @@ pub(crate) fn split(text: &[u8]) -> Result<SplitUrl<'_>, ParseError> {
     Ok(SplitUrl { protocol, user, password, host: SplitHost::Written(host), path, args })
 }
 
-/// Splits user and password. An empty password counts as missing, and so does an empty user without
-/// a password.
+/// Splits user and password. An empty password counts as missing. An empty user without a password
+/// counts as missing too.
 fn cut_userinfo(userinfo: &[u8]) -> (Option<&[u8]>, Option<&[u8]>) {
     let mut pieces = userinfo.splitn(2, |&byte| byte == b':');
     let user = pieces.next().unwrap_or_default();
@@ -115,7 +115,7 @@ pub(crate) fn cut_args(rest: &[u8]) -> (&[u8], Option<&[u8]>) {
     (path, rest.get(1..))
 }
 
-/// Protocols whose URLs name no host. Without this list `mailto:a@b` would be the user `mailto`
+/// Protocols whose URLs contain no host. Without this list, `mailto:a@b` would be the user `mailto`
 /// with a password, as in `user:password@host`.
 const NOT_HIERARCHICAL: [&[u8]; 11] = [
     b"about",
@@ -133,11 +133,11 @@ const NOT_HIERARCHICAL: [&[u8]; 11] = [
 
 /// Splits off the protocol, its `:` and up to two slashes.
 ///
-/// A protocol that browsers know counts as one whatever follows (`http:www.a.example/`). Any other
-/// word before a `:` counts as one unless it looks more like a host (`a.example:80`) or a user
-/// (`u:p@h`).
+/// A protocol that browsers know is always taken for a protocol, whatever follows
+/// (`http:www.a.example/`). Any other word before a `:` is taken for a protocol, unless it looks
+/// more like a host (`a.example:80`) or a user (`u:p@h`).
 fn cut_protocol(text: &[u8]) -> Result<(&[u8], &[u8]), ParseError> {
-    // First, because nearly all URLs have it.
+    // This is checked first, because nearly all URLs begin so.
     if let Some(rest) = text.strip_prefix(b"https://") {
         return Ok((b"https", rest));
     }
@@ -169,8 +169,8 @@ fn cut_protocol(text: &[u8]) -> Result<(&[u8], &[u8]), ParseError> {
     }
 }
 
-/// The meaning of `\` under this protocol: browsers read it as `/` if WHATWG calls the scheme
-/// special.
+/// The meaning of `\` under this protocol. Browsers read it as `/` if the scheme is special
+/// (WHATWG).
 pub(crate) fn backslash(protocol: &[u8]) -> Backslash {
     const SPECIAL: [&[u8]; 6] = [b"http", b"https", b"ftp", b"ws", b"wss", b"file"];
     // The first comparison decides nearly all cases.

@@ -1,18 +1,18 @@
 //! URIs by the grammar of RFC 3986: parsing, decoding, encoding and forming.
 //!
 //! This is *URI handling for REBOL 3*: `parse-uri`, `decode-uri-fields`, `encode-uri-fields` and
-//! `form-uri`. That document loses some details. They are preserved here, so that the two pairs are
-//! inverse:
+//! `form-uri`. That document loses some details. They are preserved here, so that each second
+//! function reverses the first of its pair:
 //!
-//! - An empty port (`http://h:`) stays apart from a missing one, an empty path from `/`, and an
+//! - An empty port (`http://h:`) is distinct from a missing one, an empty path from `/`, and an
 //!   empty query or fragment from a missing one.
 //! - The path has a flag for its leading slash instead of the word `root`.
-//! - A name without `=` has no value, which differs from an empty value. Empty pairs (`a&&b`) stay.
-//!   A second `=` belongs to the value.
-//! - A decoded host distinguishes an address in brackets from a name, so a name that spells `[::1]`
-//!   with escapes does not become an address.
-//! - The IPv6 rule is the RFC's own. The document's rule never backtracks and misses forms such as
-//!   `1:2::3`.
+//! - A name without `=` has no value, which is distinct from an empty value. Empty pairs (`a&&b`)
+//!   stay. A second `=` belongs to the value.
+//! - A decoded host distinguishes an address in brackets from a name. So a name that is `[::1]` in
+//!   escaped form does not become an address.
+//! - The IPv6 rule is that of the RFC. The document's rule never backtracks and does not match
+//!   forms such as `1:2::3`.
 
 mod fields;
 mod grammar;
@@ -50,17 +50,17 @@ pub enum HostKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum UriPart {
-    /// Before the `@`.
+    /// The part before the `@`.
     UserInfo,
-    /// Between `@` and port.
+    /// The part between `@` and port.
     Host,
-    /// After the host's colon.
+    /// The part after the host's colon.
     Port,
-    /// After the authority.
+    /// The part after the authority.
     Path,
-    /// After `?`.
+    /// The part after `?`.
     Query,
-    /// After `#`.
+    /// The part after `#`.
     Fragment,
 }
 
@@ -91,7 +91,7 @@ pub enum UriError {
     /// (§3.1).
     #[error("{0:?} is not a scheme")]
     Scheme(String),
-    /// A character that this part may not contain.
+    /// The part contains a character that it may not contain.
     #[error("the {part} has the forbidden character {found:?} at byte {at}")]
     Character {
         /// The part of the URI.
@@ -104,11 +104,11 @@ pub enum UriError {
     /// The text in brackets is neither `IPv6address` nor `IPvFuture`.
     #[error("{0:?} is not an address")]
     Literal(String),
-    /// The segments and the leading slash would be parsed differently, for example an empty first
-    /// segment as a slash.
+    /// The segments and the leading slash form a path that would be parsed differently, for example
+    /// if an empty first segment would be read as a slash.
     #[error("the path would be parsed differently: {0}")]
     Path(&'static str),
-    /// A list that would form the same text as another list: no segments of user information, or a
+    /// The list would form the same text as another list: user information without segments, or a
     /// single pair without name and value.
     #[error("the {0} would be parsed differently")]
     Ambiguous(UriPart),
@@ -195,7 +195,8 @@ impl Uri {
         for (text, part) in [(parts.query, UriPart::Query), (parts.fragment, UriPart::Fragment)] {
             grammar::check(text.unwrap_or_default(), part, grammar)?;
         }
-        // Without a scheme or a slash before it, a colon can only be the first character here.
+        // Without a scheme or a slash before it, a colon is only possible as the first character
+        // here.
         if parts.scheme.is_none() && authority.is_none() && parts.path.starts_with(':') {
             return Err(UriError::Character { part: UriPart::Path, found: ':', at: 0 });
         }
@@ -228,7 +229,8 @@ impl Uri {
         self.authority.as_ref()?.userinfo.as_deref()
     }
 
-    /// The host, brackets included. With an authority it is always present, but it may be empty.
+    /// The host, brackets included. If there is an authority, there is always a host, but it may be
+    /// empty.
     #[must_use]
     pub fn host(&self) -> Option<&str> {
         self.authority.as_ref().map(|authority| authority.host.as_str())
@@ -240,7 +242,7 @@ impl Uri {
         self.authority.as_ref().map(|authority| authority.kind)
     }
 
-    /// The digits after the host's colon. They may be missing, or exceed the range of a port.
+    /// The digits after the host's colon. They may be missing, or be too large for a port.
     #[must_use]
     pub fn port(&self) -> Option<&str> {
         self.authority.as_ref()?.port.as_deref()

@@ -106,7 +106,7 @@ fn each_state_does_what_the_standard_says() {
         if got != *want {
             wrong.push(format!("{base:?} {text:?}\n  want {want}\n  got  {got}"));
         }
-        // A serialized URL parses to the same URL.
+        // Parsing a serialized URL must return the same URL.
         if !got.starts_with('!') && parse("", &got) != got {
             wrong.push(format!("{got} is not stable: {}", parse("", &got)));
         }
@@ -157,7 +157,8 @@ fn theirs(url: &url::Url) -> (Parsed<'_>, Rest<'_>) {
     )
 }
 
-/// Whether crate `url` 2.5.8 differs from the current standard here and we do not.
+/// Whether crate `url` 2.5.8 differs from the current standard for this text, while our parser
+/// follows it.
 fn oracle_is_wrong(
     base: &BrowserUrl,
     text: &str,
@@ -169,14 +170,14 @@ fn oracle_is_wrong(
     // *Path percent-encode set*: it includes `^` since 2024.
     let caret =
         ours.map(|url| url.replace("%5E", "^")) == theirs.map(|url| url.replace("%5E", "^"));
-    // *Relative slash state*: all slashes of `///h` are skipped, not two.
+    // *Relative slash state*: all slashes of `///h` are skipped, not only two.
     let slashes = theirs.is_none() && text.replace('\\', "/").contains("///");
     // *Relative state*: a backslash does not count as a slash if the base is not special.
     let backslash = (text.starts_with('\\') || text.starts_with("/\\"))
         && !matches!(base.scheme(), "http" | "https" | "ws" | "wss" | "ftp" | "file");
     let url = ours.and_then(|url| BrowserUrl::parse(url, None).ok());
     let file = url.as_ref().is_some_and(|url| {
-        // *Path start state*: only one slash of `file:////` belongs to the path, and none is
+        // *Path start state*: only one slash of `file:////` belongs to the path, and no slash is
         // dropped. *Path state*: since 2021 a drive letter does not remove the host.
         let drive = url.path().as_bytes().get(2) == Some(&b':');
         url.scheme() == "file" && (url.path().starts_with("//") || drive)
@@ -307,7 +308,7 @@ fn base() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A host between well-formed parts, so that the host parser really sees it.
+/// A host between well-formed parts, so that the text always reaches the host parser.
 fn host() -> impl Strategy<Value = String> {
     prop_oneof![
         soup(6),

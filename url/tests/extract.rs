@@ -47,7 +47,7 @@ const ROWS: &[(&str, &[&str])] = &[
     ),
     ("http://a/\u{e9}\u{65e5}", &["http://a/\u{e9}\u{65e5}"]),
     ("\u{65e5}\u{672c}http://a/", &["http://a/"]),
-    // URLs, and words that only contain a colon.
+    // URLs, and words that contain a colon but are no URLs.
     ("note: this:that std::io a:b 12:30 C:/x", &[]),
     ("mailto:a@b.c, news:comp.x. <mailto:a@b.c>", &["mailto:a@b.c", "news:comp.x", "mailto:a@b.c"]),
     ("news: today", &[]),
@@ -58,7 +58,7 @@ const ROWS: &[(&str, &[&str])] = &[
     ("The end.http://h/", &["http://h/"]),
     ("1http://h/ -http://h/", &["http://h/"]),
     ("http://a/http://b/", &["http://a/http://b/"]),
-    // Markup, which this function is not meant for.
+    // Markup, for which this function is not intended.
     ("<a href=\"http://a/\">http://b/</a>", &["http://a/", "http://b/"]),
     ("<xs:element name=\"x\">", &[]),
     ("<http://a/ x=\"y\">", &["http://a/"]),

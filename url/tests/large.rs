@@ -1,4 +1,5 @@
-//! The longest texts, built to be slow. If any step were quadratic, this test would take hours.
+//! The longest allowed texts, designed to be slow. If any step were quadratic, this test would take
+//! hours.
 
 use wwwoffle_url::{
     CanonicalUrl, LocalHost, LocalScope, MAX_LEN, OldRecord, canonicalise_host, canonicalise_name,
@@ -89,7 +90,7 @@ fn a_text_above_the_limit_is_refused() {
     };
     assert!(CanonicalUrl::parse_bytes(&text(MAX_LEN), &local).is_ok());
     assert!(CanonicalUrl::parse_bytes(&text(MAX_LEN + 1), &local).unwrap_err().is_too_long());
-    // A canonical form above the limit could not be parsed again.
+    // If a canonical form is longer than the limit, it could not be parsed again.
     let grows = [b"http://a/".as_slice(), &vec![b' '; MAX_LEN / 2], b"a"].concat();
     assert!(CanonicalUrl::parse_bytes(&grows, &local).unwrap_err().is_too_long());
 }

@@ -1,5 +1,5 @@
-//! Long texts, built from the patterns at which each parser looks back. The test takes some
-//! seconds; if any step were quadratic, it would take hours.
+//! Long texts, built from the patterns at which a parser looks back. The test takes some seconds.
+//! If any step were quadratic, it would take hours.
 
 use std::hint::black_box;
 

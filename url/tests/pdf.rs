@@ -12,12 +12,12 @@ fn each_step_is_taken() {
         // 3 and 4: scheme and host.
         ("HtTp://User:PW@HOST/Path?Query", "http://User:PW@host/Path?Query"),
         ("http://\u{c9}X/", "http://\u{c9}x/"),
-        // 5: only in a file URL.
+        // 5: `localhost` is removed only in a file URL.
         ("file://LocalHost/a", "file:///a"),
         ("file:///a", "file:///a"),
         ("file:/a/../b", "file:/b"),
         ("http://localhost/a", "http://localhost/a"),
-        // 6: only the scheme's own port.
+        // 6: only the default port of the scheme is removed.
         ("http://h:80/", "http://h/"),
         ("http://h:0080/", "http://h/"),
         ("ftp://h:21/", "ftp://h/"),
@@ -29,11 +29,11 @@ fn each_step_is_taken() {
         ("http://[::80]/", "http://[::80]/"),
         ("http://h:80:80/", "http://h:80:80/"),
         ("http://[::1]:80/", "http://[::1]/"),
-        // 7: the path alone, as split by RFC 1808.
+        // 7: dot segments are removed only in the path, as RFC 1808 splits it.
         ("http://h/a/./b/../c/..", "http://h/a/"),
         ("http://h/../a", "http://h/../a"),
         ("http://h/a;b/../c?d/../e", "http://h/a;b/../c?d/../e"),
-        // Escapes stay unchanged, and none is added.
+        // Escapes stay unchanged, and no escape is added.
         ("http://h/%7e%2e%2E/ \u{e9}%", "http://h/%7e%2e%2E/ \u{e9}%"),
         ("http://h", "http://h"),
         ("http://h?a:b/../c", "http://h?a:b/../c"),
@@ -46,7 +46,7 @@ fn each_step_is_taken() {
     }
 }
 
-/// Step 1, against the measured column: the relative URL may be resolved before or inside the
+/// Step 1, compared with the measured column. The relative URL may be resolved before or inside the
 /// function.
 #[test]
 fn relative_urls_are_made_absolute_as_rfc_1808_says() {
@@ -58,7 +58,7 @@ fn relative_urls_are_made_absolute_as_rfc_1808_says() {
         let got = pdf_canonical(reference, Some(base));
         let mut want = pdf_canonical(text("rfc1808"), None);
         if base == "http://www.example.com" && reference.starts_with(['g', '.', ';']) {
-            // By the letter of the RFC the host would absorb the path. We add a slash.
+            // By the wording of the RFC, the path would become part of the host. We add a slash.
             assert_ne!(got, want, "{reference} agrees now");
             want = pdf_canonical(reference, Some("http://www.example.com/"));
         }
@@ -69,7 +69,8 @@ fn relative_urls_are_made_absolute_as_rfc_1808_says() {
     assert!(wrong.is_empty(), "{} rows\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Regression found by the fuzz target: parameters became part of the host, in lower case.
+/// Regression test for a fault that the fuzz target found: parameters became part of the host, in
+/// lower case.
 #[test]
 fn parameters_never_become_a_host() {
     assert_eq!(pdf_canonical(";C", Some("k://h")).as_deref(), Ok("k://h/;C"));

@@ -1,8 +1,8 @@
-//! Properties of every text, checked on generated ones.
+//! Properties of every text, checked on generated texts.
 //!
-//! The reference is crate `url`, which implements the WHATWG URL Standard and so browsers. Two of
-//! its URLs may share a key only if [`meaning`] treats them as equal; its documentation lists each
-//! such case.
+//! The reference is crate `url`, which implements the WHATWG URL Standard, as browsers do. Two URLs
+//! of that crate may have the same key only if [`meaning`] treats them as equal. Its documentation
+//! lists each such case.
 
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -14,7 +14,7 @@ use wwwoffle_url::{
     url_encode_path, url_recode_form_args,
 };
 
-/// Pieces with a special meaning to some URL parser.
+/// Pieces of text that have a special meaning to a URL parser.
 const PIECES: &[&str] = &[
     "http",
     "https",
@@ -118,14 +118,15 @@ fn parse(text: &str) -> Option<CanonicalUrl> {
     CanonicalUrl::parse(text, &LocalHost::default()).ok()
 }
 
-/// The meaning of a URL of crate `url`, with all differences removed that we ignore:
+/// The meaning of a URL of crate `url`, without the differences that we ignore:
 ///
-/// - In a path an escape and its byte are equal, except that `%2F` and `%00` stay distinct from
-///   everything. So do `%3F`, `%23`, `%5C` and `%25`, because their bytes cannot stand there.
-/// - In arguments the same holds only for bytes that separate nothing: `%26 %3D %3B %2B %3F` stay
-///   distinct from `& = ; + ?`. A space is `+`, `&amp;` is `&`, and empty arguments equal missing
-///   ones.
-/// - A `%` that begins no escape is `%25`.
+/// - In a path an escape and its byte are equal, except that `%2F` and `%00` are distinct from
+///   every other text. `%3F`, `%23`, `%5C` and `%25` are distinct too, because their bytes cannot
+///   occur unescaped.
+/// - In arguments an escape and its byte are equal if the byte is not a separator: `%26 %3D %3B %2B
+///   %3F` are distinct from `& = ; + ?`. A space is `+`, `&amp;` is `&`, and empty arguments equal
+///   missing ones.
+/// - A `%` that does not begin an escape is `%25`.
 /// - The fragment and an empty password are ignored.
 fn meaning(url: &url::Url) -> (String, Vec<Byte>, Vec<Byte>, Vec<u8>, Vec<u8>) {
     let origin = format!("{}://{}:{:?}", url.scheme(), url.host_str().unwrap(), url.port());
@@ -152,7 +153,7 @@ enum Byte {
     Escaped(u8),
 }
 
-/// Decodes escapes whose byte is `same`, that is, equal to its escape.
+/// Decodes each escape for whose byte `same` returns true.
 fn bytes(text: &str, same: impl Fn(u8) -> bool) -> Vec<Byte> {
     let mut out = Vec::new();
     let mut rest = text.as_bytes();
@@ -171,15 +172,15 @@ fn bytes(text: &str, same: impl Fn(u8) -> bool) -> Vec<Byte> {
     out
 }
 
-/// Whether this is the known difference between browsers and us: a browser skips slashes before a
-/// host.
+/// Whether this is the known difference between browsers and us: only browsers skip slashes before
+/// a host.
 fn only_a_browser_finds_a_host(text: &str) -> bool {
     let text: String = text.chars().filter(|c| !matches!(c, '\t' | '\r' | '\n')).collect();
     let rest = text.split_once(':').map_or("", |(_, rest)| rest);
     rest.chars().take_while(|c| matches!(c, '/' | '\\')).count() > 2
 }
 
-/// Failing cases become rows of the tables, so proptest writes no files beside the source.
+/// Failing cases are added to the tables by hand, so proptest writes no files beside the source.
 fn config() -> ProptestConfig {
     let default = ProptestConfig::default();
     ProptestConfig { cases: default.cases.max(4096), failure_persistence: None, ..default }
@@ -193,8 +194,8 @@ proptest! {
         let theirs = url::Url::parse(&text);
         match (parse(&text), theirs) {
             (Some(ours), Ok(theirs)) => {
-                // Our spelling, parsed by a browser, still means the same as the text. So two texts
-                // with the same key mean the same.
+                // If a browser parses our spelling, the meaning is that of the original text. So
+                // two texts with the same key have the same meaning.
                 let again = url::Url::parse(ours.as_str()).unwrap();
                 let (origin, path, args, ..) = meaning(&again);
                 let expected = meaning(&theirs);
@@ -291,7 +292,7 @@ proptest! {
     }
 }
 
-/// The pairs that a decoder is most likely to join.
+/// The pairs of escapes that a faulty decoder would most likely make equal.
 #[test]
 fn escapes_that_stay_apart() {
     for (one, other) in [

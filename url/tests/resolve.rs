@@ -23,7 +23,7 @@ const COLUMNS: [(ResolutionRules, &str); 3] = [
     (ResolutionRules::Browser, "whatwg"),
 ];
 
-/// Our result in the notation of the file: `null` is a failure.
+/// Our result in the notation of the file. A failure is `null`.
 fn answer(base: &str, reference: &str, rules: ResolutionRules) -> Value {
     resolve(base, reference, rules).map_or(Value::Null, |found| found.to_string().into())
 }
@@ -41,7 +41,8 @@ fn differences() -> BTreeMap<[&'static str; 3], Value> {
     known.collect()
 }
 
-/// Compares all rows of `text`. Returns the faults, unused differences included.
+/// Compares all rows of `text`. Returns the faults, including listed differences that did not
+/// occur.
 fn compare(text: &str) -> Vec<String> {
     let differences = differences();
     let mut unused: Vec<_> = differences.keys().collect();
@@ -73,8 +74,9 @@ fn every_measured_row_is_resolved() {
     assert!(wrong.is_empty(), "{} rows differ\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// draft-abarth-url-01, as far as specified: it escapes nothing and leaves hosts, ports,
-/// `file` and escaped dots unchanged. Where it is complete, browsers still follow it.
+/// draft-abarth-url-01, as far as it is specified: it escapes nothing and leaves hosts, ports,
+/// `file` and escaped dots unchanged. In the points that it specifies completely, browsers still
+/// follow it.
 #[test]
 fn most_rows_agree_with_the_first_draft_about_browsers() {
     let rows: Vec<Value> = ROWS.lines().map(|row| serde_json::from_str(row).unwrap()).collect();
@@ -126,8 +128,8 @@ fn what_cannot_be_resolved_says_why() {
         let got = resolve(base, reference, rules).map_err(|error: ResolveError| error.to_string());
         assert_eq!(got.unwrap_err(), want);
     }
-    // A reference that needs no base is resolved without one; §5.2 of the draft requires it for an
-    // unknown base.
+    // A reference that needs no base is resolved without one. §5.2 of the draft requires this for
+    // an unknown base.
     for rules in
         [ResolutionRules::DraftFielding, ResolutionRules::Rfc3986, ResolutionRules::Browser]
     {

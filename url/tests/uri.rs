@@ -5,8 +5,8 @@ use wwwoffle_url::{
     AuthorityFields, FragmentFields, Grammar, HostField, HostKind, Pair, PathFields, Uri, UriFields,
 };
 
-/// Each row: a text, whether it is a URI reference by the strict grammar, and whether by the
-/// relaxed one.
+/// Each row: a text, whether it is a URI reference by the strict grammar, and whether it is one by
+/// the relaxed grammar.
 const ROWS: &[(&str, bool, bool)] = &[
     ("", true, true),
     ("a", true, true),
@@ -92,7 +92,7 @@ fn literals_follow_the_rfc() {
         ("1:2:3:4:5:6:1.2.3.4", Some(HostKind::Ipv6)),
         ("::", Some(HostKind::Ipv6)),
         ("::1.2.3.4", Some(HostKind::Ipv6)),
-        // The rule in the document misses this one.
+        // The rule in the document does not match this address.
         ("1:2::3", Some(HostKind::Ipv6)),
         ("1:2:3:4:5:6:7::", Some(HostKind::Ipv6)),
         ("1::3:4:5:6:7:8", Some(HostKind::Ipv6)),
@@ -186,7 +186,7 @@ fn fields_that_would_be_read_back_otherwise_are_refused() {
         let error = fields.encode().unwrap_err().to_string();
         assert!(error.contains(want), "{error}");
     }
-    // A name that spells an address stays a name, and a colon that would end a scheme is escaped.
+    // A name that looks like an address stays a name. A colon that would end a scheme is escaped.
     let fields =
         UriFields { authority: Some(host(HostField::Name(b"[::1]".to_vec()))), ..<_>::default() };
     assert_eq!(fields.encode().unwrap().form(), "//%5B%3A%3A1%5D");
@@ -253,8 +253,7 @@ proptest! {
         let relaxed = Uri::parse_reference(&text, Grammar::Relaxed);
         if let Ok(uri) = &relaxed {
             prop_assert_eq!(uri.form(), text.as_str());
-            // Encoding the decoded fields succeeds, and decoding the result returns the same
-            // fields.
+            // The decoded fields can be encoded, and decoding the result returns the same fields.
             let fields = uri.decode_fields();
             let encoded = fields.encode();
             prop_assert!(encoded.is_ok(), "{:?} {:?}", text, encoded);

@@ -1,7 +1,7 @@
 //! Results measured with the C functions of WWWOFFLE 2.9 (`data/wwwoffle-url.jsonl`).
 //!
 //! Intended differences are in `vectors.differences.txt`, each with the fields that differ and the
-//! reason. A listed row that agrees again fails the test, so the list stays exact.
+//! reason. If the results of a listed row agree, the test fails, so that the list stays exact.
 
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 

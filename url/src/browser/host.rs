@@ -19,16 +19,16 @@ use percent_encoding::{CONTROLS, percent_decode_str, utf8_percent_encode};
 pub enum ParsedHost {
     /// A domain in ASCII, in lower case, never empty.
     Domain(String),
-    /// An IPv4 address, whatever form it was written in.
+    /// An IPv4 address, in whatever form it was written.
     Ipv4(Ipv4Addr),
     /// An IPv6 address.
     Ipv6(Ipv6Addr),
-    /// The host of a scheme other than `http`, `https`, `ws`, `wss`, `ftp` and `file`. It is
-    /// unchanged, except that controls and non-ASCII are percent-encoded. It may be empty.
+    /// The host of a scheme other than `http`, `https`, `ws`, `wss`, `ftp` and `file`. Control
+    /// characters and non-ASCII are percent-encoded; the rest is unchanged. It may be empty.
     Opaque(String),
 }
 
-/// Why a host was refused.
+/// The reason why a host was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HostError {
@@ -47,7 +47,8 @@ pub enum HostError {
     /// A character that no host may contain.
     #[error("the host has the forbidden character {0:?}")]
     Forbidden(char),
-    /// Not convertible to ASCII by IDNA (UTS #46), or a forbidden character in the result.
+    /// IDNA (UTS #46) cannot convert the host to ASCII, or the result contains a forbidden
+    /// character.
     #[error("the host is not a valid domain name")]
     Domain,
 }
@@ -129,8 +130,8 @@ fn parse_ipv4(host: &str) -> Option<Ipv4Addr> {
     u32::try_from((address << (8 * width)) | last).ok().map(Ipv4Addr::from)
 }
 
-/// WHATWG "IPv4 number parser": decimal, octal after `0`, hexadecimal after `0x`; a bare prefix is
-/// zero. A number that is too large for an address stays too large; it never wraps.
+/// WHATWG "IPv4 number parser": decimal, octal after `0`, hexadecimal after `0x`; a prefix alone is
+/// zero. A number that is too large for an address does not wrap around, so it is detected later.
 fn ipv4_number(text: &str) -> Option<u64> {
     let (digits, radix) = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) => (digits, 16),
@@ -156,8 +157,8 @@ impl fmt::Display for ParsedHost {
     }
 }
 
-/// RFC 5952 §4: the first longest run of two or more zero groups is `::`. Unlike
-/// [`Ipv6Addr`]'s own form, an embedded IPv4 address is not written with dots (WHATWG §3.5).
+/// RFC 5952 §4: the first longest run of two or more zero groups is written as `::`. Unlike the
+/// `Display` form of [`Ipv6Addr`], an embedded IPv4 address is not written with dots (WHATWG §3.5).
 fn write_ipv6(address: Ipv6Addr, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let groups = address.segments();
     let zeros = longest_zeros(&groups);

@@ -1,8 +1,8 @@
-//! The states of the WHATWG *basic URL parser* up to the path, one function for each fork.
+//! The states of the WHATWG *basic URL parser* up to the path, with one function for each fork.
 //!
-//! The standard walks a pointer over code points. Here each function takes the rest of the text and
-//! passes on the unread part. Query and fragment are split off first, because no state before
-//! *query state* looks past a `?` or `#`.
+//! The standard moves a pointer over code points. Here each function gets the rest of the text and
+//! passes on the part that it has not read. Query and fragment are split off first, because no
+//! state before *query state* looks behind a `?` or `#`.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -34,7 +34,7 @@ struct RecordAuthority {
     port: Option<u16>,
 }
 
-/// The reference, split as far as no state depends on it.
+/// The reference, split at all positions that do not depend on a state.
 struct ReferenceInput<'a> {
     before: &'a str,
     query: Option<&'a str>,
@@ -270,8 +270,8 @@ impl<'a> UrlRecord<'a> {
         self.path.file || default_port(&self.scheme).is_some()
     }
 
-    /// *Path start state*: the slash before the first segment is not part of the segment. If no
-    /// path is written, only a special URL gets one.
+    /// *Path start state*: the slash before the first segment is not part of the segment. If there
+    /// is no path, only a special URL gets one.
     fn path_start(&mut self, rest: &str) {
         let special = self.is_special();
         match rest.strip_prefix(|c: char| c == '/' || (special && c == '\\')) {
@@ -281,8 +281,8 @@ impl<'a> UrlRecord<'a> {
         }
     }
 
-    /// Takes the base's path with its last segment replaced by `rest`, or all of it if `rest` is
-    /// empty.
+    /// Uses the base's path with its last segment replaced by `rest`. If `rest` is empty, uses the
+    /// whole path of the base.
     fn inherit_path(&mut self, rest: &str, base: &'a BrowserUrl, input: &ReferenceInput<'_>) {
         base.path().clone_into(&mut self.path.text);
         if !rest.is_empty() {
@@ -310,8 +310,8 @@ fn encode(text: &str, set: &'static AsciiSet) -> String {
     utf8_percent_encode(text, set).to_string()
 }
 
-/// *URL serializer*. It also encodes query and fragment, the only work left of *query state* and
-/// *fragment state*.
+/// *URL serializer*. It also encodes query and fragment, which is all that *query state* and
+/// *fragment state* would do.
 fn serialize(parts: UrlRecord<'_>, input: &ReferenceInput<'_>) -> BrowserUrl {
     let special = parts.is_special();
     let UrlRecord { scheme, authority, path, opaque, base_query } = parts;
@@ -336,7 +336,7 @@ fn serialize(parts: UrlRecord<'_>, input: &ReferenceInput<'_>) -> BrowserUrl {
             write!(text, ":{port}").expect("writing to a String succeeds");
         }
     } else if !opaque && path.text.starts_with("//") {
-        // Without this the path would be read as an authority.
+        // Without the prefix, the path would be read as an authority.
         text.push_str("/.");
     }
     let path_start = text.len();

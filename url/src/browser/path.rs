@@ -22,7 +22,7 @@ pub(super) const USERINFO: &AsciiSet = &PATH
     .add(b']')
     .add(b'|');
 
-/// A path that grows segment by segment. Each segment follows a slash: an empty text has no
+/// A path that is built segment by segment. Each segment follows a slash: an empty text has no
 /// segment, and `/` has one empty segment.
 #[derive(Debug, Default)]
 pub(super) struct Path {
@@ -32,7 +32,7 @@ pub(super) struct Path {
 }
 
 impl Path {
-    /// *Path state*, up to the end of `rest`, which no longer contains query and fragment.
+    /// *Path state*, up to the end of `rest`, from which query and fragment were removed.
     pub(super) fn append(&mut self, rest: &str, special: bool) {
         let is_slash = |c: char| c == '/' || (special && c == '\\');
         let mut segments = rest.split(is_slash).peekable();
@@ -65,7 +65,8 @@ impl Path {
         }
     }
 
-    /// *Shorten a URL's path*: removes the last segment, unless it is the drive letter alone.
+    /// *Shorten a URL's path*: removes the last segment, unless it is the only segment and a drive
+    /// letter.
     pub(super) fn shorten(&mut self) {
         if self.file && self.text.strip_prefix('/').is_some_and(is_normalized_drive_letter) {
             return;
@@ -80,8 +81,8 @@ impl Path {
     }
 }
 
-/// *Opaque path state*: escapes controls, non-ASCII, and a final blank before a query or fragment.
-/// Without the escape that blank would be lost when query or fragment is removed.
+/// *Opaque path state*: escapes control characters, non-ASCII, and a final blank before a query or
+/// fragment. If that blank was not escaped, it would be lost when query or fragment are removed.
 pub(super) fn opaque(path: &str, is_last: bool) -> String {
     match path.strip_suffix(' ') {
         Some(before) if !is_last => format!("{}%20", utf8_percent_encode(before, CONTROLS)),

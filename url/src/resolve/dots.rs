@@ -1,11 +1,12 @@
-//! Removal of the segments `.` and `..`, by two documents that disagree at the top of a path.
+//! Removal of the segments `.` and `..`, according to two documents that disagree about a `..` at
+//! the top of a path.
 
 /// Removes dot segments as in RFC 3986 §5.2.4: a `..` above the top is removed.
 ///
 /// One pass over the segments replaces the RFC's two buffers, so the time is linear.
 pub(crate) fn remove_dot_segments(path: &str) -> String {
     let mut output = String::with_capacity(path.len());
-    // 2A and 2D: leading `../`, `./`, and a path that is only dots.
+    // 2A and 2D: leading `../` and `./`, and a path that consists only of dots.
     let mut rest = path;
     while let Some(after) = rest.strip_prefix("../").or_else(|| rest.strip_prefix("./")) {
         rest = after;
@@ -13,7 +14,7 @@ pub(crate) fn remove_dot_segments(path: &str) -> String {
     if matches!(rest, "." | "..") {
         return output;
     }
-    // 2E for the first segment of a path without a leading slash.
+    // 2E for the first segment of a path that has no leading slash.
     let first = rest.find('/').unwrap_or(rest.len());
     let (head, mut rest) = rest.split_at(first);
     output.push_str(head);
@@ -28,7 +29,7 @@ pub(crate) fn remove_dot_segments(path: &str) -> String {
                 output.push_str(segment);
             }
         }
-        // 2B and 2C keep the slash of a final dot segment.
+        // 2B and 2C keep the slash before a final dot segment.
         if next.is_empty() && matches!(segment, "." | "..") {
             output.push('/');
         }

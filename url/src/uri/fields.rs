@@ -7,8 +7,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_e
 use super::{Uri, UriAuthority, UriError, UriPart, grammar};
 use crate::reference::split_optional;
 
-/// Characters that no part escapes: `unreserved`, and the `sub-delims` that delimit nothing in any
-/// part.
+/// Characters that are not escaped in any part: `unreserved`, and the `sub-delims` that are not
+/// used as delimiters.
 const KEPT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -23,17 +23,17 @@ const KEPT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'+')
     .remove(b',')
     .remove(b';');
-/// User information between its colons, and host names.
+/// Characters of user information between its colons, and of host names.
 const NAME: &AsciiSet = &KEPT.remove(b'&').remove(b'=');
-/// `pchar`.
+/// Characters of a path segment: `pchar`.
 const SEGMENT: &AsciiSet = &NAME.remove(b':').remove(b'@');
-/// `segment-nz-nc`: the first segment of a reference without a scheme.
+/// Characters of the first segment of a reference without a scheme: `segment-nz-nc`.
 const FIRST_SEGMENT: &AsciiSet = &SEGMENT.add(b':');
-/// The name of a pair; the first `=` ends it.
+/// Characters of the name of a pair. The first `=` ends the name.
 const PAIR_NAME: &AsciiSet = &KEPT.remove(b':').remove(b'@').remove(b'/').remove(b'?');
-/// The value of a pair; the next `&` ends it.
+/// Characters of the value of a pair. The next `&` ends the value.
 const PAIR_VALUE: &AsciiSet = &PAIR_NAME.remove(b'=');
-/// A fragment up to its own query, which the first `?` begins.
+/// Characters of the part of a fragment before its first `?`.
 const FRAGMENT: &AsciiSet = &SEGMENT.remove(b'/');
 
 /// A URI in decoded fields.
@@ -61,31 +61,31 @@ const FRAGMENT: &AsciiSet = &SEGMENT.remove(b'/');
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct UriFields {
-    /// Never escaped.
+    /// The scheme. It is never escaped.
     pub scheme: Option<String>,
     /// User information, host and port. `None` without `//`.
     pub authority: Option<AuthorityFields>,
     /// The path. It is never absent, but may be empty.
     pub path: PathFields,
-    /// Pairs joined by `&`. `Some` with no pairs is an empty query.
+    /// The pairs of the query, joined by `&`. `Some` without pairs is an empty query.
     pub query: Option<Vec<Pair>>,
-    /// The fragment, which may have its own query.
+    /// The fragment. It may contain a query.
     pub fragment: Option<FragmentFields>,
 }
 
 /// User information, host and port.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct AuthorityFields {
-    /// Segments joined by `:`, at least one; usually user name and password.
+    /// Segments joined by `:`, at least one. Usually these are user name and password.
     pub userinfo: Option<Vec<Vec<u8>>>,
     /// The host.
     pub host: HostField,
-    /// The digits of the port; may be empty.
+    /// The digits of the port. The text may be empty.
     pub port: Option<String>,
 }
 
 impl fmt::Debug for AuthorityFields {
-    /// Omits the user information, because it may contain a password.
+    /// Leaves out the user information, because it may contain a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let hidden = self.userinfo.as_ref().map(|_| "\u{2026}");
         f.debug_struct("AuthorityFields")
@@ -99,7 +99,7 @@ impl fmt::Debug for AuthorityFields {
 /// A host.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum HostField {
-    /// An `IP-literal` with its brackets; never escaped.
+    /// An `IP-literal` with its brackets. It is never escaped.
     Literal(String),
     /// A name or IPv4 address, decoded.
     Name(Vec<u8>),
@@ -114,7 +114,7 @@ pub struct PathFields {
     pub segments: Vec<Vec<u8>>,
 }
 
-/// A name, and a value if there is a `=`.
+/// A name, and a value if the pair has a `=`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Pair {
     /// The text before the first `=`.
@@ -131,7 +131,7 @@ impl Pair {
     }
 }
 
-/// A fragment as scripts use it: a text, and pairs after a `?`.
+/// A fragment in the form that scripts use: a text, and pairs after a `?`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FragmentFields {
     /// The text before the first `?`.
@@ -143,8 +143,8 @@ pub struct FragmentFields {
 impl Uri {
     /// Splits the parts into fields and decodes them (`decode-uri-fields`).
     ///
-    /// Separators are found before escapes are decoded (RFC 3986 §2.4), so an escaped separator is
-    /// an ordinary character of its field.
+    /// The parts are split at separators before escapes are decoded (RFC 3986 §2.4). So an escaped
+    /// separator is an ordinary character of its field.
     #[must_use]
     pub fn decode_fields(&self) -> UriFields {
         UriFields {
@@ -172,11 +172,11 @@ impl Uri {
 }
 
 impl UriFields {
-    /// Joins the fields to a URI, or to a relative reference if there is no scheme, with the
+    /// Joins the fields to a URI, or to a relative reference if there is no scheme, and adds the
     /// necessary escapes (`encode-uri-fields`). The result follows the strict grammar.
     ///
-    /// Decoding the result returns the same fields. In the other direction the spelling of escapes
-    /// may change: `%7e` becomes `~`, and `%2C` becomes `,`.
+    /// Decoding the result returns the same fields. But decoding and encoding a URI may change the
+    /// spelling of escapes: `%7e` becomes `~`, and `%2C` becomes `,`.
     ///
     /// # Errors
     ///

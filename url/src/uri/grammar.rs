@@ -1,4 +1,4 @@
-//! The rules of RFC 3986 Appendix A for single parts, and their relaxation in *URI handling for
+//! The rules of RFC 3986 Appendix A for single parts, and the relaxed rules of *URI handling for
 //! REBOL 3*.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -10,7 +10,8 @@ pub(super) fn check_scheme(text: &str) -> Result<(), UriError> {
     if is_scheme(text) { Ok(()) } else { Err(UriError::Scheme(text.to_owned())) }
 }
 
-/// Checks that a part has only its own characters, and a `%` only before two hex digits.
+/// Checks that a part contains only characters that it may contain, and a `%` only before two hex
+/// digits.
 pub(super) fn check(text: &str, part: UriPart, grammar: Grammar) -> Result<(), UriError> {
     for (at, c) in text.char_indices() {
         let allowed = match c {
@@ -20,7 +21,7 @@ pub(super) fn check(text: &str, part: UriPart, grammar: Grammar) -> Result<(), U
             '@' | '/' => matches!(part, UriPart::Path | UriPart::Query | UriPart::Fragment),
             '?' => matches!(part, UriPart::Query | UriPart::Fragment),
             '#' | '[' | ']' => false,
-            // `relaxed` allows all others, except in a `reg-name`.
+            // The relaxed grammar allows all other characters, except in a `reg-name`.
             _ => grammar == Grammar::Relaxed && part != UriPart::Host,
         };
         if !allowed {
@@ -30,7 +31,8 @@ pub(super) fn check(text: &str, part: UriPart, grammar: Grammar) -> Result<(), U
     Ok(())
 }
 
-/// `host = IP-literal / IPv4address / reg-name`, the first that matches the whole (§3.2.2).
+/// `host = IP-literal / IPv4address / reg-name`. The first rule that matches the whole text counts
+/// (§3.2.2).
 pub(super) fn host_kind(host: &str) -> Result<HostKind, UriError> {
     if let Some(inside) = host.strip_prefix('[') {
         let inside = inside.strip_suffix(']');
