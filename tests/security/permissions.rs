@@ -271,6 +271,9 @@ fn each_option_is_for_whom_it_is() {
                 assert!(may, "{} {section}.{key}", caller.name);
                 caller.daemon.ok(&["config", "undo"]);
             }
+            if may && needed == Permission::Change {
+                gets_a_rule(caller, &token, (section, key, value));
+            }
         }
     });
 }
@@ -285,6 +288,19 @@ fn names_in(schema: &Value) -> BTreeSet<(&str, &str)> {
             .map(move |key| (section.as_str(), key.as_str()))
     });
     all.collect()
+}
+
+/// A rule for an ordinary option changes no protected one of its section.
+fn gets_a_rule(caller: &Caller<'_>, token: &str, (section, key, value): (&str, &str, &str)) {
+    let before = std::fs::read(caller.daemon.config_file()).unwrap();
+    let rule = json!({"add_rule": {"section": section, "url": ["*://a.test/*"],
+        "options": [[key, value]]}});
+    let response = caller.call(token, "/api/config", &rule.to_string());
+    // Some options have no rules.
+    assert!(!Caller::is_refused(&response), "{} {rule}: {}", caller.name, response.text());
+    if before != std::fs::read(caller.daemon.config_file()).unwrap() {
+        caller.daemon.ok(&["config", "undo"]);
+    }
 }
 
 /// If the caller may not set an option, neither a rule nor removing the option changes it.

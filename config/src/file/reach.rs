@@ -53,7 +53,22 @@ mod tests {
         let hash = crate::PasswordHash::make("correct horse").unwrap();
         let password = format!("[startup]\npassword = {:?}\n", hash.as_str());
         let run = "[options]\nrun-online = \"/bin/true\"\n";
+        let browser = "[[fetch-options.for]]\nurl = \"*://a/*\"\nbrowser = \"/bin/a\"\n";
+        let ordinary = "[[fetch-options.for]]\nurl = \"*://b/*\"\nimages = false\n";
+        let (before, after) = (format!("{ordinary}{browser}"), format!("{browser}{ordinary}"));
+        let lower = format!("[options]\nlog-level = \"debug\"\n{browser}");
+        let other = browser.replace("://a/", "://c/");
+        let hosts = "[allowed-connect-hosts]\nhosts = [\"192.0.2.0/24\"]\n";
+        let lower_hosts = format!("[options]\nlog-level = \"debug\"\n{hosts}");
         for (was, now, want) in [
+            ("", ordinary, None),
+            (browser, before.as_str(), None),
+            (browser, &after, None),
+            (&before, browser, None),
+            (browser, &lower, None),
+            (hosts, &lower_hosts, None),
+            (browser, &other, Some("[fetch-options] browser")),
+            (browser, "", Some("[fetch-options] browser")),
             ("", "[options]\nlog-level = \"debug\"\n", None),
             ("", run, Some("[options] run-online")),
             (run, "", Some("[options] run-online")),

@@ -52,7 +52,7 @@ const URL_EXPECTED: &str =
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default)]
 pub struct UrlRules<T> {
     plain: T,
     /// Shared by the options of a section.
@@ -148,6 +148,24 @@ impl<T> UrlRules<T> {
     }
 }
 
+/// Equal if the values and the URLs to which they apply are written alike. Their locations, and rules
+/// that do not set the option, do not count.
+impl<T: PartialEq> PartialEq for UrlRules<T> {
+    fn eq(&self, other: &Self) -> bool {
+        let is_same = |(one, two): (&(usize, T, ValueOrigin), &(usize, T, ValueOrigin))| {
+            let specs = |rules: &Self, number| {
+                rules.specs.of_rule(number).map(|listed| listed.spec().clone()).collect::<Vec<_>>()
+            };
+            one.1 == two.1 && specs(self, one.0) == specs(other, two.0)
+        };
+        self.plain == other.plain
+            && self.set.len() == other.set.len()
+            && self.set.iter().zip(&other.set).all(is_same)
+    }
+}
+
+impl<T: Eq> Eq for UrlRules<T> {}
+
 /// Shows only the value if there are no rules.
 impl<T: fmt::Debug> fmt::Debug for UrlRules<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -179,7 +197,7 @@ pub(crate) fn take<T: Value>(
 }
 
 /// The specifications of all rules of a section, in one list.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct RuleSpecs {
     specs: UrlSpecSet,
     /// For each rule, the number of specifications up to its end.
