@@ -1,5 +1,5 @@
-//! The layers of `src/`: which module imports which, and metrics that show how well the layers are
-//! separated.
+//! The layers of `src/`, which `docs/architecture.md` calls rooms: which imports which, and metrics
+//! that show how well they are separated.
 //!
 //! `docs/architecture.md` has both tables. A layer imports only itself and lower layers. A metric
 //! may not exceed its limit. `cargo test --test layers -- --nocapture` prints all metrics.

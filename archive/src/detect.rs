@@ -38,7 +38,7 @@ pub enum Kind {
     Classic,
     /// A mirror made by HTTrack.
     Httrack,
-    /// A folder `host/path`, as wget makes it.
+    /// A folder `host/path`, as wget creates it.
     Mirror,
 }
 

@@ -76,7 +76,7 @@ fn zstd<R: BufRead>(input: R, dictionary: &[u8]) -> io::Result<Decoder<'static, 
     Ok(decoder)
 }
 
-/// Opens an archive whose first frame is the dictionary of the others.
+/// Opens an archive whose first frame is the dictionary of all other frames.
 fn with_dictionary(
     mut input: BufReader<CountedReader<BufReader<FileReader>>>,
     counter: Rc<Cell<u64>>,

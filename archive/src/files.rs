@@ -113,8 +113,8 @@ impl FileReader {
         self.len
     }
 
-    /// A part of the range. `start` counts from its beginning. The part ends at the latest at its
-    /// end.
+    /// Returns a part of the range: `len` bytes from `start`, which counts from the beginning of
+    /// the range. The part ends at the latest where the range ends.
     pub(crate) fn part(&self, start: u64, len: u64) -> Self {
         let start = start.min(self.len);
         let len = len.min(self.len - start);

@@ -49,7 +49,7 @@ pub struct ImportOptions {
     pub now: Timestamp,
 }
 
-/// The owner of personal responses. Personal are responses that set a cookie or are `private`, and
+/// The owner of personal responses. These are responses that set a cookie or are `private`, and
 /// responses to requests with a cookie, a password or a form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PersonalOwner {

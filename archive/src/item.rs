@@ -1,4 +1,4 @@
-//! The items of an archive, as every reader returns them.
+//! The items of an archive, in the form in which every reader returns them.
 
 use std::io::Read;
 

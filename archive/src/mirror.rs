@@ -29,7 +29,7 @@ pub(crate) struct Mirror {
     root: PathBuf,
     scheme: String,
     local: LocalHost,
-    /// Paths below the root, the next one last.
+    /// Paths below the root. The last one is read next.
     waiting: Vec<Vec<String>>,
 }
 

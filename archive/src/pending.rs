@@ -9,7 +9,8 @@ use wwwoffle_spool::fs::{Disk, DiskFile, SystemDisk};
 /// The maximum nesting of a folder that is removed. No folder that we write is nested deeper.
 const MAX_DEPTH: usize = 64;
 
-/// A file under a temporary name, renamed when it is complete. Dropping it earlier removes it.
+/// A file under a temporary name. It gets its final name when it is complete. Dropping it before
+/// that removes the file.
 #[derive(Debug)]
 pub(crate) struct PendingFile {
     file: Arc<dyn DiskFile>,
@@ -49,8 +50,8 @@ impl PendingFile {
     }
 }
 
-/// A folder under a temporary name, renamed when it is complete. Dropping it earlier removes it and
-/// its contents.
+/// A folder under a temporary name. It gets its final name when it is complete. Dropping it before
+/// that removes the folder and its contents.
 #[derive(Debug)]
 pub(crate) struct PendingFolder {
     path: PathBuf,

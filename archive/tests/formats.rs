@@ -77,7 +77,8 @@ fn one_archive_of_a_wacz_that_is_refused_spoils_no_other() {
 #[test]
 fn what_is_no_archive_in_a_wacz_spoils_no_other() {
     let good = gzip(&response("http://a.example/", DATE, &page("hello")));
-    // A dictionary of 4 GiB; an invalid one; not an archive; an empty file.
+    // Bad files: a dictionary of 4 GiB, an invalid dictionary, a file that is not an archive, and
+    // an empty file.
     let bad: [&[u8]; 4] = [
         b"\x5d\x2a\x4d\x18\xff\xff\xff\xff...",
         b"\x5d\x2a\x4d\x18\x04\0\0\0\x28\xb5",

@@ -1,4 +1,4 @@
-//! Personal and shared responses at one URL: the newer one is served.
+//! Personal and shared responses at one URL. The newer response is served.
 
 #![allow(
     clippy::unwrap_used,

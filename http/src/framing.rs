@@ -40,7 +40,7 @@ struct Refusal {
 enum Progress {
     /// This many bytes belong to the part, and more follow.
     More(usize),
-    /// This many bytes belong to the part and complete it.
+    /// This many bytes belong to the part. They complete it.
     Done(usize),
 }
 
@@ -103,7 +103,7 @@ impl Gate {
         (matches!(self.state, GateState::Head) && self.head.is_untouched()).then_some(self.heads)
     }
 
-    /// Why the client was refused, if it was.
+    /// The reason why the client was refused, if it was refused.
     #[must_use]
     pub fn refused(&self) -> Option<&'static str> {
         match self.state {

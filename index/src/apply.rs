@@ -228,7 +228,7 @@ fn change(
     count(connection, host, owner, 0, narrow(summary.file_len) - known.file)
 }
 
-/// Removes an entry and everything known about it.
+/// Removes an entry and all rows that refer to it.
 pub(crate) fn remove(connection: &Connection, id: i64) -> Result<()> {
     let mut find =
         connection.prepare_cached("SELECT host, owner, file FROM entries WHERE id = ?1")?;
@@ -309,7 +309,8 @@ pub(crate) fn describe(
     refer(connection, id, description)
 }
 
-/// Stores the references of an entry: required sub-resources, optional ones, then links.
+/// Stores the references of an entry in this order: required sub-resources, optional sub-resources,
+/// links.
 fn refer(connection: &Connection, id: i64, description: &Description) -> Result<()> {
     let mut told: Vec<&Reference> = description.references.iter().take(MAX_REFERENCES).collect();
     told.sort_by_key(|reference| (!reference.is_part, reference.is_spare));

@@ -42,7 +42,7 @@ pub struct CheckReport {
 }
 
 impl CheckReport {
-    /// Whether there are no differences that a walk would miss.
+    /// Whether all differences would be found by a walk.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.wrong() == 0

@@ -13,7 +13,7 @@ pub enum Class {
     Page,
     /// Plain text and other directly readable text.
     Text,
-    /// PDF and other documents for printing.
+    /// PDF and other document formats for printing.
     Document,
     /// An image.
     Image,

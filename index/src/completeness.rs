@@ -85,7 +85,7 @@ impl LookupBudget {
     }
 }
 
-/// Whose personal copies count as available.
+/// The owners whose personal copies count as available.
 #[derive(Clone, Copy)]
 enum PersonalScope {
     /// The personal copies of no owner.

@@ -41,7 +41,7 @@ pub struct Description {
 /// A reference of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reference {
-    /// The key of the canonical URL, without credentials.
+    /// The key of the canonical URL without its credentials.
     pub key: Key,
     /// Whether the reference is a sub-resource. Otherwise it is a link.
     pub is_part: bool,

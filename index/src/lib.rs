@@ -86,7 +86,7 @@ use worker::Worker;
 /// The file name in the root of the spool.
 pub const FILE: &str = "index.sqlite";
 
-/// The index of an open spool. Clones share it.
+/// The index of an open spool. All clones are the same index.
 #[derive(Clone)]
 pub struct Index(Arc<IndexInner>);
 

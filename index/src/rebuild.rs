@@ -22,7 +22,8 @@ use crate::work_queue::WorkQueue;
 /// The most threads that read files.
 const MAX_THREADS: usize = 4;
 
-/// The capacities of the queues between the threads. Lists of entries use most of the memory.
+/// The capacities of the queues between the threads. Most of the memory is used by lists of entries
+/// in these queues.
 const DIRECTORIES: usize = 64;
 const LISTS: usize = 16;
 

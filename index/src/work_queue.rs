@@ -93,7 +93,7 @@ struct QueueState {
 #[derive(Debug, Default)]
 struct PendingChanges {
     places: HashMap<Key, Place>,
-    /// When the oldest of them was recorded.
+    /// When the oldest of these changes was recorded.
     since: Option<Instant>,
     /// Whether there were too many changes to record.
     has_missed: bool,
@@ -102,9 +102,9 @@ struct PendingChanges {
 #[derive(Debug, Default)]
 struct PendingUses {
     times: HashMap<Key, Timestamp>,
-    /// When the oldest of them was recorded.
+    /// When the oldest of these uses was recorded.
     since: Option<Instant>,
-    /// The requests to write them.
+    /// The numbers of the requests to write these uses.
     tickets: OrderNumbers,
     /// Whether the last attempt to write them succeeded.
     are_written: bool,
@@ -119,7 +119,8 @@ struct PendingOrders {
     fault: Option<Error>,
 }
 
-/// Sequence numbers of the last request made, the last one started and the last one finished.
+/// Sequence numbers of the last request that was made, the last that was started, and the last that
+/// was finished.
 #[derive(Debug, Default)]
 struct OrderNumbers {
     ordered: u64,

@@ -26,7 +26,8 @@ const READ_AT_ONCE: i64 = 32;
 /// The niceness of the thread: serving has priority.
 const NICE: i32 = 10;
 
-/// Delay before retrying a failed index rebuild. On an almost full disk each attempt fills it.
+/// Delay before retrying a failed index rebuild. On an almost full disk, each attempt uses all
+/// remaining space for a while.
 const AGAIN: Duration = Duration::from_secs(600);
 
 /// If less space is free, in bytes, nothing is written. The rest of the disk is for data that
@@ -36,7 +37,8 @@ const LEAVES: u64 = 4 << 20;
 /// How long uses wait before they are written to the spool, in microseconds.
 const WRITE_USES: i64 = 3_600_000_000;
 
-/// When uses were last written, and the time of the oldest unwritten use; zero if there is none.
+/// When uses were last written, and when the oldest unwritten use was recorded; zero if all uses
+/// are written.
 const USES_WRITTEN: &str = "uses-written";
 const USES_CHANGED: &str = "uses-changed";
 
@@ -257,7 +259,7 @@ impl Worker {
             for place in places {
                 match changed::found_at(&self.spool, place) {
                     Ok(found) => apply::set_key(connection, place, &found)?,
-                    // The other places are not affected.
+                    // A failure for one place does not affect the other places.
                     Err(error) => {
                         schema::set_meta(connection, PARTIAL, 1)?;
                         self.work.fail(error);

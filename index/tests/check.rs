@@ -1,4 +1,4 @@
-//! Checks of the index against the files: beside a writer, and with errors.
+//! Checks of the index against the files: while another program writes, and with a damaged index.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 #![allow(clippy::disallowed_methods, reason = "tests look at and spoil the files themselves")]
@@ -42,7 +42,7 @@ fn fill(spool: &Spool) {
     spool.flush().unwrap();
 }
 
-/// Changes the index without its program.
+/// Changes the index file directly with SQL.
 fn spoil(root: &Path, sql: &str) {
     Connection::open(root.join(FILE)).unwrap().execute_batch(sql).unwrap();
 }

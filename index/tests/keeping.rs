@@ -1,4 +1,5 @@
-//! The index follows the files, whichever program changes them, and is rebuilt if it is unusable.
+//! The index follows the files, whichever program changes them. If the index is unusable, it is
+//! rebuilt.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::as_conversions, reason = "a test")]
 #![allow(clippy::disallowed_methods, reason = "tests look at and spoil the files themselves")]
@@ -217,7 +218,7 @@ fn damage_that_is_met_later_is_mended_too() {
     let other = rusqlite::Connection::open(directory.path().join(FILE)).unwrap();
     other.execute_batch("DROP TABLE counts").unwrap();
     drop(other);
-    // The next change detects it.
+    // The next change of the spool detects the damage.
     store(&spool, "http://c.example/3", "title Three");
     while index.faults().is_empty() {
         std::thread::yield_now();

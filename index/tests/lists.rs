@@ -86,7 +86,7 @@ fn each_order_has_everything_once() {
         ["http://a.example:81/", "ftp://c.co.uk/f", "https://a.example/"]
     );
     assert_eq!(sorted(Sort::Type)[..2], ["ftp://c.co.uk/f", "http://a.example:81/"]);
-    // The last one stored comes first.
+    // The entry that was stored last comes first.
     assert_eq!(sorted(Sort::Stored)[9], "http://b.example/2");
     assert_eq!(sorted(Sort::Day), sorted(Sort::Stored));
     assert_eq!(sorted(Sort::Random), sorted(Sort::Random));

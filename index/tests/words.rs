@@ -39,7 +39,7 @@ fn pages_are_found_by_what_they_say() {
     for (query, want) in [
         ("tea", &["tea", "cake"][..]),
         ("TEA -coffee", &["tea"]),
-        // An exclusion in the text also applies to pages with the word in their title.
+        // An exclusion in the text also excludes pages that have the searched word in their title.
         ("green -water", &[]),
         ("black coffee", &["cake"]),
         ("\"black coffee\"", &["cake"]),
@@ -189,7 +189,7 @@ fn a_page_that_its_reader_fails_at_costs_no_others() {
     }
 }
 
-/// Pages of a documentation site: long ones about a subject, and many short ones that mention it.
+/// Pages of a documentation site: long pages about a subject, and many short pages that mention it.
 fn documentation() -> Vec<(String, String)> {
     let of = |path: &str, title: &str, text: String| {
         (format!("https://doc.example.org/{path}"), format!("title {title}\n{text}"))

@@ -25,7 +25,7 @@ use crate::base::tasks::Tasks;
 /// The `PATH` of a hook.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// The maximum number of programs of one kind that wait for their turn; further ones are skipped.
+/// The maximum number of programs of one kind that wait to be run. Further programs are skipped.
 const MAX_WAITING: usize = 16;
 
 /// An event with a hook.

@@ -28,7 +28,7 @@ pub struct Live {
 pub(crate) struct LiveState {
     /// The text of the configuration in force.
     pub(crate) text: String,
-    /// The last error logged about the file, so that it is logged only once.
+    /// The last error that was logged about the file. An error is logged only when it is new.
     pub(crate) faults: Option<String>,
     pub(crate) watch: WatchedFiles,
     /// The text at the start of the daemon, for options that are read only then.
@@ -108,7 +108,8 @@ impl Live {
         Arc::clone(&self.config)
     }
 
-    /// The configuration file. If there is none, the file that the first change creates.
+    /// The configuration file. If it does not exist, the path of the file that the first change
+    /// creates.
     #[must_use]
     pub fn file(&self) -> ConfigFile {
         ConfigFile::of(&self.lookup)

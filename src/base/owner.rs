@@ -230,7 +230,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// The same places for a request with this spelling of the URL.
+    /// The same places, for a request with this spelling of the URL.
     #[must_use]
     pub fn spelled(self, spelling: &Spelling) -> Self {
         Self { spelling: spelling.clone(), ..self }

@@ -94,14 +94,15 @@ impl ShownTime {
         Self { iso: time.to_string(), text }
     }
 
-    /// Prepares a time for display to the second, where several times of one minute are listed.
+    /// Prepares a time for display to the second. Used where several times of the same minute are
+    /// listed.
     #[must_use]
     pub fn to_the_second(time: Timestamp, zone: &TimeZone) -> Self {
         let text = time.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string();
         Self { iso: time.to_string(), text }
     }
 
-    /// The same HTML as the template macro `when`.
+    /// Writes the same HTML as the template macro `when`.
     #[must_use]
     pub(crate) fn to_html(&self) -> String {
         let (iso, text) = (Escaped(&self.iso), Escaped(&self.text));

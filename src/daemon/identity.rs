@@ -133,7 +133,8 @@ impl Identity {
         }
         self.may_be_assumed()?;
         let refused = |errno| BadIdentity::Refused(self.to_string(), errno);
-        // In this order: without root's rights neither the groups nor the group can be changed.
+        // The order matters: after the user has changed, the process may change neither its
+        // supplementary groups nor its group.
         match &self.name {
             Some(name) => initgroups(name, self.group),
             None => setgroups(&[self.group]),

@@ -77,7 +77,7 @@ pub fn describe(certificate: &[u8]) -> Certificate {
     }
 }
 
-/// The missing link between the origin's own certificate and a trusted authority.
+/// The reason why the chain does not reach a trusted authority.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChainEnd {
     /// The first certificate is self-signed.

@@ -14,8 +14,8 @@ use crate::base::shown;
 use crate::net::certificates::{MAX_CHAIN, describe};
 use crate::net::upstream::Secured;
 
-/// The largest certificate that is stored as sent, in bytes. Of larger ones only the description is
-/// stored.
+/// The maximum size of a certificate that is stored as sent, in bytes. Of a larger certificate,
+/// only the description is stored.
 const MAX_KEPT: usize = 8 << 10;
 
 const VERSION: &str = "tls-version";

@@ -32,7 +32,7 @@ use crate::net::upstream::{Origin, OriginReport};
 use judge::{Finding, Judge, Observation, Portal, Reason, Terms};
 use kernel::{Changes, Connectivity, TOGETHER};
 
-/// The largest number of waiting reports about origins. Further ones are dropped.
+/// The maximum number of waiting reports about origins. Further reports are dropped.
 const MAX_REPORTS: usize = 256;
 
 /// The cost of data on the link.
@@ -228,8 +228,8 @@ struct LinkTask {
     shown: Option<(bool, Reason)>,
 }
 
-/// Judges the link until the daemon stops, while the mode auto is chosen. Each daemon has one such
-/// task.
+/// Judges the link until the daemon stops, while the mode auto is chosen. Each daemon runs this in
+/// one task.
 pub async fn work(context: Arc<NetContext>, prober: Prober) {
     let reports = context.link.reports.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(mut reports) = reports else { return };

@@ -32,12 +32,12 @@ pub enum BodyError {
     /// Written bytes cannot be read back.
     #[error("the spool cannot be read")]
     Disk(#[source] Arc<std::io::Error>),
-    /// The stored bytes differ from the written ones.
+    /// The stored bytes differ from the bytes that were written.
     #[error("the stored body is damaged")]
     Damaged,
 }
 
-/// Bytes of one read of a stored body.
+/// The number of bytes of one read of a stored body.
 const READ_SIZE: usize = 128 * 1024;
 
 /// No body.

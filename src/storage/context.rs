@@ -61,7 +61,8 @@ impl StorageContext {
     ///
     /// # Errors
     ///
-    /// If the disk fails. The mode has changed nevertheless, but the next start will not know it.
+    /// If the disk fails. The mode has changed nevertheless, but the next start will use the old
+    /// mode.
     pub async fn switch(&self, choice: Choice) -> Result<Choice, wwwoffle_spool::Error> {
         let chosen = self.base.mode.set(choice).0;
         if chosen != choice {

@@ -1,5 +1,5 @@
-//! Changes of the spool by hand, in the daemon or without one: other URLs, written responses, and
-//! compression.
+//! Changes of the spool that a person requests, with a daemon or without one: moving entries to
+//! other URLs, writing responses, and compression.
 //!
 //! Everything here blocks.
 

@@ -53,7 +53,7 @@ pub async fn ask<T: Send + 'static>(
     let _place = context.index_readers.acquire().await;
     match tokio::task::spawn_blocking(move || ask(&index)).await {
         Ok(answer) => answer,
-        // Only a panic ends it early; it is resumed in the caller.
+        // Only a panic ends the call early. The panic is resumed in the caller.
         Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
     }
 }

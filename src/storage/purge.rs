@@ -56,7 +56,7 @@ pub enum PurgeTask {
 }
 
 impl PurgeTask {
-    /// Whether it runs automatically, without a request.
+    /// Whether the purge runs automatically, without a request.
     fn is_by_itself(self) -> bool {
         matches!(self, Self::ForRoom | Self::ByAge)
     }
@@ -118,7 +118,7 @@ impl PurgeState {
         Ok(PurgeTurn(Arc::clone(&self.running)))
     }
 
-    /// The running purge and the last one.
+    /// The running purge and the last finished one.
     #[must_use]
     pub fn told(&self) -> PurgeStatus {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);

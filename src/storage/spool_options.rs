@@ -1,4 +1,5 @@
-//! The options of the spool from the configuration, for the daemon and for verbs without one.
+//! The options of the spool from the configuration. The daemon uses them, and verbs that run
+//! without a daemon.
 
 use wwwoffle_config::{Config, Durability, Startup, UrlParts};
 use wwwoffle_spool::Options;
@@ -29,7 +30,7 @@ pub fn shared(startup: &Startup) -> Option<SharedDisk> {
 /// The configured number of older versions of a URL.
 #[must_use]
 pub fn versions_of(config: &Config, url: &str) -> usize {
-    // An invalid URL has no versions, and neither has one of our own pages.
+    // An invalid URL has no versions. One of our own pages has none either.
     let Ok(url) = CanonicalUrl::parse(url, &LocalHost::default()) else { return 0 };
     config.caching.keep_versions.of(&UrlParts::of(&url)).number()
 }

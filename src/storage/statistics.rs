@@ -20,7 +20,8 @@ const WRITE_ONCE_IN: u32 = 5;
 /// Time limit for writing when the daemon stops.
 const STOP_WITHIN: Duration = Duration::from_secs(5);
 
-/// Reads the stored statistics, then books and writes them until the daemon stops.
+/// Reads the stored statistics. Then adds counts to the ledger and writes it at intervals, until
+/// the daemon stops.
 pub async fn begin(context: &Arc<StorageContext>) {
     match context.store.run(wwwoffle_spool::Spool::statistics).await {
         Ok((kept, damage)) => {

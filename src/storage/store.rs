@@ -401,7 +401,7 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T, Error> {
     match spawn_blocking(call).await {
         Ok(done) => done,
-        // Only a panic ends a blocking call early; it is resumed in the caller.
+        // Only a panic ends a blocking call early. The panic is resumed in the caller.
         Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
     }
 }

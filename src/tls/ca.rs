@@ -59,7 +59,7 @@ pub enum BadAuthority {
     /// The authority has expired, or is not valid yet.
     #[error("the certificate authority is not valid at this time")]
     NotNow,
-    /// The authority is limited to other domains.
+    /// The authority may only sign for other domains.
     #[error("the certificate authority is not for the host {0:?}")]
     Outside(String),
     /// A certificate cannot contain this host name.
@@ -171,7 +171,7 @@ impl Authority {
         Ok(Self { certificate, issuer, name, valid_from, valid_until, domains })
     }
 
-    /// Key and certificate in PEM, for the file that only its owner may read.
+    /// Key and certificate in PEM, for a file that only its owner may read.
     #[must_use]
     pub fn secret_text(&self) -> String {
         format!("{}{}", self.issuer.key().serialize_pem(), self.pem())
@@ -261,7 +261,7 @@ impl Authority {
     }
 }
 
-/// The name by which a machine calls itself. Our own pages use it.
+/// The name under which a machine reaches itself. Our own pages use it.
 const THIS_MACHINE: &str = "localhost";
 
 fn constraints(domains: &[String]) -> Option<NameConstraints> {
@@ -331,12 +331,13 @@ pub fn day(time: SystemTime) -> String {
     time.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d").to_string()
 }
 
-/// A new serial number for each certificate: browsers refuse an authority that repeats one.
+/// A new serial number for each certificate. Browsers refuse an authority that uses a number twice.
 pub(super) fn serial() -> Result<SerialNumber, BadAuthority> {
     let mut bytes = [0; SERIAL_BYTES];
     getrandom::fill(&mut bytes)?;
     if let Some(first) = bytes.first_mut() {
-        // Positive (RFC 5280 §4.1.2.2), and without a leading zero, so of constant length.
+        // The number is positive (RFC 5280 §4.1.2.2) and has no leading zero byte, so its length is
+        // constant.
         *first = *first & 0x7f | 0x40;
     }
     Ok(SerialNumber::from_slice(&bytes))

@@ -156,7 +156,7 @@ mod tests {
             assert!(opening.hello.is_none());
             assert_eq!(opening.bytes, bytes);
         }
-        // Neither silence nor half a `ClientHello` blocks: a timeout ends each.
+        // Silence and half a `ClientHello`: in both cases a timeout ends the wait.
         for bytes in [&b""[..], &client_hello("h.example", &[])[..50]] {
             let opening = opening(&[bytes]).await;
             assert!(opening.hello.is_none());

@@ -44,7 +44,7 @@ pub const HTTP_1_1: &[u8] = b"http/1.1";
 /// The ALPN name of HTTP/2, which is preferred.
 pub const HTTP_2: &[u8] = b"h2";
 
-/// Creates certificates and caches the recent ones.
+/// Creates certificates for hosts, and caches the recent ones.
 pub struct Leaves {
     authority: Arc<Authority>,
     key: KeyPair,

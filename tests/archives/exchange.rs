@@ -138,7 +138,7 @@ fn command_with(mut command: Command, arguments: &[String]) -> Command {
     command
 }
 
-/// Runs one of our scripts, which uses a third-party module.
+/// Runs one of our scripts. The script uses a module that is not in Python's standard library.
 pub(crate) fn script(python: Command, name: &str, arguments: &[String], input: &str) -> Ran {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts/archives").join(name);
     let mut command = python;
@@ -286,7 +286,7 @@ fn a_bundle_goes_ashore_and_comes_back_filled() {
     );
     assert_eq!(origin.seen().len(), 0, "nothing went out");
 
-    // Another bundle has a page whose response sets a cookie, so it must not be shared.
+    // Another bundle has a page that must not be shared, because its response sets a cookie.
     let second = path(&ship, "second.warc.gz");
     assert_eq!(ship.run(&["get", &origin.url("/cookie")]).status, 10);
     ship.ok(&["export", "--queue", &second]);

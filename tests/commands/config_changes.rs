@@ -199,7 +199,7 @@ fn over_the_port_nothing_gives_power_over_the_machine() {
     let refused = post(&set("options", "run-online", "/bin/true"));
     assert_eq!(refused.status, 403, "{}", refused.text());
     assert!(refused.text().contains("control password"), "{}", refused.text());
-    // Every local user may set it.
+    // Every local user may set this option.
     daemon.ok(&["config", "set", "options.run-online", "/bin/true"]);
     // Over the network, everyone who may change settings may also set options that grant no further
     // rights.

@@ -39,7 +39,7 @@ fn does(page: &Response, act: &str) -> Form {
     found.unwrap_or_else(|| panic!("no form does {act:?} in:\n{text}"))
 }
 
-/// Sends a form and returns the page that it leads to.
+/// Sends a form and returns the page to which it leads.
 #[track_caller]
 fn follow(daemon: &Daemon, form: &Form) -> Response {
     let answer = daemon.submit(form);

@@ -158,7 +158,7 @@ fn a_part_is_only_for_who_has_the_rest_of_the_same() {
         ("If-Match: \"two\"".to_owned(), 412),
         (format!("If-Unmodified-Since: {later}"), 206),
         ("If-Unmodified-Since: Sat, 05 Nov 1994 08:49:37 GMT".to_owned(), 412),
-        // The client's copy is current, so it needs no range (RFC 9110 §13.2.2).
+        // The client's copy is still valid, so the range is not evaluated (RFC 9110 §13.2.2).
         ("If-None-Match: \"one\"".to_owned(), 304),
         ("If-None-Match: \"two\"".to_owned(), 206),
     ] {
@@ -187,7 +187,7 @@ fn online_a_part_of_what_still_holds_is_not_fetched() {
         assert_eq!(asked.fields.get("If-None-Match"), Some("\"one\""));
         assert_eq!(asked.fields.get("Range"), Some("bytes=10-19"), "as the client said it");
     }
-    // The same if the origin cannot be reached.
+    // The result is the same if the origin cannot be reached.
     origin.stop();
     let response = range(&mut client, &url, "bytes=-5");
     assert_eq!((response.status, &response.body[..]), (206, &body[995..]));

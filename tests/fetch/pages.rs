@@ -62,7 +62,7 @@ fn runs(daemon: &Daemon) -> Vec<Value> {
     runs.into_iter().filter(|run| run["ended"].is_null()).collect()
 }
 
-/// The link in the only row of the queue to the form about it.
+/// The link from the only row of the queue to the form for this request.
 fn link(daemon: &Daemon) -> String {
     let page = unescape(&daemon.page("/queue/").whole().text());
     let at = page.find("/queue/edit?key=").expect(&page);

@@ -48,7 +48,7 @@ impl Response {
         super::form::unescape(&self.text())
     }
 
-    /// Returns the response if it is complete; otherwise the test fails.
+    /// Returns the response. If it is incomplete, the test fails.
     #[track_caller]
     pub(crate) fn whole(self) -> Self {
         assert!(self.whole.is_ok(), "broken response {:?}: {:?}", self.head, self.whole);
@@ -195,7 +195,7 @@ impl Client {
         if none { Framing::Length(0) } else { head.fields.framing(Framing::Close) }
     }
 
-    /// Reads a response to `method`. Fails the test if there is none.
+    /// Reads a response to `method`. If there is none, the test fails.
     #[track_caller]
     pub(crate) fn receive(&mut self, method: &str) -> Response {
         match self.try_receive(method) {
@@ -239,7 +239,7 @@ pub(crate) fn authority(url: &str) -> &str {
     url.split('/').nth(2).unwrap_or_default()
 }
 
-/// Both directions of a TLS connection share one state. Each half locks it for one call.
+/// Both directions of a TLS connection share one state. Each half locks the state for one call.
 struct TlsHalf(Arc<Mutex<super::http2::Secured>>);
 
 impl Read for TlsHalf {

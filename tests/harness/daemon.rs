@@ -47,7 +47,7 @@ impl Ran {
     }
 }
 
-/// A daemon, or the directory in which one can be started.
+/// A daemon, or only its directory, in which one can be started.
 pub(crate) struct Daemon {
     home: Arc<TempDir>,
     spool: PathBuf,
@@ -421,9 +421,9 @@ impl Daemon {
         });
     }
 
-    /// The peak of the daemon's private memory in KiB. The value may be too large by the pages that
-    /// were mapped since the peak. Mapped pages of the program are not counted: they grow with the
-    /// program, most of all in a debug build, and the system reclaims them.
+    /// The peak of the daemon's private memory in KiB. The result is inexact by the amount by which
+    /// the mapped pages have changed since the peak. Mapped pages of the program are not counted:
+    /// they grow with the program, most of all in a debug build, and the system reclaims them.
     pub(crate) fn peak_kib(&self) -> u64 {
         self.proc_field("VmHWM:").saturating_sub(self.proc_field("RssFile:"))
     }

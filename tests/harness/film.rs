@@ -37,7 +37,7 @@ pub(crate) enum Ranges {
     Right,
     /// Sends the whole file (200).
     Ignored,
-    /// Starts one byte too early (206).
+    /// Sends a range that starts one byte too early (206).
     OneTooEarly,
     /// Sends the range of a changed file, ignoring `If-Range` (206).
     Unconditional,

@@ -51,7 +51,7 @@ fn forward(proxy: SocketAddr, target: &str, client: &TcpStream) -> std::io::Resu
     )?;
     let mut reader = Reader::new(server.try_clone()?);
     match reader.until(b"\r\n\r\n") {
-        // In TLS the client speaks first, so nothing was read beyond the head.
+        // In TLS the client sends first, so no byte after the head has been read.
         Ok(Some(head)) if head.starts_with(b"HTTP/1.1 200 ") && reader.waiting().is_empty() => {}
         _ => return client.shutdown(Shutdown::Both),
     }

@@ -33,7 +33,7 @@ impl Trust {
     }
 }
 
-/// A daemon, a TLS site that it trusts, and the daemon's own authority.
+/// A daemon, a TLS site that the daemon trusts, and the daemon's own authority.
 pub(crate) struct Stage {
     pub(crate) daemon: Daemon,
     pub(crate) site: TlsOrigin,

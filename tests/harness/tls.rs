@@ -157,7 +157,7 @@ impl Identity {
         self.shown_by(self)
     }
 
-    /// The certificates of this identity with the key of `other`, which does not match.
+    /// The certificates of this identity with the key of `other`. The key does not match.
     pub(crate) fn shown_by(&self, other: &Self) -> Self {
         let key = KeyPair::try_from(other.key.serialize_der()).unwrap();
         Self { chain: self.chain.clone(), key }

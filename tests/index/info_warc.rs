@@ -162,7 +162,7 @@ fn the_records_of_what_is_one_persons_are_theirs_alone() {
         assert_eq!(none.status, 404, "{url}");
         assert!(!none.text().contains("for ada"), "{}", none.text());
     }
-    // Each user gets their own copy.
+    // Each user gets the copy that belongs to this user.
     daemon.ok(&["online"]);
     owners::get(&daemon, "bob", &mine, "Cookie: id=hunter2\r\n");
     daemon.settle();

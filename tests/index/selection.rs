@@ -182,7 +182,7 @@ fn a_list_says_which_pages_are_complete() {
     }
     origin.say("/whole.png", Answer::new(200, "image/png", "png"));
     daemon.get(&origin.url("/whole.png"));
-    // A default icon and an image for other screens do not count as missing.
+    // A default icon, and an image for other screens, do not count as missing.
     list(&daemon, "/index/all?sort=name", "1 file missing");
     let text = list(&daemon, "/index/all?sort=name", ", complete");
     let torn = text.split("class=\"row entry\"").find(|row| row.contains("torn</bdi></b>"));

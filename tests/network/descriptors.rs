@@ -9,7 +9,8 @@ use crate::harness::{Daemon, Origin};
 /// A limit of open files with which 2.9 could work.
 const FEW: &str = "ulimit -n 64";
 
-/// More than the limit, for files and for clients.
+/// The number of idle clients: more than the limit of open files, and more than the limit of
+/// clients.
 const IDLE: usize = 100;
 
 #[test]

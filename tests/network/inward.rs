@@ -75,7 +75,7 @@ fn near(daemon: &Daemon) -> Client {
 /// machine.
 const OPENED: &str = "inside = [\"192.0.2.7\"]\n";
 
-/// The status of a CONNECT, and whether it leads to the service.
+/// The status of a CONNECT, and whether the connection reaches the service.
 fn connect(mut client: Client, target: &str, first: &str) -> (u16, bool) {
     client.send(format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n"));
     let status = client.final_head().unwrap().1.status;

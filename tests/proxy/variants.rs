@@ -90,7 +90,7 @@ fn a_304_may_be_about_another_variant() {
         get(&daemon, &url, language);
         daemon.settle();
     }
-    // No stored request matches, and the origin's 304 selects one of our variants.
+    // No stored request matches, and the origin's 304 selects one of our stored variants.
     let response = get(&daemon, &url, "Accept-Language: de-AT\r\n");
     assert_eq!((response.status, response.text().as_str()), (200, "<p>de"));
     assert_eq!(response.field("Cache-Status"), "wwwoffle; fwd=vary-miss; fwd-status=304");

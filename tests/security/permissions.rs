@@ -40,7 +40,7 @@ struct Caller<'a> {
     daemon: &'a Daemon,
     /// Its address; `None` for the Unix socket.
     address: Option<IpAddr>,
-    /// Fields with its login, with their line ends.
+    /// The header fields with the caller's login, each with its line end.
     fields: String,
     may: Permission,
 }
@@ -70,7 +70,7 @@ impl Caller<'_> {
         client.receive(method).whole()
     }
 
-    /// The token in the forms of a page for this caller.
+    /// The token that the forms of a page for this caller contain.
     fn token(&self) -> String {
         if self.address.is_none() {
             return String::new();

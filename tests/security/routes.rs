@@ -13,7 +13,7 @@ pub(crate) struct Route {
     pub(crate) method: &'static str,
     /// The requirements of a request to this route.
     pub(crate) guard: &'static str,
-    /// Its path, or an example of one.
+    /// The path of the route, or an example if it has a variable part.
     pub(crate) path: &'static str,
 }
 

@@ -210,7 +210,7 @@ fn what_is_kept_that_is_like_a_missing_page_is_offered() {
 
 #[test]
 fn a_site_is_told_of_its_own_pages_by_its_own_scheme_alone() {
-    // The requested URL, a similar one of the same site, and similar ones of other sites.
+    // The requested URL, a similar URL of the same site, and similar URLs of other sites.
     const ROWS: [(&str, &str, [&str; 2]); 2] = [
         (
             "http://tea.test/green",

@@ -39,7 +39,7 @@ pub(crate) fn history(daemon: &Daemon, place: &Place, fields: &str, body: impl F
     });
 }
 
-/// Like [`history`], with other heads.
+/// Like [`history`], with other response heads.
 fn heads(
     daemon: &Daemon,
     place: &Place,

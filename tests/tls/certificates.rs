@@ -21,7 +21,7 @@ const OF_THE_ROOT: [&str; 7] = [
     // The authority belongs to a machine, not to a country or a company.
     "cabf.serverauth.ca.country_attribute_absent",
     "cabf.serverauth.ca.organization_name_attribute_absent",
-    // It does not sign OCSP responses.
+    // The root does not sign OCSP responses.
     "cabf.ca_certificate_no_digital_signature_bit",
     // `pathlen:0` is intended: no authority below this one is valid.
     "cabf.serverauth.root_basic_constraints_pathlenconstraint_present",

@@ -5,7 +5,7 @@ use crate::harness::daemon::AS_PERSON;
 use crate::harness::http2::{Http2, secure, tls, tunnel};
 use crate::harness::{After, Answer, Authority, Daemon, Gate, TlsOrigin, eventually, site};
 
-/// A daemon, a TLS site that it trusts, and the daemon's own authority.
+/// A daemon, a TLS site that the daemon trusts, and the daemon's own authority.
 pub(crate) struct Stage {
     pub(crate) daemon: Daemon,
     pub(crate) site: TlsOrigin,

@@ -361,7 +361,7 @@ fn a_connection_without_streams_ends_and_says_so() {
     let stage = Stage::set("[options]\nidle-timeout = \"1s\"\n");
     let mut client = frames(&stage);
     assert_eq!(client.until(GOAWAY).error(), 0);
-    // The client does not answer the PING that is sent with the GOAWAY either.
+    // The daemon also sends a PING, and the client does not answer it.
     eventually("the connection is closed", || stage.daemon.status()["connections"] == 0);
     // A client that sends nothing after its handshake.
     let _silent = crate::harness::http2::secure(

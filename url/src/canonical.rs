@@ -102,7 +102,7 @@ impl CanonicalUrl {
         Self::read(text, local, |end| std::str::from_utf8(text.get(..end)?).ok())
     }
 
-    /// Copies the text as far as it is canonical, and parses the rest fully. `name(end)` is the
+    /// Copies the canonical beginning of the text, and parses the rest fully. `name(end)` is the
     /// text before `end` as UTF-8, or `None` if it is not UTF-8.
     fn read<'a>(
         text: &'a [u8],

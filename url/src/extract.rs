@@ -189,8 +189,8 @@ fn is_one_of(scheme: &str, list: &[&str]) -> bool {
     list.iter().any(|known| scheme.eq_ignore_ascii_case(known))
 }
 
-/// Whether a bare URL may contain this character. Delimiters and the characters that RFC 3986
-/// excludes end it; letters and digits of any script do not.
+/// Whether a bare URL may contain this character. A delimiter, or a character that RFC 3986
+/// excludes, ends the URL. Letters and digits of any script do not end it.
 fn may_be_bare(c: char) -> bool {
     if c.is_ascii() {
         c.is_ascii_graphic() && !matches!(c, '<' | '>' | '"' | '{' | '}' | '\\' | '^' | '`' | '|')

@@ -1,7 +1,7 @@
 //! Hosts and ports, read as in the WHATWG URL Standard §3.5.
 //!
-//! Difference: a host is a name or an address under every protocol, not only under those that
-//! browsers know, because a proxy must always find it.
+//! One difference: a host is a name or an address under every protocol, not only under those that
+//! browsers know. A proxy must be able to find it in every URL.
 
 use crate::browser::{HostError, parse_host};
 use crate::encode::{PLAIN_HOST, split_run};
@@ -45,7 +45,7 @@ fn cut_port(text: &[u8]) -> Result<(&[u8], Option<u16>), ParseError> {
     }
 }
 
-/// Digits only: `str::parse` would accept a sign.
+/// Only digits are allowed, but `str::parse` would accept a sign.
 fn port(digits: &[u8]) -> Result<u16, ParseError> {
     let mut port: u16 = 0;
     for byte in digits {

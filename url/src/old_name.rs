@@ -169,9 +169,10 @@ pub struct LocalScope {
 pub struct OldRecord {
     /// The URL. 2.9 has its parts as fields.
     pub url: CanonicalUrl,
-    /// Password, decoded; even one without a user, which no URL has.
+    /// The password, decoded. Even a password without a user is stored here, although a URL cannot
+    /// have one.
     pub password: Option<Vec<u8>>,
-    /// Where a spool of 2.9 stores it.
+    /// The place where a spool of 2.9 stores the URL.
     pub location: OldName,
     /// The URL under which a browser that uses the proxy can open this URL.
     pub link: String,

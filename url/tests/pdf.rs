@@ -7,7 +7,7 @@ use wwwoffle_url::{MAX_REFERENCE, PdfError, pdf_canonical, pdf_identifier};
 #[test]
 fn each_step_is_taken() {
     let rows = [
-        // 2: the leftmost number sign and the text after it.
+        // 2: the leftmost `#` and the text after it are removed.
         ("http://h/a#b#c", "http://h/a"),
         // 3 and 4: scheme and host.
         ("HtTp://User:PW@HOST/Path?Query", "http://User:PW@host/Path?Query"),

@@ -12,7 +12,7 @@ use crate::zip::write::{MemberSummary, MemberWriter, ZipWriter};
 
 /// The names of the members.
 const ARCHIVE: &str = "data.warc.gz";
-/// Lines of CDXJ. pywb only takes an index whose name ends with `.cdx`.
+/// The index: lines of CDXJ. pywb only accepts an index whose name ends with `.cdx`.
 const INDEX: &str = "indexes/index.cdx";
 const PAGES: &str = "pages/pages.jsonl";
 const PACKAGE: &str = "datapackage.json";
@@ -23,7 +23,7 @@ pub(super) struct WaczWriter<W> {
     zip: ZipWriter<W>,
 }
 
-/// Writes the WARC inside it.
+/// Writes the WARC inside a WACZ.
 pub(super) struct WaczArchive<'a, W: Write + Seek> {
     warcs: WarcWriter<io::BufWriter<MemberWriter<'a, W>>>,
     told: IndexData,

@@ -1,4 +1,5 @@
-//! Personal responses take precedence over shared ones, so they must not be older or worse.
+//! Personal responses take precedence over shared ones. So a stored personal response must not be
+//! older or worse than the shared one.
 
 use wwwoffle_spool::{Entry, Place};
 

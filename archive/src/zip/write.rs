@@ -134,7 +134,7 @@ impl MemberEntry {
         let mut bytes = b"PK\x01\x02".to_vec();
         bytes.extend(VERSION.to_le_bytes());
         self.common(&mut bytes, 28);
-        // No comment, one disk, no attributes.
+        // The entry has no comment, the archive has one disk, and there are no attributes.
         bytes.extend([0; 2 + 2 + 2 + 4]);
         bytes.extend(u32::MAX.to_le_bytes());
         bytes.extend(self.name.as_bytes());

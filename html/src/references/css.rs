@@ -87,8 +87,7 @@ impl Pieces {
     }
 }
 
-/// The lexical state at the end of the buffered text, as far as it is needed to know whether a `}`
-/// ends a rule.
+/// The lexical state at the end of the buffered text. It decides whether a `}` ends a rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum CssState {
     #[default]
@@ -109,7 +108,7 @@ impl CssState {
                 b'/' if self == Self::CommentStar => Self::Plain,
                 _ => Self::Comment,
             },
-            // The end of a line also ends a string.
+            // The end of a line also ends a string, even without a closing quote.
             Self::String(quote) if byte == quote || byte == b'\n' => Self::Plain,
             Self::String(quote) if byte == b'\\' => Self::Escape(Some(quote)),
             Self::Escape(Some(quote)) | Self::String(quote) => Self::String(quote),

@@ -17,7 +17,7 @@ use super::{Class, Link, MAX_LINK_BYTES, MAX_LINKS, Omission, References, Trunca
 pub(super) struct Collector {
     pub(super) found: References,
     pub(super) want: Viewport,
-    /// The base of relative references. `None` only in a placeholder.
+    /// The base of relative references. `None` only in a temporary placeholder.
     base: Option<BrowserUrl>,
     document: Option<BrowserUrl>,
     /// The number of inner documents that were parsed.

@@ -61,7 +61,7 @@ impl Html {
         }
     }
 
-    /// Starts a new parser where the old one gave up.
+    /// Starts a new parser at the position where the old one gave up.
     fn again(&mut self) {
         self.parser = None;
         let unread = {

@@ -27,7 +27,7 @@ pub(super) fn link(tag: &Tag, around: &mut ElementContext, gather: &mut Collecto
     }
 }
 
-/// `<link rel=preload as=image imagesrcset=…>`.
+/// A `<link rel=preload as=image imagesrcset=…>`.
 fn preloaded(tag: &Tag, list: &str, left_out: Option<Omission>, gather: &mut Collector) {
     let candidates = srcset::parse(list);
     let taken = srcset::choose(&candidates, tag.get("imagesizes"), &gather.want);

@@ -23,7 +23,7 @@ pub(super) struct Script {
     is_long: bool,
     /// The last three tokens, the latest last.
     last: [Token; 3],
-    /// A string in the position of a module name, until the next token confirms it.
+    /// A string at the position of a module name. The next token confirms whether it is one.
     pending: Option<(String, Confirmation)>,
     /// Whether the `from` of an `import` or `export` may follow.
     is_declaration: bool,
@@ -70,7 +70,7 @@ enum Token {
     Url,
     New,
     Meta,
-    /// Another word that a regular expression may follow, such as `return`.
+    /// Another word after which a regular expression may follow, such as `return`.
     Operator,
     /// Another word, or a number.
     Name,

@@ -1,5 +1,5 @@
-//! Rewrites tags in the gateway: a reference is replaced by a gateway address, or removed if there
-//! is none.
+//! Rewrites tags in the gateway: a reference is replaced by its gateway address. A reference
+//! without a gateway address is removed.
 
 use std::borrow::Cow;
 
@@ -56,7 +56,7 @@ const DROPPED: [&str; 12] = [
     "profile",
     "attributionsrc",
     "csp",
-    // It could make browsers send the gateway address of the page to a site.
+    // This attribute could make browsers send the gateway address of the page to a site.
     "referrerpolicy",
 ];
 

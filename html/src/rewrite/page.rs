@@ -239,7 +239,8 @@ impl Parser {
         (sent, unread)
     }
 
-    /// Starts a new parser where the old one gave up, unless a single tag is too long.
+    /// Starts a new parser at the position where the old one gave up. If a single tag is too long,
+    /// does nothing and returns false.
     fn again(&mut self) -> bool {
         self.rewriter = None;
         let unread = {
@@ -377,7 +378,7 @@ fn open(
     Ok(())
 }
 
-/// Rewrites an inner document; empty if it is nested too deep.
+/// Rewrites an inner document. Returns an empty text if it is nested too deep.
 fn inner(judge: &Judge, text: &str, nesting: u32) -> String {
     let nesting = Some(nesting + 1).filter(|nesting| *nesting <= MAX_NESTING);
     let sent =

@@ -25,10 +25,11 @@ use crate::decoding::{Coding, MAX_LAYERS};
 /// compare the text of the field, and we can decode whichever coding they choose.
 pub const OUR_CODINGS: &str = "gzip, deflate, br, zstd";
 
-/// How many members of `Accept-Encoding` are read. Fewer codings exist.
+/// The maximum number of members of `Accept-Encoding` that are read. Fewer codings exist.
 const MAX_MEMBERS: usize = 64;
 
-/// How many members of `Content-Encoding` are read, including empty ones and `identity`.
+/// The maximum number of members of `Content-Encoding` that are read, including empty ones and
+/// `identity`.
 const MAX_CODINGS: usize = 16;
 
 /// Digest fields of the coded body (RFC 9530, RFC 3230, RFC 1864). The digest of the selected
@@ -127,7 +128,8 @@ fn members<'a>(fields: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item =
     text.flat_map(|text| text.split(',')).map(str::trim).filter(|member| !member.is_empty())
 }
 
-/// The codings of a body, in the order they were applied; `None` if one of them cannot be decoded.
+/// The codings of a body, in the order in which they were applied; `None` if one of them cannot be
+/// decoded.
 fn codings(answer: &HeaderMap) -> Option<Vec<Coding>> {
     let mut named = members(answer, &CONTENT_ENCODING);
     let mut codings = Vec::new();
@@ -308,13 +310,13 @@ impl CodingTerms {
 pub enum Delivery {
     /// Unchanged, for every client.
     AsItIs,
-    /// Unchanged for this client; other clients get it decoded.
+    /// Unchanged for this client; for other clients the body is decoded.
     AsKept,
     /// Some codings are decoded, the last one first. The client accepts the remaining ones.
     Decoded {
-        /// In the order they are decoded.
+        /// The codings to decode, in the order of decoding.
         undone: Vec<Coding>,
-        /// In the order they were applied.
+        /// The codings that stay, in the order in which they were applied.
         left: Vec<Coding>,
     },
     /// The client cannot decode the coding, and the body must not be changed. The resource must be

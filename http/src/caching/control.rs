@@ -100,7 +100,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// The listed field names, if the directive applies only to those.
+    /// The listed field names, if the directive applies only to these.
     #[must_use]
     pub fn fields(&self) -> &[HeaderName] {
         match self {
@@ -162,9 +162,9 @@ pub struct ResponseControl {
 /// How long a stale response may be served (RFC 5861).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StaleTimes {
-    /// During revalidation.
+    /// During revalidation. `None` if not at all.
     pub while_revalidate: Option<Duration>,
-    /// In place of an error.
+    /// In place of an error. `None` if not at all.
     pub if_error: Option<Duration>,
 }
 

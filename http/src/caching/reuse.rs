@@ -189,8 +189,8 @@ pub fn decide_reuse(
     Verdict { reuse, unreachable, instead_of_error, freshness, by }
 }
 
-/// The fields that a response served without revalidation must omit (RFC 9111 §5.2.2.4), and those
-/// that a shared cache must not store (§5.2.2.7).
+/// The fields that a response served without revalidation must omit (RFC 9111 §5.2.2.4), and the
+/// fields that a shared cache must not store (§5.2.2.7).
 #[must_use]
 pub fn withheld_fields(control: &ResponseControl, shared: bool) -> Vec<HeaderName> {
     let private = if shared { control.private.fields() } else { &[] };

@@ -277,8 +277,8 @@ fn normal(name: &HeaderName, request: &HeaderMap) -> Option<Vec<u8>> {
     Some(value)
 }
 
-/// All lines of `name` as one (RFC 9110 §5.3), without optional white space around commas (§5.6.1).
-/// Quoted text is unchanged.
+/// All lines of `name` as one line (RFC 9110 §5.3), without optional white space around commas
+/// (§5.6.1). Quoted text is unchanged.
 fn combined(name: &HeaderName, request: &HeaderMap) -> Option<Vec<u8>> {
     let lines: Vec<_> = request.get_all(name).iter().map(HeaderValue::as_bytes).collect();
     if lines.is_empty() {

@@ -16,7 +16,7 @@ impl Inflate {
         Self { state: Decompress::new(has_frame), coding }
     }
 
-    /// Resets the decoder for other raw data.
+    /// Resets the decoder, to decode other raw data.
     pub(super) fn again(&mut self) {
         self.state.reset(false);
     }
@@ -46,7 +46,7 @@ impl Inflate {
 pub(super) enum Deflate {
     /// No byte has been read.
     Nothing,
-    /// A byte that both formats may begin with.
+    /// A byte with which both formats may begin.
     First(u8),
     Inside(Inflate),
     /// Bytes after the end are dropped, as in browsers.

@@ -285,7 +285,7 @@ fn dull_pages_are_no_bombs_and_zeros_without_end_are() {
         assert_eq!(end, Err(Fault::Expands), "{coding}");
         assert!((FREE..8 * FREE).contains(&made), "{coding}: {made}");
     }
-    // The bomb is in the middle layer, whose length only the decoder sees.
+    // The bomb is in the middle layer, whose length only the decoder knows.
     let members = gzip(&[]).repeat(3_500_000);
     let (made, end) = length(&[Coding::Brotli, Coding::Gzip], &br(&members));
     assert_eq!((made, end), (0, Err(Fault::Expands)));

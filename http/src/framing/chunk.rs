@@ -7,7 +7,8 @@ use super::{Progress, Refusal, StepResult, is_value, run, take};
 /// 63 bits.
 const MAX_SIZE_DIGITS: u8 = 15;
 
-/// The most bytes of extensions with one chunk size. No client is known to send any.
+/// The maximum number of bytes of extensions after one chunk size. No client is known to send
+/// extensions.
 const MAX_EXTENSION: usize = 1024;
 
 /// The position within a chunked body.

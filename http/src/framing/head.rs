@@ -202,7 +202,8 @@ impl Head {
         Ok(())
     }
 
-    /// Records the framing that a field declares. RFC 9112 §6.3 allows one such field only.
+    /// Records the framing that a field declares. RFC 9112 §6.3 allows only one field that declares
+    /// a framing.
     fn frame(&mut self, framing: Framing) -> Result<(), &'static str> {
         match (self.framing.replace(framing), framing) {
             (None, _) => Ok(()),

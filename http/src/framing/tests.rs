@@ -17,7 +17,7 @@ const SOUND: &[&str] = &[
     "GET http://[::1]/ HTTP/1.1\r\nHost: [::1]:8080\r\n\r\n",
     "\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n",
     "\r\n\r\nFROB / HTTP/1.1\r\nHost: h\r\n\r\n",
-    // Pipelined, with and without bodies.
+    // Pipelined requests, with and without bodies.
     get!("\r\nGET http://h/2 HTTP/1.1\r\nHost: h\r\n\r\n"),
     post!("Content-Length: 5\r\n\r\nhello\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n"),
     post!("Content-Length: 5\r\n\r\n\0\r\n\0\nPOST / HTTP/1.0\r\nContent-Length: 0\r\n\r\n"),

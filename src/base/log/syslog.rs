@@ -10,7 +10,7 @@ use tracing::{Level, Metadata};
 use tracing_subscriber::fmt::MakeWriter;
 
 /// The maximum length of the text of an event, in bytes. Longer texts are truncated, because many
-/// syslog daemons accept no more.
+/// syslog daemons reject them.
 const MAX_TEXT: usize = 8 * 1024 - 64;
 
 /// The syslog facility: a daemon (RFC 5424 §6.2.1).

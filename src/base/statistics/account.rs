@@ -83,7 +83,7 @@ impl ResponseCounter {
         self.account.gave(bytes, self.outcome.saves());
     }
 
-    /// Counts the same request once more, with a response of `bytes` bytes.
+    /// Counts the same request again, with a response of `bytes` bytes.
     pub fn again(&self, bytes: usize) {
         self.account.count(self.outcome);
         self.gave(bytes);

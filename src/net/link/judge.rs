@@ -25,7 +25,7 @@ use crate::net::upstream::Origin;
 /// The largest number of failed hosts remembered.
 const MAX_FAILED: usize = 16;
 
-/// The number of failed probes in a row after which the link is offline without other evidence.
+/// The number of consecutive failed probes that make the link offline without other evidence.
 const BAD_PROBES: u32 = 2;
 
 /// The delay before the first probe while offline. If the delay while online is shorter, that one
@@ -164,7 +164,7 @@ pub struct Judge {
     bad_probes: u32,
     /// The delay after the next probe while offline.
     wait: Duration,
-    /// The time of the next probe; `None` while one is running.
+    /// The time of the next probe; `None` while a probe is running.
     due: Option<Instant>,
 }
 
@@ -211,8 +211,8 @@ impl Judge {
         &self.reason
     }
 
-    /// The hosts to connect to if there is no URL to probe: the last that answered, then the last
-    /// that failed.
+    /// The hosts to which a probe connects if there is no URL to probe: the host that answered
+    /// last, then the host that failed last.
     #[must_use]
     pub fn hosts(&self) -> Vec<Origin> {
         let failed = self.failed.iter().rev().map(|(_, origin)| origin);

@@ -1,5 +1,5 @@
-//! The kernel's view of the routes, by netlink where it exists. A message only signals a change;
-//! the new state is read again each time.
+//! The kernel's view of the routes, by netlink if the system has it. A message only signals a
+//! change; then the new state is read.
 
 use std::io;
 use std::time::Duration;
@@ -104,8 +104,8 @@ mod inner {
     /// The maximum size of a datagram of an answer, in bytes. The kernel sends no larger ones.
     const DATAGRAM: usize = 64 * 1024;
 
-    /// The largest number of datagrams read for one answer. Default routes come first, so this is
-    /// enough even with a full Internet routing table.
+    /// The maximum number of datagrams that are read for one answer. Default routes are sent first,
+    /// so this is enough even with a full Internet routing table.
     const MAX_DATAGRAMS: usize = 4_096;
 
     /// The maximum number of changes handled together.

@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout_at};
 use super::trailers::cleaned;
 use super::{BoxError, Failure};
 
-/// The largest number of interim responses before the final one.
+/// The maximum number of interim responses before the final response.
 const MAX_INTERIMS: usize = 64;
 
 /// When there was progress last, and the number of interim responses.

@@ -51,10 +51,10 @@ impl Lease {
     }
 }
 
-/// The body of a response. It fails if it stalls, is truncated or is malformed.
+/// The body of a response. Reading it fails if the body stalls, is truncated or is malformed.
 ///
-/// Dropping it before its end closes the connection, or resets the stream of a shared connection,
-/// because nothing will read the rest.
+/// Dropping it before its end closes the connection, because nothing will read the rest. On a
+/// shared connection it resets the stream.
 #[derive(Debug)]
 pub struct AnswerBody {
     source: BodySource,
@@ -205,7 +205,7 @@ impl Body for AnswerBody {
 }
 
 /// Refuses a response that does not fit its request, or whose length is ambiguous. A proxy must not
-/// choose one of two readings.
+/// choose one of two possible readings.
 pub(super) fn check(answer: &Response<Incoming>, may_switch: bool) -> Result<(), Failure> {
     let fields = answer.headers();
     if answer.status() == StatusCode::SWITCHING_PROTOCOLS && !may_switch {

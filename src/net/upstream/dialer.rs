@@ -39,7 +39,7 @@ const MAX_LOOKUPS: usize = 64;
 pub struct OriginReport {
     /// The origin.
     pub origin: Origin,
-    /// Whether it answered. If not, it could not be reached.
+    /// Whether the origin answered. If not, it could not be reached.
     pub answered: bool,
 }
 
@@ -93,8 +93,8 @@ impl Dialer {
         Self { in_force, ..self }
     }
 
-    /// Refuses inward addresses to clients of other machines, except those opened by the
-    /// configuration, and the addresses on which the daemon is `listening`.
+    /// Refuses inward addresses to clients of other machines, except those that the configuration
+    /// allows and the addresses on which the daemon is `listening`.
     #[must_use]
     pub fn guarding(self, listening: Vec<SocketAddr>) -> Self {
         let guard = InwardGuard { in_force: Arc::clone(&self.in_force), listening };
@@ -159,7 +159,7 @@ impl Dialer {
     pub async fn until_shut(&self, origin: &Origin) {
         let (mut mode, mut chosen) = (self.mode.watch(), self.mode.watch_choice());
         while self.may_go(origin) {
-            // `self` owns both senders.
+            // `self` owns both senders, so waiting cannot fail.
             tokio::select! {
                 _changed = mode.changed() => {}
                 _changed = chosen.changed() => {}
@@ -325,7 +325,7 @@ impl Dialer {
         self.mode.now().may_dial()
     }
 
-    /// Allows a request to `origin`, or refuses and counts it.
+    /// Allows a request to `origin`. In offline mode, refuses the request and counts the refusal.
     ///
     /// # Errors
     ///
@@ -447,8 +447,8 @@ fn is_here(origin: &Origin) -> bool {
             || host.parse().is_ok_and(is_loopback))
 }
 
-/// Connects to the address that answers first. Another attempt starts every [`NEXT_ADDRESS_AFTER`],
-/// or as soon as all running ones have failed (RFC 8305).
+/// Connects to the address that answers first. A further attempt starts every
+/// [`NEXT_ADDRESS_AFTER`], or as soon as all running attempts have failed (RFC 8305).
 async fn connect_any(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
     let mut waiting = addresses.into_iter();
     let mut running = FuturesUnordered::new();

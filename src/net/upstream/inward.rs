@@ -153,7 +153,7 @@ fn carried(address: Ipv6Addr) -> [Option<u32>; 4] {
         is_last.then_some(last),
         // RFC 3056: 6to4.
         (first == 0x2002).then(|| join(second, third)),
-        // RFC 4380 §4: Teredo stores it inverted.
+        // RFC 4380 §4: Teredo stores the address with inverted bits.
         ([first, second] == [0x2001, 0]).then_some(!last),
         // RFC 5214 §6.1: ISATAP.
         (address.segments().get(4).is_some_and(|flags| flags & !0x0200 == 0) && sixth == 0x5efe)

@@ -25,7 +25,7 @@ pub(super) const ONLY_HTTP1: [HeaderName; 7] = [
     HOST,
 ];
 
-/// A request that may be tried on several connections until one answers.
+/// An outgoing request. It may be tried on several connections until an origin answers.
 #[derive(Debug)]
 pub(super) struct OutgoingMessage {
     head: Request<()>,
@@ -50,7 +50,7 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    /// Forwards an interim response. Returns `false` if there are too many.
+    /// Forwards an interim response. Returns `false` if there were too many.
     pub(super) fn hear(&self, status: StatusCode, fields: &HeaderMap) -> bool {
         if !self.activity.interim() {
             return false;
@@ -122,7 +122,7 @@ impl OutgoingMessage {
         let streams = matches!(self.body, Content::Stream(_));
         let mut request = self.head.clone().map(|()| body);
         if streams && !request.headers().contains_key(CONTENT_LENGTH) {
-            // hyper omits the body of a GET without explicit framing.
+            // hyper sends no body with a GET unless the framing is explicit.
             request.headers_mut().insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
         }
         let listener = self.listener();

@@ -43,11 +43,11 @@ const CONNECTION_WINDOW: u32 = 16 * STREAM_WINDOW;
 /// frames would delay other responses.
 const MAX_FRAME: u32 = 16 * 1024;
 
-/// The buffer of one request to an origin that does not read, in bytes.
+/// The size of the send buffer of one request, in bytes. It fills up if the origin does not read.
 const MAX_SEND_BUFFER: usize = 64 * 1024;
 
-/// The number of reset streams remembered, so that late frames for them are ignored and not treated
-/// as errors.
+/// The number of reset streams that are remembered, so that late frames for them are ignored
+/// instead of treated as errors.
 const MAX_RESET_STREAMS: usize = MAX_STREAMS;
 
 /// The number of stream errors after which the connection is closed.
@@ -98,7 +98,7 @@ pub(super) enum StreamRefusal {
 pub(super) struct Slot {
     state: Arc<ConnectionState>,
     sending: Option<Sending>,
-    /// Shared with the task that sends the rest of the request body.
+    /// The place on the connection. The task that sends the rest of the request body shares it.
     _seat: Arc<Seat>,
 }
 
@@ -386,7 +386,7 @@ impl ConnectionState {
         } else if error.is_library() {
             Failure::BreaksHttp2(error)
         } else if error.is_reset() {
-            // We reset the stream ourselves.
+            // This program has reset the stream itself.
             Failure::RequestBody(error.into())
         } else {
             Failure::Unsendable("it has no form in HTTP/2")

@@ -16,8 +16,8 @@ const MAX_ORIGINS: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 pub struct RefusedCertificate {
     /// The fault.
     pub fault: CertificateFault,
-    /// The SHA-256 of the origin's certificate; `None` if it sent no certificate that could be
-    /// allowed.
+    /// The SHA-256 of the origin's certificate. `None` if the origin sent no certificate that could
+    /// be allowed.
     pub sha256: Option<[u8; 32]>,
     /// The complete chain.
     pub chain: Chain,

@@ -18,8 +18,8 @@ use super::multiplexed::SharedConnection;
 use super::tls::{Offer, server_name};
 use super::{Failure, Origin};
 
-/// The largest number of origins remembered. Beyond it, the least recently used one is forgotten,
-/// and its protocol has to be negotiated again.
+/// The maximum number of origins that are remembered. Beyond it, the least recently used origin is
+/// forgotten, and its protocol must be negotiated again.
 const MAX_ORIGINS: usize = 4_096;
 
 /// The time for which an origin's refusal of HTTP/2 is remembered.

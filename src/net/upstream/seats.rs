@@ -24,7 +24,7 @@ pub(super) struct Seats {
     turn: Mutex<()>,
 }
 
-/// One exchange. Dropping it frees its place.
+/// One exchange. Dropping it frees its place on the connection.
 #[derive(Debug)]
 pub(super) struct Seat(Arc<Seats>);
 

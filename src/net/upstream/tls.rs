@@ -185,7 +185,7 @@ pub(super) fn server_name(host: &str) -> Option<ServerName<'static>> {
     if let Ok(address) = host.parse::<IpAddr>() {
         return Some(ServerName::from(address));
     }
-    // RFC 6066 §3: without the final dot of an absolute name.
+    // RFC 6066 §3: the server name is sent without the final dot of an absolute name.
     ServerName::try_from(host.strip_suffix('.').unwrap_or(host).to_owned()).ok()
 }
 

@@ -23,7 +23,7 @@ const MAX_NAME: usize = 253;
 pub enum CertificateFault {
     /// It expired at this time, if the time is known.
     Expired(Option<Timestamp>),
-    /// It will be valid from this time, if known.
+    /// It will be valid from this time, if the time is known.
     NotYetValid(Option<Timestamp>),
     /// It is valid only for other names.
     WrongName {
@@ -44,7 +44,7 @@ pub enum CertificateFault {
     UnknownIssuer,
     /// It is the certificate of an authority, not of a site.
     OfAuthority {
-        /// Whether it is self-signed, as most of them are.
+        /// Whether it is self-signed. Most certificates of authorities are.
         is_self_signed: bool,
     },
     /// Its authority has revoked it.

@@ -63,7 +63,8 @@ pub(super) struct Verifier {
     pub(super) allowed: AllowedFingerprints,
 }
 
-/// A refused certificate with the rest of the chain, because rustls only reports the reason.
+/// A refused certificate with the rest of the chain. It is recorded because rustls only reports the
+/// reason.
 #[derive(Debug)]
 pub(super) struct Unverified {
     pub(super) error: CertificateError,

@@ -13,7 +13,7 @@ use super::{Failure, Origin, Scheme};
 /// The largest response of a parent proxy to CONNECT, in bytes.
 const MAX_HEAD: usize = 16 * 1024;
 
-/// The largest number of fields of such a response.
+/// The maximum number of fields of a parent's response to CONNECT.
 const MAX_FIELDS: usize = 128;
 
 /// A parent proxy and our login to it. For HTTPS, the parent opens connections (CONNECT). For HTTP,
@@ -111,8 +111,8 @@ impl Via {
         }
     }
 
-    /// Converts a request for `origin` into one for a parent proxy (RFC 9112 §3.2.2): absolute URL
-    /// and login.
+    /// Converts a request for `origin` into a request for a parent proxy (RFC 9112 §3.2.2): with an
+    /// absolute URL and the login.
     pub(super) fn address(
         &self,
         origin: &Origin,

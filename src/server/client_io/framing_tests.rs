@@ -19,8 +19,8 @@ use cases::{BAD_BODIES, BAD_HEADS, get, post};
 #[path = "../../../http/src/framing/cases.rs"]
 mod cases;
 
-/// Sends bytes at most `size` at a time. Returns hyper's response, the number of requests that it
-/// saw, and the number of those with a complete body.
+/// Sends bytes in pieces of at most `size`. Returns hyper's response, the number of requests that
+/// hyper saw, and how many of these had a complete body.
 async fn served(sent: &[u8], size: usize) -> (String, usize, usize) {
     let (client, server) = duplex(size);
     let (begun, whole) = (AtomicUsize::new(0), AtomicUsize::new(0));

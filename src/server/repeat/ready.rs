@@ -108,7 +108,8 @@ pub(super) fn may_be_repeated(request: &[u8]) -> bool {
         && read.headers.iter().all(is_plain)
 }
 
-/// A response head as hyper writes it. `None` if hyper would add to it or close the connection.
+/// A response head as hyper writes it. `None` if hyper would add fields to it or close the
+/// connection.
 pub(super) fn head(status: StatusCode, fields: &HeaderMap, body: &[u8]) -> Option<Bytes> {
     let is_left_to_hyper = [CONNECTION, TRANSFER_ENCODING, UPGRADE];
     let is_framed = body.is_empty()

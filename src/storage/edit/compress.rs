@@ -9,7 +9,7 @@ use crate::api::CompressedUrls;
 use crate::base::error_chain::error_chain;
 use crate::base::owner::Places;
 
-/// The block size of the file system, in bytes, or a divisor of it.
+/// The block size of the file system in bytes, or a divisor of the block size.
 const BLOCK: u64 = 4_096;
 
 /// The entries to rewrite.
@@ -26,7 +26,7 @@ pub enum Which {
 pub enum StoredForm {
     /// Compressed, where that saves enough.
     Compressed,
-    /// As it was before compression.
+    /// The form before compression.
     Plain,
 }
 
@@ -143,7 +143,7 @@ fn note(rewritten: RewriteOutcome, done: &mut CompressedUrls) {
         }
         RewriteOutcome::Already => done.already += 1,
         RewriteOutcome::NotWorth => done.not_worth += 1,
-        // A newer entry has replaced it, or it was removed.
+        // A newer entry has replaced the entry, or the entry was removed.
         RewriteOutcome::Overtaken
         | RewriteOutcome::Missing
         | RewriteOutcome::NoRoom

@@ -10,7 +10,7 @@ use crate::api::{EntriesToMove, MovedUrl, MovedUrls, NotMoved};
 use crate::base::error_chain::error_chain;
 use crate::base::owner::{Owner, Places};
 
-/// The largest number of URLs moved by one call. The next call continues.
+/// The maximum number of URLs moved by one call. The next call continues with the rest.
 const AT_ONCE: usize = 1_000;
 
 /// A parsed request to move entries.

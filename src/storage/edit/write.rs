@@ -50,7 +50,8 @@ impl Intake {
     ///
     /// # Errors
     ///
-    /// [`Refused`] if it is not a response, or the disk fails or is full. Then nothing is stored.
+    /// [`Refused`] if the bytes are not a response, or the disk fails or is full. Then nothing is
+    /// stored.
     pub fn push(&mut self, spool: &Spool, bytes: &[u8]) -> Result<(), Refused> {
         if let Some(writer) = &mut self.writer {
             return Ok(writer.write(bytes)?);
@@ -80,7 +81,8 @@ impl Intake {
     ///
     /// # Errors
     ///
-    /// [`Refused`] if it is incomplete, or the disk fails or is full. Then nothing is stored.
+    /// [`Refused`] if the response is incomplete, or the disk fails or is full. Then nothing is
+    /// stored.
     pub fn finish(self) -> Result<StoredEntry, Refused> {
         let writer = self.writer.ok_or(Refused::NoHead)?;
         let found = writer.written();

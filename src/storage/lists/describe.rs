@@ -90,7 +90,7 @@ impl Pages {
         let found = finder.finish();
         told.is_cut |= found.is_cut();
         let mut links = found.links;
-        // Sub-resources that only another browser would use are included, if they are stored.
+        // Sub-resources that only other browsers would use are included, if they are stored.
         links.retain(|link| link.left_out.is_none() || link.class.is_part());
         let parts = links.iter().filter(|link| link.left_out.is_none() && link.class.is_part());
         told.is_cut |= parts.count() > MAX_REFERENCES - told.references.len();
@@ -119,7 +119,7 @@ pub fn text_of(entry: &Entry) -> Option<String> {
 /// A body without its content codings.
 struct Decoded {
     body: Vec<u8>,
-    /// Whether it is complete.
+    /// Whether the whole body was decoded.
     is_whole: bool,
 }
 

@@ -110,7 +110,7 @@ pub fn search(source: &ListSource<'_>, wanted: &ListQuery) -> Result<SearchPage,
 pub fn count(source: &ListSource<'_>, wanted: &ListQuery, page: &IndexPage) -> Option<u64> {
     let Listed::Entries(items) = &page.listed else { return None };
     let (filter, kind) = source.filtered(wanted)?;
-    // If it cannot be counted, the list is shown without the number.
+    // If the entries cannot be counted, the list is shown without the number.
     let all = source.index.count(&filter).ok().flatten()?;
     if wanted.all || kind.has_all(source.config) {
         return Some(all);
@@ -169,7 +169,8 @@ impl ListSource<'_> {
         Ok(IndexPage { listed: Listed::Asked(some), next: told(next) })
     }
 
-    /// The filter for a list of entries, and its kind; `None` if there is no such session.
+    /// The filter for a list of entries, and the kind of the list. `None` if the requested session
+    /// does not exist.
     pub(super) fn filtered(&self, wanted: &ListQuery) -> Option<(Filter, Kind)> {
         let mut filter = self.filter(wanted);
         let Subject::Session(back) = &wanted.subject else {

@@ -17,9 +17,10 @@ const USUAL: usize = 100;
 pub enum Subject {
     /// Entries.
     Entries,
-    /// Entries stored in this session, counted backwards; 0 is the current or last one.
+    /// Entries stored in this session. Sessions are counted backwards; 0 is the current or last
+    /// one.
     Session(usize),
-    /// Requests that were queued when this session began, counted backwards.
+    /// Requests that were queued when this session began. Sessions are counted backwards.
     Asked(usize),
     /// Hosts, of a scheme or all.
     Hosts(Option<String>),

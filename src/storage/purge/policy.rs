@@ -45,7 +45,7 @@ impl Policy {
         Self { config, pins, uses, local }
     }
 
-    /// The configuration that it applies.
+    /// The configuration that this policy applies.
     pub(super) fn config(&self) -> &Config {
         &self.config
     }
@@ -141,7 +141,7 @@ impl Policy {
         is_any.then(|| format!("{} {types:?} {by_stored}", ages.to_identity()))
     }
 
-    /// The age at which the body of an entry is compressed; `None` if it never is.
+    /// The age at which the body of an entry is compressed; `None` if it is never compressed.
     #[must_use]
     pub fn compress_age(&self, found: &SizedEntry) -> Option<Duration> {
         let content_type = found.summary.content_type.as_deref().unwrap_or_default();

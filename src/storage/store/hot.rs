@@ -54,7 +54,7 @@ impl Shelf {
         Arc::new(Self { all, seen, looked: AtomicU64::new(millis(looked)), gone })
     }
 
-    /// The entries, the one stored last first.
+    /// The entries. The entry that was stored last comes first.
     #[must_use]
     pub fn all(&self) -> &[Arc<Kept>] {
         &self.all
@@ -120,7 +120,7 @@ impl Half {
         Some(found)
     }
 
-    /// Removes a shelf. It is no longer told of changes, so it is marked as outdated for all its
+    /// Removes a shelf. It no longer learns of changes, so it is marked as outdated for all its
     /// holders.
     fn remove(&mut self, key: Key) -> Option<Arc<Shelf>> {
         let found = self.take(key)?;
@@ -364,7 +364,7 @@ mod tests {
         assert!(favourite.counts(at(0)) && held(&set) > set.most() / 4);
         let there = (1..10_000).filter(|number| set.find(key(*number)).is_some()).count();
         assert!(there > 0 && there < 2 * PARTS * ROOM);
-        // A dropped shelf would not be told of changes.
+        // A dropped shelf would not learn of changes.
         let counting = shelves.iter().filter(|found| found.counts(at(0))).count();
         assert!(counting <= 2 * PARTS * ROOM);
         set.resize(0);

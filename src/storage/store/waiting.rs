@@ -49,7 +49,8 @@ impl Store {
         .await
     }
 
-    /// Removes an answered request from the queue, unless it was changed since it was read.
+    /// Removes a request from the queue after it was answered, unless it was changed after it was
+    /// read.
     ///
     /// # Errors
     ///
@@ -149,7 +150,8 @@ impl Store {
     /// If the disk fails or is full. The next start then has the previous mode.
     pub async fn save_mode(&self, mode: &ModeSwitch) -> Result<(), Error> {
         let mode = mode.clone();
-        // The last call must write the last choice, even if another mode was chosen when it began.
+        // The choice is read under the lock. If several calls overlap, the last one writes the
+        // latest choice.
         match self.change_state(move |state| state.set_mode(mode.chosen().as_str())).await {
             // With a read-only spool, the next start is always offline.
             Err(error) if error.is_read_only() => Ok(()),

@@ -13,7 +13,7 @@ const AROUND: usize = 2;
 /// The largest number of lines of a difference.
 pub const MAX_TOLD: usize = 2_000;
 
-/// Time limit for finding the best difference; after that, a good one is used.
+/// Time limit for finding the smallest difference. After that, a good approximation is used.
 const TIME: Duration = Duration::from_millis(500);
 
 /// Which versions contain a line.

@@ -28,8 +28,8 @@ pub struct VersionChange {
     pub link: String,
 }
 
-/// Writes the feed, newest changes first. `name` distinguishes it from other feeds, `link` is its
-/// address, and `now` its date if nothing has changed.
+/// Writes the feed, newest changes first. `name` distinguishes it from other feeds. `link` is its
+/// address. If nothing has changed, `now` is its date.
 #[must_use]
 pub fn write(mut changes: Vec<VersionChange>, name: &str, link: &str, now: Timestamp) -> String {
     changes.sort_by(|one, other| (other.stored, &other.url).cmp(&(one.stored, &one.url)));
@@ -68,7 +68,7 @@ pub fn write(mut changes: Vec<VersionChange>, name: &str, link: &str, now: Times
     xml
 }
 
-/// A stable identifier for the same parts (RFC 9562, version 8).
+/// An identifier that is always the same for the same parts (RFC 9562, version 8).
 fn uuid(parts: &[&str]) -> String {
     let digest = Sha256::digest(parts.join("\n"));
     let mut bytes = [0; 16];

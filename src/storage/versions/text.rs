@@ -43,7 +43,7 @@ pub struct VersionText {
     pub is_cut: bool,
 }
 
-/// The text of a decoded body. `None` if it is not readable text, such as an image.
+/// The text of a decoded body. `None` if the body is not readable text, but an image, for example.
 #[must_use]
 pub fn extract(content_type: Option<&str>, url: &str, body: &[u8]) -> Option<VersionText> {
     let head = body.get(..HEAD).unwrap_or(body);
@@ -56,7 +56,7 @@ pub fn extract(content_type: Option<&str>, url: &str, body: &[u8]) -> Option<Ver
     Some(if is_html { of_html(&decoded) } else { of_lines(&decoded) })
 }
 
-/// A decoded body as text with its markup. `None` if it is not readable text.
+/// A decoded body as text with its markup. `None` if the body is not readable text.
 #[must_use]
 pub fn source(content_type: Option<&str>, url: &str, body: &[u8]) -> Option<String> {
     let head = body.get(..HEAD).unwrap_or(body);

@@ -23,7 +23,7 @@ pub fn holds(request: &HeaderMap, answer: &HeaderMap) -> bool {
     }
     let Some(given) = single(request, &IF_RANGE) else { return false };
     if is_tag(given) {
-        // §8.8.3.2: both must be strong and identical.
+        // §8.8.3.2: both tags must be strong and identical.
         return !given.starts_with("W/") && strong_tag(answer) == Some(given);
     }
     strong_date(answer) == Some(given)
@@ -39,7 +39,7 @@ pub fn has_failed(request: &HeaderMap, answer: &HeaderMap) -> bool {
             .any(|given| given == "*" || strong_tag(answer) == Some(given));
     }
     let date = |fields, name| httpdate::parse_http_date(single(fields, name)?).ok();
-    // Without two valid dates there is no condition.
+    // If one of the two dates is missing or invalid, there is no condition.
     match (date(request, &IF_UNMODIFIED_SINCE), date(answer, &LAST_MODIFIED)) {
         (Some(since), Some(modified)) => modified > since,
         _ => false,

@@ -21,7 +21,7 @@ struct StoredRow {
 }
 
 fn kept(rows: &[(&str, &str)]) -> Vec<StoredRow> {
-    // Each row is newer than the one before.
+    // Each row of the table is a response that is newer than the previous one.
     let row = |(second, (request, answer)): (u64, &(&str, &str))| {
         let (request, fields) = (fields(request), fields(answer));
         let variant = variant_text(&fields, &request).unwrap_or_else(|| "*".to_owned());

@@ -96,7 +96,7 @@ fn the_newest_of_those_that_fit_best_is_chosen() {
     for (kept, request, want, near) in [
         (&all[..3], "Accept-Language: DE", Some(0), 0),
         (&all[1..2], "Accept-Language: de;q=1.0", Some(0), 0),
-        // The exact fit wins over a newer response in the same language.
+        // An exact fit takes precedence over a newer response in the same language.
         (&all[..4], "Accept-Language: de", Some(0), 0),
         // Without an exact fit: the preferred language, then the newest.
         (&all[..4], "Accept-Language: fr;q=0.5, de;q=1.0", Some(3), 3),

@@ -18,7 +18,7 @@ fn origin(host: &str) -> Origin {
     Origin::here(Scheme::Http, host, 80)
 }
 
-/// The observation that a word of a table stands for; `tick` only lets time pass.
+/// The observation that a word of a table stands for. The word `tick` only lets time pass.
 fn news(word: &str) -> Option<Observation> {
     let (what, host) = word.split_once(':').unwrap_or((word, ""));
     Some(match what {
@@ -38,8 +38,8 @@ fn news(word: &str) -> Option<Observation> {
     })
 }
 
-/// Runs rows of `second word -> result`. The result is online, offline or unknown, then `probe` if
-/// one is due at once, then the reason if the row has one in brackets.
+/// Runs rows of the form `second word -> result`. The result is online, offline or unknown, then
+/// `probe` if a probe is due at once, then the reason in brackets if the row has one.
 fn run(has_url: bool, rows: &str) {
     let begin = Instant::now();
     let mut judge = Judge::new(terms(has_url), begin);

@@ -24,7 +24,7 @@ pub(super) async fn listening() -> (tokio::net::TcpListener, u16) {
     (listener, port)
 }
 
-/// A port without a listener.
+/// A port on which no program listens.
 pub(super) fn closed_port() -> u16 {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()
