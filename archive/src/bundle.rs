@@ -44,8 +44,8 @@ pub enum BundleScope {
 }
 
 impl Bundle {
-    /// The queued requests of a spool that may leave the machine: pages and sub-resources without
-    /// secrets, shared or of the local user.
+    /// The queued requests of a spool that may be taken to another machine: pages and sub-resources
+    /// without secrets, of everyone or of the local user.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Compares the index with the files without changing either. Another program may have both open.
+//! Compares the index with the files. Changes neither of them. Another program may have both open.
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -13,7 +13,8 @@ use std::ops::Range;
 
 use unicode_normalization::char::{decompose_compatible, is_combining_mark};
 
-/// The number of bytes of a folded word that are distinguished.
+/// The number of bytes of a folded word that are compared. Longer words that begin alike count as
+/// equal.
 const MAX_WORD: usize = 80;
 
 /// A word in a text, or one character of a script without spaces.

@@ -264,8 +264,8 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// Counts a response that is older than the stored one and is not stored, because no older
-    /// versions are stored.
+    /// Counts a response that is older than the stored one. It is not stored, because the spool
+    /// stores no older versions.
     fn count_outdated(&mut self, when: Timestamp, kept: Option<&Entry>) {
         // If the stored entry has the same time, it is most likely this response from an earlier
         // import.

@@ -10,7 +10,7 @@ const VERSION: u16 = 45;
 /// The flag that names are UTF-8.
 const FLAGS: u16 = 1 << 11;
 
-/// 1 January 1980, midnight. The contents have the real time.
+/// 1 January 1980, midnight. The real time is in the contents of the members.
 const TIME: u32 = 0x0021_0000;
 
 /// Writes a ZIP file.

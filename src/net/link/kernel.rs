@@ -161,7 +161,7 @@ mod inner {
                 Rest::Refused => return Err(io::Error::other("the kernel refuses the request")),
             }
         }
-        // The answers read so far are enough.
+        // The part of the answer that was read so far is enough.
         Ok(())
     }
 }

@@ -40,7 +40,7 @@ impl ProbedStream {
 }
 
 impl View {
-    /// Whether the connection is open and has no unread bytes and no end of stream.
+    /// Whether the connection is open, and has neither unread bytes nor an end of stream.
     pub(super) fn is_quiet(&self) -> bool {
         let Some(inward) = self.0.upgrade() else { return false };
         let mut byte = [MaybeUninit::uninit()];

@@ -62,7 +62,7 @@ impl Pool {
         }
     }
 
-    /// Waits for the permit to use one connection to `origin`, at most `patience`.
+    /// Waits at most `patience` for the permit to use one connection to `origin`.
     pub(super) async fn permit(
         &self,
         origin: &Origin,

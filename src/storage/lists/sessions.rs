@@ -17,7 +17,7 @@ use crate::storage::store::timestamp;
 /// The key under which the state stores the sessions.
 pub(crate) const KEY: &str = "online-sessions";
 
-/// The known sessions online.
+/// The known online sessions.
 #[derive(Debug, Default)]
 pub struct Online {
     /// The sessions from the state; `None` until they are read.

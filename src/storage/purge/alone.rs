@@ -116,7 +116,7 @@ impl SpaceWatch {
     /// Whether entries must be removed for space. `free` and `least` are bytes.
     fn is_to_be_made(&mut self, free: Option<u64>, least: Option<u64>) -> bool {
         let is_short = free.zip(least).is_some_and(|(free, least)| free < least);
-        // If the free space is unknown, `is_held` does not change.
+        // If the free space is unknown, `is_held` stays unchanged.
         self.is_held &= is_short || free.is_none();
         is_short && !self.is_held
     }
