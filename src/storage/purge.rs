@@ -122,7 +122,8 @@ impl PurgeState {
     #[must_use]
     pub fn told(&self) -> PurgeStatus {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        // A query must not take the turn, because a purge that starts now would be refused.
+        // A query must not take the turn. Otherwise a purge that starts at this moment would be
+        // refused.
         let running = self.running.load(Ordering::Acquire);
         PurgeStatus {
             running,

@@ -225,7 +225,7 @@ fn the_control_password_keeps_every_changing_page_shut() {
         assert_eq!(no_token.status, 403, "{form:?}");
         let body = form.body();
         let path = form.action.split_once("//").unwrap().1.split_once('/').unwrap().1;
-        // The request uses a foreign name for this address, or a GET.
+        // One request uses a foreign name for this address, the other is a GET.
         let mut client = daemon.client();
         client.send(format!(
             "POST /{path} HTTP/1.1\r\nHost: evil.test:{}\r\n{login}Content-Type: \

@@ -81,7 +81,7 @@ impl Shelf {
 fn held(kept: &Kept) -> usize {
     let fields = kept.fields.len() + kept.request.len();
     let file = if matches!(kept.entry.body(), Body::File(_)) { OPEN_FILE } else { 0 };
-    // The values of the fields are copies of text of the head, so its length is added.
+    // The values of the fields are copies of text in the head, so the length of the head is added.
     size_of::<Kept>() + kept.entry.memory_size() + kept.entry.head().len() + FIELD * fields + file
 }
 

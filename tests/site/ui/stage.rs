@@ -84,7 +84,7 @@ fn languages() -> Vec<String> {
     std::iter::once("en".to_owned()).chain(tags).collect()
 }
 
-/// Sets up pages about tea: one differs at every visit, and some fail.
+/// Sets up pages about tea: one of them differs at every visit, and some of them fail.
 fn grow_tea(origin: &Origin) {
     let kinds = ["green", "black", "white", "oolong"];
     let links: String =
