@@ -1,5 +1,6 @@
 //! Access and security: logins, users, permissions and other sites.
 
+mod connection_logins;
 mod cross_site;
 pub(crate) mod identity;
 pub(crate) mod logins;

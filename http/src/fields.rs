@@ -3,8 +3,8 @@
 use std::time::SystemTime;
 
 use http::header::{
-    CONNECTION, DATE, HeaderName, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE,
-    TRANSFER_ENCODING, UPGRADE, VIA,
+    AUTHORIZATION, CONNECTION, DATE, HeaderName, HeaderValue, PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE, VIA, WWW_AUTHENTICATE,
 };
 use http::{HeaderMap, Version};
 
@@ -93,6 +93,35 @@ fn overrides(name: &str) -> bool {
         |begin: &str| begin.len() <= name.len() && name.bytes().zip(begin.bytes()).all(same);
     OVERRIDES.iter().any(|known| known.len() == name.len() && begins(known))
         || OF_REVERSE_PROXIES.iter().any(|begin| begins(begin))
+}
+
+/// Schemes that log in a connection, not a request (RFC 4559 §6): the origin takes later requests on
+/// the connection for those of the same person.
+const LOGIN_OF_CONNECTION: [&str; 5] = ["credssp", "kerberos", "nego2", "negotiate", "ntlm"];
+
+/// Whether a request logs its connection in.
+#[must_use]
+pub fn logs_connection_in(request: &HeaderMap) -> bool {
+    names_login_of_connection(request, &AUTHORIZATION)
+}
+
+/// Whether a response is a step of a login of its connection, or offers one.
+#[must_use]
+pub fn offers_login_of_connection(answer: &HeaderMap) -> bool {
+    [WWW_AUTHENTICATE, PROXY_AUTHENTICATE]
+        .iter()
+        .any(|name| names_login_of_connection(answer, name))
+}
+
+fn names_login_of_connection(fields: &HeaderMap, name: &HeaderName) -> bool {
+    let values = fields
+        .get_all(name)
+        .into_iter()
+        .flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
+    values.map(<[u8]>::trim_ascii).any(|member| {
+        let scheme = member.split(u8::is_ascii_whitespace).next().unwrap_or_default();
+        LOGIN_OF_CONNECTION.iter().any(|known| scheme.eq_ignore_ascii_case(known.as_bytes()))
+    })
 }
 
 /// The members of a comma-separated field over all its lines, trimmed and without empty ones.
@@ -188,6 +217,25 @@ mod tests {
         let mut left: Vec<_> = given.keys().map(HeaderName::as_str).collect();
         left.sort_unstable();
         assert_eq!(left, ["accept", "via", "x-forward", "x-requested-with"]);
+    }
+
+    #[test]
+    fn a_login_of_the_connection_is_recognised_by_its_scheme() {
+        for (text, request, answer) in [
+            ("Authorization: NTLM TlRM", true, false),
+            ("Authorization: negotiate\tYII=", true, false),
+            ("Authorization: Basic bnRsbQ==", false, false),
+            ("Authorization: Digest username=\"a\"", false, false),
+            ("WWW-Authenticate: Basic realm=\"a\"\nWWW-Authenticate: NTLM", false, true),
+            ("WWW-Authenticate: Basic realm=\"a\", Negotiate", false, true),
+            ("WWW-Authenticate: Negotiate YII=", false, true),
+            ("WWW-Authenticate: NTLMssp, Bearer", false, false),
+            ("Proxy-Authenticate: Kerberos", false, true),
+        ] {
+            let given = fields(text);
+            assert_eq!(logs_connection_in(&given), request, "{text}");
+            assert_eq!(offers_login_of_connection(&given), answer, "{text}");
+        }
     }
 
     #[test]

@@ -91,6 +91,11 @@ pub type RequestBody = UnsyncBoxBody<Bytes, BoxError>;
 #[derive(Clone, Copy, Debug)]
 pub struct NewConnection;
 
+/// An extension of a response: its connection belongs to one person, whom the origin may have logged
+/// in by the connection instead of the request. So the response is theirs only.
+#[derive(Clone, Copy, Debug)]
+pub struct PersonalConnection;
+
 /// An interim response (1xx) on its way to the client.
 pub type Interim = (StatusCode, HeaderMap);
 
@@ -246,7 +251,8 @@ impl Upstream {
     /// `interim`. Dropping the future abandons the exchange and its connection.
     ///
     /// `head` is in origin-form with a `Host` field, and has only those hop-by-hop fields that are
-    /// meant for the origin.
+    /// meant for the origin. Its owner is an extension. A connection that may have been logged in
+    /// (RFC 4559) is used again for the same owner only.
     ///
     /// # Errors
     ///
@@ -286,7 +292,7 @@ impl Upstream {
         let mut tries = Tries::default();
         loop {
             tries.count += 1;
-            let step = match self.route(origin, message.may_switch()).await? {
+            let step = match self.route(origin, self.needs_http1(origin, &message)).await? {
                 OriginRoute::Shared(shared) => {
                     self.share(origin, &shared, &mut message, &tries).await
                 }

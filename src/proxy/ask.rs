@@ -247,6 +247,7 @@ impl ProxyRequest {
         let mut request = Request::new(());
         *request.method_mut() = self.head.method.clone();
         *request.uri_mut() = self.resource.path.clone().into();
+        request.extensions_mut().insert(self.owner.clone());
         let fields = request.headers_mut();
         fields.reserve(self.head.fields.len() + 3);
         fields.insert(HOST, self.resource.host.clone());

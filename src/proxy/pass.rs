@@ -24,7 +24,7 @@ use super::websocket::{Granted, WebSocketHandshake};
 use super::{Client, MAX_INTERIMS};
 use super::{recode, reply};
 use crate::base::clock;
-use crate::net::upstream::{Answer, Failure, Interim, Outbound};
+use crate::net::upstream::{Answer, Failure, Interim, Outbound, PersonalConnection};
 use crate::proxy::context::ProxyContext;
 use wwwoffle_http::caching::coding::Delivery;
 use wwwoffle_http::fields::{add_via, complete_date, strip_one_hop};
@@ -96,7 +96,8 @@ async fn update_copies(
 ) {
     let (status, fields) = (answer.status(), answer.headers());
     if ask.head.method == Method::HEAD {
-        let personal = ask.is_personal();
+        let personal =
+            ask.is_personal() || answer.extensions().get::<PersonalConnection>().is_some();
         freshen::update_from_head(&context.storage.store, found, personal, (status, fields), asked)
             .await;
     }

@@ -355,3 +355,17 @@ fn a_form_whose_sender_left_is_given_up() {
     assert_eq!(daemon.get(&origin.url("/page/0.html")).status, 200);
     assert_eq!(origin.handshakes(), 1);
 }
+
+/// Requests of several people share a connection of HTTP/2, so none may log it in (RFC 4559).
+#[test]
+fn a_login_of_a_connection_does_not_come_over_http2() {
+    let (daemon, origin) = start();
+    let url = origin.url("/page/1.html");
+    for (fields, version) in [("", Some("h2")), ("Authorization: Negotiate x\r\n", None)] {
+        let fields = format!("{fields}Cache-Control: no-cache\r\n");
+        assert_eq!(daemon.client().get_with(&url, &fields).whole().status, 200);
+        daemon.settle();
+        let seen = origin.origin.seen();
+        assert_eq!(seen.last().unwrap().fields.get(CAME_OVER), version, "{fields}");
+    }
+}

@@ -13,11 +13,13 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tracing::debug;
+use wwwoffle_http::fields::offers_login_of_connection;
 
 use super::line::View;
 use super::message::OutgoingMessage;
 use super::tls_error::{TlsFault, alert_in};
 use super::{Failure, MAX_ANSWER_FIELDS, MAX_ANSWER_HEAD, RequestBody, Secured, answer};
+use crate::base::owner::Owner;
 use crate::base::tasks::Tasks;
 
 /// The time within which a connection that ends must report its alert.
@@ -28,7 +30,19 @@ const ALERT_WITHIN: Duration = Duration::from_secs(1);
 pub(super) struct Http1Connection {
     pub(super) sender: SendRequest<RequestBody>,
     pub(super) secured: Option<Arc<Secured>>,
+    pub(super) users: ConnectionUsers,
     view: View,
+}
+
+/// Whose requests a connection may carry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ConnectionUsers {
+    /// Those of everyone.
+    Everyone,
+    /// Those of one person, because the origin may have logged the connection in (RFC 4559 §6).
+    One(Owner),
+    /// None: it may have been logged in for a request without an owner.
+    Ended,
 }
 
 impl Http1Connection {
@@ -83,7 +97,10 @@ impl Greeted {
                 let _unheard = alert_in(&error).map(|alert| tell.send(alert));
             }
         });
-        Ok(Self { link: Http1Connection { sender, secured, view }, alert })
+        Ok(Self {
+            link: Http1Connection { sender, secured, users: ConnectionUsers::Everyone, view },
+            alert,
+        })
     }
 
     /// Runs the first exchange.
@@ -123,6 +140,12 @@ impl Http1Connection {
         match message.activity().watch(patience, answered).await.map_err(Http1Refusal::Failed)? {
             Ok(mut answer) => {
                 answer::check(&answer, may_switch).map_err(Http1Refusal::Failed)?;
+                if message.logs_in() || offers_login_of_connection(answer.headers()) {
+                    self.users = message
+                        .owner()
+                        .cloned()
+                        .map_or(ConnectionUsers::Ended, ConnectionUsers::One);
+                }
                 answer::say_length_once(answer.headers_mut());
                 Ok(answer)
             }

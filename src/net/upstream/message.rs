@@ -9,9 +9,11 @@ use hyper::header::{
 use hyper::http::uri::Scheme as UriScheme;
 use hyper::{HeaderMap, Method, Request, StatusCode, Uri, ext};
 use tokio::sync::mpsc;
+use wwwoffle_http::fields::logs_connection_in;
 
 use super::activity::{Activity, Watched};
 use super::{Failure, Interim, NewConnection, Origin, Outbound, RequestBody};
+use crate::base::owner::Owner;
 
 /// The fields that HTTP/2 forbids (RFC 9113 §8.2.2), except `TE`. `Host` becomes the pseudo-field
 /// `:authority` (§8.3.1).
@@ -100,6 +102,17 @@ impl OutgoingMessage {
     /// Whether the request needs a new connection of HTTP/1.1.
     pub(super) fn wants_new_connection(&self) -> bool {
         self.head.extensions().get::<NewConnection>().is_some()
+    }
+
+    /// The owner of the request, if it has one.
+    pub(super) fn owner(&self) -> Option<&Owner> {
+        self.head.extensions().get()
+    }
+
+    /// Whether it logs in the connection that carries it. HTTP/2 has no such login, because
+    /// requests of several people share a connection.
+    pub(super) fn logs_in(&self) -> bool {
+        logs_connection_in(self.head.headers())
     }
 
     /// Whether the request may be sent twice, because its method is safe (RFC 9110 §9.2.1).

@@ -8,8 +8,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::adjustable::Adjustable;
-use super::h1::Http1Connection;
+use super::h1::{ConnectionUsers, Http1Connection};
 use super::{Failure, Origin};
+use crate::base::owner::Owner;
 
 /// The time within which a connection must be ready again after the last byte of a response.
 const READY_WITHIN: Duration = Duration::from_secs(2);
@@ -32,6 +33,21 @@ struct OriginPool {
 struct Idle {
     link: Http1Connection,
     since: Instant,
+}
+
+impl Idle {
+    fn is_of(&self, owner: &Owner) -> bool {
+        matches!(&self.link.users, ConnectionUsers::One(one) if one == owner)
+    }
+}
+
+impl OriginPool {
+    fn position(&self, owner: Option<&Owner>) -> Option<usize> {
+        let own = owner.and_then(|owner| self.idle.iter().rposition(|idle| idle.is_of(owner)));
+        own.or_else(|| {
+            self.idle.iter().rposition(|idle| idle.link.users == ConnectionUsers::Everyone)
+        })
+    }
 }
 
 /// The permit to use one connection to an origin. Dropping it returns the permit.
@@ -75,16 +91,28 @@ impl Pool {
         }
     }
 
-    /// An idle connection that is still open, the most recently used first.
-    pub(super) fn take(&self, origin: &Origin) -> Option<Http1Connection> {
+    /// An idle connection for a request of `owner` that is still open: one that belongs to the
+    /// owner, else one for everyone; the most recently used first. If both are missing, a connection
+    /// of another owner makes room for a new one.
+    pub(super) fn take(&self, origin: &Origin, owner: Option<&Owner>) -> Option<Http1Connection> {
         let mut origins = self.lock();
         let pool = origins.get_mut(origin)?;
-        while let Some(idle) = pool.idle.pop() {
+        while let Some(at) = pool.position(owner) {
+            let idle = pool.idle.remove(at);
             if idle.link.is_usable() && idle.since.elapsed() < self.idle_timeout.get() {
                 return Some(idle.link);
             }
         }
+        let in_use = self.per_origin.get().saturating_sub(pool.permits.available_permits());
+        if !pool.idle.is_empty() && in_use + pool.idle.len() > self.per_origin.get() {
+            pool.idle.remove(0);
+        }
         None
+    }
+
+    /// Whether an idle connection belongs to this owner.
+    pub(super) fn has_own(&self, origin: &Origin, owner: &Owner) -> bool {
+        self.lock().get(origin).is_some_and(|pool| pool.idle.iter().any(|idle| idle.is_of(owner)))
     }
 
     /// Returns a connection to the pool after its response, if `is_wanted` returns true.
@@ -94,6 +122,9 @@ impl Pool {
         mut link: Http1Connection,
         is_wanted: impl FnOnce() -> bool,
     ) {
+        if link.users == ConnectionUsers::Ended {
+            return;
+        }
         if !matches!(timeout(READY_WITHIN, link.sender.ready()).await, Ok(Ok(()))) {
             return;
         }

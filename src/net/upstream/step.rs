@@ -6,14 +6,14 @@ use hyper::body::Incoming;
 use hyper::{Response, StatusCode};
 
 use super::answer::{Answer, AnswerBody, Lease};
-use super::h1::{self, Greeted, Http1Connection};
+use super::h1::{self, ConnectionUsers, Greeted, Http1Connection};
 use super::line::ProbedStream;
 use super::message::OutgoingMessage;
 use super::multiplexed::{self, SharedConnection};
 use super::pool::Permit;
 use super::registry::{DialTurn, OriginRoute};
 use super::tls::{HTTP_2, Offer};
-use super::{Failure, Origin, Scheme, Secured, Upstream};
+use super::{Failure, Origin, PersonalConnection, Scheme, Secured, Upstream};
 
 /// An established connection.
 pub(super) enum OriginConnection {
@@ -60,12 +60,20 @@ impl Tries {
 }
 
 impl Upstream {
+    /// Whether the request cannot use a connection of HTTP/2: it switches protocols or logs its
+    /// connection in, or its owner has a connection that was logged in.
+    pub(super) fn needs_http1(&self, origin: &Origin, message: &OutgoingMessage) -> bool {
+        message.may_switch()
+            || message.logs_in()
+            || message.owner().is_some_and(|owner| self.pool.has_own(origin, owner))
+    }
+
     pub(super) async fn route(
         &self,
         origin: &Origin,
-        may_switch: bool,
+        needs_http1: bool,
     ) -> Result<OriginRoute<'_>, Failure> {
-        if origin.scheme == Scheme::Http || may_switch {
+        if origin.scheme == Scheme::Http || needs_http1 {
             return Ok(OriginRoute::Dial(Offer::Http1, None));
         }
         self.registry.route(origin, self.limits.get().head_timeout).await
@@ -127,11 +135,11 @@ impl Upstream {
         if message.wants_new_connection() {
             // The new connection replaces an idle one, so that the limit of the origin is not
             // exceeded.
-            drop(self.pool.take(origin));
+            drop(self.pool.take(origin, message.owner()));
         } else if turn.is_none()
             // The holder of the turn finds out which protocol the origin speaks.
             && !tries.is_repeated
-            && let Some(mut link) = self.pool.take(origin)
+            && let Some(mut link) = self.pool.take(origin, message.owner())
         {
             return match link.exchange(message, patience).await {
                 Ok(answer) => Ok(self.answered(origin, link, permit, answer)),
@@ -222,6 +230,9 @@ impl Upstream {
     ) -> AttemptOutcome {
         if let Some(secured) = &link.secured {
             answer.extensions_mut().insert(Arc::clone(secured));
+        }
+        if link.users != ConnectionUsers::Everyone {
+            answer.extensions_mut().insert(PersonalConnection);
         }
         let lease = Lease::new(Arc::clone(self), origin.clone(), link, permit);
         let patience = self.limits.get().socket_timeout;

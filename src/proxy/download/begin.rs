@@ -17,7 +17,7 @@ use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::owner::{Identification, Places, Whose};
 use crate::net::connection;
-use crate::net::upstream::{Answer, Failure, Outbound, Secured};
+use crate::net::upstream::{Answer, Failure, Outbound, PersonalConnection, Secured};
 use crate::proxy::choose::{self, Revalidation};
 use crate::proxy::form_again;
 use crate::proxy::freshen::{self, RequestTimes};
@@ -202,7 +202,7 @@ async fn go_on<A: OriginClient>(
     mark.learn(length);
     // A segment that started as personal stays personal, whatever the rest declares.
     if part.place != job.places.own {
-        head.whose = whose(job, &head.fields);
+        head.whose = whose(job, &answer, &head.fields);
     }
     if let Some(ended) = end_too_long(ground, job, download, length) {
         return ended;
@@ -266,7 +266,7 @@ async fn store_or_forward<A: OriginClient>(
         return AttemptEnd::Done(DownloadEnd::NotKept(status, reason));
     }
     let mark = job.may_resume().then(|| BodyValidator::of(status, answer.headers())).flatten();
-    let whose = whose(job, answer.headers());
+    let whose = whose(job, &answer, answer.headers());
     let head = head_of(&answer, whose);
     if let Some(ended) = end_too_long(ground, job, download, head.length) {
         return ended;
@@ -353,8 +353,11 @@ fn asker_of(job: &DownloadJob) -> Identification {
 }
 
 /// The owner for whom a response with these fields is stored.
-fn whose(job: &DownloadJob, answer: &HeaderMap) -> Whose {
-    Whose::of_answer(asker_of(job), answer, job.keeping.cache.0)
+fn whose(job: &DownloadJob, answer: &Answer, fields: &HeaderMap) -> Whose {
+    match answer.extensions().get::<PersonalConnection>() {
+        Some(_) => Whose::Own,
+        None => Whose::of_answer(asker_of(job), fields, job.keeping.cache.0),
+    }
 }
 
 /// The status of a stored copy that an error must not replace. The person's own and the shared copy

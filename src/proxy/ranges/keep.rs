@@ -23,7 +23,7 @@ use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::owner::{Identification, Whose};
 use crate::net::connection;
-use crate::net::upstream::{Answer, AnswerBody, Failure, Secured};
+use crate::net::upstream::{Answer, AnswerBody, Failure, PersonalConnection, Secured};
 use crate::proxy::amend::Foreign;
 use crate::proxy::ask::ProxyRequest;
 use crate::proxy::body::{self as bodies, Body};
@@ -78,7 +78,10 @@ pub(in crate::proxy) async fn pass(
     };
     let sent = ask.wire(&context.base.pseudonym).into_parts().0;
     let told = Identification::of(&sent.headers, false);
-    let whose = Whose::of_answer(told, answer.headers(), ask.start.config.caching.shared);
+    let whose = match answer.extensions().get::<PersonalConnection>() {
+        Some(_) => Whose::Own,
+        None => Whose::of_answer(told, answer.headers(), ask.start.config.caching.shared),
+    };
     let place = ask.places.of_answer(whose).clone();
     let (writer, tail) = match context.storage.store.begin_segment(&place, new).await {
         Ok(begun) => begun,

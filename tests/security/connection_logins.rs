@@ -1,0 +1,71 @@
+//! Schemes that log in a connection instead of a request (NTLM, Negotiate): no other person's request
+//! uses that connection, and its responses are for the person who logged in.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Mutex;
+
+use super::owners::{get, users};
+use crate::harness::{Answer, Daemon, Origin};
+
+/// A daemon with two users and one connection to each origin, so that the steps of a login follow
+/// each other on it.
+#[track_caller]
+fn daemon() -> Daemon {
+    Daemon::configured(&format!("[options]\nconnections-per-host = 1\n{}", users()))
+}
+
+/// An origin that logs a connection in by the token `me-NAME`, and then takes each request on it for
+/// one of that person. Its responses have this `Cache-Control`.
+fn origin(scheme: &'static str, control: &'static str) -> Origin {
+    let (origin, known) = (Origin::start(), Mutex::new(HashMap::<SocketAddr, String>::new()));
+    origin.on("/pay", move |exchange| {
+        let connection = exchange.stream().peer_addr()?;
+        let mut known = known.lock().unwrap();
+        let login = exchange.seen.fields.get("Authorization").unwrap_or_default();
+        if let Some((_, name)) = login.split_once(" me-") {
+            known.insert(connection, name.to_owned());
+        }
+        let answer = match known.get(&connection) {
+            Some(name) => Answer::html(format!("pay of {name}")),
+            None => Answer::new(401, "text/html", "login").field("WWW-Authenticate", scheme),
+        };
+        exchange.answer(&answer.field("Cache-Control", control))
+    });
+    origin
+}
+
+#[test]
+fn a_connection_that_is_logged_in_is_not_used_for_others() {
+    for (scheme, control) in
+        [("NTLM", "max-age=600"), ("Negotiate", "public, max-age=600"), ("ntlm", "no-store")]
+    {
+        let (daemon, origin) = (daemon(), origin(scheme, control));
+        let url = origin.url("/pay");
+        let status = |user, fields: &str| get(&daemon, user, &url, fields).status;
+        assert_eq!(status("ada", ""), 401);
+        assert_eq!(status("ada", &format!("Authorization: {scheme} step\r\n")), 401);
+        let login = format!("Authorization: {scheme} me-ada\r\n");
+        assert_eq!(get(&daemon, "ada", &url, &login).text(), "pay of ada");
+        assert_eq!(origin.connections(), 1, "a login has several steps on one connection");
+        assert_eq!(status("bob", ""), 401, "{scheme}");
+        daemon.settle();
+        daemon.ok(&["offline"]);
+        let bobs = get(&daemon, "bob", &url, "");
+        assert!(!bobs.text().contains("pay of"), "{scheme}: {}", bobs.text());
+    }
+}
+
+#[test]
+fn what_comes_over_such_a_connection_is_for_its_person() {
+    let (daemon, origin) = (daemon(), origin("NTLM", "public, max-age=600"));
+    let url = origin.url("/pay");
+    let login = "Authorization: NTLM me-ada\r\n";
+    assert_eq!(get(&daemon, "ada", &url, login).text(), "pay of ada");
+    assert_eq!(get(&daemon, "ada", &url, "").text(), "pay of ada", "without a login");
+    assert_eq!(origin.connections(), 1);
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    assert_eq!(get(&daemon, "ada", &url, "").text(), "pay of ada");
+    assert_eq!(get(&daemon, "bob", &url, "").status, 504);
+}
