@@ -1,4 +1,4 @@
-//! Parses the request line: the requested resource, and its spelling for the origin.
+//! Parses the request line: the requested resource, and its form for the origin.
 
 use hyper::header::{HOST, HeaderValue};
 use hyper::http::request::Parts;
@@ -22,14 +22,15 @@ pub enum Target {
     Everything,
 }
 
-/// A resource: its canonical URL, which is a key, and its spelling for the origin.
+/// A resource: its canonical URL, which is a key, and its form for the origin.
 #[derive(Clone, Debug)]
 pub struct Resource {
-    /// The key. Never sent.
+    /// The key. Only its host is sent.
     pub url: CanonicalUrl,
     /// The origin to ask.
     pub origin: Origin,
-    /// The `Host` field for the origin, in the client's spelling.
+    /// The `Host` field for the origin: the canonical host, and the port unless it is the default.
+    /// The client's spelling of them is not part of the key of the response.
     pub host: HeaderValue,
     /// The request target for the origin, in the client's spelling.
     pub path: PathAndQuery,
@@ -144,7 +145,7 @@ pub fn read(request: &Parts, local: &LocalHost, door: &Door) -> Result<Target, B
     if url.is_local() {
         return Ok(Target::Own(url));
     }
-    resource(url, spelled, &request.uri).map(Target::Resource)
+    resource(url, &request.uri).map(Target::Resource)
 }
 
 /// The host of an HTTP/2 request whose target has none. If both `:authority` and `Host` are
@@ -196,14 +197,17 @@ pub fn of_url(text: &str, local: &LocalHost) -> Result<Resource, BadTarget> {
         .parse()
         .or_else(|_| url.as_str().parse())
         .map_err(|_| BadTarget::Form(url.as_str().to_owned()))?;
-    let authority = uri.authority().ok_or_else(|| form(&uri))?;
-    resource(url, without_user(authority), &uri)
+    if uri.authority().is_none() {
+        return Err(form(&uri));
+    }
+    resource(url, &uri)
 }
 
-fn resource(url: CanonicalUrl, host: &str, uri: &Uri) -> Result<Resource, BadTarget> {
+fn resource(url: CanonicalUrl, uri: &Uri) -> Result<Resource, BadTarget> {
     let Some(scheme) = Spoken::of(url.protocol()) else {
         return Err(BadTarget::Protocol(url.protocol().to_owned()));
     };
+    let host = url.host_port();
     let port = url.port_or_default().ok_or_else(|| BadTarget::Port(host.to_owned()))?;
     Ok(Resource {
         origin: Origin {
@@ -298,11 +302,11 @@ mod tests {
     #[test]
     fn request_lines_name_their_target() {
         for (line, hosts, want) in [
-            // The key is canonical, the spelling is the client's.
+            // The key and the host are canonical, the spelling of the rest is the client's.
             (
                 "GET http://Example.ORG:80/a/../%7eb?x=%2f&amp;y",
                 &["other.example"][..],
-                "http://example.org/~b?x=/&y | example.org:80 | Example.ORG:80 \
+                "http://example.org/~b?x=/&y | example.org:80 | example.org \
                  | /a/../%7eb?x=%2f&amp;y",
             ),
             (
@@ -314,13 +318,25 @@ mod tests {
             (
                 "GET https://Example.ORG/a?b",
                 &["example.org"],
-                "https://example.org/a?b | example.org:443 | Example.ORG | /a?b",
+                "https://example.org/a?b | example.org:443 | example.org | /a?b",
             ),
             (
                 "GET https://u:p@h.example:443/",
                 &["h.example"],
-                "https://h.example/ | h.example:443 | h.example:443 | /",
+                "https://h.example/ | h.example:443 | h.example | /",
             ),
+            (
+                "GET http://H.example:0081/",
+                &["h"],
+                "http://h.example:81/ | h.example:81 | h.example:81 | /",
+            ),
+            ("GET http://h.example:/", &["h"], "http://h.example/ | h.example:80 | h.example | /"),
+            (
+                "GET http://h.example:0080/",
+                &["h"],
+                "http://h.example/ | h.example:80 | h.example | /",
+            ),
+            ("GET /", &["H.example:080"], "http://h.example/ | h.example:80 | h.example | /"),
             (
                 "GET https://[2001:db8::1]:8443/",
                 &["x"],
@@ -372,7 +388,7 @@ mod tests {
         let misdirected =
             |host| format!("! this connection was opened for another host than {host:?}");
         for (line, hosts, want) in [
-            ("GET /x", &["H.example:8443"][..], "https://h.example:8443/x H.example:8443"),
+            ("GET /x", &["H.example:8443"][..], "https://h.example:8443/x h.example:8443"),
             ("GET https://h.example:8443/x", &["z"], "https://h.example:8443/x h.example:8443"),
             ("GET /x", &[], "https://h.example:8443/x h.example:8443"),
             ("GET /x", &["h.example"], &misdirected("h.example")),
@@ -415,7 +431,7 @@ mod tests {
             (
                 "GET https://H.example:8443/",
                 &["h.EXAMPLE:8443"],
-                "https://h.example:8443/ H.example:8443",
+                "https://h.example:8443/ h.example:8443",
             ),
             ("GET /x", &["h.example:8443"], "https://h.example:8443/x h.example:8443"),
             ("GET https://h.example:8443/", &["i.example"], differs),
@@ -464,7 +480,7 @@ mod tests {
     fn urls_of_our_own_requests_keep_their_spelling() {
         let found = of_url("http://H.example/%7Ea?b#c", &LocalHost::default()).unwrap();
         assert_eq!(found.path, "/%7Ea?b");
-        assert_eq!(found.host, "H.example");
+        assert_eq!(found.host, "h.example");
         assert_eq!(found.origin.scheme, Spoken::Http);
         let secure = of_url("https://h.example/", &LocalHost::default()).unwrap();
         assert_eq!((secure.origin.scheme, secure.origin.port), (Spoken::Https, 443));

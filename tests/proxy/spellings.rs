@@ -117,3 +117,27 @@ fn an_archive_keeps_spellings_apart() {
     }
     origin.stop();
 }
+
+/// Spellings of the host have one key without variants, so the origin must not be able to
+/// distinguish them.
+#[test]
+fn the_origin_gets_the_canonical_host() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    origin.on("/home", |exchange| {
+        let host = exchange.seen.fields.all("Host").join(",");
+        exchange.answer(&Answer::html(host).field("Cache-Control", "max-age=600"))
+    });
+    let (url, host) = (origin.url("/home"), origin.addr.to_string());
+    let port = origin.addr.port();
+    for spelled in [format!("127.0.0.1:0{port}"), format!("0x7f.0.0.1:{port}")] {
+        for target in [format!("http://{spelled}/home"), "/home".to_owned()] {
+            let mut client = daemon.client();
+            client.send(format!(
+                "GET {target} HTTP/1.1\r\nHost: {spelled}\r\nCache-Control: no-cache\r\n\r\n"
+            ));
+            assert_eq!(client.receive("GET").whole().text(), host, "{target} {spelled}");
+            daemon.settle();
+        }
+        assert_eq!(daemon.get(&url).whole().text(), host, "{spelled}");
+    }
+}
