@@ -2,6 +2,7 @@
 
 mod connection_logins;
 mod cross_site;
+mod form_fields;
 pub(crate) mod identity;
 pub(crate) mod logins;
 pub(crate) mod owners;

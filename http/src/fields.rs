@@ -85,6 +85,12 @@ pub fn strip_overrides(fields: &mut HeaderMap) {
     }
 }
 
+/// Whether a request has fields that [`strip_overrides`] removes.
+#[must_use]
+pub fn has_overrides(fields: &HeaderMap) -> bool {
+    fields.keys().any(|name| overrides(name.as_str()))
+}
+
 /// Whether a field may override the method or the URL. CGI and its successors do not distinguish
 /// `_` and `-` (RFC 3875 §4.1.18).
 fn overrides(name: &str) -> bool {
@@ -213,7 +219,9 @@ mod tests {
              X-Proxy-URL: /a\nX-Request-URI: /a\nRequest-URI: /a\nBase-URL: a\nProxy-Host: a\n\
              X-Backend-Host: a\nX-Forward: 1\nX-Requested-With: x\nAccept: a/b\nVia: 1.1 a",
         );
+        assert!(has_overrides(&given));
         strip_overrides(&mut given);
+        assert!(!has_overrides(&given));
         let mut left: Vec<_> = given.keys().map(HeaderName::as_str).collect();
         left.sort_unstable();
         assert_eq!(left, ["accept", "via", "x-forward", "x-requested-with"]);

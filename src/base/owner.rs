@@ -12,6 +12,9 @@
 //! | response with `private`, with or without other directives | the owner's | the owner's |
 //! | response that sets a cookie | the owner's | the owner's |
 //! | any other response | the owner's | everyone's |
+//!
+//! The response to a form is the owner's, even with `public`, unless the body of the form alone says
+//! what it means ([`Identification::Unkeyed`]).
 
 use std::fmt;
 use std::net::IpAddr;
@@ -19,7 +22,9 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use hyper::HeaderMap;
-use hyper::header::{AUTHORIZATION, COOKIE, HeaderName, SET_COOKIE};
+use hyper::header::{
+    AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, COOKIE, HeaderName, SET_COOKIE,
+};
 use sha2::{Digest, Sha256};
 use wwwoffle_spool::{Outgoing, Place, RequesterLocation};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
@@ -28,9 +33,13 @@ use crate::base::basic::Login;
 use crate::base::spelling::Spelling;
 use wwwoffle_http::caching::control::{ResponseControl, Scope};
 use wwwoffle_http::caching::storing::may_share;
+use wwwoffle_http::fields::has_overrides;
 
 /// `Set-Cookie2` (RFC 2965), which is obsolete. It is treated like `Set-Cookie`.
 const SET_COOKIE_2: HeaderName = HeaderName::from_static("set-cookie2");
+
+/// The type of a form whose response may be everyone's.
+const FORM_TYPE: &str = "application/x-www-form-urlencoded";
 
 /// The user name that stands for credentials of another scheme than Basic; no browser can send this
 /// name.
@@ -160,6 +169,7 @@ impl Whose {
             return Self::Own;
         }
         let is_for_all = match asked {
+            Identification::Unkeyed => false,
             _ if control.public => true,
             _ if sets_cookie(answer) => false,
             Identification::Plainly => true,
@@ -179,13 +189,17 @@ pub enum Identification {
     WithCredentials,
     /// The identity, by a cookie or in a form.
     AsSomebody,
+    /// The identity, in a form whose response may depend on fields that are not part of its key.
+    Unkeyed,
 }
 
 impl Identification {
     /// Classifies a request by its fields, as the client sent them.
     #[must_use]
     pub fn of(request: &HeaderMap, is_form: bool) -> Self {
-        if is_form || request.contains_key(COOKIE) {
+        if is_form && !is_keyed_form(request) {
+            Self::Unkeyed
+        } else if is_form || request.contains_key(COOKIE) {
             Self::AsSomebody
         } else if request.contains_key(AUTHORIZATION) {
             Self::WithCredentials
@@ -193,6 +207,20 @@ impl Identification {
             Self::Plainly
         }
     }
+}
+
+/// Whether the body determines what a form with these fields means: it has the usual type, no
+/// content coding, and no field that overrides the method or the URL. The key of a form contains
+/// its body only.
+fn is_keyed_form(request: &HeaderMap) -> bool {
+    let mut types = request.get_all(CONTENT_TYPE).iter();
+    let (Some(kind), None) = (types.next(), types.next()) else {
+        return false;
+    };
+    let mut parts = kind.to_str().unwrap_or_default().split(';').map(str::trim);
+    let is_usual = parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case(FORM_TYPE))
+        && parts.all(|parameter| parameter.eq_ignore_ascii_case("charset=utf-8"));
+    is_usual && !request.contains_key(CONTENT_ENCODING) && !has_overrides(request)
 }
 
 /// Whether a request has fields that make its response personal.
@@ -386,6 +414,29 @@ mod tests {
             let asked = Identification::of(&read(request), false);
             let got = Whose::of_answer(asked, &read(answer), shared);
             assert_eq!(format!("{got:?}"), want, "{row}");
+        }
+    }
+
+    #[test]
+    fn a_form_is_everyones_only_if_its_key_says_what_it_means() {
+        let public = fields(&[("cache-control", "public")]);
+        let usual = ("content-type", FORM_TYPE);
+        for (rows, want) in [
+            (&[usual][..], Whose::Everyone),
+            (
+                &[("content-type", "Application/X-WWW-Form-Urlencoded; Charset=UTF-8")],
+                Whose::Everyone,
+            ),
+            (&[("content-type", "application/x-www-form-urlencoded; charset=utf-16")], Whose::Own),
+            (&[("content-type", "text/plain")], Whose::Own),
+            (&[("content-type", "multipart/form-data; boundary=a")], Whose::Own),
+            (&[], Whose::Own),
+            (&[usual, ("content-encoding", "gzip")], Whose::Own),
+            (&[usual, ("x-forwarded-host", "evil.test")], Whose::Own),
+            (&[usual, ("x_http_method_override", "DELETE")], Whose::Own),
+        ] {
+            let asked = Identification::of(&fields(rows), true);
+            assert_eq!(Whose::of_answer(asked, &public, true), want, "{rows:?}");
         }
     }
 

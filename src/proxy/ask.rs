@@ -329,7 +329,8 @@ pub fn has_small_body(method: &Method, fields: &HeaderMap) -> bool {
 /// Removes the fields that are never sent to origins.
 fn strip_fields(method: &Method, fields: &mut HeaderMap) {
     strip_one_hop(fields);
-    // The responses to other methods are never shared.
+    // The response to a form with such fields is for its requester only, and the responses to other
+    // methods are not stored.
     if matches!(*method, Method::GET | Method::HEAD) {
         strip_overrides(fields);
     }
