@@ -48,31 +48,62 @@ pub fn strip_one_hop(fields: &mut HeaderMap) {
     }
 }
 
-/// Prefixes of field names that tell an origin behind a reverse proxy about the client and the
-/// original address.
-const OF_REVERSE_PROXIES: [&str; 4] =
-    ["x-envoy-original-", "x-forwarded-", "x-original-", "x-rewrite-"];
+/// Beginnings of field names that tell an origin behind a reverse proxy or a content delivery
+/// network about the client and the original address, or direct its framework.
+const BEGINNINGS: [&str; 13] = [
+    "cloudfront-",
+    "fastly-",
+    "x-arr-",
+    "x-envoy-original-",
+    "x-forward-",
+    "x-forwarded",
+    "x-forwarder-",
+    "x-invoke-",
+    "x-middleware-",
+    "x-orig-",
+    "x-original-",
+    "x-override-",
+    "x-rewrite-",
+];
+
+/// Ends of such field names.
+const ENDS: [&str; 4] = ["-forwarded-host", "-forwarded-proto", "-http-host", "-override"];
 
 /// Further fields with which some origins override the host, the URL or the method.
-const OVERRIDES: [&str; 18] = [
+const OVERRIDES: [&str; 33] = [
     "base-url",
+    "cf-connecting-ip",
+    "cf-visitor",
+    "client-ip",
     "forwarded",
+    "front-end-https",
+    "proxy",
     "proxy-host",
     "request-uri",
+    "script-name",
+    "true-client-ip",
+    "x-amz-website-redirect-location",
     "x-backend-host",
-    "x-forwarded",
+    "x-client-ip",
+    "x-cluster-client-ip",
     "x-host",
-    "x-http-host-override",
     "x-http-destinationurl",
     "x-http-method",
-    "x-http-method-override",
-    "x-method-override",
-    "x-override-url",
+    "x-http-scheme",
+    "x-matched-path",
+    "x-method",
+    "x-now-route-matches",
+    "x-proto",
     "x-proxy-url",
-    "x-request-uri",
-    "x-url-scheme",
     "x-real-ip",
-    "front-end-https",
+    "x-request-uri",
+    "x-request-url",
+    "x-scheme",
+    "x-script-name",
+    "x-ssl",
+    "x-uri",
+    "x-url",
+    "x-url-scheme",
 ];
 
 /// Removes the fields that make some origins treat the request as one for another URL or method.
@@ -92,13 +123,18 @@ pub fn has_overrides(fields: &HeaderMap) -> bool {
 }
 
 /// Whether a field may override the method or the URL. CGI and its successors do not distinguish
-/// `_` and `-` (RFC 3875 §4.1.18).
+/// `_` and `-` (RFC 3875 §4.1.18), and some do not distinguish other signs.
 fn overrides(name: &str) -> bool {
-    let same = |(found, known)| found == known || (found, known) == (b'_', b'-');
+    let same = |(found, known): (u8, u8)| {
+        found == known || (known == b'-' && !found.is_ascii_alphanumeric())
+    };
     let begins =
         |begin: &str| begin.len() <= name.len() && name.bytes().zip(begin.bytes()).all(same);
+    let ends =
+        |end: &str| end.len() <= name.len() && name.bytes().rev().zip(end.bytes().rev()).all(same);
     OVERRIDES.iter().any(|known| known.len() == name.len() && begins(known))
-        || OF_REVERSE_PROXIES.iter().any(|begin| begins(begin))
+        || BEGINNINGS.iter().any(|begin| begins(begin))
+        || ENDS.iter().any(|end| ends(end))
 }
 
 /// Schemes that log in a connection, not a request (RFC 4559 §6): the origin takes later requests on
@@ -225,6 +261,72 @@ mod tests {
         let mut left: Vec<_> = given.keys().map(HeaderName::as_str).collect();
         left.sort_unstable();
         assert_eq!(left, ["accept", "via", "x-forward", "x-requested-with"]);
+    }
+
+    #[test]
+    fn each_field_that_overrides_is_recognised() {
+        for name in [
+            "proxy",
+            "x-forwarded",
+            "x-forwarded.host",
+            "x-forward-host",
+            "x-forward-proto",
+            "x-forwarder-host",
+            "x-http-host",
+            "x-host-override",
+            "x-http-path-override",
+            "x-override-path",
+            "x-override-url",
+            "x-orig-host",
+            "fastly-host",
+            "fastly-ssl",
+            "x-scheme",
+            "x-http-scheme",
+            "x-proto",
+            "x-ssl",
+            "x-arr-ssl",
+            "cf-visitor",
+            "cf-connecting-ip",
+            "cloudfront-forwarded-proto",
+            "edge-forwarded-host",
+            "x-request-url",
+            "x-url",
+            "x-uri",
+            "script-name",
+            "script_name",
+            "x-script-name",
+            "x-method",
+            "x-middleware-subrequest",
+            "x-invoke-status",
+            "x-matched-path",
+            "x-now-route-matches",
+            "x-amz-website-redirect-location",
+        ] {
+            assert!(overrides(name), "{name}");
+        }
+        for name in [
+            "accept",
+            "authorization",
+            "cf-access-client-id",
+            "content-type",
+            "host",
+            "origin",
+            "proxy-authorization",
+            "referer",
+            "user-agent",
+            "via",
+            "x-amz-date",
+            "x-api-key",
+            "x-csrf-token",
+            "x-forward",
+            "x-hostile",
+            "x-method-name",
+            "x-proxyurl",
+            "x-request-id",
+            "x-requested-with",
+        ] {
+            assert!(!overrides(name), "{name}");
+        }
     }
 
     #[test]

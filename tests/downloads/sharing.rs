@@ -471,7 +471,8 @@ fn fields_that_change_the_request_do_not_reach_the_origin_of_a_page() {
     origin.say("/page", Answer::html("true").field("Cache-Control", "max-age=60"));
     let forged = "X-Forwarded-Host: evil.test\r\nX-Original-URL: /admin\r\nX-Rewrite-URL: /admin\r\n\
                   X-HTTP-Method-Override: DELETE\r\nForwarded: host=evil.test\r\n\
-                  X_Forwarded_Host: evil.test\r\n";
+                  X_Forwarded_Host: evil.test\r\nX-Scheme: https\r\n\
+                  Proxy: evil.test\r\nX-Forwarded.Host: evil.test\r\n";
     daemon.client().get_with(&origin.url("/page"), &format!("{forged}X-Kept: 1\r\n")).whole();
     daemon.post(&origin.url("/page"), forged, "");
     let asked = origin.asked("/page");
@@ -481,6 +482,9 @@ fn fields_that_change_the_request_do_not_reach_the_origin_of_a_page() {
         "X-Original-URL",
         "X-HTTP-Method-Override",
         "Forwarded",
+        "X-Scheme",
+        "Proxy",
+        "X-Forwarded.Host",
     ] {
         let got = [0, 1].map(|request: usize| asked[request].fields.has(name));
         assert_eq!(got, [false, true], "{name}");
