@@ -334,7 +334,7 @@ pub fn why_it_rests(state: &RequestState) -> Option<(String, Option<u16>)> {
 /// Why a request waits for the user's consent, in words: the announced size of its response.
 fn asks_in_words(bytes: Option<u64>) -> String {
     let size = bytes.map_or_else(String::new, |bytes| format!(" ({})", shown::bytes(bytes)));
-    format!("is larger than what is fetched without asking{size}")
+    format!("is large{size}, so it is fetched only if you confirm")
 }
 
 /// Logs that the result of a request cannot be recorded in the spool.

@@ -215,13 +215,13 @@ impl Omission {
     #[must_use]
     pub const fn reason(self) -> &'static str {
         match self {
-            Self::OnePixel => "only one pixel",
+            Self::OnePixel => "images of one pixel are not fetched",
             Self::NotTaken => "browsers use another size of it",
             Self::Unsupported => "a type that browsers do not show",
-            Self::Service => "not a page to read",
-            Self::Implied => "no saved page refers to it",
+            Self::Service => "an address for programs, not a page",
+            Self::Implied => "browsers request it on their own; no saved page names it",
             Self::Protocol => "its protocol is not fetched",
-            Self::Inert => "in a `<template>` for scripts",
+            Self::Inert => "it is inside a `<template>`, which only scripts use",
         }
     }
 }
@@ -260,7 +260,7 @@ impl Truncation {
     pub const fn reason(self) -> &'static str {
         match self {
             Self::Links => "it has too many links",
-            Self::Memory => "one piece of it is too long",
+            Self::Memory => "a single tag or rule in it is too long",
             Self::Nesting => "it is nested too deep",
             Self::Malformed => "it is malformed",
         }

@@ -309,6 +309,7 @@ fn tell(name: &str, change: &ConfigChange, terminal: &mut Terminal<'_>) -> Resul
     let out = &mut *terminal.stdout;
     let place = change.line.map_or_else(String::new, |line| format!("{}:{line}: ", change.file));
     match (&change.was, &change.now) {
+        (None, None) => writeln!(out, "{name} was not set")?,
         (was, now) if was == now => writeln!(out, "{place}{name} is unchanged")?,
         (None, Some(now)) => writeln!(out, "{place}{name} = {}", now.trim_end())?,
         (Some(was), Some(now)) => {

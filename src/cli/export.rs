@@ -47,8 +47,9 @@ pub(super) fn run(
         let what = "the name must end with .warc.gz or .wacz, or with / for a folder, or be -";
         return Err(VerbFailure::Said(ExitStatus::Usage, what.to_owned()));
     };
-    let failed = format!("{} cannot be written", typed.file.display());
-    let done = done.map_err(|error| VerbFailure::caused(ExitStatus::Failed, failed, &error))?;
+    // The cause names the file.
+    let done =
+        done.map_err(|error| VerbFailure::caused(ExitStatus::Failed, "the export failed", &error))?;
     for note in notes {
         writeln!(terminal.stderr, "wwwoffle: {note}")?;
     }

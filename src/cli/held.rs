@@ -22,7 +22,7 @@ mod tests {
         let budget = |of, metered, until| Held::Budget { of, metered, until };
         for (held, words) in [
             (Held::Mode, "waits until the proxy is online"),
-            (Held::Window { until }, "waits for its time of day, which begins at NOON"),
+            (Held::Window { until }, "waits until NOON, when fetching is allowed"),
             (
                 budget(BudgetOf::Fetch, false, None),
                 "waits until the next fetch of the queue: the budget of this fetch is used up",
@@ -32,14 +32,17 @@ mod tests {
                 "waits until NOON: the daily budget for metered connections is used up",
             ),
             (Held::Origin { until }, "waits until NOON, as its host asked"),
-            (Held::Distance { until }, "waits until NOON, to leave a pause after the one before"),
+            (
+                Held::Distance { until },
+                "waits until NOON, because of the pause between requests to its host",
+            ),
             (Held::Retry { until }, "is tried again at NOON"),
             (Held::LastTry { until }, "is tried for the last time at NOON"),
             (
                 Held::Asks { bytes: Some(4_000_000) },
-                "is larger than what is fetched without asking (4.0 MB)",
+                "is large (4.0 MB), so it is fetched only if you confirm",
             ),
-            (Held::Asks { bytes: None }, "is larger than what is fetched without asking"),
+            (Held::Asks { bytes: None }, "is large, so it is fetched only if you confirm"),
         ] {
             assert_eq!(held_in_words(held), words.replace("NOON", "2026-11-20T12:00:00Z"));
         }

@@ -272,7 +272,11 @@ pub(super) fn search(
             break;
         }
     }
-    Ok(if is_found { ExitStatus::Done } else { ExitStatus::Failed })
+    if !is_found {
+        writeln!(terminal.stderr, "wwwoffle: no stored page matches these words")?;
+        return Ok(ExitStatus::Failed);
+    }
+    Ok(ExitStatus::Done)
 }
 
 /// Prints at most `most` hits and requests, and counts them.

@@ -252,16 +252,23 @@ impl Progress {
     }
 }
 
+/// The end of an English noun after `count`.
+fn plural_end(count: u64) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
 /// The report of a recursive fetch: the counts, the failures with their referring pages, and the
 /// pages left out with their reasons.
 pub(crate) fn report(run: &RunItem) -> String {
     let (counts, dead) = (&run.report.counts, run.report.dead_links());
     let mut text = format!(
-        "{}: {} pages and {} sub-resources: {} fetched ({}), {} unchanged, {} already stored, {} \
-         failed",
+        "{}: {} page{} and {} sub-resource{}: {} fetched ({}), {} unchanged, {} already stored, \
+         {} failed",
         shown::line(&run.start),
         counts.pages,
+        plural_end(counts.pages),
         counts.parts,
+        plural_end(counts.parts),
         counts.fetched,
         shown::bytes(counts.bytes),
         counts.unchanged,
@@ -270,7 +277,7 @@ pub(crate) fn report(run: &RunItem) -> String {
     );
     if dead > 0 {
         // Writing to a `String` does not fail.
-        let _written = write!(text, ", {dead} dead link{}", if dead == 1 { "" } else { "s" });
+        let _written = write!(text, ", {dead} dead link{}", plural_end(dead));
     }
     for failed in &run.report.failed {
         let from = failed.from.as_deref().map(|from| format!(" (from {})", shown::line(from)));

@@ -401,7 +401,7 @@ async fn wait_for_the_end(daemon: &Arc<Daemon>, mut signals: Signals) -> &'stati
                 // Errors of the configuration are logged.
                 let _in_force_or_not = daemon.base.reload().await;
             }
-            () = daemon.base.tasks.stopping() => return "told to",
+            () = daemon.base.tasks.stopping() => return "a stop command",
         }
     }
 }

@@ -7,9 +7,9 @@ use crate::base::text::{Text, say};
 #[must_use]
 pub const fn left_out(reason: LeftOut) -> Text {
     match reason {
-        LeftOut::Depth => say("they are more links away than you chose"),
-        LeftOut::Scope => say("they are outside the area that you chose (“Stay on”)"),
-        LeftOut::Endless => say("there are endless pages like them"),
+        LeftOut::Depth => say("they are deeper than the link depth that you chose"),
+        LeftOut::Scope => say("they are outside the limit “Stay on”"),
+        LeftOut::Endless => say("the site generates such pages without end"),
         LeftOut::Pages => say("the page limit of the fetch is reached"),
         LeftOut::Bytes => say("the size limit of the fetch is reached"),
         LeftOut::Time => say("the time limit of the fetch is reached"),
@@ -17,8 +17,8 @@ pub const fn left_out(reason: LeftOut) -> Text {
         LeftOut::NoFollow => say("the page asks programs not to follow the link (nofollow)"),
         LeftOut::Rule => say("the configuration says so"),
         LeftOut::Class => say("this fetch does not include files of this kind"),
-        LeftOut::Memory => say("there are too many to remember"),
-        LeftOut::Url => say("their URLs are invalid or very long"),
+        LeftOut::Memory => say("the fetch has found too many URLs"),
+        LeftOut::Url => say("their URLs are invalid or too long"),
         LeftOut::Unread => say("a page could not be read completely"),
     }
 }

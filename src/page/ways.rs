@@ -111,7 +111,7 @@ impl PageLink {
     /// The form that fetches a page, with all its options.
     pub(crate) fn choices(url: &str) -> Option<Self> {
         linkable(url)?;
-        Some(Self::to(links::fetch(url), say("More ways to fetch it")))
+        Some(Self::to(links::fetch(url), say("Other ways to fetch it")))
     }
 
     pub(crate) fn about(url: &str) -> Option<Self> {

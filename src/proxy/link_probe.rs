@@ -75,8 +75,8 @@ async fn ask(context: &Arc<ProxyContext>, config: &Config, url: &str) -> Finding
             compare(&resource.url, &expected, &answer, login)
         }
         Err(failure @ Failure::Certificate { .. }) => Finding::Failed(
-            say("{fault}; this may be the login page of a network, which a `probe-url` with http \
-                would detect")
+            say("{fault}. This may be the login page of a network. A `probe-url` with http would \
+                 detect it.")
             .with("fault", shown::text(&failure.chain())),
         ),
         Err(failure) => Finding::Failed(error_text(&failure.chain())),
@@ -144,7 +144,7 @@ async fn reach(context: &ProxyContext, config: &Config, mut hosts: Vec<Origin>) 
         }
     }
     Finding::Failed(match hosts.len() {
-        0 => say("no known host to try"),
+        0 => say("no host was requested yet, so there is nothing to test the connection with"),
         many => count(
             u64::try_from(many).unwrap_or(u64::MAX),
             "the only requested host cannot be reached",

@@ -36,11 +36,11 @@ impl AddressPage {
 
     fn title(self) -> Text {
         match self {
-            Self::Info => say("About an address"),
-            Self::Request => say("Your request for an address"),
-            Self::Source => say("The source of an address"),
-            Self::Records => say("The records of an address"),
-            Self::History => say("Versions of an address"),
+            Self::Info => say("About a page"),
+            Self::Request => say("Your request for a page"),
+            Self::Source => say("The source text of a page"),
+            Self::Records => say("The stored records of a page (WARC)"),
+            Self::History => say("Versions of a page"),
             Self::Missing => say("Similar saved pages"),
         }
     }

@@ -372,7 +372,7 @@ pub(super) fn invalid_address(error: &WantError) -> Option<Text> {
             "The port of this address belongs to another protocol, such as mail. Browsers do not \
              connect to it either.",
         ),
-        WantError::NeverKept(_) => say("The configuration says never to save this address."),
+        WantError::NeverKept(_) => say("The configuration excludes this address from saving."),
         WantError::FormAnswer(_) => form_answer(),
         WantError::Circle(_) => say("The aliases of this address form a loop."),
         WantError::Spool(_) => return None,

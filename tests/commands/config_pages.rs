@@ -117,7 +117,10 @@ fn entries_are_added_and_removed_and_rules_too() {
     let explained = daemon.page("/configuration/url?http%3A%2F%2Fone.test%2Fx");
     says(
         &explained,
-        &["offline-options.dont-request</a> = <code><bdi>true", "by <bdi>*://one.test/*"],
+        &[
+            "offline-options.dont-request</a> = <code><bdi>true",
+            "set by the rule <bdi>*://one.test/*",
+        ],
     );
     let set =
         does(&daemon.page(path), "set-rule").with("value", "false").with("urls", "*://one.test/*");

@@ -106,7 +106,8 @@ fn what_was_browsed_is_listed_and_found() {
     assert_eq!(daemon.run(&["search", "coffee"]).status, 1);
     let page = daemon.page("/search/?q=hot+water").whole().text();
     assert!(page.contains("A leaf and <mark>hot</mark> <mark>water</mark>."), "{page}");
-    assert!(daemon.page("/search/?q=coffee").whole().text().contains("No results."));
+    let none = daemon.page("/search/?q=coffee").whole();
+    assert!(none.text().contains("No saved page matches these words."));
     let description = daemon.page("/search/opensearch.xml").whole();
     assert_eq!(description.field("Content-Type"), "application/opensearchdescription+xml");
     assert!(description.text().contains("/search/?q={searchTerms}\""));
@@ -211,7 +212,7 @@ fn what_is_one_persons_is_found_by_them_alone() {
         assert!(!bob.contains(&host), "{path}: {bob}");
     }
     assert!(asked("ada", "/search/?q=dear").contains("<mark>Dear</mark>"));
-    assert!(asked("bob", "/search/?q=dear").contains("No results."));
+    assert!(asked("bob", "/search/?q=dear").contains("No saved page matches these words."));
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn a_first_visit_tells_how_to_begin_and_a_later_one_what_was_kept() {
     let kept = bare(there.trim_start_matches("http://"));
     assert_eq!((kept.status, kept.field("Location")), (303, &*format!("/info/?{there}")));
     let words = bare("nothing.example%2Fx");
-    assert!(words.status == 200 && words.text().contains("No results."));
+    assert!(words.status == 200 && words.text().contains("No saved page matches these words."));
     let only_not = bare("-milk").shown();
     assert!(only_not.contains("Enter at least one word"), "{only_not}");
     // The page loads nothing from other sites.

@@ -239,7 +239,7 @@ fn pages_programs_and_the_command_line_tell_the_same() {
 
     let page = daemon.page(&format!("/history/?{}", encode(&url)));
     let shown = page.shown();
-    for want in ["saved now", "1 line added, 1 line removed", "2026-02-01"] {
+    for want in ["the current copy", "1 line added, 1 line removed", "2026-02-01"] {
         assert!(shown.contains(want), "{want} in {shown}");
     }
     let diff = daemon.page(&format!(
@@ -289,7 +289,7 @@ fn where_there_is_no_older_version_that_is_said() {
         (format!("/history/diff/?{none}"), 404, "not saved"),
         (format!("/history/version/?{none}"), 404, "not saved"),
         (format!("/history/timemap/?{none}"), 404, "not saved"),
-        ("/history/".to_owned(), 200, "Versions of an address"),
+        ("/history/".to_owned(), 200, "Versions of a page"),
         ("/history/diff/".to_owned(), 400, "expected a URL"),
         ("/history/version/?url=http://a/&at=x".to_owned(), 400, "expected a time"),
         ("/history/?http://a:99999/".to_owned(), 400, "Enter the address of a page"),
@@ -369,7 +369,7 @@ fn nobody_sees_the_versions_of_another() {
         client.receive("GET").whole()
     };
     let list = format!("/history/?{}", encode(&url));
-    assert!(own("ada", &list).shown().contains("saved now"));
+    assert!(own("ada", &list).shown().contains("the current copy"));
     assert!(own("bob", &list).shown().contains("It is not saved"));
     let stored = daemon.run(&["history", "--json", "--owner", "user:ada", &url]).json();
     let stored = stored["versions"][2]["stored"].as_str().unwrap().to_owned();

@@ -88,7 +88,8 @@ fn with_a_daemon_and_without_it_is_the_same() {
         assert_eq!(kept(&daemon).len(), KEPT.len(), "a plan removes nothing");
         let said = daemon.ok(&["purge"]);
         assert!(
-            said.contains("blocked now: 1 entry") && said.contains("removed 2 entries"),
+            said.contains("blocked by the configuration now: 1 entry")
+                && said.contains("removed 2 entries"),
             "{said}"
         );
         let want = [
@@ -174,7 +175,7 @@ fn the_page_has_the_plan_and_a_button_of_ours_alone() {
     daemon.ok(&["offline"]);
     let page = daemon.page("/purge/");
     assert_eq!(page.status, 200);
-    assert!(page.shown().contains("blocked now: 1 entry"), "{}", page.shown());
+    assert!(page.shown().contains("blocked by the configuration now: 1 entry"), "{}", page.shown());
     let button = form(&page.text(), "/control/purge");
     assert_eq!(daemon.submit(&button.clone().without("token")).status, 403);
     let link = daemon.page("/control/purge");

@@ -110,8 +110,8 @@ impl Reason {
             Self::Failed(why) => say("the network check failed: {why}").with("why", why.clone()),
             Self::Hosts(many, why) => count(
                 u64::try_from(*many).unwrap_or(u64::MAX),
-                "{n} host failed, and then the network check: {why}",
-                "{n} hosts in a row failed, and then the network check: {why}",
+                "{n} host failed, then the network check failed: {why}",
+                "{n} hosts in a row failed, then the network check failed: {why}",
             )
             .with("why", why.clone()),
         }

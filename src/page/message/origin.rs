@@ -23,9 +23,8 @@ impl OriginFailure<'_> {
             Self::Parent(_) => (
                 502,
                 say("The parent proxy does not work"),
-                say("The configuration says to use another proxy, and that proxy cannot be \
-                    reached, refuses, or needs another user name and password. The site was not \
-                    asked."),
+                say("Requests for this address go through a parent proxy. It cannot be reached, \
+                     refused the request, or needs another login. The site was not asked."),
                 vec![again()],
             ),
             Self::UnknownHost => (

@@ -133,7 +133,7 @@ pub(super) fn method_not_allowed() -> MessageText {
 pub(super) fn must_ask() -> MessageText {
     words(
         504,
-        say("Saved, but may not be shown without asking the site"),
+        say("Saved, but the site must confirm it first"),
         say("The saved copy of this page may only be shown online after the site confirms that \
             it is up to date. The site cannot be reached."),
         vec![say("Try again later.")],
@@ -271,7 +271,7 @@ pub(super) fn share_used_up() -> MessageText {
     words(
         507,
         say("Your share of the queue is used up"),
-        say("You have as many requests on the queue as you may, so this one was not added."),
+        say("You have the maximum number of requests on the queue, so this one was not added."),
         vec![
             say("Delete requests on the queue that you no longer need."),
             say("Or wait until some of your requests are fetched."),

@@ -27,8 +27,10 @@ pub fn describe_run(plan: &RunPlan) -> Vec<Text> {
     if plan.robots_unknown > 0 {
         lines.push(count(
             plan.robots_unknown,
-            "the robots.txt of {n} host is not known, and taken to allow everything",
-            "the robots.txt of {n} hosts is not known, and taken to allow everything",
+            "the robots.txt of {n} host is not saved; the estimate assumes that it allows \
+             everything",
+            "the robots.txt of {n} hosts is not saved; the estimate assumes that it allows \
+             everything",
         ));
     }
     for (why, left) in &plan.left_out {
@@ -46,13 +48,15 @@ pub fn describe_queue(plan: &QueuePlan) -> Vec<Text> {
     lines.extend(basis(&plan.basis));
     lines.extend(plan.hosts.iter().map(of_host));
     if plan.more_hosts > 0 {
-        lines.push(count(plan.more_hosts, "and {n} host more", "and {n} hosts more"));
+        lines.push(count(plan.more_hosts, "and {n} more host", "and {n} more hosts"));
     }
     if plan.failing > 0 {
         lines.push(count(
             plan.failing,
-            "{n} would fail at once, because of the configuration or lost passwords",
-            "{n} would fail at once, because of the configuration or lost passwords",
+            "{n} cannot be sent: the configuration forbids it, or the stored password cannot be \
+             read",
+            "{n} cannot be sent: the configuration forbids it, or the stored password cannot be \
+             read",
         ));
     }
     if plan.failed > 0 {
@@ -116,17 +120,22 @@ fn of_kind(kind: ItemKind, number: u64) -> Text {
     match kind {
         ItemKind::Page => count(number, "{n} page", "{n} pages"),
         ItemKind::Part => count(number, "{n} other file", "{n} other files"),
-        ItemKind::Refresh => count(number, "{n} refresh", "{n} refresh"),
-        ItemKind::Post => count(number, "{n} post", "{n} post"),
-        ItemKind::Recursive => count(number, "{n} recursive", "{n} recursive"),
-        ItemKind::Monitored => count(number, "{n} monitored", "{n} monitored"),
+        ItemKind::Refresh => count(number, "{n} refresh", "{n} refreshes"),
+        ItemKind::Post => count(number, "{n} form", "{n} forms"),
+        ItemKind::Recursive => count(number, "{n} followed link", "{n} followed links"),
+        ItemKind::Monitored => count(number, "{n} monitored page", "{n} monitored pages"),
     }
 }
 
 fn expected(expected: &Expected) -> Text {
     let Expected { fresh, again, rest, new } = expected;
     let of = |text: Text, amount: &Amount| text.with("size", shown::bytes(amount.bytes)).into();
-    let new_text = count(new.count, "{n} new (about {size})", "{n} new (about {size})");
+    let new_text = count(
+        new.count,
+        "{n} not saved yet (about {size})",
+        "{n} not saved yet (about \
+                                     {size})",
+    );
     let again_text = count(
         again.count,
         "{n} saved, to be checked again (at most {size})",
@@ -148,8 +157,8 @@ fn expected(expected: &Expected) -> Text {
 fn sum(expected: &Expected) -> Text {
     let text = count(
         expected.requests(),
-        "{n} to fetch: at most {measured}, plus about {estimated} of unknown size",
-        "{n} to fetch: at most {measured}, plus about {estimated} of unknown size",
+        "{n} to fetch: at most {measured} of known size, plus an estimated {estimated}",
+        "{n} to fetch: at most {measured} of known size, plus an estimated {estimated}",
     );
     text.with("measured", shown::bytes(expected.measured()))
         .with("estimated", shown::bytes(expected.new.bytes))
@@ -162,15 +171,15 @@ fn in_all(all: &Expected) -> Text {
 fn basis(basis: &Basis) -> Option<Text> {
     let host = count(
         basis.host,
-        "{n} by saved pages of the same host",
-        "{n} by saved pages of the same host",
+        "{n} from the sizes of saved pages of the same host",
+        "{n} from the sizes of saved pages of the same host",
     );
     let class = count(
         basis.class,
-        "{n} by saved pages of other hosts",
-        "{n} by saved pages of other hosts",
+        "{n} from the sizes of saved pages of other hosts",
+        "{n} from the sizes of saved pages of other hosts",
     );
-    let default = count(basis.default, "{n} by typical sizes", "{n} by typical sizes");
+    let default = count(basis.default, "{n} from typical sizes", "{n} from typical sizes");
     let of = [(basis.host, host), (basis.class, class), (basis.default, default)];
     let of: Vec<TextValue> =
         of.into_iter().filter(|(number, _)| *number > 0).map(|(_, text)| text.into()).collect();
@@ -178,7 +187,7 @@ fn basis(basis: &Basis) -> Option<Text> {
 }
 
 fn cut(is_cut: bool) -> Option<Text> {
-    is_cut.then(|| say("only a part was checked, to save time; the rest counts as not saved"))
+    is_cut.then(|| say("only some pages were checked, to save time; the others count as not saved"))
 }
 
 #[cfg(test)]
@@ -205,14 +214,14 @@ mod tests {
         assert_eq!(
             told(&describe_run(&plan)),
             [
-                "pages: 3 new (about 90 kB), 2 saved, to be checked again (at most 2.0 kB), 1 saved and \
+                "pages: 3 not saved yet (about 90 kB), 2 saved, to be checked again (at most 2.0 kB), 1 saved and \
                  up to date, 1 partly saved (rest: 500 B)",
-                "images, styles and other files: 0 new (about 0 B), 0 saved, to be checked again (at \
+                "images, styles and other files: 0 not saved yet (about 0 B), 0 saved, to be checked again (at \
                  most 0 B), 0 saved and up to date",
-                "total: 6 to fetch: at most 2.5 kB, plus about 90 kB of unknown size",
-                "estimated: 2 by saved pages of the same host, 1 by typical sizes",
+                "total: 6 to fetch: at most 2.5 kB of known size, plus an estimated 90 kB",
+                "estimated: 2 from the sizes of saved pages of the same host, 1 from typical sizes",
                 "3 unsaved pages may need more files, which are not counted",
-                "the robots.txt of 1 host is not known, and taken to allow everything",
+                "the robots.txt of 1 host is not saved; the estimate assumes that it allows everything",
             ]
         );
         let host = HostPlan {
@@ -228,11 +237,11 @@ mod tests {
         assert_eq!(
             lines[2..],
             [
-                "a⟨U+001B⟩: 2 pages, 1 recursive: 6 to fetch: at most 2.5 kB, plus about 90 kB of \
-                 unknown size; from 2026-11-20T12:00:00Z, for at least 40 s",
+                "a⟨U+001B⟩: 2 pages, 1 followed link: 6 to fetch: at most 2.5 kB of known size, plus \
+                 an estimated 90 kB; from 2026-11-20T12:00:00Z, for at least 40 s",
                 "left of the daily budget: 0 B; reset at 2026-11-20T12:00:00Z",
                 "the mode does not allow fetching now",
-                "only a part was checked, to save time; the rest counts as not saved",
+                "only some pages were checked, to save time; the others count as not saved",
             ]
         );
     }

@@ -191,7 +191,7 @@ mod tests {
         let body = body(&history, &lines);
         for want in [
             "2026-11-20 12:00",
-            "saved now",
+            "the current copy",
             "previously status 404",
             "3 lines added, 1 line removed",
             "previously status 200",

@@ -290,8 +290,8 @@ fn notes(storage: &BodyOnDisk) -> Vec<Text> {
     let shared = storage.shared.then(|| match storage.sharing {
         Some(many) => count(
             many,
-            "Its content is stored once for {n} entry.",
-            "Its content is stored once for {n} entries.",
+            "{n} entry shares its content on the disk.",
+            "{n} entries share its content on the disk.",
         ),
         None => say("Its content is stored once for all entries with the same content."),
     });

@@ -157,7 +157,7 @@ fn filters(chosen: Option<ItemState>, counts: QueueCounts) -> Vec<StateLink> {
     let rows = [
         (say("in progress"), ItemState::Active, counts.active),
         (say("waiting"), ItemState::Waiting, counts.waiting),
-        (say("asking you"), ItemState::Asking, counts.asking),
+        (say("needs your consent"), ItemState::Asking, counts.asking),
         (say("failed"), ItemState::Failed, counts.failed),
     ];
     let link = |label, state| StateLink {
@@ -217,7 +217,7 @@ fn row<'a>(number: usize, item: &'a QueueItem, shell: &Shell) -> QueueRow<'a> {
         ItemState::Waiting => say("waiting"),
         ItemState::Active => say("active"),
         ItemState::Failed => say("failed"),
-        ItemState::Asking => say("asking you"),
+        ItemState::Asking => say("needs your consent"),
     };
     QueueRow {
         number,

@@ -116,9 +116,9 @@ pub fn page(shell: &Shell, typed: &SearchQuery, outcome: SearchResult) -> Page {
         words: shown::text(&typed.words),
         host: shown::text(&typed.host),
         kinds: vec![
-            kind("", say("anything"), None),
+            kind("", say("all types"), None),
             kind("page", say("pages"), Some(Class::Page)),
-            kind("text", say("plain texts"), Some(Class::Text)),
+            kind("text", say("plain text"), Some(Class::Text)),
         ],
         asked: outcome != SearchResult::Nothing,
         refused: None,

@@ -142,7 +142,7 @@ fn charts(month: &[(Date, Sums)]) -> Vec<Chart> {
     vec![
         Chart::new(
             say("Requests answered from the spool, by day"),
-            say("{sum} in the last 30 days, {most} on the day with the most.")
+            say("{sum} in the last 30 days, at most {most} in a day.")
                 .with("sum", sum(&counts).to_string())
                 .with("most", most(&counts).to_string()),
             (&days, &counts),
@@ -150,7 +150,7 @@ fn charts(month: &[(Date, Sums)]) -> Vec<Chart> {
         ),
         Chart::new(
             say("Traffic saved, by day"),
-            say("{sum} in the last 30 days, {most} on the day with the most.")
+            say("{sum} in the last 30 days, at most {most} in a day.")
                 .with("sum", shown::bytes(sum(&bytes)))
                 .with("most", shown::bytes(most(&bytes))),
             (&days, &bytes),
@@ -177,8 +177,14 @@ fn hosts(all: &[HostCounts], rest: Option<&Sums>) -> Vec<HostStatistics> {
     let one = |name: Option<String>, before: u64, sums: &Sums| HostStatistics {
         name,
         requests: sums.all(),
-        before: (before > 0)
-            .then(|| count(before, "at most {n} more earlier", "at most {n} more earlier")),
+        before: (before > 0).then(|| {
+            count(
+                before,
+                "and at most {n} before its own counting began",
+                "and at most \
+                                    {n} before its own counting began",
+            )
+        }),
         kept: kept(sums),
         saved: shown::bytes(sums.saved),
     };
@@ -227,11 +233,11 @@ mod tests {
             "served from the spool</th><td>2</td><td>7</td><td>7</td><td>14</td>",
             "put on the queue</th><td>1</td><td>2</td><td>2</td><td>3</td>",
             "<th scope=\"row\">Traffic saved</th><td>3.0 kB</td><td>10 kB</td><td>10 kB</td><td>21 kB</td>",
-            "10 kB in the last 30 days, 7.5 kB on the day with the most.",
+            "10 kB in the last 30 days, at most 7.5 kB in a day.",
             "<th scope=\"row\"><time datetime=\"2026-11-16\">2026-11-16</time></th><td>6</td><td>5</td>",
             "<time datetime=\"2026-10-24\">2026-10-24</time></th><td>0</td>",
             "<bdi>a.example</bdi>",
-            "at most 3 more earlier",
+            "and at most 3 before its own counting began",
             "All others</th><td>11</td>",
         ] {
             assert!(told.contains(want), "{want} in {told}");

@@ -32,7 +32,8 @@ pub(super) fn rule(
     let fields: HeaderMap = referrer(document, url).into_iter().collect();
     match ruled(config, url, &Asker::of(&fields, local)) {
         _ if !*config.dont_get.get_recursive.of(&UrlParts::of(url)) => {
-            SubResourceRule::LeftOut(say("it is left to browsers ([dont-get] get-recursive)"))
+            SubResourceRule::LeftOut(say("it is fetched only for browsers ([dont-get] \
+                                          get-recursive)"))
         }
         Ruling::Usual(StoragePolicy::Usual) => SubResourceRule::Fetched,
         Ruling::Usual(StoragePolicy::NeverKept) => {
@@ -72,15 +73,16 @@ pub(super) fn of_class(wanted: &WantedClasses, class: Option<PartClass>) -> Text
 /// Why a sub-resource is left out because of the kind of its reference.
 pub(super) fn of_kind(why: links::Omission) -> Text {
     match why {
-        links::Omission::OnePixel => say("only one pixel ([fetch-options] webbug-images)"),
+        links::Omission::OnePixel => say("images of one pixel are not fetched ([fetch-options] \
+                                          webbug-images)"),
         links::Omission::NotTaken => {
             say("browsers use another size of it ([fetch-options] all-candidates)")
         }
         links::Omission::Unsupported => say("a type that browsers do not show"),
-        links::Omission::Service => say("not a page to read"),
-        links::Omission::Implied => say("no saved page refers to it"),
+        links::Omission::Service => say("an address for programs, not a page"),
+        links::Omission::Implied => say("browsers request it on their own; no saved page names it"),
         links::Omission::Protocol => say("its protocol is not fetched"),
-        links::Omission::Inert => say("in a `<template>` for scripts"),
+        links::Omission::Inert => say("it is inside a `<template>`, which only scripts use"),
     }
 }
 
@@ -88,7 +90,7 @@ pub(super) fn of_kind(why: links::Omission) -> Text {
 pub(super) fn of_cut(why: Truncation) -> Text {
     match why {
         Truncation::Links => say("it has too many links"),
-        Truncation::Memory => say("one piece of it is too long"),
+        Truncation::Memory => say("a single tag or rule in it is too long"),
         Truncation::Nesting => say("it is nested too deep"),
         Truncation::Malformed => say("it is malformed"),
     }

@@ -205,9 +205,9 @@ fn each_rule_that_leaves_something_out_is_named() {
         ),
         ("http://ads.example/ad.css", "it is blocked ([dont-get])"),
         ("/live.png", "it is never saved ([dont-cache])"),
-        ("/lazy.png", "it is left to browsers ([dont-get] get-recursive)"),
+        ("/lazy.png", "it is fetched only for browsers ([dont-get] get-recursive)"),
         ("http://near.example/a.css", "it is fetched in every mode ([local-net])"),
-        ("/1.gif", "only one pixel ([fetch-options] webbug-images)"),
+        ("/1.gif", "images of one pixel are not fetched ([fetch-options] webbug-images)"),
         ("/y.png", "browsers use another size of it ([fetch-options] all-candidates)"),
     ] {
         assert_eq!(why(&parts, path), want, "{path}");
@@ -281,7 +281,7 @@ fn a_page_of_too_much_has_an_end() {
     assert_eq!((told.list.len(), told.counts.absent), (MAX_TOLD, 2_000));
     let all = Bounds::from_now();
     for (bounds, want) in [
-        (Bounds { parts: 10, ..all }, "it has more than 10 files"),
+        (Bounds { parts: 10, ..all }, "the page has more than 10 files"),
         (Bounds { bytes: 10, ..all }, "it is too large to read completely"),
         (Bounds { until: Instant::now(), ..all }, "took too long"),
     ] {

@@ -348,7 +348,7 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
         if index >= self.bounds.parts {
             self.is_full = true;
             let most = self.bounds.parts;
-            self.cut(say("it has more than {most} files").with("most", most.to_string()));
+            self.cut(say("the page has more than {most} files").with("most", most.to_string()));
             return None;
         }
         self.known.insert(url.key(), index);

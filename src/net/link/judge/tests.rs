@@ -81,7 +81,7 @@ fn several_hosts_in_a_row_and_then_a_probe_make_it_offline() {
          7 failed:b   -> online
          8 failed:d   -> online probe
          9 tick       -> online
-         10 bad       -> offline (3 hosts in a row failed, and then the network check: dead)
+         10 bad       -> offline (3 hosts in a row failed, then the network check failed: dead)
          14 tick      -> offline
          15 tick      -> offline probe
          16 bad       -> offline

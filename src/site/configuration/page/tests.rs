@@ -56,6 +56,7 @@ fn every_option_has_a_page_with_its_control() {
             let has_rules = body.contains(r#"value="add-rule""#);
             assert_eq!(has_rules, option.rules, "{}.{}", section.name, option.key);
             assert!(!body.contains(r#"value="unset""#), "nothing is set");
+            assert!(!body.contains('`'), "words to type are shown as code: {body}");
         }
     }
 }

@@ -184,7 +184,7 @@ fn what_was_kept_last_is_told_with_its_icon_and_age() {
     for want in [
         r#" aria-describedby="most"><path"#,
         r#"<path class="most" d="M250 0V10"></path></svg>"#,
-        r#"<span id="most">The line shows the limit of a purge: 250 kB.</span>"#,
+        r#"<span id="most">The line marks the size to which a purge reduces the spool: 250 kB.</span>"#,
     ] {
         assert!(marked.contains(want), "{want} in {marked}");
     }

@@ -16,7 +16,8 @@ pub(super) fn describe_status(status: CacheStatus) -> Text {
             say("The site confirmed that the saved copy is up to date, so it was served.")
         }
         S::Stored { collapsed: true, .. } | S::Resumed { collapsed: true } => {
-            say("It was already being fetched for another request, and both got it.")
+            say("It was already being downloaded for another request. Your request shared that \
+                 download.")
         }
         S::Stored { .. } => say("It was fetched from the site and saved."),
         S::Resumed { .. } => say("The site was asked for the missing part. The copy is complete \
@@ -50,7 +51,8 @@ fn describe_hit(why: HitReason) -> Text {
             say("The saved copy was served. It was still fresh, so the site was not asked.")
         }
         HitReason::Reused { .. } => {
-            say("The saved copy was served. It was old, but may be used without asking the site.")
+            say("The saved copy was served. It is no longer fresh, but the site or your browser \
+                 allows its use.")
         }
         HitReason::Offline => say("The saved copy was served, because the mode was offline."),
         HitReason::Autodial => say("The saved copy was served, because the mode was “saved \
@@ -70,23 +72,22 @@ fn describe_hit(why: HitReason) -> Text {
 fn describe_miss(why: NotStored) -> Text {
     match why {
         NotStored::Request => {
-            say("It was fetched from the site and not saved: the request was not for the whole.")
+            say("It was fetched from the site and not saved, because only a part was requested.")
         }
         NotStored::Ruled(_) => {
             say("It was fetched from the site and not saved, because of the configuration or the \
             kind of request.")
         }
-        NotStored::Answer(reason) => {
-            say("It was fetched from the site and not saved because of its kind ({reason}).")
-                .with("reason", reason.as_str())
-        }
+        NotStored::Answer(reason) => say("It was fetched from the site and not saved ({reason}).")
+            .with("reason", reason.as_str()),
         NotStored::Spool => say("It was fetched from the site and not saved: the spool failed."),
     }
 }
 
 fn describe_refusal(refusal: DecisionRefusal) -> Text {
     match refusal {
-        DecisionRefusal::Noise => say("Not queued: it is of no use later."),
+        DecisionRefusal::Noise => say("Not queued: it is a background request of the browser or \
+                                       system, with no use later."),
         DecisionRefusal::OnlyOnline => say("Not queued: it is only useful while online."),
         DecisionRefusal::FormAnswer => {
             say("Not queued: the spool does not have this answer to a form.")
@@ -97,7 +98,7 @@ fn describe_refusal(refusal: DecisionRefusal) -> Text {
         DecisionRefusal::NeverKept => {
             say("Not queued: the mode was offline, and this address is never saved.")
         }
-        DecisionRefusal::NotQueued => say("Not queued: the configuration says so."),
+        DecisionRefusal::NotQueued => say("Not queued, because of the configuration."),
         DecisionRefusal::Unconfirmed => say("Not queued: it needs your confirmation first."),
         DecisionRefusal::LeftToBrowsers => {
             say("Not queued: the configuration does not fetch it with its page.")
@@ -140,7 +141,7 @@ fn describe_decision(decision: Decision) -> Text {
             say("It would not be queued: the mode is offline, and this address is never saved.")
         }
         Decision::Refuse(DecisionRefusal::NotQueued) => {
-            say("It would not be queued: the configuration says so.")
+            say("The configuration prevents queueing it.")
         }
         Decision::Refuse(_) => say("Nothing would be done."),
     }

@@ -176,7 +176,7 @@ fn days_are_told_where_they_begin() {
 #[test]
 fn each_list_has_a_name() {
     for (path, want, above) in [
-        ("http", "Hosts by http", 1),
+        ("http", "Hosts (http)", 1),
         ("https/a.example", "Saved from https://a.example", 2),
         ("site/a.example", "Saved from a.example", 2),
         ("prevtime1", "Saved 1 online session earlier", 1),

@@ -56,7 +56,7 @@ pub(super) fn heading(path: &str) -> Text {
 }
 
 fn by_scheme(scheme: &str) -> Text {
-    say("Hosts by {scheme}").with("scheme", scheme)
+    say("Hosts ({scheme})").with("scheme", scheme)
 }
 
 /// Links to the parent lists.
@@ -97,13 +97,13 @@ pub(super) fn sorts(chosen: Option<Sort>) -> Vec<SelectOption> {
 /// The classes to which a list can be restricted.
 pub(super) fn kinds(chosen: Option<Class>) -> Vec<SelectOption> {
     let rows = [
-        (say("anything"), None),
+        (say("all types"), None),
         (say("pages"), Some(Class::Page)),
-        (say("plain texts"), Some(Class::Text)),
+        (say("plain text"), Some(Class::Text)),
         (say("documents"), Some(Class::Document)),
         (say("images"), Some(Class::Image)),
         (say("audio and video files"), Some(Class::Media)),
-        (say("packed files"), Some(Class::Archive)),
+        (say("archives (zip and similar)"), Some(Class::Archive)),
         (say("styles"), Some(Class::Style)),
         (say("scripts"), Some(Class::Script)),
         (say("fonts"), Some(Class::Font)),

@@ -11,7 +11,7 @@ pub(crate) fn sentence<T: Into<TextValue>>(held: Held, time: impl Fn(Timestamp) 
     match held {
         Held::Mode => say("It waits until the proxy is online."),
         Held::Window { until } => {
-            let text = say("It waits for its time of day, which begins at {time}.");
+            let text = say("It waits until {time}, when fetching is allowed.");
             text.with("time", time(until))
         }
         Held::Budget { of, metered, until } => {
@@ -21,16 +21,17 @@ pub(crate) fn sentence<T: Into<TextValue>>(held: Held, time: impl Fn(Timestamp) 
             say("It waits until {time}, as its host asked.").with("time", time(until))
         }
         Held::Distance { until } => {
-            let text = say("It waits until {time}, to leave a pause after the one before.");
+            let text = say("It waits until {time}, because of the pause between requests to its \
+                            host.");
             text.with("time", time(until))
         }
         Held::Retry { until } => say("It is tried again at {time}.").with("time", time(until)),
         Held::LastTry { until } => {
             say("It is tried for the last time at {time}.").with("time", time(until))
         }
-        Held::Asks { bytes: None } => say("It is larger than what is fetched without asking."),
+        Held::Asks { bytes: None } => say("It is large, so it is fetched only if you confirm."),
         Held::Asks { bytes: Some(bytes) } => {
-            let text = say("It is larger than what is fetched without asking ({size}).");
+            let text = say("It is large ({size}), so it is fetched only if you confirm.");
             text.with("size", shown::bytes(bytes))
         }
         Held::Unknown => say("It waits for a reason that this version does not know."),

@@ -81,9 +81,9 @@ fn shows_why_and_when_and_what_can_be_done() {
     let body = body(&page);
     for want in [
         "1 request waiting, 0 in progress, 1 failed.",
-        r#"<b class="failed">failed</b>, page, recorded"#,
+        r#"<b class="failed">failed</b>, page, queued"#,
         r#"<b>1.</b> <a class="url" href="http://a.example/x.css""#,
-        r#"<b class="waiting">waiting</b>, <b>first</b>, part of a page, recorded"#,
+        r#"<b class="waiting">waiting</b>, <b>first</b>, part of a page, queued"#,
         "5 attempts",
         "1 attempt</span>",
         r#"It is tried again at <time datetime="2026-11-20T12:00:00Z">2026-11-20 12:00</time>."#,
