@@ -36,7 +36,7 @@ use super::follow::Answered;
 use crate::api::Event;
 use crate::base::owner::Owner;
 use crate::base::process_group::text;
-use crate::base::small_file::{IN_SPOOL, is_program, lies_in};
+use crate::base::small_file::{IN_SPOOL, NEEDS_SHELL, is_program, lies_in, runs_without_shell};
 use crate::fetch::chromium;
 use crate::fetch::context::FetchContext;
 use crate::net::upstream::Scheme;
@@ -107,6 +107,9 @@ pub(super) async fn open(
                 "{program} is not an executable program: install Chromium, or set [fetch-options] \
                  browser to its path"
             ));
+        }
+        if !runs_without_shell(program) {
+            return Err(format!("{} is not run: {NEEDS_SHELL}", program.display()));
         }
         let key = context.proxy.clients.faces.authority.spki_hash();
         let width = options.window_width.get();

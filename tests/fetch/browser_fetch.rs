@@ -166,6 +166,14 @@ fn one_page_after_the_other_and_each_failure_is_told() {
     let told = daemon.ok(&["get", "--refresh", &urls[0]]);
     assert!(told.contains("/nowhere/chromium is not an executable program"), "{told}");
     daemon.tells("a page was fetched, but could not be opened in the browser");
+    // Its lines are for a shell, and it does not say so.
+    let program = executable(&daemon.home().join("lines"), "");
+    let written = daemon.home().join("t/written");
+    std::fs::write(&program, format!("id >{}\n", written.display())).unwrap();
+    daemon.ok(&["config", "set", "fetch-options.browser", program.to_str().unwrap()]);
+    let told = daemon.ok(&["get", "--refresh", &urls[0]]);
+    assert!(told.contains("is not run: it is neither an ELF file"), "{told}");
+    assert!(!written.exists(), "no shell runs it");
     assert_eq!(daemon.queue().len(), 0, "requests of the browser count as pages");
     daemon.ok(&["offline"]);
     assert!(urls.iter().all(|url| daemon.get(url).status == 200));
