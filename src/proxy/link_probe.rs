@@ -11,10 +11,11 @@ use hyper::http::request::Builder;
 use hyper::{Method, Response};
 use tokio::time::timeout;
 use tracing::debug;
-use wwwoffle_config::{Config, ExpectedStatus};
+use wwwoffle_config::{Config, ExpectedStatus, UrlParts};
 use wwwoffle_spool::RequestState;
 use wwwoffle_url::CanonicalUrl;
 
+use super::protocols::allows_port;
 use super::{rules, target};
 use crate::base::shown;
 use crate::base::text::{Text, count, say};
@@ -48,6 +49,12 @@ async fn ask(context: &Arc<ProxyContext>, config: &Config, url: &str) -> Finding
         Ok(resource) => resource,
         Err(error) => return Finding::Failed(error_text(&error.to_string())),
     };
+    if !allows_port(config, &resource.url, &UrlParts::of(&resource.url)) {
+        let url = resource.url.as_str();
+        return Finding::Failed(error_text(&format!(
+            "the port of {url} belongs to another protocol; [dont-get] allowed-ports can allow it"
+        )));
+    }
     resource.origin.via = rules::parent(config, &resource.url, &context.base.pseudonym);
     // The URL comes from the configuration, not from a client.
     resource.origin.reach = Reach::All;

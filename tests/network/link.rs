@@ -36,6 +36,23 @@ fn becomes(daemon: &Daemon, mode: &str, reason: &str) {
 }
 
 #[test]
+fn a_probe_reaches_no_port_of_another_protocol() {
+    let url = "http://127.0.0.1:25/up";
+    let mut daemon = Daemon::prepare(Some(&format!("[link]\nprobe-url = \"{url}\"\n{QUICK}")));
+    daemon.up();
+    daemon.ok(&["auto"]);
+    becomes(&daemon, "offline", "belongs to another protocol");
+    let config = std::fs::read_to_string(daemon.config_file()).unwrap();
+    let allowed = format!("{config}[dont-get]\nallowed-ports = [25]\n");
+    std::fs::write(daemon.config_file(), allowed).unwrap();
+    daemon.ok(&["config", "reload"]);
+    eventually("the port is tried", || {
+        let status = daemon.status();
+        !status["link"]["reason"].as_str().unwrap().contains("another protocol")
+    });
+}
+
+#[test]
 fn a_probe_that_is_good_or_answered_by_a_portal_or_not_at_all_decides() {
     let (origin, mut link, portal) = (Origin::start(), Origin::start(), Origin::start());
     link.say("/up", Answer::new(200, "text/plain", "it is up"));
