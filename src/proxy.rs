@@ -46,6 +46,7 @@ mod metered;
 mod missing;
 mod modify;
 mod near;
+pub(crate) mod opener;
 mod outcome;
 mod pass;
 mod plan;

@@ -10,7 +10,7 @@
 //! runs.
 //!
 //! Over TCP only our own names are answered, so that no other site's name can be made to lead here, and
-//! other sites may only open our pages in a window: see `isolation`. A request that changes something is a
+//! other sites may only open our pages in a window, and no files: see `isolation`. A request that changes something is a
 //! POST with a token; see [`crate::page::guard`]. `entry` asks for passwords. Over the socket in the spool
 //! there is neither: a process that may open the socket may do everything.
 
@@ -50,12 +50,14 @@ use std::sync::Arc;
 
 use hyper::body::Incoming;
 use hyper::header::{ALLOW, HeaderValue};
+use hyper::http::uri::PathAndQuery;
 use hyper::{Method, Request, Response};
 use wwwoffle_url::CanonicalUrl;
 
 use self::caller::Caller;
 use self::route::{Handler, PageRequest, PathRoutes};
 use crate::base::mode::Mode;
+use crate::page::guard::GuardRefusal;
 use crate::page::message::Message;
 use crate::proxy::body::Body;
 use crate::proxy::visitor::PageVisit;
@@ -99,8 +101,13 @@ async fn respond(
     if api::has(url.path()) {
         return api::answer(&caller, url.path(), url.arguments(), request).await;
     }
-    if let Err(refusal) = caller.check_origin() {
-        return caller.message(&Message::Forbidden(refusal));
+    match caller.check_origin() {
+        Ok(()) => {}
+        Err(GuardRefusal::OpenedElsewhere) => {
+            let address = request.uri().path_and_query().map_or("/", PathAndQuery::as_str);
+            return caller.message(&Message::OpenedElsewhere { address });
+        }
+        Err(refusal) => return caller.message(&Message::Forbidden(refusal)),
     }
     dispatch(&caller, url.path(), url.arguments(), request).await
 }

@@ -88,6 +88,9 @@ pub enum GuardRefusal {
     /// The browser reports that another site made it send this request.
     #[error("another site asked the browser to send this request")]
     CrossSite,
+    /// A page of another site may have opened an address that responds with a file or a page.
+    #[error("another site may have opened this address")]
+    OpenedElsewhere,
     /// `Origin` is not ours.
     #[error("the form was sent by a page of another origin")]
     ForeignOrigin,

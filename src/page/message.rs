@@ -47,6 +47,11 @@ pub enum Message<'a> {
     },
     /// A request to our own pages was refused.
     Forbidden(GuardRefusal),
+    /// A page of another site may have opened an address of ours that may respond with a file.
+    OpenedElsewhere {
+        /// The address, without our origin.
+        address: &'a str,
+    },
     /// The client has no permission, or has not identified itself.
     Denied(Denied),
     /// A rule of the configuration applies to the URL.
@@ -269,6 +274,7 @@ impl Message<'_> {
             Self::BadForm { status, .. } => ours::bad_form(*status),
             Self::NothingChosen { .. } => ours::nothing_chosen(),
             Self::Forbidden(refusal) => ours::forbidden(*refusal),
+            Self::OpenedElsewhere { .. } => ours::opened_elsewhere(),
             Self::NotFound { path } => ours::not_found(path),
             Self::NoLonger { .. } => ours::no_longer(),
             Self::RefreshQueued { .. } => ours::refresh_queued(),

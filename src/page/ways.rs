@@ -58,6 +58,11 @@ impl PageLink {
         Self::to(path, say("Back to the list"))
     }
 
+    /// An address of ours that a page of another site may have opened; `path` is a path of ours.
+    pub(crate) fn open(path: &str) -> Self {
+        Self::to(path, say("Open this address"))
+    }
+
     pub(crate) fn queue() -> Self {
         Self::to("/queue/", say("See the whole queue"))
     }

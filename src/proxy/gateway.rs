@@ -18,6 +18,7 @@
 
 pub(super) mod fields;
 mod form;
+mod opened;
 
 use std::sync::Arc;
 
@@ -34,6 +35,7 @@ use wwwoffle_config::Config;
 use wwwoffle_url::{BrowserUrl, CanonicalUrl};
 
 pub(crate) use self::form::Posted;
+use self::opened::Window;
 use super::amend::Foreign;
 use super::ask::ProxyRequest;
 use super::audience::Audience;
@@ -140,6 +142,7 @@ pub(super) async fn answer(
     // Interim responses of an origin are not rewritten.
     client.interims = None;
     let shell = Shell { origin, ..context.pages.shell(&reader) };
+    let window = Window::of(&parts, target_of(&parts.uri), &shell.origin);
     let to_us = Login::take(&mut parts.headers, &AUTHORIZATION);
     let login = login.or(to_us);
     let mut guest = GatewayClient { context: Arc::clone(context), client, reader, shell };
@@ -147,7 +150,11 @@ pub(super) async fn answer(
         Some(refused) => refused,
         None => guest.serve(parts, incoming).await,
     };
-    guest.finish_response(response).await
+    let response = guest.finish_response(response).await;
+    match window {
+        Some(window) => window.receive(&guest.shell, response),
+        None => response,
+    }
 }
 
 impl GatewayClient {

@@ -10,11 +10,9 @@ use wwwoffle_config::{BlockQuery, Config, Location, PageRelation, RequestPurpose
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::intent::SEC_FETCH_DEST;
+use super::opener::FETCH_SITE;
 use super::protocols;
 use crate::net::upstream::Via;
-
-/// `Sec-Fetch-Site`: the relation of the requesting page to the URL (Fetch Metadata §2.4).
-const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// The ruling for a request by its URL and client, independent of stored copies.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +64,7 @@ impl Asker {
         let text = |name: &HeaderName| fields.get(name).and_then(|value| value.to_str().ok());
         Self {
             page: page(fields, local),
-            site: text(&SEC_FETCH_SITE).and_then(PageRelation::parse),
+            site: text(&FETCH_SITE).and_then(PageRelation::parse),
             purpose: text(&SEC_FETCH_DEST).map(RequestPurpose::parse).unwrap_or_default(),
         }
     }
@@ -219,7 +217,7 @@ mod tests {
         for row in rows.lines() {
             let Some((given, want)) = row.split_once("->") else { continue };
             let words: Vec<_> = given.split_whitespace().collect();
-            let names = [REFERER, SEC_FETCH_SITE, SEC_FETCH_DEST];
+            let names = [REFERER, FETCH_SITE, SEC_FETCH_DEST];
             let fields = std::iter::zip(names, &words[1..])
                 .filter(|(_, value)| **value != "-")
                 .map(|(name, value)| (name, value.parse().unwrap()))
@@ -238,7 +236,7 @@ mod tests {
     #[test]
     fn what_was_recorded_says_nothing_of_the_site() {
         let local = LocalHost::default();
-        let fields = [(REFERER, "http://censored.test/"), (SEC_FETCH_SITE, "same-origin")];
+        let fields = [(REFERER, "http://censored.test/"), (FETCH_SITE, "same-origin")];
         let fields = fields.map(|(name, value)| (name, value.parse().unwrap()));
         let fields = fields.into_iter().collect();
         for (page, want) in [(None, "censored.test"), (Some("http://page.test/x"), "page.test")] {

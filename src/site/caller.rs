@@ -13,6 +13,7 @@ use wwwoffle_url::CanonicalUrl;
 use super::info::REQUEST;
 use super::isolation;
 use super::permission::Permission;
+use super::route::PathRoutes;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
 use crate::base::owner::{Owner, Requester};
@@ -29,13 +30,12 @@ use crate::proxy::admit::with_challenge;
 use crate::proxy::audience::Audience;
 use crate::proxy::body::{self, Body};
 use crate::proxy::intent::SEC_FETCH_DEST;
+use crate::proxy::opener::{FETCH_SITE, may_be_another_site};
 use crate::proxy::reply;
 use crate::proxy::visitor::PageVisit;
 use crate::site::address;
 use crate::site::address::AddressPage;
 use crate::site::context::SiteContext;
-
-const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// A request to our own site, without its body.
 #[derive(Clone, Debug)]
@@ -65,6 +65,8 @@ struct RequestSource {
     host_is_ours: bool,
     fetch_site: Option<String>,
     other_sites: OtherSites,
+    /// Whether another site may have opened an address that may respond with a file.
+    is_unproven: bool,
     /// The referring page, as the request names it.
     referer: Option<String>,
     origin: Option<String>,
@@ -139,6 +141,9 @@ impl Caller {
         shell.reader = owner.to_string();
         shell.token = context.pages.tokens.of_page(&shell.reader);
         let fields = request.headers();
+        let is_download = PathRoutes::at(url.path()).is_download();
+        let is_unproven =
+            is_download && may_be_another_site(request.method(), fields, &shell.origin);
         Self {
             shell,
             context,
@@ -150,6 +155,7 @@ impl Caller {
                 host_is_ours,
                 fetch_site: single_value(fields, &FETCH_SITE),
                 other_sites: isolation::other_sites(url.path(), fields),
+                is_unproven,
                 referer: single_value(fields, &REFERER),
                 origin: single_value(fields, &ORIGIN),
             },
@@ -181,6 +187,7 @@ impl Caller {
                 host_is_ours: true,
                 fetch_site: None,
                 other_sites: OtherSites::Refused,
+                is_unproven: false,
                 referer: None,
                 origin: None,
             },
@@ -306,9 +313,11 @@ impl Caller {
     }
 
     /// Checks whether the request may be answered at all: the host name is ours, and no other site
-    /// makes the browser load the response in the background.
+    /// makes the browser load the response in the background, or opens an address that may respond
+    /// with a file.
     pub(super) fn check_origin(&self) -> Result<(), GuardRefusal> {
-        self.check(Permission::Read, ActionScope::General, Token::Absent)
+        self.check(Permission::Read, ActionScope::General, Token::Absent)?;
+        if self.source.is_unproven { Err(GuardRefusal::OpenedElsewhere) } else { Ok(()) }
     }
 
     /// Acts for this owner: shows its entries, and sends forms with its token.
@@ -406,7 +415,7 @@ impl Caller {
     /// Responds with the message page for a failed spool, and logs the error.
     pub(super) fn spool_failed(&self, error: &SpoolError) -> Response<Body> {
         let detail = error_chain(error);
-        tracing::error!(error = detail, "the spool failed");
+        log_failure(error, &detail);
         self.message(&if error.is_full() {
             Message::SpoolFull
         } else if error.is_queue_full() {
@@ -446,6 +455,16 @@ impl Caller {
             }
         }
         response
+    }
+}
+
+/// Logs why the spool did not do what was requested. A limit of the queue is not a failure: any client
+/// can reach it as often as it likes.
+pub(super) fn log_failure(error: &SpoolError, detail: &str) {
+    if error.is_queue_full() || error.is_share_used_up() {
+        tracing::debug!(error = detail, "a request was refused");
+    } else {
+        tracing::error!(error = detail, "the spool failed");
     }
 }
 

@@ -175,9 +175,12 @@ fn admit(caller: &Caller, guard: Guard, form: &SubmittedForm) -> Result<bool, Gu
             Permission::Request
         }
         // No form has such a guard. The strictest permission is the safe default.
-        Guard::Public | Guard::Open | Guard::Sandboxed | Guard::Reader | Guard::Owner => {
-            Permission::Administer
-        }
+        Guard::Public
+        | Guard::Open
+        | Guard::Sandboxed
+        | Guard::Reader
+        | Guard::Download
+        | Guard::Owner => Permission::Administer,
     };
     let token = caller.check_token(Purpose::General, form.value("token"));
     caller.check(needed, ActionScope::General, token)?;

@@ -1,5 +1,5 @@
 //! Limits what pages of other sites can do with our addresses: they may open a page in a window,
-//! and load public files.
+//! unless it may be a file, and load public files.
 //!
 //! Otherwise they could find out from the result which URLs are stored. Browsers name the site that
 //! causes a request only to trustworthy origins (Fetch Metadata §2), so the response carries the
@@ -27,6 +27,7 @@ fn is_public(path: &str) -> bool {
 pub(super) fn other_sites(path: &str, fields: &HeaderMap) -> OtherSites {
     let is = |name: &HeaderName, value: &str| fields.get(name).is_some_and(|found| found == value);
     let opens_window = || is(&SEC_FETCH_MODE, "navigate") && is(&SEC_FETCH_DEST, "document");
+    // Who opens a download is checked later, for browsers without these fields, too.
     let is_allowed = is_public(path) || (!api::has(path) && opens_window());
     if is_allowed { OtherSites::Allowed } else { OtherSites::Refused }
 }

@@ -35,7 +35,7 @@ pub(super) enum Paths {
     Like(fn(&str) -> bool),
 }
 
-/// The condition for a request. The first five are for GET and HEAD, the others for POST.
+/// The condition for a request. The first six are for GET and HEAD, the others for POST.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Guard {
     /// None. Other sites may load it too, because it sets up a browser.
@@ -46,6 +46,9 @@ pub(super) enum Guard {
     Sandboxed,
     /// The login of a user, if the configuration has users.
     Reader,
+    /// As `Reader`, for an address whose response is a file or a page depending on the stored
+    /// entries. Other sites may not even open it in a window, where they would see the difference.
+    Download,
     /// The control password, if there is one.
     Owner,
     /// The token of our own pages, from a caller with this permission.
@@ -165,5 +168,10 @@ impl PathRoutes {
     /// Whether pages of other sites may load the responses.
     pub(super) fn is_public(self) -> bool {
         self.read.is_some_and(|route| matches!(route.guard, Guard::Public | Guard::Sandboxed))
+    }
+
+    /// Whether the response may be a file, depending on the stored entries.
+    pub(super) fn is_download(self) -> bool {
+        self.read.is_some_and(|route| matches!(route.guard, Guard::Download))
     }
 }

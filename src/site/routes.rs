@@ -40,6 +40,11 @@ const fn guarded(paths: PathList, guard: Guard, show: PageHandler) -> Route {
     Route { paths: Paths::These(paths), guard, handler: Handler::Page(show) }
 }
 
+/// A page for callers with [`Permission::Read`], or a file, depending on the stored entries.
+const fn download(paths: PathList, show: PageHandler) -> Route {
+    guarded(paths, Guard::Download, show)
+}
+
 /// Pages whose paths match a pattern.
 const fn pages(is_match: fn(&str) -> bool, guard: Guard, show: PageHandler) -> Route {
     Route { paths: Paths::Like(is_match), guard, handler: Handler::Page(show) }
@@ -233,8 +238,8 @@ pub(super) const ROUTES: &[Route] = &[
     call(&["/api/monitor/delete"], Change, answer!(monitor::call::delete)),
     // Older versions.
     page(&["/history", "/history/"], show_later!(history::show, arguments)),
-    page(&["/history/version", "/history/version/"], show_later!(history::version, arguments)),
-    page(&["/history/timemap", "/history/timemap/"], show_later!(history::timemap, arguments)),
+    download(&["/history/version", "/history/version/"], show_later!(history::version, arguments)),
+    download(&["/history/timemap", "/history/timemap/"], show_later!(history::timemap, arguments)),
     page(
         &["/history/diff", "/history/diff/", "/monitor/diff", "/monitor/diff/"],
         show_later!(changes::show, arguments),
@@ -256,8 +261,8 @@ pub(super) const ROUTES: &[Route] = &[
     call(&["/api/pins"], Change, answer!(purge::call::pin)),
     // One URL.
     page(&["/info", "/info/", "/info/url", "/info/content"], show_later!(info::show, arguments)),
-    page(&["/info/source"], show_later!(source::show, arguments)),
-    page(&["/info/warc"], show_later!(source::warc, arguments)),
+    download(&["/info/source"], show_later!(source::show, arguments)),
+    download(&["/info/warc"], show_later!(source::warc, arguments)),
     page(&["/info/request"], show!(info::request, arguments)),
     page(&["/missing", "/missing/"], show_later!(missing::show, arguments)),
     query(&["/api/info"], answer_query!(entries::info)),

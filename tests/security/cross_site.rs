@@ -33,6 +33,9 @@ const FROM_ANOTHER_SITE: [(&str, bool); 8] = [
     ("Sec-Fetch-Site: cross-site\r\n", false),
 ];
 
+/// What an old browser sends along for a page of another site.
+const OLD: [&str; 2] = ["Referer: http://evil.test/\r\n", "Origin: null\r\n"];
+
 fn ask(daemon: &Daemon, method: &str, path: &str, fields: &str) -> Response {
     let mut client = daemon.client();
     client.send(format!(
@@ -48,10 +51,9 @@ fn other_sites_open_pages_and_load_public_files_alone() {
     let url = origin.url("/stored");
     daemon.get(&url);
     for path in routes().iter().map(|route| route.path).chain(UNKNOWN).collect::<BTreeSet<_>>() {
-        let is_public = routes()
-            .iter()
-            .any(|route| route.path == path && matches!(route.guard, "public" | "sandboxed"));
-        let opens = !path.starts_with("/api/");
+        let is_public = has_guard(path, "public") || has_guard(path, "sandboxed");
+        let is_download = has_guard(path, "download");
+        let opens = !path.starts_with("/api/") && !is_download;
         for path in [path.to_owned(), format!("{path}?{url}"), format!("{path}?url={url}")] {
             for method in ["GET", "POST"] {
                 let policy = if is_public { "cross-origin" } else { "same-origin" };
@@ -71,6 +73,10 @@ fn other_sites_open_pages_and_load_public_files_alone() {
                         assert_ne!(response.status, 403, "{method} {path}\n{fields}");
                     }
                 }
+                for fields in OLD.iter().filter(|_| is_download) {
+                    let response = ask(&daemon, method, &path, fields);
+                    assert_eq!(response.status, 403, "{method} {path}\n{fields}");
+                }
             }
             // One of our own pages gets what it requests.
             if !path.starts_with("/api/events") {
@@ -80,6 +86,70 @@ fn other_sites_open_pages_and_load_public_files_alone() {
             }
         }
     }
+}
+
+fn has_guard(path: &str, guard: &str) -> bool {
+    routes().iter().any(|route| route.path == path && route.guard == guard)
+}
+
+/// What a window does with a response, which the page that opened it can see.
+fn outcome(response: &Response) -> String {
+    let disposition = response.field("Content-Disposition").split(';').next().unwrap_or_default();
+    let stays = matches!(response.status, 204 | 205);
+    format!("{} {disposition} {stays}", response.field("Content-Type"))
+}
+
+/// A route that answers with a file or a page depending on what is stored has the guard `download`.
+#[test]
+fn windows_show_other_sites_the_same_whether_or_not_a_url_is_stored() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let window = FROM_ANOTHER_SITE[0].0;
+    origin.say("/a.zip", Answer::new(200, "application/zip", "PK"));
+    let (stored, missing) = (origin.url("/a.zip"), origin.url("/b.zip"));
+    daemon.get(&stored);
+    daemon.ok(&["offline"]);
+    for route in routes().iter().filter(|route| route.method == "GET") {
+        let path = route.path;
+        if path.starts_with("/api/") {
+            continue;
+        }
+        let of = |url: &str, query: &str, fields: &str| {
+            ask(&daemon, "GET", &format!("{path}?{query}{url}"), fields)
+        };
+        for query in ["", "url="] {
+            let seen = [&stored, &missing].map(|url| outcome(&of(url, query, window)));
+            assert_eq!(seen[0], seen[1], "{path}?{query}");
+            if route.guard == "download" {
+                let pages = [&stored, &missing].map(|url| {
+                    let page = of(url, query, window).text();
+                    assert!(
+                        page.contains(&format!("{path}?{query}{url}\"")),
+                        "a link to it: {page}"
+                    );
+                    page.replace(url.as_str(), "")
+                });
+                assert_eq!(pages[0], pages[1], "{path}?{query}");
+            }
+        }
+    }
+    let source = format!("/info/source?url={stored}");
+    for fields in ["", "Sec-Fetch-Site: same-origin\r\n", "Sec-Fetch-Site: none\r\n"] {
+        let response = ask(&daemon, "GET", &source, fields);
+        assert_eq!((response.status, response.text().as_str()), (200, "PK"), "{fields}");
+    }
+    // So do the addresses of the gateway.
+    let at = |path: &str| format!("/http/{}{path}", origin.addr);
+    for fields in [window, &format!("Accept: text/html\r\n{}", OLD[0])] {
+        let [there, not] = ["/a.zip", "/b.zip"].map(|path| ask(&daemon, "GET", &at(path), fields));
+        assert_eq!(outcome(&there), outcome(&not), "{fields}");
+        assert_eq!(there.status, 403);
+        assert!(there.text().contains(&format!("{}\"", at("/a.zip"))), "a link to it");
+        assert_eq!(there.field("Cross-Origin-Opener-Policy"), "same-origin");
+    }
+    let ours =
+        "Sec-Fetch-Site: same-origin\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n";
+    let saved = ask(&daemon, "GET", &at("/a.zip"), ours);
+    assert_eq!((saved.status, saved.field("Cache-Control")), (200, "no-store"));
 }
 
 #[test]

@@ -62,6 +62,7 @@ pub(super) fn forbidden(refusal: GuardRefusal) -> MessageText {
                 requests only from its own pages. Nothing was changed."),
             reload,
         ),
+        GuardRefusal::OpenedElsewhere => return opened_elsewhere(),
         GuardRefusal::ForeignOrigin => (
             say("The form was sent by a page of another site. The proxy accepts forms only from \
                 its own pages. Nothing was changed."),
@@ -88,6 +89,19 @@ pub(super) fn forbidden(refusal: GuardRefusal) -> MessageText {
         ),
     };
     words(403, say("Refused for safety"), happened, vec![advice])
+}
+
+pub(super) fn opened_elsewhere() -> MessageText {
+    words(
+        403,
+        say("Opened by another page?"),
+        say(
+            "This address may lead to a saved file. A page of another site that opens it could find \
+            out which addresses are saved here. So it is opened only from a page of the proxy, and \
+            this is one. The message is the same whether or not anything is saved.",
+        ),
+        vec![],
+    )
 }
 
 pub(super) fn not_found(path: &str) -> MessageText {

@@ -63,6 +63,7 @@ impl Message<'_> {
             Self::FormAnswer { .. } | Self::NotFound { .. } | Self::NoLonger { .. } => {
                 vec![PageLink::start(), PageLink::lists()]
             }
+            Self::OpenedElsewhere { address } => vec![PageLink::open(address), PageLink::start()],
             Self::NothingChosen { back } => vec![PageLink::back(back)],
             Self::BadRequest { .. }
             | Self::BadAddress { .. }

@@ -19,8 +19,7 @@ use crate::page::gateway::Send;
 use crate::page::guard::{ActionScope, Attempt, GuardVerdict, OtherSites, Over, Token, guard};
 use crate::page::message::Message;
 use crate::page::token::Purpose;
-
-const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+use crate::proxy::opener::FETCH_SITE;
 
 /// A form that the person has not confirmed yet.
 #[derive(Debug)]

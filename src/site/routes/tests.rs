@@ -47,6 +47,7 @@ fn word(guard: Guard) -> &'static str {
         Guard::Open => "open",
         Guard::Sandboxed => "sandboxed",
         Guard::Reader => "reader",
+        Guard::Download => "download",
         Guard::Owner => "owner",
         Guard::Button(_) => "button",
         Guard::OurPage(Permission::Read) => "read",
