@@ -286,6 +286,16 @@ pub(super) fn not_chosen(
     }
 }
 
+/// Logs why the spool did not do what was requested. A limit of the queue is not a failure: any client
+/// can reach it as often as it likes.
+pub fn log_spool_failure(error: &SpoolError, detail: &str) {
+    if error.is_queue_full() || error.is_share_used_up() {
+        tracing::debug!(error = detail, "a request was refused");
+    } else {
+        tracing::error!(error = detail, "the spool failed");
+    }
+}
+
 /// The response if the spool itself fails.
 #[must_use]
 pub fn spool_failed(
@@ -293,8 +303,8 @@ pub fn spool_failed(
     ask: &ProxyRequest,
     error: &SpoolError,
 ) -> Response<Body> {
-    tracing::error!(error = error_chain(error), "the spool failed");
     let detail = error_chain(error);
+    log_spool_failure(error, &detail);
     let (fault, told) = if error.is_full() {
         ("disk-full", Message::SpoolFull)
     } else if error.is_queue_full() {

@@ -415,7 +415,7 @@ impl Caller {
     /// Responds with the message page for a failed spool, and logs the error.
     pub(super) fn spool_failed(&self, error: &SpoolError) -> Response<Body> {
         let detail = error_chain(error);
-        log_failure(error, &detail);
+        reply::log_spool_failure(error, &detail);
         self.message(&if error.is_full() {
             Message::SpoolFull
         } else if error.is_queue_full() {
@@ -455,16 +455,6 @@ impl Caller {
             }
         }
         response
-    }
-}
-
-/// Logs why the spool did not do what was requested. A limit of the queue is not a failure: any client
-/// can reach it as often as it likes.
-pub(super) fn log_failure(error: &SpoolError, detail: &str) {
-    if error.is_queue_full() || error.is_share_used_up() {
-        tracing::debug!(error = detail, "a request was refused");
-    } else {
-        tracing::error!(error = detail, "the spool failed");
     }
 }
 

@@ -288,6 +288,21 @@ fn each_has_a_share_of_the_queue() {
         assert_eq!(answer.status, status, "{path}: {}", answer.text());
         assert_eq!(answer.text().contains("Your share of the queue is used up"), status == 507);
     }
+    // The API says it, too, and nothing has failed.
+    let host = format!("localhost:{}", addr.port());
+    let page = guest(7).get_path(&host, "/control/", "").text();
+    let (_, token) = page.split_once("name=\"token\" value=\"").expect("a form with a token");
+    let (token, _) = token.split_once('"').unwrap();
+    let body = "{\"urls\":[\"http://wanted.test/9\"]}";
+    let mut client = guest(7);
+    client.send(format!(
+        "POST /api/get HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n\
+         X-Wwwoffle-Token: {token}\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    ));
+    let told = client.receive("POST").whole().text();
+    assert!(told.contains("share of the outgoing queue"), "{told}");
+    assert!(!daemon.log().contains("the spool failed"), "{}", daemon.log());
     assert_eq!(ask(guest(8), "3").status, 504, "another guest has its own share");
     for path in ["4", "5", "6"] {
         assert_eq!(ask(near(&daemon), path).status, 504, "this machine has no share");

@@ -8,6 +8,7 @@ use super::super::caller::RequestBodyError;
 use crate::base::error_chain::error_chain;
 use crate::base::shown;
 use crate::page::guard::GuardRefusal;
+use crate::proxy::reply::log_spool_failure;
 
 /// An error response.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,9 +66,9 @@ impl From<wwwoffle_spool::Error> for CallFault {
         } else {
             StatusCode::INTERNAL_SERVER_ERROR
         };
-        let error = error_chain(&error);
-        tracing::error!(error, "the spool failed");
-        Self::new(status, error)
+        let detail = error_chain(&error);
+        log_spool_failure(&error, &detail);
+        Self::new(status, detail)
     }
 }
 
