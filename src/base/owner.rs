@@ -27,7 +27,7 @@ use hyper::header::{
 };
 use sha2::{Digest, Sha256};
 use wwwoffle_spool::{Outgoing, Place, RequesterLocation};
-use wwwoffle_url::{CanonicalUrl, LocalHost};
+use wwwoffle_url::{CanonicalUrl, LocalHost, ParseError};
 
 use crate::base::basic::Login;
 use crate::base::spelling::Spelling;
@@ -277,6 +277,23 @@ impl Places {
         // alone.
         let queued = if *owner == Owner::Local { plain } else { own.clone() };
         Self { own, public, queued, credentials, spelling: Spelling::default() }
+    }
+
+    /// The canonical form of a URL that a person has typed or a page links to, and the places for a
+    /// request by `owner` that spells it in this way.
+    ///
+    /// # Errors
+    ///
+    /// If the text is no URL.
+    pub fn of_text(
+        text: &str,
+        local: &LocalHost,
+        owner: &Owner,
+    ) -> Result<(CanonicalUrl, Self), ParseError> {
+        let mut url = CanonicalUrl::parse(text, local)?;
+        let spelling = Spelling::of_url(text, &url.without_credentials());
+        let places = Self::of(&mut url, &HeaderMap::new(), owner).spelled(&spelling);
+        Ok((url, places))
     }
 
     /// The places for the request queued at `queued`. `None` if this version does not know this

@@ -1,6 +1,7 @@
 //! How a request spells its URL. All spellings of one canonical URL have the same key. An origin
 //! may treat them differently, so each spelling has separate entries.
 
+use hyper::Uri;
 use sha2::{Digest, Sha256};
 use wwwoffle_spool::Place;
 use wwwoffle_url::CanonicalUrl;
@@ -18,6 +19,15 @@ impl Spelling {
             return Self::default();
         }
         Self(hex::encode(Sha256::digest(target)))
+    }
+
+    /// The spelling of a URL that a person has typed, or that a page links to.
+    #[must_use]
+    pub fn of_url(text: &str, canonical: &CanonicalUrl) -> Self {
+        let bare = text.split('#').next().unwrap_or_default();
+        let uri = bare.parse::<Uri>().ok().filter(|uri| uri.authority().is_some());
+        let target = uri.as_ref().and_then(Uri::path_and_query);
+        target.map_or_else(Self::default, |target| Self::of(target.as_str(), canonical))
     }
 
     /// Whether this is the canonical spelling.
@@ -38,6 +48,17 @@ impl Spelling {
     pub fn is_of(&self, variant: &str) -> bool {
         Place::spelling_of(variant).unwrap_or_default() == self.0
     }
+
+    /// The preference for a response with this variant text, the smallest first: a response to this
+    /// spelling, then to the canonical one, then to others.
+    #[must_use]
+    pub fn preference(&self, variant: &str) -> u8 {
+        match () {
+            () if self.is_of(variant) => 0,
+            () if Self::default().is_of(variant) => 1,
+            () => 2,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -45,6 +66,33 @@ mod tests {
     use wwwoffle_url::LocalHost;
 
     use super::*;
+
+    #[test]
+    fn a_url_is_read_as_its_request_spells_it() {
+        for (text, target) in [
+            ("http://h.example/?f=2&amp;t=9#x", "/?f=2&amp;t=9"),
+            ("http://h.example/?f=2&t=9", "/?f=2&t=9"),
+            ("http://h.example", "/"),
+            ("HTTP://H.example/%7ea", "/%7ea"),
+        ] {
+            let url = CanonicalUrl::parse(text, &LocalHost::default()).unwrap();
+            assert_eq!(Spelling::of_url(text, &url), Spelling::of(target, &url), "{text}");
+        }
+        let url = CanonicalUrl::parse("h.example/ü", &LocalHost::default()).unwrap();
+        assert!(Spelling::of_url("h.example/ü", &url).is_canonical());
+    }
+
+    #[test]
+    fn the_same_spelling_is_preferred_then_the_canonical_one() {
+        let url = CanonicalUrl::parse("http://h.example/?f=2&t=9", &LocalHost::default()).unwrap();
+        let [one, other] = ["/?f=2&amp;t=9", "/?f=2&amp;t=9&"].map(|text| Spelling::of(text, &url));
+        let canonical = Spelling::default();
+        let preferences = |spelling: &Spelling| {
+            [&one, &canonical, &other].map(|of| spelling.preference(&of.variant("a:b")))
+        };
+        assert_eq!(preferences(&one), [0, 1, 2]);
+        assert_eq!(preferences(&canonical), [2, 0, 2]);
+    }
 
     proptest::proptest! {
         #[test]

@@ -6,8 +6,6 @@ use serde::Serialize;
 use wwwoffle_spool::{Body, BodyFile, Entry, Place, Reader};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-use hyper::HeaderMap;
-
 use super::control::Control;
 use super::failure::VerbFailure;
 use super::plain::Plain;
@@ -173,7 +171,8 @@ pub(super) fn spool_failed(error: &wwwoffle_spool::Error) -> VerbFailure {
 pub(super) fn find(reader: &Reader, places: &Places) -> Result<Option<Entry>, VerbFailure> {
     for place in [&places.own, &places.public] {
         let kept = reader.entries(place).map_err(|error| spool_failed(&error))?;
-        match (kept.found.into_iter().next(), kept.set_aside.first()) {
+        let preference = |entry: &Entry| places.spelling.preference(entry.place().variant_text());
+        match (kept.found.into_iter().min_by_key(preference), kept.set_aside.first()) {
             (Some(found), _) => return Ok(Some(found)),
             (None, Some(damage)) => {
                 return Err(VerbFailure::plain(format_args!(
@@ -188,8 +187,8 @@ pub(super) fn find(reader: &Reader, places: &Places) -> Result<Option<Entry>, Ve
 
 /// The places of the response to a request of `owner` for `url`.
 pub(super) fn places(url: &str, owner: &Owner, local: &LocalHost) -> Result<Places, String> {
-    CanonicalUrl::parse(url, local)
-        .map(|mut url| Places::of(&mut url, &HeaderMap::new(), owner))
+    Places::of_text(url, local, owner)
+        .map(|(_, places)| places)
         .map_err(|error| format!("invalid URL {}: {error}", shown::text(url)))
 }
 

@@ -15,7 +15,6 @@ use hyper::header::{
 use hyper::{HeaderMap, Response, StatusCode};
 use jiff::Timestamp;
 use wwwoffle_spool::RestoreOutcome;
-use wwwoffle_url::CanonicalUrl;
 
 use self::changes::{DiffArguments, DiffError, no_difference_page};
 use self::page::LineCounts;
@@ -93,8 +92,7 @@ pub(super) async fn find(
     owner: &Owner,
     url: &str,
 ) -> Result<(String, Option<Versions>), InfoError> {
-    let mut url = CanonicalUrl::parse(url, &context.base.local)?;
-    let places = Places::of(&mut url, &HeaderMap::new(), owner);
+    let (_, places) = Places::of_text(url, &context.base.local, owner)?;
     Ok((places.public.url().to_owned(), versions::of(&context.storage, &places).await?))
 }
 

@@ -52,8 +52,7 @@ pub(super) async fn of(
     owner: &Owner,
     url: &str,
 ) -> Result<Info<Text>, InfoError> {
-    let mut url = CanonicalUrl::parse(url, &context.base.local)?;
-    let places = Places::of(&mut url, &HeaderMap::new(), owner);
+    let (url, places) = Places::of_text(url, &context.base.local, owner)?;
     let kept = look_up(&context.storage.store, &places).await?.choose(Mode::Offline);
     let entry = kept.map(|kept| kept.entry);
     let parts = match &entry {

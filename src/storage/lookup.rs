@@ -1,15 +1,17 @@
 //! Looks up the stored copy of a URL for a person, regardless of request fields: the newest of the
-//! person's own entries or of the shared entries. [`crate::proxy::choose`] chooses the copy for a
+//! person's own entries or of the shared entries. An entry for the same spelling of the URL is
+//! preferred, then one for the canonical spelling. [`crate::proxy::choose`] chooses the copy for a
 //! request.
 
 use std::time::SystemTime;
 
 use hyper::HeaderMap;
 use hyper::header::DATE;
-use wwwoffle_spool::Error;
+use wwwoffle_spool::{Error, Place};
 
 use crate::base::mode::Mode;
 use crate::base::owner::Places;
+use crate::base::spelling::Spelling;
 use crate::storage::store::{Kept, Store};
 
 /// The entries found for one request.
@@ -43,9 +45,19 @@ impl Found {
 ///
 /// If the disk fails.
 pub async fn look_up(store: &Store, places: &Places) -> Result<Found, Error> {
-    let own = store.kept(&places.own).await?;
-    let public = store.kept(&places.public).await?;
+    let own = preferred(store, &places.own, &places.spelling).await?;
+    let public = preferred(store, &places.public, &places.spelling).await?;
     Ok(Found { own, public: public.filter(|kept| places.takes_public(&kept.fields, false)) })
+}
+
+async fn preferred(
+    store: &Store,
+    place: &Place,
+    spelling: &Spelling,
+) -> Result<Option<Kept>, Error> {
+    let entries = store.entries(place).await?.into_iter();
+    // Of equals it is the first, and so the newest.
+    Ok(entries.min_by_key(|kept| spelling.preference(kept.entry.place().variant_text())))
 }
 
 fn date(kept: &Kept) -> SystemTime {

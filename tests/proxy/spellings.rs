@@ -1,5 +1,7 @@
 //! Spellings of a URL that have the same key but may have different responses.
 
+use wwwoffle_url::url_encode_form_args;
+
 use crate::harness::client::request;
 use crate::harness::{Answer, Client, Daemon, Origin, Response};
 
@@ -27,6 +29,35 @@ fn get(daemon: &Daemon, origin: &Origin, path: &str) -> Response {
     let response = client.receive("GET").whole();
     daemon.settle();
     response
+}
+
+#[test]
+fn each_page_about_a_url_shows_the_copy_of_its_spelling() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    for path in PAIRS.as_flattened() {
+        echo(&origin, path);
+    }
+    for [one, other] in PAIRS {
+        // The last one that is stored is the newest.
+        for order in [[one, other], [other, one]] {
+            for path in order {
+                let mut client: Client = daemon.client();
+                let fields = "Cache-Control: no-cache\r\n";
+                client.send(request("GET", &format!("{}{path}", origin.url("")), fields));
+                client.receive("GET").whole();
+                daemon.settle();
+            }
+            for path in order {
+                let (url, want) = (format!("{}{path}", origin.url("")), format!("<p>{path}"));
+                assert!(daemon.ok(&["cat", &url]).ends_with(&want), "cat {url}");
+                let encoded = url_encode_form_args(url.as_bytes());
+                for page in ["/info/source", "/history/version"] {
+                    let shown = daemon.client().get(&daemon.own(&format!("{page}?url={encoded}")));
+                    assert!(shown.text().contains(&want), "{page} {url}: {}", shown.text());
+                }
+            }
+        }
+    }
 }
 
 #[test]

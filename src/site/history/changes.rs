@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use hyper::{HeaderMap, Response, StatusCode};
+use hyper::{Response, StatusCode};
 use jiff::Timestamp;
 use wwwoffle_spool::Error;
-use wwwoffle_url::{CanonicalUrl, ParseError, url_decode_form_args, url_encode_form_args};
+use wwwoffle_url::{ParseError, url_decode_form_args, url_encode_form_args};
 
 use crate::api::VersionDiff;
 use crate::base::clock;
@@ -89,8 +89,7 @@ async fn compared(
 ) -> Result<(VersionDiff, Diff), DiffError> {
     let asked = DiffArguments::read(arguments)?;
     let context = &caller.context;
-    let mut url = CanonicalUrl::parse(&asked.url, &context.base.local)?;
-    let places = Places::of(&mut url, &HeaderMap::new(), &caller.owner);
+    let (_, places) = Places::of_text(&asked.url, &context.base.local, &caller.owner)?;
     let versions = versions::of(&context.storage, &places).await?.ok_or(NotCompared::NotKept)?;
     let done = versions::compare(&context.storage, &versions, asked.from, asked.to).await?;
     let older = versions.older.iter().map(|one| one.stored);

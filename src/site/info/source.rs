@@ -8,12 +8,11 @@ use futures_util::stream;
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 use hyper::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, HeaderValue};
-use hyper::{HeaderMap, Response, StatusCode};
+use hyper::{Response, StatusCode};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::task::spawn_blocking;
 use wwwoffle_archive::{ExportOptions, to_warc_one};
 use wwwoffle_spool::Spool;
-use wwwoffle_url::CanonicalUrl;
 
 use crate::base::clock;
 use crate::base::mode::Mode;
@@ -169,11 +168,10 @@ async fn find(
 ) -> Result<Arc<Kept>, Response<Body>> {
     let context = &caller.context;
     let typed = url_in(arguments);
-    let mut url = Some(typed.as_str())
+    let (_, places) = Some(typed.as_str())
         .filter(|url| !url.is_empty())
-        .and_then(|url| CanonicalUrl::parse(url, &context.base.local).ok())
+        .and_then(|url| Places::of_text(url, &context.base.local, &caller.owner).ok())
         .ok_or_else(|| caller.ask_for_address(about, &typed))?;
-    let places = Places::of(&mut url, &HeaderMap::new(), &caller.owner);
     let found = look_up(&context.storage.store, &places).await;
     let kept = found.map_err(|error| caller.spool_failed(&error))?.choose(Mode::Offline);
     kept.map(Arc::new)
