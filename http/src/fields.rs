@@ -3,8 +3,8 @@
 use std::time::SystemTime;
 
 use http::header::{
-    AUTHORIZATION, CONNECTION, DATE, HeaderName, HeaderValue, PROXY_AUTHENTICATE,
-    PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE, VIA, WWW_AUTHENTICATE,
+    AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, DATE, HeaderName, HeaderValue,
+    PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE, VIA, WWW_AUTHENTICATE,
 };
 use http::{HeaderMap, Version};
 
@@ -47,6 +47,9 @@ pub fn strip_one_hop(fields: &mut HeaderMap) {
         fields.remove(name);
     }
 }
+
+/// The type of a form whose response may be everyone's.
+const FORM_TYPE: &str = "application/x-www-form-urlencoded";
 
 /// Beginnings of field names that tell an origin behind a reverse proxy or a content delivery
 /// network about the client and the original address, or direct its framework.
@@ -117,8 +120,7 @@ pub fn strip_overrides(fields: &mut HeaderMap) {
 }
 
 /// Whether a request has fields that [`strip_overrides`] removes.
-#[must_use]
-pub fn has_overrides(fields: &HeaderMap) -> bool {
+fn has_overrides(fields: &HeaderMap) -> bool {
     fields.keys().any(|name| overrides(name.as_str()))
 }
 
@@ -135,6 +137,21 @@ fn overrides(name: &str) -> bool {
     OVERRIDES.iter().any(|known| known.len() == name.len() && begins(known))
         || BEGINNINGS.iter().any(|begin| begins(begin))
         || ENDS.iter().any(|end| ends(end))
+}
+
+/// Whether the body determines what a form with these fields means: it has the usual type, no
+/// content coding, and no field that overrides the method or the URL. The key of a form contains
+/// its body only.
+#[must_use]
+pub fn is_keyed_form(request: &HeaderMap) -> bool {
+    let mut types = request.get_all(CONTENT_TYPE).iter();
+    let (Some(kind), None) = (types.next(), types.next()) else {
+        return false;
+    };
+    let mut parts = kind.to_str().unwrap_or_default().split(';').map(str::trim);
+    let is_usual = parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case(FORM_TYPE))
+        && parts.all(|parameter| parameter.eq_ignore_ascii_case("charset=utf-8"));
+    is_usual && !request.contains_key(CONTENT_ENCODING) && !has_overrides(request)
 }
 
 /// Schemes that log in a connection, not a request (RFC 4559 §6): the origin takes later requests on

@@ -22,9 +22,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use hyper::HeaderMap;
-use hyper::header::{
-    AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, COOKIE, HeaderName, SET_COOKIE,
-};
+use hyper::header::{AUTHORIZATION, COOKIE, HeaderName, SET_COOKIE};
 use sha2::{Digest, Sha256};
 use wwwoffle_spool::{Outgoing, Place, RequesterLocation};
 use wwwoffle_url::{CanonicalUrl, LocalHost, ParseError};
@@ -33,13 +31,10 @@ use crate::base::basic::Login;
 use crate::base::spelling::Spelling;
 use wwwoffle_http::caching::control::{ResponseControl, Scope};
 use wwwoffle_http::caching::storing::may_share;
-use wwwoffle_http::fields::has_overrides;
+use wwwoffle_http::fields::is_keyed_form;
 
 /// `Set-Cookie2` (RFC 2965), which is obsolete. It is treated like `Set-Cookie`.
 const SET_COOKIE_2: HeaderName = HeaderName::from_static("set-cookie2");
-
-/// The type of a form whose response may be everyone's.
-const FORM_TYPE: &str = "application/x-www-form-urlencoded";
 
 /// The user name that stands for credentials of another scheme than Basic; no browser can send this
 /// name.
@@ -207,20 +202,6 @@ impl Identification {
             Self::Plainly
         }
     }
-}
-
-/// Whether the body determines what a form with these fields means: it has the usual type, no
-/// content coding, and no field that overrides the method or the URL. The key of a form contains
-/// its body only.
-fn is_keyed_form(request: &HeaderMap) -> bool {
-    let mut types = request.get_all(CONTENT_TYPE).iter();
-    let (Some(kind), None) = (types.next(), types.next()) else {
-        return false;
-    };
-    let mut parts = kind.to_str().unwrap_or_default().split(';').map(str::trim);
-    let is_usual = parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case(FORM_TYPE))
-        && parts.all(|parameter| parameter.eq_ignore_ascii_case("charset=utf-8"));
-    is_usual && !request.contains_key(CONTENT_ENCODING) && !has_overrides(request)
 }
 
 /// Whether a request has fields that make its response personal.
@@ -437,7 +418,7 @@ mod tests {
     #[test]
     fn a_form_is_everyones_only_if_its_key_says_what_it_means() {
         let public = fields(&[("cache-control", "public")]);
-        let usual = ("content-type", FORM_TYPE);
+        let usual = ("content-type", "application/x-www-form-urlencoded");
         for (rows, want) in [
             (&[usual][..], Whose::Everyone),
             (
