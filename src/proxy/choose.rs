@@ -230,8 +230,10 @@ pub(super) async fn look_up(
     let found =
         find(&context.storage.store, &ask.places, ask.start.config.caching.shared, selecting)
             .await?;
-    // Online it is a miss: the origin may have another resource under the requested spelling.
-    let found = if ask.start.mode == Mode::Offline { found } else { found.without_respelled() };
+    // Online it is a miss: the origin may have another resource under the requested spelling. No
+    // origin has the response to a form.
+    let takes_respelled = ask.start.mode == Mode::Offline || ask.asked.form_answer;
+    let found = if takes_respelled { found } else { found.without_respelled() };
     let is_withheld = |kept: &Kept| matches!(verdict(context, ask, kept).reuse, Reuse::Withheld(_));
     let found = found.usable(is_withheld);
     let near = found.near().map(Arc::as_ref);

@@ -83,6 +83,34 @@ fn an_archive_is_taken_in_without_a_daemon_and_by_the_one_that_runs() {
 }
 
 #[test]
+fn an_imported_answer_to_a_form_is_served_in_every_mode() {
+    let (first, origin) = (Daemon::start(), Origin::start());
+    origin.on("/form", |exchange| {
+        exchange.body()?;
+        exchange.answer(&Answer::html("thanks"))
+    });
+    let url = origin.url("/form");
+    let mut client = first.client();
+    client.send(format!(
+        "POST {url} HTTP/1.1\r\nHost: {}\r\nContent-Length: 3\r\n\r\na=b",
+        origin.addr
+    ));
+    assert_eq!(client.receive("POST").whole().text(), "thanks");
+    first.settle();
+    let archive = path(&first, "forms.warc.gz");
+    first.ok(&["export", "--owner", "local", &archive]);
+    let second = Daemon::start();
+    second.ok(&["import", &archive]);
+    let stored = format!("{url}?!POST:{}", hex::encode(Sha256::digest("a=b")));
+    for mode in ["offline", "autodial", "online"] {
+        second.ok(&[mode]);
+        let got = second.get(&stored).whole();
+        assert_eq!((got.status, got.text().as_str()), (200, "thanks"), "{mode}");
+    }
+    assert_eq!(origin.asked("/form").len(), 1);
+}
+
+#[test]
 fn only_the_command_line_names_paths_to_a_daemon() {
     let mut place = Daemon::start();
     place.set_password("sesame");
