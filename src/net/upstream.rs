@@ -16,6 +16,7 @@
 mod activity;
 mod adjustable;
 mod answer;
+mod contention;
 mod dialer;
 mod error;
 mod h1;
@@ -53,6 +54,8 @@ use wwwoffle_config::Options;
 
 use adjustable::Adjustable;
 pub use answer::{Answer, AnswerBody};
+use contention::Contention;
+pub use contention::LinePosition;
 pub use dialer::{Dialer, OriginReport};
 pub use error::Failure;
 pub use inward::Reach;
@@ -193,6 +196,7 @@ pub struct Upstream {
     tls: Tls,
     pool: Pool,
     registry: Registry,
+    contention: Contention,
     tasks: Tasks,
     limits: Adjustable<UpstreamLimits>,
 }
@@ -204,7 +208,8 @@ impl Upstream {
         let pool = Pool::new(limits.per_origin, limits.idle_timeout);
         let registry = Registry::new(limits.idle_timeout);
         let limits = Adjustable::new(limits);
-        let upstream = Arc::new(Self { dialer, tls, pool, registry, tasks, limits });
+        let contention = Contention::default();
+        let upstream = Arc::new(Self { dialer, tls, pool, registry, contention, tasks, limits });
         let sweeper = Arc::clone(&upstream);
         upstream.tasks.spawn(async move { sweeper.sweep_until_stop().await });
         upstream
@@ -240,6 +245,18 @@ impl Upstream {
     pub fn close_idle(&self) {
         self.pool.close_idle();
         self.registry.close_idle();
+    }
+
+    /// Resolves when a request waits for a connection to `origin`, and this transfer is the oldest
+    /// of those that may give theirs up. Returns whether `gives_up` agreed. Dropping the future has
+    /// no effect.
+    pub async fn yields(
+        &self,
+        origin: &Origin,
+        transfer: u64,
+        gives_up: impl Fn() -> bool,
+    ) -> bool {
+        self.contention.yields(origin, transfer, gives_up).await
     }
 
     /// Whether idle connections stay open. When this becomes false, [`Self::close_idle`] is called.

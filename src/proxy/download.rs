@@ -67,7 +67,7 @@ use super::freshen::Confirmed;
 use super::keep::{NotKept, StorageRules};
 use crate::base::owner::{Places, Whose, is_personal};
 use crate::base::spelling::Spelling;
-use crate::net::upstream::{Answer, Failure, Interim, Origin};
+use crate::net::upstream::{Answer, Failure, Interim, LinePosition, Origin};
 use crate::storage::store::EntryIdentity;
 use wwwoffle_http::caching::vary::Vary;
 
@@ -184,6 +184,8 @@ pub struct Download {
     headed: watch::Sender<Option<HeadOutcome>>,
     feed: Arc<Feed>,
     progress: LiveProgress,
+    /// Whether it waits for a connection to its origin.
+    line: LinePosition,
     passing: Mutex<Option<Answer>>,
     ended: watch::Sender<Option<FinalState>>,
     /// Whether a user has stopped it.
@@ -347,9 +349,13 @@ impl Download {
     /// Whether new clients should not join it: it has stalled for `limit`, or it has no head and
     /// its clients have left.
     fn is_stuck(&self, limit: Duration) -> bool {
-        let is_left = self.feed.is_left() && !self.is_awaited();
         let has_head = self.headed.borrow().is_some();
-        self.progress.stalled_for() >= limit || (is_left && !has_head)
+        self.progress.stalled_for() >= limit || (self.is_unwanted() && !has_head)
+    }
+
+    /// Whether its clients have left, and the queue does not wait for it.
+    fn is_unwanted(&self) -> bool {
+        self.feed.is_left() && !self.is_awaited()
     }
 
     /// Whether the queue waits for its end.
@@ -416,6 +422,7 @@ impl Download {
             headed: watch::Sender::new(None),
             feed: Feed::new(),
             progress: LiveProgress::default(),
+            line: LinePosition::default(),
             passing: Mutex::new(None),
             ended: watch::Sender::new(None),
             is_stopped: watch::Sender::new(false),

@@ -153,6 +153,47 @@ fn going_offline_ends_what_no_client_reads() {
 }
 
 #[test]
+fn downloads_without_a_reader_give_their_connections_to_waiting_clients() {
+    let settings = "[options]\nconnections-per-host = 2\nhead-timeout = \"20s\"\n";
+    let (daemon, origin, gate) = (Daemon::configured(settings), Origin::start(), Gate::new());
+    let urls = ["/older", "/newer"].map(|path| {
+        film(&origin, path, &gate);
+        let url = origin.url(path);
+        drop(reading(&daemon, &url));
+        url
+    });
+    eventually("both continue", || downloads(&daemon).len() == 2);
+    assert_eq!(daemon.get(&origin.url("/page/0.html")).status, 200);
+    eventually("only the newer one continues", || {
+        let running = downloads(&daemon);
+        running.len() == 1 && running[0]["url"] == urls[1].as_str()
+    });
+    // Without another connection the next request resumes the older one from its segment.
+    let mut client = daemon.client();
+    client.ask(&urls[0], "");
+    eventually("the rest is requested", || origin.count("/older") == 2);
+    let rest = &origin.seen()[3].head;
+    assert!(rest.contains("Range: bytes=1000000-"), "{rest}");
+    gate.open();
+}
+
+#[test]
+fn a_request_whose_client_left_the_line_is_not_sent() {
+    let settings = "[options]\nconnections-per-host = 1\nhead-timeout = \"20s\"\n";
+    let (daemon, origin, gate) = (Daemon::configured(settings), Origin::start(), Gate::new());
+    film(&origin, "/film", &gate);
+    let mut reading = reading(&daemon, &origin.url("/film"));
+    let mut leaving = daemon.client();
+    leaving.ask(&origin.url("/left"), "");
+    eventually("it waits for the connection", || downloads(&daemon).len() == 2);
+    leaving.reset();
+    eventually("it leaves the line", || downloads(&daemon).len() == 1);
+    gate.open();
+    assert_eq!(rest(&mut reading), Some(2_000_000));
+    assert_eq!(origin.count("/left"), 0);
+}
+
+#[test]
 fn a_download_is_ended_by_hand() {
     let (daemon, origin, gate) = (Daemon::start(), Origin::start(), Gate::new());
     for path in ["/line", "/page"] {

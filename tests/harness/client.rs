@@ -141,6 +141,13 @@ impl Client {
         }
     }
 
+    /// Ends the connection with a reset instead of a close.
+    pub(crate) fn reset(self) {
+        if let Some(tcp) = &self.tcp {
+            socket2::SockRef::from(tcp).set_linger(Some(Duration::ZERO)).unwrap();
+        }
+    }
+
     /// Sends a GET in absolute form with further field lines.
     #[track_caller]
     pub(crate) fn ask(&mut self, url: &str, fields: &str) {

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use wwwoffle_http::fields::logs_connection_in;
 
 use super::activity::{Activity, Watched};
-use super::{Failure, Interim, NewConnection, Origin, Outbound, RequestBody};
+use super::{Failure, Interim, LinePosition, NewConnection, Origin, Outbound, RequestBody};
 use crate::base::owner::Owner;
 
 /// The fields that HTTP/2 forbids (RFC 9113 §8.2.2), except `TE`. `Host` becomes the pseudo-field
@@ -113,6 +113,11 @@ impl OutgoingMessage {
     /// requests of several people share a connection.
     pub(super) fn logs_in(&self) -> bool {
         logs_connection_in(self.head.headers())
+    }
+
+    /// Where it shows whether it waits for a connection.
+    pub(super) fn line_position(&self) -> Option<&LinePosition> {
+        self.head.extensions().get()
     }
 
     /// Whether the request may be sent twice, because its method is safe (RFC 9110 §9.2.1).

@@ -16,6 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{sleep, timeout};
 use tracing::debug;
 
+use super::contention::Contention;
 use super::message::{Listener, OutgoingMessage};
 use super::overheard::{Heard, Overheard};
 use super::seats::{Seat, Seats};
@@ -212,7 +213,7 @@ impl SharedConnection {
     /// the exchange; the connection continues for the others.
     pub(super) async fn exchange(
         &self,
-        origin: &Origin,
+        (contention, origin): (&Contention, &Origin),
         message: &mut OutgoingMessage,
         dialer: &Dialer,
         tasks: &Tasks,
@@ -221,6 +222,7 @@ impl SharedConnection {
         // The mode is checked again after the wait, which may be long, because an existing
         // connection is an outgoing socket too.
         let free = timeout(limits.head_timeout, self.state.seats.take(|| self.most_at_once()));
+        let free = contention.wait(origin, message.line_position(), free);
         let seat = dialer.while_allowed(origin, async {
             free.await.map_err(|_| Failure::Busy { authority: origin.to_string() })
         });

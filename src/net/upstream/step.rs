@@ -87,8 +87,10 @@ impl Upstream {
         message: &mut OutgoingMessage,
         tries: &Tries,
     ) -> Result<AttemptOutcome, Failure> {
-        let Self { dialer, tasks, limits, .. } = self;
-        let failure = match shared.exchange(origin, message, dialer, tasks, &limits.get()).await {
+        let Self { dialer, tasks, limits, contention, .. } = self;
+        let (line, limits) = ((contention, origin), limits.get());
+        let exchange = shared.exchange(line, message, dialer, tasks, &limits);
+        let failure = match exchange.await {
             Ok((answer, _))
                 if answer.status() == StatusCode::MISDIRECTED_REQUEST
                     && shared.origin() != origin
@@ -128,7 +130,8 @@ impl Upstream {
         tries: &Tries,
     ) -> Result<AttemptOutcome, Failure> {
         let patience = self.limits.get().head_timeout;
-        let permit = self.pool.permit(origin, patience).await?;
+        let permit = self.pool.permit(origin, patience);
+        let permit = self.contention.wait(origin, message.line_position(), permit).await?;
         // The mode is checked again after the wait, which may be long, because an existing
         // connection is an outgoing socket too.
         self.dialer.allow(origin)?;

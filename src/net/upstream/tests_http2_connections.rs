@@ -7,6 +7,7 @@ use std::time::Duration;
 use hyper::{Method, Request};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+use super::contention::Contention;
 use super::message::OutgoingMessage;
 use super::multiplexed::{SharedConnection, StreamRefusal};
 use super::registry::{OriginRoute, Registry};
@@ -282,7 +283,9 @@ async fn a_slow_line_is_not_a_dead_one() {
     let head = Request::builder().uri("/").body(()).unwrap();
     let mut message = OutgoingMessage::new(head, Outbound::Empty, None);
     let limits = limits(patience);
-    let exchange = shared.exchange(&origin, &mut message, &dialer, &tasks, &limits);
+    let contention = Contention::default();
+    let line = (&contention, &origin);
+    let exchange = shared.exchange(line, &mut message, &dialer, &tasks, &limits);
     let origin = async {
         theirs.write_all(&frame(SETTINGS, 0, 0, &[])).await.unwrap();
         // Another response is being sent, so the answer to the ping is delayed.
@@ -307,7 +310,9 @@ async fn a_dead_line_is_noticed_by_what_waits_for_it() {
     let head = Request::builder().uri("/").body(()).unwrap();
     let mut message = OutgoingMessage::new(head, Outbound::Empty, None);
     let limits = limits(patience);
-    let exchange = shared.exchange(&origin, &mut message, &dialer, &tasks, &limits);
+    let contention = Contention::default();
+    let line = (&contention, &origin);
+    let exchange = shared.exchange(line, &mut message, &dialer, &tasks, &limits);
     assert!(matches!(exchange.await, Err(StreamRefusal::Failed(Failure::Silent))));
     assert!(!shared.is_usable());
     drop(theirs);

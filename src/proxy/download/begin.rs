@@ -138,16 +138,23 @@ async fn ask<A: OriginClient>(
 ) -> Result<(Answer, RequestTimes), DownloadEnd> {
     loop {
         let mut request = job.head.clone();
+        request.extensions_mut().insert(download.line.clone());
         job.about.question.add_to(request.headers_mut());
         if let Some(part) = part {
             part.mark.ask(&mut request, part.bytes);
         }
         let outbound = job.body.clone().map_or(Outbound::Empty, Outbound::Whole);
         let (sent, interim) = (clock::now(), job.interim.clone());
+        // It is unknown whether another request has had its effect.
+        let is_safe = job.head.method().is_safe();
         let answer = tokio::select! {
             biased;
             answer = ground.asks.ask(&job.origin, request, outbound, interim) => answer,
             failure = unread::ends(ground, download) => Err(failure),
+            () = unread::gives_way(ground.asks, &job.origin, download), if is_safe => {
+                Err(Failure::Abandoned)
+            }
+            () = unread::leaves_line(download), if is_safe => Err(Failure::Abandoned),
         };
         let mut answer = answer.map_err(|failure| report_failure(ground, download, failure))?;
         let asked = RequestTimes { sent, received: clock::now() };

@@ -131,6 +131,10 @@ impl OriginClient for ScriptedOrigin {
         scene.open = Some((sender, version, start.unwrap_or(0)));
         Ok(answer)
     }
+
+    async fn yields(&self, _: &Origin, _: u64, _: impl Fn() -> bool + Send) -> bool {
+        std::future::pending().await
+    }
 }
 
 impl DownloadTestBed<ScriptedOrigin> {

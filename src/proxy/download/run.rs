@@ -31,6 +31,15 @@ pub(super) trait OriginClient: Sync {
         body: Outbound,
         interim: Option<mpsc::Sender<Interim>>,
     ) -> impl Future<Output = Result<Answer, Failure>> + Send;
+
+    /// Resolves when a request waits for the connection of this download to `origin`. Returns
+    /// whether `gives_up` agreed.
+    fn yields(
+        &self,
+        origin: &Origin,
+        download: u64,
+        gives_up: impl Fn() -> bool + Send,
+    ) -> impl Future<Output = bool> + Send;
 }
 
 impl OriginClient for Arc<Upstream> {
@@ -42,6 +51,15 @@ impl OriginClient for Arc<Upstream> {
         interim: Option<mpsc::Sender<Interim>>,
     ) -> Result<Answer, Failure> {
         self.send(origin, head, body, interim).await
+    }
+
+    async fn yields(
+        &self,
+        origin: &Origin,
+        download: u64,
+        gives_up: impl Fn() -> bool + Send,
+    ) -> bool {
+        Upstream::yields(self, origin, download, gives_up).await
     }
 }
 

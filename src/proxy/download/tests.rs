@@ -195,6 +195,10 @@ impl OriginClient for Answers {
     ) -> Result<Answer, Failure> {
         self.0.lock().unwrap().remove(0)
     }
+
+    async fn yields(&self, _: &Origin, _: u64, _: impl Fn() -> bool + Send) -> bool {
+        std::future::pending().await
+    }
 }
 
 /// A response with this body, which has arrived completely.

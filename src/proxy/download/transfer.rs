@@ -84,6 +84,8 @@ struct ResumeAttempts {
 struct UnreadTransfer {
     /// Whether it continues.
     goes_on: bool,
+    /// Whether it has no connection, because it waits between two attempts.
+    is_pausing: bool,
     /// When the last reader left, if there are no readers.
     left: Option<LastRead>,
 }
@@ -297,6 +299,9 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
                 }
                 () = self.stopped() => return Err(Failure::Stopping),
                 failure = unread::ends(self.ground, self.download) => return Err(failure),
+                () = self.gives_way(), if !self.unread.is_pausing => {
+                    return Err(Failure::Abandoned);
+                }
                 () = sleep(unread::LOOK_EVERY) => {
                     if let Some(failure) = self.exceeded_limit() {
                         return Err(failure);
@@ -348,6 +353,15 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
             std::future::pending::<()>().await;
         }
         self.feed().abandoned().await;
+    }
+
+    /// Resolves when there are no readers, and another request needs the connection.
+    async fn gives_way(&self) {
+        tokio::select! {
+            biased;
+            () = unread::gives_way(self.ground.asks, &self.job.origin, self.download) => {}
+            () = unread::leaves_line(self.download) => {}
+        }
     }
 
     /// Resolves when the daemon stops: at once, or a little later if there are readers.

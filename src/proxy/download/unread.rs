@@ -1,14 +1,13 @@
 //! The limits of downloads that no client reads.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 use wwwoffle_config::{Config, SizeLimit};
 
-use super::run::DownloadContext;
+use super::run::{DownloadContext, OriginClient};
 use super::{Download, Downloads};
-use crate::net::upstream::Failure;
+use crate::net::upstream::{Failure, Origin};
 
 /// The interval between checks of a slow download.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -99,9 +98,7 @@ pub(super) fn rest(download: &Download, total: Option<u64>, new: u64) -> Option<
 impl Downloads {
     /// Whether too many downloads continue for which neither a client nor the queue waits.
     pub(super) fn are_too_many_unread(&self) -> bool {
-        let is_unread =
-            |download: &&Arc<Download>| download.feed.is_left() && !download.is_awaited();
-        self.lock().all.values().filter(is_unread).count() > MOST
+        self.lock().all.values().filter(|download| download.is_unwanted()).count() > MOST
     }
 }
 
@@ -114,6 +111,34 @@ pub(super) async fn ends<A>(ground: &DownloadContext<'_, A>, download: &Download
         // Cannot fail: the sender is in the download.
         _ = is_stopped.wait_for(|is_stopped| *is_stopped) => Failure::EndedByHand,
         () = offline(ground, download) => Failure::Offline,
+    }
+}
+
+/// Resolves when no client reads the download, and another request waits for its connection. It
+/// cannot be joined then.
+pub(super) async fn gives_way<A: OriginClient>(asks: &A, origin: &Origin, download: &Download) {
+    loop {
+        if !download.is_unwanted() || download.line.is_waiting() {
+            sleep(LOOK_EVERY).await;
+            continue;
+        }
+        // A client may have joined by now.
+        let gives_up = || download.is_unwanted() && download.feed.close_unread();
+        if asks.yields(origin, download.id, gives_up).await {
+            return;
+        }
+    }
+}
+
+/// Resolves when a download whose clients have left waits for a connection. Clients that are
+/// waiting come first.
+pub(super) async fn leaves_line(download: &Download) {
+    loop {
+        download.line.waits().await;
+        if download.is_unwanted() && download.feed.close_unread() {
+            return;
+        }
+        sleep(LOOK_EVERY).await;
     }
 }
 
@@ -134,6 +159,7 @@ async fn offline<A>(ground: &DownloadContext<'_, A>, download: &Download) {
 #[cfg(test)]
 mod tests {
     use hyper::HeaderMap;
+    use std::sync::Arc;
     use std::time::SystemTime;
     use tokio::time::advance;
     use wwwoffle_url::{CanonicalUrl, LocalHost};

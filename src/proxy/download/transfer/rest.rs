@@ -43,6 +43,7 @@ impl<A: OriginClient> Transfer<'_, A> {
             let mut request = self.job.head.clone();
             // Earlier copies are irrelevant here: only the rest of this body is requested.
             conditional::strip(request.headers_mut());
+            request.extensions_mut().insert(self.download.line.clone());
             mark.ask(&mut request, from);
             let ask = self.ground.asks.ask(&self.job.origin, request, Outbound::Empty, None);
             let answer = match self.unless_ended(ask).await {
@@ -97,6 +98,9 @@ impl<A: OriginClient> Transfer<'_, A> {
                 () = sleep(pause) => Ok(()),
             }
         };
-        self.unless_ended(waited).await?
+        self.unread.is_pausing = true;
+        let waited = self.unless_ended(waited).await;
+        self.unread.is_pausing = false;
+        waited?
     }
 }
