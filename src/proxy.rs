@@ -50,6 +50,7 @@ pub(crate) mod opener;
 mod outcome;
 mod pass;
 mod plan;
+pub mod presence;
 mod protocols;
 pub mod ranges;
 mod receive;
@@ -86,6 +87,7 @@ use self::finish::{ConnectionFinish, RequestRecord, ResponseFinish};
 use self::forwards::about_us;
 use self::interims::Interims;
 use self::plan::{plan_request, reads};
+use self::presence::Presence;
 use self::receive::{ReceivedRequest, RequestRest, receive};
 use self::site::Door;
 use self::target::{BadTarget, Target};
@@ -107,6 +109,8 @@ const MAX_INTERIMS: usize = 8;
 pub struct Client {
     /// The channel for interim responses, if the connection has one.
     pub interims: Option<Interims>,
+    /// Whether it has closed its half of the connection.
+    pub presence: Presence,
     /// The connection of the client.
     pub visitor: Visitor,
     /// The server that the client is connected to.

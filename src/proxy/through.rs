@@ -176,7 +176,7 @@ impl OriginFetch<'_> {
         download: Arc<Download>,
         about: Revalidation,
     ) -> Option<Response<Body>> {
-        let reader = download.feed().read();
+        let reader = download.feed().read().map(|reader| reader.for_client(&self.client.presence));
         let (interim, interims) = mpsc::channel(MAX_INTERIMS);
         // RFC 9110 §15.2: HTTP/1.0 does not define interim responses.
         let job = self.job(about, (self.ask.head.version > Version::HTTP_10).then_some(interim));
@@ -198,6 +198,7 @@ impl OriginFetch<'_> {
     /// Waits for another client's download; `None` if its response is not for this client.
     async fn join_download(self, download: Arc<Download>) -> Option<Response<Body>> {
         let (download, reader) = download.join().await?;
+        let reader = reader.for_client(&self.client.presence);
         match self.wait_for_head(&download, None).await {
             HeadOutcome::Keeping(head)
                 if download.serves(&self.ask.head.fields, &head.fields)

@@ -15,12 +15,13 @@ use super::repeat::Repeater;
 use super::resets::ResetCounter;
 use crate::base::patient_io::WriteTimer;
 use crate::proxy::interims::Interims;
+use crate::proxy::presence::Presence;
 use wwwoffle_http::framing::Gate;
 
-/// How long a client that closed its half of the connection waits for the next byte of its
-/// response. While nothing is written, such a client cannot be distinguished from a client that has
-/// left.
-const HALF_CLOSED: Duration = Duration::from_secs(10);
+/// The time for which a client that closed its half of the connection waits for the next byte of a
+/// response that has begun. As long as nothing is written, it cannot be distinguished from one that
+/// has left.
+const HALF_CLOSED_PAUSE: Duration = Duration::from_secs(10);
 
 /// The connection of one client.
 #[derive(Debug)]
@@ -36,6 +37,12 @@ pub struct ClientIo<T> {
     repeater: Option<Box<Repeater>>,
     /// The deadline for the response after the client has closed its half.
     half_closed: Option<Pin<Box<Sleep>>>,
+    /// How long such a client waits for the first byte.
+    half_closed_limit: Duration,
+    /// Whether a byte was written since the last one was read: the response has begun.
+    has_begun: bool,
+    /// Shows requests whether the client has closed its half.
+    presence: Presence,
     /// Counts the streams that the client resets, over HTTP/2.
     resets: Option<ResetCounter>,
 }
@@ -51,6 +58,9 @@ impl<T> ClientIo<T> {
             gate: None,
             repeater: None,
             half_closed: None,
+            half_closed_limit: patience,
+            has_begun: false,
+            presence: Presence::default(),
             resets: None,
         }
     }
@@ -69,11 +79,23 @@ impl<T> ClientIo<T> {
         self
     }
 
+    /// Lets a client that has closed its half wait so long for the first byte of its response.
+    #[must_use]
+    pub(super) fn half_closed_for(mut self, limit: Duration) -> Self {
+        self.half_closed_limit = limit;
+        self
+    }
+
     /// Counts the streams that the client resets.
     #[must_use]
     pub(super) fn counting(mut self, resets: ResetCounter) -> Self {
         self.resets = Some(resets);
         self
+    }
+
+    /// Whether the client has closed its half of this connection.
+    pub fn presence(&self) -> Presence {
+        self.presence.clone()
     }
 
     /// A sender of interim responses into this connection.
@@ -90,11 +112,22 @@ impl<T: AsyncWrite + Unpin> ClientIo<T> {
         step: impl FnOnce(Pin<&mut T>, &mut Context<'_>) -> Poll<io::Result<R>>,
     ) -> Poll<io::Result<R>> {
         let step = step(Pin::new(&mut self.inner), cx);
-        if step.is_ready()
-            && let Some(until) = &mut self.half_closed
-        {
-            until.as_mut().reset(Instant::now() + HALF_CLOSED);
+        if step.is_ready() {
+            self.has_begun = true;
+            if let Some(until) = &mut self.half_closed {
+                until.as_mut().reset(Instant::now() + HALF_CLOSED_PAUSE);
+            }
         }
+        self.timer.watch(cx, step)
+    }
+
+    /// Flushes or ends with a timeout.
+    fn watch_flush(
+        &mut self,
+        cx: &mut Context<'_>,
+        step: impl FnOnce(Pin<&mut T>, &mut Context<'_>) -> Poll<io::Result<()>>,
+    ) -> Poll<io::Result<()>> {
+        let step = step(Pin::new(&mut self.inner), cx);
         self.timer.watch(cx, step)
     }
 
@@ -117,8 +150,9 @@ impl<T: AsyncWrite + Unpin> ClientIo<T> {
         if is_answered {
             return Poll::Ready(());
         }
-        let until =
-            self.half_closed.get_or_insert_with(|| Box::pin(tokio::time::sleep(HALF_CLOSED)));
+        self.presence.set_half_closed();
+        let limit = if self.has_begun { HALF_CLOSED_PAUSE } else { self.half_closed_limit };
+        let until = self.half_closed.get_or_insert_with(|| Box::pin(tokio::time::sleep(limit)));
         until.as_mut().poll(cx)
     }
 
@@ -173,6 +207,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncRead for ClientIo<T> {
                 ready!(this.poll_half_closed(cx));
                 return Poll::Ready(Ok(()));
             }
+            this.has_begun = false;
             let fresh = buffer.filled_mut().get_mut(before..).unwrap_or_default();
             if let (Some(repeater), Some(heads)) = (&mut this.repeater, gate.between())
                 && repeater.take(heads, fresh)
@@ -206,7 +241,7 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for ClientIo<T> {
         ready!(self.poll_answering(cx))?;
         self.between = true;
         ready!(self.poll_interims(cx))?;
-        ready!(self.watch_write(cx, AsyncWrite::poll_flush))?;
+        ready!(self.watch_flush(cx, AsyncWrite::poll_flush))?;
         if let Some(repeater) = &mut self.repeater {
             repeater.flushed();
         }
@@ -215,7 +250,7 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for ClientIo<T> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_answering(cx))?;
-        self.watch_write(cx, AsyncWrite::poll_shutdown)
+        self.watch_flush(cx, AsyncWrite::poll_shutdown)
     }
 
     fn poll_write_vectored(

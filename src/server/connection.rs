@@ -82,9 +82,13 @@ where
     let options = &context.base.config().options;
     let repeater = Repeater::new(Arc::clone(context), visitor.clone());
     let (whence, exchange) = repeater.exchange();
-    let io = ClientIo::new(stream, options.socket_timeout).gated().repeating(repeater);
+    let io = ClientIo::new(stream, options.socket_timeout)
+        .gated()
+        .repeating(repeater)
+        .half_closed_for(options.head_timeout.max(options.socket_timeout));
     let service = Arc::new(Service(Arc::clone(context)));
-    let client = Client { interims: Some(io.interims()), visitor, server: service };
+    let (interims, presence) = (Some(io.interims()), io.presence());
+    let client = Client { interims, presence, visitor, server: service };
     let (handler, whence) = (Arc::clone(context), Arc::new(whence));
     let service = service_fn(move |request| {
         let (context, client) = (Arc::clone(&handler), client.clone());

@@ -28,6 +28,7 @@ use super::resets::ResetCounter;
 use super::service::Service;
 use super::streams::{Paced, Streams, hold};
 use crate::base::statistics::ResponseCounter;
+use crate::proxy::presence::Presence;
 use crate::proxy::visitor::Visitor;
 use crate::proxy::{self, Client, reply};
 use crate::server::context::ServerContext;
@@ -135,7 +136,8 @@ async fn answer(
             hold(&place);
             let visitor = visitor.in_stream(place);
             let server = Arc::new(Service(Arc::clone(&context)));
-            let client = Client { interims: None, visitor: visitor.clone(), server };
+            let presence = Presence::default();
+            let client = Client { interims: None, presence, visitor: visitor.clone(), server };
             (visitor, proxy::handle(Arc::clone(&context.proxy), client, request).await)
         }
         None => (visitor, reply::plain(503, RequestSlot::NONE)),

@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::harness::faults::in_two;
 use crate::harness::{After, Answer, Client, Daemon, Gate, Origin, eventually, site};
@@ -336,6 +337,21 @@ fn a_tunnel_counts_as_a_client() {
     assert_eq!(daemon.status()["connections"], 2);
     drop(tunnels);
     assert_eq!(late.receive("GET").whole().status, 200);
+}
+
+/// Such a client looks like one that has left, and waits as long as others do.
+#[test]
+#[ignore = "slow"]
+fn a_client_that_ended_its_half_waits_for_a_slow_origin() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    origin.on("/slow", |exchange| {
+        std::thread::sleep(Duration::from_secs(12));
+        exchange.answer(&Answer::html("slow"))
+    });
+    let mut client = daemon.client();
+    client.ask(&origin.url("/slow"), "");
+    client.finish_sending();
+    assert_eq!(client.receive("GET").whole().text(), "slow");
 }
 
 #[test]

@@ -17,6 +17,7 @@ use hyper::body::Frame;
 use tokio::sync::{Notify, watch};
 
 use crate::net::upstream::Failure;
+use crate::proxy::presence::Presence;
 use crate::storage::body::BodyError;
 use crate::storage::store::ReadAt;
 
@@ -57,21 +58,35 @@ struct FeedState {
     /// The last stretch of the body, from `window_start` on.
     window: VecDeque<Bytes>,
     window_start: u64,
-    readers: HashMap<u64, u64>,
+    readers: HashMap<u64, ReaderState>,
     next_reader: u64,
     /// Whether new readers are refused, because the body ends broken.
     closed: bool,
     end: Option<BodyEnd>,
 }
 
+/// A reader as its feed sees it.
+struct ReaderState {
+    /// The number of bytes that it has got.
+    position: u64,
+    /// Whether its client may have left.
+    presence: Presence,
+}
+
 impl FeedState {
+    /// Whether all clients that have read it may have left.
+    fn is_left(&self) -> bool {
+        self.next_reader > 0 && self.readers.values().all(|reader| reader.presence.is_uncertain())
+    }
+
     fn window_end(&self) -> u64 {
         self.window_start + self.window.iter().map(length).sum::<u64>()
     }
 
     /// Drops the bytes from the window that every reader has got.
     fn trim(&mut self) {
-        let slowest = self.readers.values().min().copied().unwrap_or(u64::MAX);
+        let slowest = self.readers.values().map(|reader| reader.position).min();
+        let slowest = slowest.unwrap_or(u64::MAX);
         while let Some(front) = self.window.front()
             && self.window_start + length(front) <= slowest
         {
@@ -187,10 +202,16 @@ impl Feed {
         self.lock().readers.len()
     }
 
-    /// Whether it had readers, and has none now.
+    /// Whether it had readers, and none of them is certainly still there.
     pub fn is_left(&self) -> bool {
-        let state = self.lock();
-        state.next_reader > 0 && state.readers.is_empty()
+        self.lock().is_left()
+    }
+
+    /// Closes the feed if [`Self::is_left`]. Returns whether it is closed now.
+    pub fn close_left(&self) -> bool {
+        let mut state = self.lock();
+        state.closed |= state.is_left();
+        state.closed
     }
 
     /// Resolves when there are no readers.
@@ -213,7 +234,7 @@ impl Feed {
         }
         let id = state.next_reader;
         state.next_reader += 1;
-        state.readers.insert(id, 0);
+        state.readers.insert(id, ReaderState { position: 0, presence: Presence::default() });
         drop(state);
         let changes = self.changes.subscribe();
         Some(FeedReader { feed: Arc::clone(self), id, position: Some(0), changes })
@@ -270,6 +291,15 @@ enum FeedEvent {
 }
 
 impl FeedReader {
+    /// The same reader for a client that may leave unnoticed.
+    #[must_use]
+    pub fn for_client(self, presence: &Presence) -> Self {
+        if let Some(reader) = self.feed.lock().readers.get_mut(&self.id) {
+            reader.presence = presence.clone();
+        }
+        self
+    }
+
     /// The next piece of the body, or its trailers; `None` at its end. Dropping the future loses
     /// nothing.
     pub async fn next(&mut self) -> Option<Result<Frame<Bytes>, BodyError>> {
@@ -307,7 +337,9 @@ impl FeedReader {
 
     fn advance(&mut self, to: u64) {
         self.position = Some(to);
-        self.feed.lock().readers.insert(self.id, to);
+        if let Some(reader) = self.feed.lock().readers.get_mut(&self.id) {
+            reader.position = to;
+        }
         self.feed.moved.notify_waiters();
     }
 }

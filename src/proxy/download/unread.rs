@@ -123,7 +123,7 @@ pub(super) async fn gives_way<A: OriginClient>(asks: &A, origin: &Origin, downlo
             continue;
         }
         // A client may have joined by now.
-        let gives_up = || download.is_unwanted() && download.feed.close_unread();
+        let gives_up = || download.is_unwanted() && download.feed.close_left();
         if asks.yields(origin, download.id, gives_up).await {
             return;
         }
