@@ -160,7 +160,16 @@ pub enum Outbound {
     /// A complete body, which can be sent again.
     Whole(Bytes),
     /// A body that streams from the client.
-    Stream(Incoming),
+    Stream(ClientBody),
+}
+
+/// The body of a client's request, of which the first bytes were read.
+#[derive(Debug)]
+pub struct ClientBody {
+    /// The first bytes.
+    pub start: Bytes,
+    /// The rest.
+    pub rest: Incoming,
 }
 
 /// The timeouts and the number of connections.

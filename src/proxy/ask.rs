@@ -326,6 +326,15 @@ pub fn has_small_body(method: &Method, fields: &HeaderMap) -> bool {
             .is_some_and(|size: u64| size <= MAX_KEPT_POST)
 }
 
+/// Whether a request does not declare the length of its body, which may be small.
+#[must_use]
+pub fn may_have_small_body(method: &Method, fields: &HeaderMap) -> bool {
+    method == Method::POST
+        && fields.contains_key(TRANSFER_ENCODING)
+        && !fields.contains_key(CONTENT_LENGTH)
+        && !fields.contains_key(UPGRADE)
+}
+
 /// Removes the fields that are never sent to origins.
 fn strip_fields(method: &Method, fields: &mut HeaderMap) {
     strip_one_hop(fields);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use hyper::body::Body as _;
 use hyper::header::{CONNECTION, HeaderValue, UPGRADE};
 use hyper::upgrade::OnUpgrade;
 use hyper::{Method, Response, StatusCode, Version};
@@ -39,8 +40,8 @@ pub(super) async fn pass(
 ) -> Response<Body> {
     let body = match (&ask.form, rest.incoming) {
         (Some(form), _) => Outbound::Whole(form.body.clone()),
-        (None, Some(incoming)) if !hyper::body::Body::is_end_stream(&incoming) => {
-            Outbound::Stream(incoming)
+        (None, Some(body)) if !(body.start.is_empty() && body.rest.is_end_stream()) => {
+            Outbound::Stream(body)
         }
         (None, _) => Outbound::Empty,
     };

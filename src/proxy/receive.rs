@@ -9,14 +9,16 @@ use hyper::header::UPGRADE;
 use hyper::http::request::Parts;
 use hyper::upgrade::OnUpgrade;
 
+use super::ask::MAX_KEPT_POST;
 use super::audience::Audience;
 use super::body::Body;
 use super::forwards::{Forwards, about_us, forwards_left};
-use super::small_body::read_whole;
+use super::small_body::{SmallBody, read_if_small, read_whole};
 use super::target::Resource;
 use super::websocket::WebSocketHandshake;
 use super::{Client, ask, reply};
 use crate::base::mode::Mode;
+use crate::net::upstream::ClientBody;
 use crate::page::context::PageReader;
 use crate::page::message::{Message, OriginFailure};
 use crate::proxy::context::ProxyContext;
@@ -36,7 +38,7 @@ pub(super) struct ReceivedRequest {
 #[derive(Default)]
 pub(super) struct RequestRest {
     /// The body, if it was not read whole.
-    pub(super) incoming: Option<Incoming>,
+    pub(super) incoming: Option<ClientBody>,
     /// The connection, if it may switch to another protocol.
     pub(super) upgrade: Option<OnUpgrade>,
     /// The expected response of the origin to a WebSocket request that came over HTTP/2.
@@ -65,13 +67,21 @@ pub(super) async fn receive(
         upgrade: upgrade_of(&mut parts),
         handshake: parts.extensions.remove(),
     };
-    if !ask::has_small_body(&parts.method, &parts.headers) {
-        rest.incoming = Some(incoming);
-        return Ok(ReceivedRequest { mode, resource, parts, form: None, rest });
+    let mut form = None;
+    if ask::has_small_body(&parts.method, &parts.headers) {
+        let patience = context.base.config().options.socket_timeout;
+        let body = Box::pin(read_whole(incoming, patience)).await;
+        form = Some(body.map_err(|error| error.response())?);
+    } else if ask::may_have_small_body(&parts.method, &parts.headers) {
+        match Box::pin(read_if_small(incoming, MAX_KEPT_POST)).await {
+            Ok(SmallBody::Whole(body)) => form = Some(body),
+            Ok(SmallBody::Started(body)) => rest.incoming = Some(body),
+            Err(error) => return Err(error.response()),
+        }
+    } else {
+        rest.incoming = Some(ClientBody { start: Bytes::new(), rest: incoming });
     }
-    let patience = context.base.config().options.socket_timeout;
-    let body = Box::pin(read_whole(incoming, patience)).await.map_err(|error| error.response())?;
-    Ok(ReceivedRequest { mode, resource, parts, form: Some(body), rest })
+    Ok(ReceivedRequest { mode, resource, parts, form, rest })
 }
 
 /// The response if `client` may not request addresses in this network.

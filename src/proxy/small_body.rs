@@ -10,6 +10,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::body::Body;
 use super::reply;
+use crate::net::upstream::ClientBody;
 
 /// Why a request's body was not read.
 pub(super) enum BodyReadError {
@@ -33,6 +34,41 @@ impl BodyReadError {
 /// faster. Without it, a client that sends a byte now and then would hold its connection for
 /// months.
 const SLOWEST_BODY: u64 = 16;
+
+/// How long the next piece of a body of unknown length may take before the body is streamed. A
+/// client may wait for its origin before it sends the rest.
+const NEXT_PIECE: Duration = Duration::from_secs(1);
+
+/// A body of unknown length.
+pub(super) enum SmallBody {
+    /// It is small.
+    Whole(Bytes),
+    /// It is larger, or its client pauses.
+    Started(ClientBody),
+}
+
+/// Reads a body of unknown length, as long as it has at most `limit` bytes and arrives without a
+/// pause.
+pub(super) async fn read_if_small(
+    mut rest: Incoming,
+    limit: u64,
+) -> Result<SmallBody, BodyReadError> {
+    let mut start = BytesMut::new();
+    let until = Instant::now() + NEXT_PIECE * 10;
+    while u64::try_from(start.len()).is_ok_and(|length| length <= limit) {
+        match timeout_at((Instant::now() + NEXT_PIECE).min(until), rest.frame()).await {
+            Ok(None) => return Ok(SmallBody::Whole(start.freeze())),
+            Ok(Some(Ok(frame))) => {
+                if let Ok(data) = frame.into_data() {
+                    start.extend_from_slice(&data);
+                }
+            }
+            Ok(Some(Err(_))) => return Err(BodyReadError::Broken),
+            Err(_) => break,
+        }
+    }
+    Ok(SmallBody::Started(ClientBody { start: start.freeze(), rest }))
+}
 
 /// Reads a body whose length is known to be small. `patience` is the time limit for each piece, and
 /// part of the limit for the whole body.

@@ -148,6 +148,52 @@ fn a_program_that_sends_the_same_body_again_gets_the_stored_response_offline() {
     assert_eq!((daemon.queue().len(), origin.asked("/form").len()), (0, 1));
 }
 
+/// A program need not know the length of its body in advance.
+#[test]
+fn a_small_body_without_a_declared_length_is_stored_like_any_other() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let form = echo(&origin);
+    let send = |pieces: &str| {
+        let mut client = daemon.client();
+        client.send(format!(
+            "POST {form} HTTP/1.1\r\nHost: {}\r\nTransfer-Encoding: chunked\r\n\r\n{pieces}",
+            host(&form)
+        ));
+        client.receive("POST").whole()
+    };
+    assert_eq!(send("1\r\na\r\n2\r\n=b\r\n0\r\n\r\n").text(), "POST");
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    for got in [send("3\r\na=b\r\n0\r\n\r\n"), post(&daemon, &form, "")] {
+        assert_eq!((got.status, got.text().as_str()), (200, "POST"));
+        assert_eq!(status(&got), "hit; detail=offline-same-body");
+    }
+    assert_eq!(send("3\r\na=c\r\n0\r\n\r\n").status, 504, "another body");
+}
+
+/// A body that is larger or slower than a stored one is streamed, from its first byte on.
+#[test]
+fn a_body_that_is_not_stored_reaches_its_origin_as_it_comes() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let (start, whole) = (Gate::new(), "x".repeat(300_000));
+    let (seen, expected) = (Arc::clone(&start), whole.len() + 5);
+    origin.on("/upload", move |exchange| {
+        seen.open();
+        assert_eq!(exchange.body()?.len(), expected);
+        exchange.answer(&Answer::html("done"))
+    });
+    let url = origin.url("/upload");
+    let mut client = daemon.client();
+    client.send(format!(
+        "POST {url} HTTP/1.1\r\nHost: {}\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n",
+        host(&url)
+    ));
+    // The client waits for the origin before it sends the rest.
+    start.wait();
+    client.send(format!("{:x}\r\n{whole}\r\n0\r\n\r\n", whole.len()));
+    assert_eq!(client.receive("POST").whole().text(), "done");
+}
+
 /// The URL under which the response to [`post`] is stored.
 fn answer_url(url: &str) -> String {
     format!("{url}?!POST:{}", hex::encode(Sha256::digest("a=b")))

@@ -7,12 +7,12 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::body::{Body, Frame, SizeHint};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
 use super::trailers::cleaned;
-use super::{BoxError, Failure};
+use super::{BoxError, ClientBody, Failure};
 
 /// The maximum number of interim responses before the final response.
 const MAX_INTERIMS: usize = 64;
@@ -89,13 +89,13 @@ impl Activity {
 /// A client's request body that reports its progress.
 #[derive(Debug)]
 pub(super) struct Watched {
-    incoming: Incoming,
+    body: ClientBody,
     activity: Activity,
 }
 
 impl Watched {
-    pub(super) fn new(incoming: Incoming, activity: Activity) -> Self {
-        Self { incoming, activity }
+    pub(super) fn new(body: ClientBody, activity: Activity) -> Self {
+        Self { body, activity }
     }
 }
 
@@ -107,16 +107,26 @@ impl Body for Watched {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let frame = ready!(Pin::new(&mut self.incoming).poll_frame(cx));
+        if !self.body.start.is_empty() {
+            return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut self.body.start)))));
+        }
+        let frame = ready!(Pin::new(&mut self.body.rest).poll_frame(cx));
         self.activity.touch();
         Poll::Ready(frame.map(|frame| frame.map(cleaned).map_err(BoxError::from)))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.incoming.is_end_stream()
+        self.body.start.is_empty() && self.body.rest.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.incoming.size_hint()
+        let start = u64::try_from(self.body.start.len()).unwrap_or(u64::MAX);
+        let rest = self.body.rest.size_hint();
+        let mut hint = SizeHint::new();
+        hint.set_lower(rest.lower().saturating_add(start));
+        if let Some(upper) = rest.upper() {
+            hint.set_upper(upper.saturating_add(start));
+        }
+        hint
     }
 }
