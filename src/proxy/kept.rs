@@ -120,7 +120,8 @@ fn unmarked(
         // Trailers need the chunked coding, which excludes a length (RFC 9112 §6.2).
         fields.remove(CONTENT_LENGTH);
     }
-    if ask.head.method == Method::HEAD {
+    // A body that must be decoded is checked first, as for GET.
+    if ask.head.method == Method::HEAD && !delivery.is_decoded() {
         return without_body(kept.status, fields);
     }
     if let KeptBody::Whole(whole) = kept.entry.body()

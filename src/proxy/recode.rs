@@ -11,12 +11,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use http_body_util::{BodyExt, BodyStream, StreamBody};
-use hyper::Response;
+use hyper::{Method, Response};
 use tokio::time::{Instant, timeout_at};
 
 use super::ask::ProxyRequest;
 use super::audience::Audience;
-use super::body::Body;
+use super::body::{Body, empty};
 use crate::storage::decoded;
 use wwwoffle_http::caching::coding::Delivery;
 use wwwoffle_http::decoding::{Fault, MAX_RATIO};
@@ -42,6 +42,8 @@ pub(super) struct Taken {
     count: Arc<AtomicU64>,
     /// How long to wait for the start, if it may not be available yet.
     patience: Option<Duration>,
+    /// Whether the request is a HEAD, so the body is only checked.
+    is_head: bool,
     /// The audience and the URL of the request.
     asked: Option<Arc<(Audience, String)>>,
 }
@@ -95,7 +97,8 @@ fn put_told(
     body: Body,
     patience: Option<Duration>,
 ) {
-    let mut taken = Taken { patience, ..Taken::default() };
+    let is_head = ask.head.method == Method::HEAD;
+    let mut taken = Taken { patience, is_head, ..Taken::default() };
     if delivery.is_decoded() {
         let asked = (ask.head.audience, ask.resource.url.as_str().to_owned());
         taken.asked = Some(Arc::new(asked));
@@ -156,6 +159,9 @@ pub(super) async fn look_ahead(
         if made >= most {
             break;
         }
+    }
+    if taken.is_head {
+        return Ok(Response::from_parts(parts, empty()));
     }
     let frames = stream::iter(ahead).chain(BodyStream::new(body));
     Ok(Response::from_parts(parts, StreamBody::new(frames).boxed_unsync()))

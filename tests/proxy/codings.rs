@@ -338,6 +338,10 @@ fn what_is_cut_or_damaged_never_looks_whole() {
             } else {
                 let told = (got.status, got.field("Cache-Status"));
                 assert_eq!(told, (502, "wwwoffle; detail=undecodable"), "{url}");
+                let mut client = daemon.client();
+                client.send(format!("HEAD {url} HTTP/1.1\r\nHost: there\r\n{NONE}\r\n"));
+                let head = client.receive("HEAD");
+                assert_eq!((head.status, head.field("Cache-Status")), told, "{url}: HEAD");
                 assert!(got.whole.is_ok() && got.text().contains("cannot be decoded"), "{url}");
             }
             daemon.settle();
