@@ -61,7 +61,7 @@ use gauge::Tally;
 use last::LastFetches;
 use recurse::ask_robots::Known;
 use recurse::runs::Runs;
-use schedule::{Rests, Schedule};
+use schedule::{FetchSchedule, Rests};
 
 /// The number of events that a slow listener may lag behind before it misses some.
 const MAX_EVENTS_BEHIND: usize = 1024;
@@ -69,7 +69,7 @@ const MAX_EVENTS_BEHIND: usize = 1024;
 /// The state of fetching, apart from the queue itself.
 #[derive(Debug)]
 pub struct Fetcher {
-    schedule: Arc<Mutex<Schedule>>,
+    schedule: Arc<Mutex<FetchSchedule>>,
     budget: Mutex<Budget>,
     tally: Mutex<Tally>,
     last: Mutex<LastFetches>,

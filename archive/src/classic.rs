@@ -22,7 +22,7 @@ use wwwoffle_url::{LocalHost, make_hash};
 
 use crate::error::{Error, Result};
 use crate::files::{self, FileReader};
-use crate::item::{Item, ItemContent, Source, url};
+use crate::item::{ArchiveItem, ItemContent, Source, url};
 use crate::refusal::{ReadFault, Reason, classify_error};
 
 const SCHEMES: [&str; 4] = ["http", "https", "ftp", "finger"];
@@ -124,7 +124,11 @@ impl Classic {
     }
 
     /// Enters a directory. Reports a directory with too many files.
-    fn enter(&mut self, kind: DirectoryKind, path: PathBuf) -> Result<Option<Item<'static>>> {
+    fn enter(
+        &mut self,
+        kind: DirectoryKind,
+        path: PathBuf,
+    ) -> Result<Option<ArchiveItem<'static>>> {
         let most = if kind == DirectoryKind::Scheme { MAX_HOSTS } else { MAX_NAMES };
         let (names, are_more) = names(&path, most)?;
         if kind == DirectoryKind::Scheme {
@@ -149,7 +153,7 @@ impl Classic {
         self.now = (kind, path);
         let name = self.now.1.display().to_string();
         let why = "it has too many files; some were not read";
-        Ok(are_more.then(|| Item::refused(name, why)))
+        Ok(are_more.then(|| ArchiveItem::refused(name, why)))
     }
 
     fn file(&self, name: &str) -> Result<ItemContent<'static>, ReadFault> {
@@ -210,7 +214,7 @@ fn names(path: &Path, most: usize) -> Result<(Vec<String>, bool)> {
 }
 
 impl Source for Classic {
-    fn next(&mut self) -> Result<Option<Item<'_>>> {
+    fn next(&mut self) -> Result<Option<ArchiveItem<'_>>> {
         let name = loop {
             if let Some(name) = self.files.pop_front() {
                 break name;
@@ -224,9 +228,9 @@ impl Source for Classic {
         let path = self.now.1.join(&name);
         let shown = path.strip_prefix(&self.root).unwrap_or(&path).display().to_string();
         match self.file(&name) {
-            Ok(what) => Ok(Some(Item { name: called(&what).unwrap_or(shown), what })),
+            Ok(what) => Ok(Some(ArchiveItem { name: called(&what).unwrap_or(shown), what })),
             Err(ReadFault::Disk(error)) => Err(Error::disk("read", &path, error)),
-            Err(ReadFault::Archive(reason)) => Ok(Some(Item::refused(shown, reason))),
+            Err(ReadFault::Archive(reason)) => Ok(Some(ArchiveItem::refused(shown, reason))),
         }
     }
 }

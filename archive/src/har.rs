@@ -17,18 +17,18 @@ use sha2::{Digest as _, Sha256};
 use wwwoffle_url::LocalHost;
 
 use self::content::HarContent;
-use self::split::{Entries, NextEntry};
+use self::split::{HarEntries, NextEntry};
 use crate::error::{Error, Result};
 use crate::expand::Stream;
 use crate::head::{RequestHead, ResponseHead};
-use crate::item::{Body, Exchange, Item, Source, url};
+use crate::item::{ArchiveItem, ArchivedBody, ArchivedExchange, Source, url};
 use crate::refusal::{ReadFault, Reason, classify_error};
 
 /// Reads the entries of one file.
 pub(crate) struct Har {
     path: PathBuf,
     local: LocalHost,
-    entries: Entries<Stream>,
+    entries: HarEntries<Stream>,
     is_done: bool,
     body: Vec<u8>,
 }
@@ -94,39 +94,41 @@ struct HarField<'a> {
 impl Har {
     pub(crate) fn open(input: Stream, path: &Path, local: &LocalHost) -> Self {
         let (path, local) = (path.to_owned(), local.clone());
-        Self { path, local, entries: Entries::new(input), is_done: false, body: Vec::new() }
+        Self { path, local, entries: HarEntries::new(input), is_done: false, body: Vec::new() }
     }
 
-    fn item(&mut self, entry: &[u8]) -> Item<'_> {
+    fn item(&mut self, entry: &[u8]) -> ArchiveItem<'_> {
         let entry: HarEntry<'_> = match serde_json::from_slice(entry) {
             Ok(entry) => entry,
-            Err(error) => return Item::refused("an entry", format!("it is invalid: {error}")),
+            Err(error) => {
+                return ArchiveItem::refused("an entry", format!("it is invalid: {error}"));
+            }
         };
         let name = entry.request.url.chars().take(2_000).collect::<String>();
         let scheme = name.split(':').next().unwrap_or_default();
         if ["data", "blob", "about"].contains(&scheme) {
-            return Item::passed(name);
+            return ArchiveItem::passed(name);
         }
         match exchange(entry, &self.local) {
             Ok((mut exchange, body)) => {
                 self.body = body;
-                exchange.body = Body::Here(Box::new(self.body.as_slice()));
-                Item::exchange(exchange)
+                exchange.body = ArchivedBody::Here(Box::new(self.body.as_slice()));
+                ArchiveItem::exchange(exchange)
             }
-            Err(reason) => Item::refused(name, reason),
+            Err(reason) => ArchiveItem::refused(name, reason),
         }
     }
 }
 
 impl Source for Har {
-    fn next(&mut self) -> Result<Option<Item<'_>>> {
+    fn next(&mut self) -> Result<Option<ArchiveItem<'_>>> {
         if self.is_done {
             return Ok(None);
         }
         match self.entries.next() {
             Ok(NextEntry::Entry(entry)) => Ok(Some(self.item(&entry))),
             Ok(NextEntry::TooLong) => {
-                Ok(Some(Item::refused("an entry", "it is longer than 48 MiB")))
+                Ok(Some(ArchiveItem::refused("an entry", "it is longer than 48 MiB")))
             }
             Ok(NextEntry::End) => Ok(None),
             Err(error) => {
@@ -135,7 +137,7 @@ impl Source for Har {
                     ReadFault::Disk(error) => Err(Error::disk("read", &self.path, error)),
                     ReadFault::Archive(reason) => {
                         let reason = format!("{reason}; the rest of the archive was not read");
-                        Ok(Some(Item::refused("the archive", reason)))
+                        Ok(Some(ArchiveItem::refused("the archive", reason)))
                     }
                 }
             }
@@ -146,7 +148,7 @@ impl Source for Har {
 fn exchange(
     entry: HarEntry<'_>,
     local: &LocalHost,
-) -> Result<(Exchange<'static>, Vec<u8>), Reason> {
+) -> Result<(ArchivedExchange<'static>, Vec<u8>), Reason> {
     let HarEntry { started_date_time, time, request: asked, response: answered } = entry;
     let mut url = url(&asked.url, local)?;
     let begun: Timestamp = started_date_time.parse().map_err(|_| "its time is invalid")?;
@@ -173,8 +175,8 @@ fn exchange(
     let is_everyones = head.fields.has_word("cache-control", "public");
     let is_private = is_private || head.is_private() || !is_everyones;
     let request = Some(request);
-    let elsewhere = Body::Here(Box::new(io::empty()));
-    Ok((Exchange { url, when, head, request, is_private, body: elsewhere }, body))
+    let elsewhere = ArchivedBody::Here(Box::new(io::empty()));
+    Ok((ArchivedExchange { url, when, head, request, is_private, body: elsewhere }, body))
 }
 
 fn request(method: &str, url: &str, fields: &[HarField<'_>]) -> Result<RequestHead, Reason> {

@@ -17,7 +17,7 @@ use crate::chunked::read_line;
 use crate::error::{Error, Result};
 use crate::files::{self, FileReader, SourceFile};
 use crate::head::ResponseHead;
-use crate::item::{Body, Exchange, Item, Source, url};
+use crate::item::{ArchiveItem, ArchivedBody, ArchivedExchange, Source, url};
 use crate::mirror::exchange_of_file;
 use crate::refusal::{ReadFault, Reason, classify_error};
 use crate::zip::read::{Directory, Member};
@@ -38,7 +38,7 @@ pub(crate) struct Httrack {
 }
 
 /// The name of a list item and its exchange. The exchange is `None` for a line that lists no file.
-type ListItem = (String, Result<Option<Exchange<'static>>, ReadFault>);
+type ListItem = (String, Result<Option<ArchivedExchange<'static>>, ReadFault>);
 
 enum List {
     Zip(Directory),
@@ -79,7 +79,7 @@ impl Httrack {
         &self,
         directory: &Directory,
         member: &Member,
-    ) -> Result<Exchange<'static>, ReadFault> {
+    ) -> Result<ArchivedExchange<'static>, ReadFault> {
         let (content, extra) = directory.content(member).map_err(classify_error)?;
         let told = MemberFields::parse(&extra);
         let url = url(&member.name, &self.local).map_err(ReadFault::Archive)?;
@@ -99,7 +99,7 @@ impl Httrack {
         let is_here = told.get("X-In-Cache") != Some("0") && (member.size > 0 || status != 200);
         let body = if is_here {
             head.fields.set("Content-Length", &member.size.to_string());
-            Body::Here(Box::new(content))
+            ArchivedBody::Here(Box::new(content))
         } else {
             let saved = told.get("X-Save").unwrap_or_default();
             let found = self.saved(saved)?;
@@ -107,15 +107,15 @@ impl Httrack {
             if told.get("X-Size").is_some_and(|size| size != found.reader.len().to_string()) {
                 return Err(refuse("its saved file has a different length"));
             }
-            Body::Here(Box::new(found.unchanged()))
+            ArchivedBody::Here(Box::new(found.unchanged()))
         };
         let is_private = url.user().is_some() || head.is_private();
-        Ok(Exchange { url, when: self.when, head, request: None, is_private, body })
+        Ok(ArchivedExchange { url, when: self.when, head, request: None, is_private, body })
     }
 
     /// Parses a line. Its columns are date, size, flags, status, message, type, tag, URL and file,
     /// separated by tabs.
-    fn line(&self, line: &str) -> Result<Option<Exchange<'static>>, ReadFault> {
+    fn line(&self, line: &str) -> Result<Option<ArchivedExchange<'static>>, ReadFault> {
         let columns: Vec<&str> = line.split('\t').collect();
         let [_, _, _, status, _, kind, _, address, saved, ..] = columns.as_slice() else {
             return Ok(None);
@@ -187,21 +187,21 @@ impl Httrack {
 }
 
 impl Source for Httrack {
-    fn next(&mut self) -> Result<Option<Item<'_>>> {
+    fn next(&mut self) -> Result<Option<ArchiveItem<'_>>> {
         let disk = |root: &Path, error| Err(Error::disk("read", root, error));
         match self.step() {
             Ok(None) => Ok(None),
-            Ok(Some((name, Ok(None)))) => Ok(Some(Item::passed(name))),
-            Ok(Some((_, Ok(Some(exchange))))) => Ok(Some(Item::exchange(exchange))),
+            Ok(Some((name, Ok(None)))) => Ok(Some(ArchiveItem::passed(name))),
+            Ok(Some((_, Ok(Some(exchange))))) => Ok(Some(ArchiveItem::exchange(exchange))),
             Ok(Some((name, Err(ReadFault::Archive(reason))))) => {
-                Ok(Some(Item::refused(name, reason)))
+                Ok(Some(ArchiveItem::refused(name, reason)))
             }
             Ok(Some((_, Err(ReadFault::Disk(error))))) | Err(ReadFault::Disk(error)) => {
                 disk(&self.root, error)
             }
             Err(ReadFault::Archive(reason)) => {
                 self.list = List::Done;
-                Ok(Some(Item::refused("the HTTrack cache", reason)))
+                Ok(Some(ArchiveItem::refused("the HTTrack cache", reason)))
             }
         }
     }

@@ -9,7 +9,7 @@ mod tests;
 
 use std::path::Path;
 
-use self::elsewhere::Budget;
+use self::elsewhere::CopyBudget;
 pub(crate) use self::keep::EntryBody;
 
 use jiff::Timestamp;
@@ -21,7 +21,7 @@ use crate::detect::{self, Kind};
 use crate::error::{Error, Result};
 use crate::item::ItemContent;
 use crate::refusal::Reason;
-use crate::report::Report;
+use crate::report::ImportReport;
 
 /// Progress is recorded after this number of items, or after a number of bytes.
 const MARK_ITEMS: u64 = 500;
@@ -106,7 +106,7 @@ pub enum ImportControl {
 struct Checkpoint {
     /// The number of finished items.
     items: u64,
-    report: Report,
+    report: ImportReport,
 }
 
 /// A running import.
@@ -115,8 +115,8 @@ struct Import<'a> {
     placing: &'a dyn Placement,
     options: &'a ImportOptions,
     kind: Kind,
-    report: Report,
-    budget: Budget,
+    report: ImportReport,
+    budget: CopyBudget,
 }
 
 /// Imports an archive into the spool, and calls `watch` after each item.
@@ -132,8 +132,8 @@ pub fn import(
     path: &Path,
     options: &ImportOptions,
     placing: &dyn Placement,
-    watch: &mut dyn FnMut(&Report) -> ImportControl,
-) -> Result<Report> {
+    watch: &mut dyn FnMut(&ImportReport) -> ImportControl,
+) -> Result<ImportReport> {
     let mut archive = detect::open(path, &options.scheme, &options.local)?;
     let how = format!("{} {:?} {}", options.replace, options.private, options.max_body);
     let identity = archive.identity.filter(|_| !options.dry_run);
@@ -152,7 +152,7 @@ pub fn import(
         }
     }
     let kind = archive.kind;
-    let budget = Budget::of(archive.length);
+    let budget = CopyBudget::of(archive.length);
     let mut import = Import { spool, placing, options, kind, report: mark.report, budget };
     let (mut items, mut marked) = (mark.items, (mark.items, import.report.bytes));
     let ended = loop {

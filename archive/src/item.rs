@@ -12,7 +12,7 @@ use crate::head::{RequestHead, ResponseHead};
 use crate::refusal::Reason;
 
 /// One item of an archive.
-pub(crate) struct Item<'a> {
+pub(crate) struct ArchiveItem<'a> {
     /// Its name in reports: the URL, or the name in the archive.
     pub(crate) name: String,
     pub(crate) what: ItemContent<'a>,
@@ -21,7 +21,7 @@ pub(crate) struct Item<'a> {
 /// The contents of an item.
 pub(crate) enum ItemContent<'a> {
     /// A response to a request.
-    Exchange(Box<Exchange<'a>>),
+    Exchange(Box<ArchivedExchange<'a>>),
     /// A queued request.
     QueuedRequest(Box<QueuedRequest>),
     /// A monitored request.
@@ -33,7 +33,7 @@ pub(crate) enum ItemContent<'a> {
 }
 
 /// A response with its request.
-pub(crate) struct Exchange<'a> {
+pub(crate) struct ArchivedExchange<'a> {
     pub(crate) url: CanonicalUrl,
     /// When the response arrived.
     pub(crate) when: Timestamp,
@@ -42,19 +42,19 @@ pub(crate) struct Exchange<'a> {
     pub(crate) request: Option<RequestHead>,
     /// Whether the response is personal.
     pub(crate) is_private: bool,
-    pub(crate) body: Body<'a>,
+    pub(crate) body: ArchivedBody<'a>,
 }
 
 /// The body of a response, decoded from its transfer coding.
-pub(crate) enum Body<'a> {
+pub(crate) enum ArchivedBody<'a> {
     /// A stream that can be read once. An error may appear as late as at its end.
     Here(Box<dyn Read + 'a>),
     /// The body of a response that was imported before.
-    Elsewhere(BodyReference),
+    Elsewhere(EarlierBody),
 }
 
 /// Identifies a body.
-pub(crate) struct BodyReference {
+pub(crate) struct EarlierBody {
     /// The URLs to which it may have been the response, the most likely first.
     pub(crate) urls: Vec<CanonicalUrl>,
     pub(crate) digest: Option<Digest>,
@@ -77,10 +77,10 @@ pub(crate) struct QueuedRequest {
 /// Reads the items of an archive in sequence, in bounded memory.
 pub(crate) trait Source {
     /// The next item; `None` at the end. After an error there are no further items.
-    fn next(&mut self) -> Result<Option<Item<'_>>>;
+    fn next(&mut self) -> Result<Option<ArchiveItem<'_>>>;
 }
 
-impl<'a> Item<'a> {
+impl<'a> ArchiveItem<'a> {
     pub(crate) fn refused(name: impl Into<String>, reason: impl Into<Reason>) -> Self {
         Self { name: name.into(), what: ItemContent::Refused(reason.into()) }
     }
@@ -89,7 +89,7 @@ impl<'a> Item<'a> {
         Self { name: name.into(), what: ItemContent::Passed }
     }
 
-    pub(crate) fn exchange(exchange: Exchange<'a>) -> Self {
+    pub(crate) fn exchange(exchange: ArchivedExchange<'a>) -> Self {
         Self { name: exchange.url.to_string(), what: ItemContent::Exchange(Box::new(exchange)) }
     }
 }

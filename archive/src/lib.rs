@@ -51,4 +51,4 @@ pub use import::{
     ImportControl, ImportOptions, MAX_BODY, PersonalOwner, Placement, PlainPlacement, import,
 };
 pub use refusal::Reason;
-pub use report::{RefusedItem, Report, SHOWN};
+pub use report::{ImportReport, RefusedItem, SHOWN};

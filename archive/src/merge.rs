@@ -14,7 +14,7 @@ pub(crate) struct ArchivedResponse {
 
 /// The response stored at its place.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct StoredResponse {
+pub(crate) struct CurrentResponse {
     pub(crate) status: u16,
     /// When it arrived or was last revalidated.
     pub(crate) checked: Timestamp,
@@ -23,7 +23,7 @@ pub(crate) struct StoredResponse {
 /// The decision. Whether two responses are equal is only known once the body is complete; an equal
 /// response is not stored again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum MergeVerdict {
     /// Store it. The previous response becomes an older version, if older versions are stored.
     Newest,
     /// Store it as an older version, if older versions are stored.
@@ -37,28 +37,28 @@ pub(crate) enum Verdict {
 /// Decides about `new`. With `replace`, it always replaces the stored response.
 pub(crate) fn decide(
     new: ArchivedResponse,
-    kept: Option<StoredResponse>,
+    kept: Option<CurrentResponse>,
     replace: bool,
-) -> Verdict {
+) -> MergeVerdict {
     match new.status {
-        100..200 => return Verdict::Unfit("it is not a final response".into()),
-        206 => return Verdict::Unfit("it is a partial response".into()),
-        304 => return Verdict::Unfit("it only says that nothing has changed".into()),
+        100..200 => return MergeVerdict::Unfit("it is not a final response".into()),
+        206 => return MergeVerdict::Unfit("it is a partial response".into()),
+        304 => return MergeVerdict::Unfit("it only says that nothing has changed".into()),
         401 | 407 | 408 | 412 | 416 | 417 | 421 | 425 | 428 | 429 | 431 => {
-            return Verdict::Unfit("its status applies to that request only".into());
+            return MergeVerdict::Unfit("its status applies to that request only".into());
         }
-        500.. => return Verdict::Unfit("the origin failed".into()),
+        500.. => return MergeVerdict::Unfit("the origin failed".into()),
         _ => {}
     }
     let is_good = |status: u16| (200..400).contains(&status);
     match kept {
-        None => Verdict::Newest,
-        Some(_) if replace => Verdict::Newest,
-        Some(kept) if is_good(kept.status) && !is_good(new.status) => Verdict::Worse,
+        None => MergeVerdict::Newest,
+        Some(_) if replace => MergeVerdict::Newest,
+        Some(kept) if is_good(kept.status) && !is_good(new.status) => MergeVerdict::Worse,
         // A later error does not hide a page.
-        Some(kept) if is_good(new.status) && !is_good(kept.status) => Verdict::Newest,
-        Some(kept) if kept.checked < new.when => Verdict::Newest,
-        Some(_) => Verdict::Older,
+        Some(kept) if is_good(new.status) && !is_good(kept.status) => MergeVerdict::Newest,
+        Some(kept) if kept.checked < new.when => MergeVerdict::Newest,
+        Some(_) => MergeVerdict::Older,
     }
 }
 
@@ -70,26 +70,26 @@ mod tests {
     fn the_newest_wins_and_nothing_good_gives_way_to_an_error() {
         let at = |second| Timestamp::from_second(second).unwrap();
         for (new, kept, replace, want) in [
-            ((200, 5), None, false, Verdict::Newest),
-            ((404, 5), None, false, Verdict::Newest),
-            ((200, 5), Some((200, 4)), false, Verdict::Newest),
-            ((200, 5), Some((200, 5)), false, Verdict::Older),
-            ((200, 5), Some((200, 6)), false, Verdict::Older),
-            ((200, 5), Some((200, 6)), true, Verdict::Newest),
-            ((404, 5), Some((200, 4)), false, Verdict::Worse),
-            ((404, 5), Some((200, 4)), true, Verdict::Newest),
-            ((404, 5), Some((404, 4)), false, Verdict::Newest),
-            ((200, 5), Some((404, 6)), false, Verdict::Newest),
-            ((301, 5), Some((200, 4)), false, Verdict::Newest),
+            ((200, 5), None, false, MergeVerdict::Newest),
+            ((404, 5), None, false, MergeVerdict::Newest),
+            ((200, 5), Some((200, 4)), false, MergeVerdict::Newest),
+            ((200, 5), Some((200, 5)), false, MergeVerdict::Older),
+            ((200, 5), Some((200, 6)), false, MergeVerdict::Older),
+            ((200, 5), Some((200, 6)), true, MergeVerdict::Newest),
+            ((404, 5), Some((200, 4)), false, MergeVerdict::Worse),
+            ((404, 5), Some((200, 4)), true, MergeVerdict::Newest),
+            ((404, 5), Some((404, 4)), false, MergeVerdict::Newest),
+            ((200, 5), Some((404, 6)), false, MergeVerdict::Newest),
+            ((301, 5), Some((200, 4)), false, MergeVerdict::Newest),
         ] {
             let new = ArchivedResponse { status: new.0, when: at(new.1) };
             let kept =
-                kept.map(|(status, checked)| StoredResponse { status, checked: at(checked) });
+                kept.map(|(status, checked)| CurrentResponse { status, checked: at(checked) });
             assert_eq!(decide(new, kept, replace), want, "{new:?} over {kept:?}");
         }
         for status in [100, 103, 206, 304, 401, 416, 429, 500, 503, 599] {
             let new = ArchivedResponse { status, when: at(5) };
-            assert!(matches!(decide(new, None, true), Verdict::Unfit(_)), "{status}");
+            assert!(matches!(decide(new, None, true), MergeVerdict::Unfit(_)), "{status}");
         }
     }
 }

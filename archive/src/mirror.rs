@@ -11,7 +11,7 @@ use wwwoffle_url::LocalHost;
 use crate::error::{Error, Result};
 use crate::files::{self, SourceFile};
 use crate::head::ResponseHead;
-use crate::item::{Body, Exchange, Item, Source, url};
+use crate::item::{ArchiveItem, ArchivedBody, ArchivedExchange, Source, url};
 use crate::refusal::{ReadFault, Reason, classify_error};
 use crate::types;
 
@@ -73,7 +73,7 @@ impl Mirror {
         Ok((names.into_iter().filter_map(|name| name.into_string().ok()).collect(), are_more))
     }
 
-    fn file(&self, below: &[String]) -> Result<Exchange<'static>, ReadFault> {
+    fn file(&self, below: &[String]) -> Result<ArchivedExchange<'static>, ReadFault> {
         let path = self.path(below);
         let found = files::open(&path).map_err(ReadFault::Disk)?;
         let found = found.ok_or_else(|| ReadFault::Archive("it is not a plain file".into()))?;
@@ -89,19 +89,19 @@ pub(crate) fn exchange_of_file(
     url: wwwoffle_url::CanonicalUrl,
     name: &str,
     found: &SourceFile,
-) -> Result<Exchange<'static>, ReadFault> {
+) -> Result<ArchivedExchange<'static>, ReadFault> {
     let beginning = found.reader.part(0, BEGINNING).small(BEGINNING).map_err(classify_error)?;
     let mut head = ResponseHead::synthetic(200, "OK");
     head.fields.set("Content-Type", types::of(name, &beginning.unwrap_or_default()));
     head.fields.set("Content-Length", &found.reader.len().to_string());
     let when = found.modified.unwrap_or(Timestamp::UNIX_EPOCH).max(Timestamp::UNIX_EPOCH);
     let (is_private, body) = (url.user().is_some(), found.unchanged());
-    let body = Body::Here(Box::new(body));
-    Ok(Exchange { url, when, head, request: None, is_private, body })
+    let body = ArchivedBody::Here(Box::new(body));
+    Ok(ArchivedExchange { url, when, head, request: None, is_private, body })
 }
 
 impl Source for Mirror {
-    fn next(&mut self) -> Result<Option<Item<'_>>> {
+    fn next(&mut self) -> Result<Option<ArchiveItem<'_>>> {
         while let Some(below) = self.waiting.pop() {
             if files::is_directory(&self.path(&below)) {
                 if below.len() >= MAX_DEPTH {
@@ -126,7 +126,7 @@ impl Source for Mirror {
                 continue;
             }
             return match self.file(&below) {
-                Ok(exchange) => Ok(Some(Item::exchange(exchange))),
+                Ok(exchange) => Ok(Some(ArchiveItem::exchange(exchange))),
                 Err(ReadFault::Disk(error)) => Err(Error::disk("read", &self.path(&below), error)),
                 Err(ReadFault::Archive(reason)) => Ok(Some(refused(&below, reason))),
             };
@@ -135,8 +135,8 @@ impl Source for Mirror {
     }
 }
 
-fn refused(below: &[String], reason: Reason) -> Item<'static> {
-    Item::refused(below.join("/"), reason)
+fn refused(below: &[String], reason: Reason) -> ArchiveItem<'static> {
+    ArchiveItem::refused(below.join("/"), reason)
 }
 
 /// The URL of a file. Delimiters that are part of the file name are escaped.

@@ -13,7 +13,7 @@ const MAX_TEXT: usize = 500;
 /// The result of an import so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Report {
+pub struct ImportReport {
     /// The number of responses stored.
     pub kept: u64,
     /// The number of responses stored as older versions.
@@ -50,7 +50,7 @@ pub struct RefusedItem {
     pub reason: String,
 }
 
-impl Report {
+impl ImportReport {
     pub(crate) fn refuse(&mut self, name: &str, reason: &Reason) {
         self.refused += 1;
         if self.refusals.len() < SHOWN {

@@ -10,7 +10,7 @@ use wwwoffle_url::LocalHost;
 use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::files::FileReader;
-use crate::item::{Item, Source};
+use crate::item::{ArchiveItem, Source};
 use crate::refusal::{ReadFault, Reason, classify_error};
 use crate::warc::Warc;
 use crate::zip::read::{Directory, Member};
@@ -38,11 +38,11 @@ pub(crate) struct Wacz {
 #[derive(Deserialize)]
 struct Package {
     #[serde(default)]
-    resources: Vec<Resource>,
+    resources: Vec<WaczResource>,
 }
 
 #[derive(Deserialize)]
-struct Resource {
+struct WaczResource {
     path: Option<String>,
     hash: Option<String>,
 }
@@ -114,7 +114,7 @@ impl Wacz {
 }
 
 impl Source for Wacz {
-    fn next(&mut self) -> Result<Option<Item<'_>>> {
+    fn next(&mut self) -> Result<Option<ArchiveItem<'_>>> {
         loop {
             if self.now.as_mut().is_some_and(Warc::has_more) {
                 break;
@@ -123,7 +123,7 @@ impl Source for Wacz {
             let Some(member) = self.archives.pop_front() else { return Ok(None) };
             match self.begin(&member)? {
                 Ok(warc) => self.now = Some(warc),
-                Err(reason) => return Ok(Some(Item::refused(member.name, reason))),
+                Err(reason) => return Ok(Some(ArchiveItem::refused(member.name, reason))),
             }
         }
         match &mut self.now {

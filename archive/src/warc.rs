@@ -13,14 +13,17 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use std::io::Read as _;
 
-use self::join::{Method, Request, Requests, of_digest, of_id};
+use self::join::{Method, RememberedRequest, Requests, of_digest, of_id};
 use self::payload::{Digests, Payload};
-use self::record::{Header, NextRecord, Records};
+use self::record::{NextRecord, Records, WarcHeader};
 use crate::error::{Error, Result};
 use crate::expand::{self, Stream};
 use crate::files::FileReader;
 use crate::head::{self, RequestHead, ResponseHead};
-use crate::item::{Body, BodyReference, Exchange, Item, ItemContent, QueuedRequest, Source, url};
+use crate::item::{
+    ArchiveItem, ArchivedBody, ArchivedExchange, EarlierBody, ItemContent, QueuedRequest, Source,
+    url,
+};
 use crate::refusal::{ReadFault, Reason, classify_error};
 
 /// The maximum total length of remembered URLs of referenced bodies, in bytes.
@@ -108,7 +111,7 @@ impl Warc {
     }
 
     /// Remembers the URL of a body, if other records refer to the body.
-    fn note(&mut self, header: &Header) {
+    fn note(&mut self, header: &WarcHeader) {
         for name in self.requests.referred(header) {
             let url = header.target();
             self.referred_bytes += url.len() + 64;
@@ -118,7 +121,7 @@ impl Warc {
         }
     }
 
-    fn record(&mut self, header: &Header) -> Result<ItemContent<'_>, ReadFault> {
+    fn record(&mut self, header: &WarcHeader) -> Result<ItemContent<'_>, ReadFault> {
         match header.kind() {
             "response" => self.response(header),
             "resource" => self.resource(header),
@@ -129,7 +132,7 @@ impl Warc {
         }
     }
 
-    fn response(&mut self, header: &Header) -> Result<ItemContent<'_>, ReadFault> {
+    fn response(&mut self, header: &WarcHeader) -> Result<ItemContent<'_>, ReadFault> {
         if header.content_type() != "application/http" {
             return Ok(ItemContent::Passed);
         }
@@ -143,10 +146,10 @@ impl Warc {
         if head.fields.has_word("transfer-encoding", "chunked") {
             head.fields.remove("content-length");
         }
-        Ok(about.exchange(head, Body::Here(Box::new(body))))
+        Ok(about.exchange(head, ArchivedBody::Here(Box::new(body))))
     }
 
-    fn resource(&mut self, header: &Header) -> Result<ItemContent<'_>, ReadFault> {
+    fn resource(&mut self, header: &WarcHeader) -> Result<ItemContent<'_>, ReadFault> {
         // Records of screenshots and extracted texts have other schemes.
         if !is_of_the_web(header.target()) {
             return Ok(ItemContent::Passed);
@@ -159,10 +162,10 @@ impl Warc {
         head.fields.push("Content-Type", kind.as_bytes()).map_err(ReadFault::Archive)?;
         head.fields.set("Content-Length", &header.length.to_string());
         let body = Payload::of_resource(self.records.block(), digests);
-        Ok(about.exchange(head, Body::Here(Box::new(body))))
+        Ok(about.exchange(head, ArchivedBody::Here(Box::new(body))))
     }
 
-    fn revisit(&mut self, header: &Header) -> Result<ItemContent<'_>, ReadFault> {
+    fn revisit(&mut self, header: &WarcHeader) -> Result<ItemContent<'_>, ReadFault> {
         let about = ExchangeFacts::of(header, &self.requests, &self.local)?;
         let mut block = self.records.block();
         let head_bytes = head::read(&mut block).map_err(classify_error)?;
@@ -187,11 +190,11 @@ impl Warc {
             Some(parsed) => parsed.map_err(ReadFault::Archive)?,
             None => None,
         };
-        Ok(about.exchange(head, Body::Elsewhere(BodyReference { urls, digest, is_known })))
+        Ok(about.exchange(head, ArchivedBody::Elsewhere(EarlierBody { urls, digest, is_known })))
     }
 
     /// A request of a bundle.
-    fn waiting(&mut self, header: &Header) -> Result<ItemContent<'_>, ReadFault> {
+    fn waiting(&mut self, header: &WarcHeader) -> Result<ItemContent<'_>, ReadFault> {
         let target = url(header.target(), &self.local).map_err(ReadFault::Archive)?;
         let when = header.date().map_err(ReadFault::Archive)?;
         let mut block = self.records.block();
@@ -216,7 +219,7 @@ impl Warc {
 }
 
 impl Source for Warc {
-    fn next(&mut self) -> Result<Option<Item<'_>>> {
+    fn next(&mut self) -> Result<Option<ArchiveItem<'_>>> {
         if self.is_done {
             return Ok(None);
         }
@@ -232,11 +235,13 @@ impl Source for Warc {
                 self.is_done = true;
                 return Ok(None);
             }
-            Ok(NextRecord::Rubbish(reason)) => return Ok(Some(Item::refused("a record", reason))),
+            Ok(NextRecord::Rubbish(reason)) => {
+                return Ok(Some(ArchiveItem::refused("a record", reason)));
+            }
             Err(error) => {
                 self.is_done = true;
                 let reason = format!("{}; the rest of the archive was not read", ends(error)?);
-                return Ok(Some(Item::refused(self.called.clone(), reason)));
+                return Ok(Some(ArchiveItem::refused(self.called.clone(), reason)));
             }
         };
         let name = match header.target() {
@@ -244,10 +249,10 @@ impl Source for Warc {
             target => target.to_owned(),
         };
         match self.record(&header) {
-            Ok(ItemContent::Passed) => Ok(Some(Item::passed(name))),
-            Ok(what) => Ok(Some(Item { name, what })),
+            Ok(ItemContent::Passed) => Ok(Some(ArchiveItem::passed(name))),
+            Ok(what) => Ok(Some(ArchiveItem { name, what })),
             Err(ReadFault::Disk(error)) => Err(Error::disk("read", &path, error)),
-            Err(ReadFault::Archive(reason)) => Ok(Some(Item::refused(name, reason))),
+            Err(ReadFault::Archive(reason)) => Ok(Some(ArchiveItem::refused(name, reason))),
         }
     }
 }
@@ -261,7 +266,7 @@ struct ExchangeFacts {
 }
 
 impl ExchangeFacts {
-    fn of(header: &Header, requests: &Requests, local: &LocalHost) -> Result<Self, ReadFault> {
+    fn of(header: &WarcHeader, requests: &Requests, local: &LocalHost) -> Result<Self, ReadFault> {
         if header.get("WARC-Truncated").is_some() || header.get(PART).is_some() {
             return Err(refuse("it was truncated when it was archived"));
         }
@@ -277,19 +282,26 @@ impl ExchangeFacts {
             || request.map_or(requests.are_more, |request| {
                 request.is_private || request.method != Method::Get
             });
-        let request = request.and_then(Request::head);
+        let request = request.and_then(RememberedRequest::head);
         Ok(Self { url, when, request, is_private })
     }
 
-    fn exchange(self, head: ResponseHead, body: Body<'_>) -> ItemContent<'_> {
+    fn exchange(self, head: ResponseHead, body: ArchivedBody<'_>) -> ItemContent<'_> {
         let is_private = self.is_private || head.is_private();
         let Self { url, when, request, .. } = self;
-        ItemContent::Exchange(Box::new(Exchange { url, when, head, request, is_private, body }))
+        ItemContent::Exchange(Box::new(ArchivedExchange {
+            url,
+            when,
+            head,
+            request,
+            is_private,
+            body,
+        }))
     }
 }
 
 /// The URL under which a response is stored, given its request.
-fn key(url: CanonicalUrl, request: Option<&Request>) -> Result<CanonicalUrl, Reason> {
+fn key(url: CanonicalUrl, request: Option<&RememberedRequest>) -> Result<CanonicalUrl, Reason> {
     // In archives that we wrote, the URLs already include the form.
     let Some(request) = request.filter(|_| !url.is_form_answer()) else { return Ok(url) };
     match (request.method, request.body) {

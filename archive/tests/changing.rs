@@ -15,7 +15,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use support::{Bench, gzip, options, page, response};
-use wwwoffle_archive::{ImportControl, Placement, Report, import};
+use wwwoffle_archive::{ImportControl, ImportReport, Placement, import};
 use wwwoffle_spool::Place;
 use wwwoffle_url::CanonicalUrl;
 
@@ -35,13 +35,13 @@ impl<F: FnOnce()> Placement for ActionDuringImport<F> {
 }
 
 #[track_caller]
-fn import_while(bench: &Bench, path: &Path, happens: impl FnOnce()) -> Report {
+fn import_while(bench: &Bench, path: &Path, happens: impl FnOnce()) -> ImportReport {
     let placing = ActionDuringImport(RefCell::new(Some(happens)));
     import(&bench.spool, path, &options(), &placing, &mut |_| ImportControl::Continue).unwrap()
 }
 
 #[track_caller]
-fn is_refused(report: &Report, why: &str) {
+fn is_refused(report: &ImportReport, why: &str) {
     assert_eq!((report.kept, report.refused), (1, 1), "{report:?}");
     assert!(report.refusals[0].reason.contains(why), "{report:?}");
 }

@@ -17,13 +17,13 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use support::{Bench, gzip, page, place, response, sha256, time};
-use wwwoffle_archive::{ImportControl, PlainPlacement, Report, import};
+use wwwoffle_archive::{ImportControl, ImportReport, PlainPlacement, import};
 use wwwoffle_spool::{RequestKind, Secrets};
 use wwwoffle_url::{CanonicalUrl, LocalHost, make_hash};
 
 const DATE: &str = "2024-05-01T10:00:00Z";
 
-fn reasons(report: &Report) -> Vec<&str> {
+fn reasons(report: &ImportReport) -> Vec<&str> {
     report.refusals.iter().map(|refused| refused.reason.as_str()).collect()
 }
 

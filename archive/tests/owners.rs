@@ -10,11 +10,11 @@
 mod support;
 
 use support::{Bench, response};
-use wwwoffle_archive::{ImportOptions, Report};
+use wwwoffle_archive::{ImportOptions, ImportReport};
 
 const URL: &str = "http://a.example/";
 
-fn answer(bench: &Bench, month: u8, status: &str, fields: &str) -> Report {
+fn answer(bench: &Bench, month: u8, status: &str, fields: &str) -> ImportReport {
     answer_with(bench, month, status, fields, &support::options())
 }
 
@@ -24,7 +24,7 @@ fn answer_with(
     status: &str,
     fields: &str,
     options: &ImportOptions,
-) -> Report {
+) -> ImportReport {
     let block = format!("HTTP/1.1 {status}\r\n{fields}\r\nmonth {month}");
     let record = response(URL, &format!("2024-{month:02}-01T10:00:00Z"), block.as_bytes());
     bench.import_with(&bench.write("a.warc", &record), options)

@@ -10,13 +10,13 @@
 mod support;
 
 use support::{Bench, gzip, options, page, place, record, request, response, sha256, time};
-use wwwoffle_archive::{ImportControl, PersonalOwner, PlainPlacement, Report, import};
+use wwwoffle_archive::{ImportControl, ImportReport, PersonalOwner, PlainPlacement, import};
 
 const DATE: &str = "2024-05-01T10:00:00Z";
 const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: a.example\r\nAccept: */*\r\n\r\n";
 
 /// The reasons in a report.
-fn reasons(report: &Report) -> Vec<&str> {
+fn reasons(report: &ImportReport) -> Vec<&str> {
     report.refusals.iter().map(|refused| refused.reason.as_str()).collect()
 }
 

@@ -37,14 +37,14 @@ struct Refusal {
 
 /// How far a part of a request has been read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Progress {
+enum PartProgress {
     /// This many bytes belong to the part, and more follow.
     More(usize),
     /// This many bytes belong to the part. They complete it.
     Done(usize),
 }
 
-type StepResult = Result<Progress, Refusal>;
+type StepResult = Result<PartProgress, Refusal>;
 
 /// Checks the bytes of one connection.
 #[derive(Debug, Default)]
@@ -126,28 +126,28 @@ impl Gate {
             GateState::Length(left) => {
                 let (taken, left) = take(left, bytes.len());
                 self.state = GateState::Length(left);
-                if left == 0 { Progress::Done(taken) } else { Progress::More(taken) }
+                if left == 0 { PartProgress::Done(taken) } else { PartProgress::More(taken) }
             }
             GateState::Chunked => self.chunks.step(bytes)?,
             GateState::Head => match self.head.step(bytes)? {
-                Progress::More(taken) => Progress::More(taken),
-                Progress::Done(taken) => match self.head.framing() {
-                    Framing::None => Progress::Done(taken),
+                PartProgress::More(taken) => PartProgress::More(taken),
+                PartProgress::Done(taken) => match self.head.framing() {
+                    Framing::None => PartProgress::Done(taken),
                     Framing::Length(length) => {
                         self.state = GateState::Length(length);
-                        Progress::More(taken)
+                        PartProgress::More(taken)
                     }
                     Framing::Chunked => {
                         self.chunks = Chunks::default();
                         self.state = GateState::Chunked;
-                        Progress::More(taken)
+                        PartProgress::More(taken)
                     }
                 },
             },
         };
         Ok(match step {
-            Progress::More(taken) => taken,
-            Progress::Done(taken) => {
+            PartProgress::More(taken) => taken,
+            PartProgress::Done(taken) => {
                 self.heads += 1;
                 self.state =
                     if self.head.switches() { GateState::Through } else { GateState::Head };

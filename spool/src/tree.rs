@@ -46,7 +46,7 @@ use crate::entry::{BodyFile, Entries, Entry, Lookup};
 use crate::error::{Damage, Error, Result};
 use crate::fs::parallel::{self, lock};
 use crate::fs::{DiskFile, parent};
-use crate::notes::pins::Pins;
+use crate::notes::pins::PinLock;
 
 /// The number of attempts of a lookup for an entry that is being renamed. After them, the lookup
 /// blocks renames.
@@ -91,7 +91,7 @@ pub(crate) struct Tree {
     pub(crate) segments: SegmentLocks,
     /// The receivers of changes.
     pub(crate) watchers: RwLock<Vec<Arc<dyn Watcher>>>,
-    pub(crate) pins: Pins,
+    pub(crate) pins: PinLock,
 }
 
 /// A complete file under `tmp/`.
@@ -146,7 +146,7 @@ impl Tree {
             removals: RemovalLocks::default(),
             segments: SegmentLocks::default(),
             watchers: RwLock::default(),
-            pins: Pins::default(),
+            pins: PinLock::default(),
         }
     }
 

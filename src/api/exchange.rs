@@ -1,7 +1,7 @@
 //! The JSON types of imports.
 
 use serde::{Deserialize, Serialize};
-use wwwoffle_archive::Report;
+use wwwoffle_archive::ImportReport;
 
 /// The body of `POST /api/import`. Only the command line may call it, since the path is on this
 /// machine.
@@ -29,9 +29,9 @@ pub struct ImportRequest {
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum ImportEvent {
     /// The progress so far.
-    Progress(Report),
+    Progress(ImportReport),
     /// The import is complete.
-    End(Report),
+    End(ImportReport),
     /// The import failed.
     Failed {
         /// The reason.

@@ -68,7 +68,7 @@ impl Expected {
 
 /// The basis for the estimated lengths: the number of responses for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Basis {
+pub struct EstimateBasis {
     /// By the mean of stored responses of the same class and host.
     pub host: u64,
     /// By the mean of stored responses of the same class on other hosts.
@@ -77,7 +77,7 @@ pub struct Basis {
     pub default: u64,
 }
 
-impl Basis {
+impl EstimateBasis {
     /// Adds the counts of another basis.
     pub fn add(&mut self, other: &Self) {
         for (mine, theirs) in [
@@ -120,7 +120,7 @@ pub struct RunPlan {
     /// Their sub-resources.
     pub parts: Expected,
     /// The basis for the estimated lengths.
-    pub basis: Basis,
+    pub basis: EstimateBasis,
     /// The number of pages and sub-resources that are not stored and may refer to unknown others.
     pub unread: u64,
     /// The number of hosts whose `robots.txt` applies but is not stored; the plan assumes that it
@@ -142,7 +142,7 @@ pub struct QueuePlan {
     /// All waiting requests.
     pub all: Expected,
     /// The basis for the estimated lengths.
-    pub basis: Basis,
+    pub basis: EstimateBasis,
     /// The hosts with the largest transfers, at most a hundred.
     pub hosts: Vec<HostPlan>,
     /// The number of further hosts.

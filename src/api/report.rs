@@ -51,7 +51,7 @@ pub enum LeftOut {
 /// The counts of a recursive fetch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
-pub struct Counts {
+pub struct FetchCounts {
     /// Pages that belong to the fetch.
     pub pages: u64,
     /// Sub-resources that belong to the fetch.
@@ -99,7 +99,7 @@ pub struct FailedUrl {
 #[serde(default, rename_all = "kebab-case")]
 pub struct Report {
     /// The counts.
-    pub counts: Counts,
+    pub counts: FetchCounts,
     /// The links left out, by reason.
     pub left_out: BTreeMap<LeftOut, Left>,
     /// The first thousand URLs that could not be fetched.

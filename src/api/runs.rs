@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 pub use crate::api::aim::{Aim, Limits, PartClass};
-pub use crate::api::report::{Counts, FailedUrl, Left, LeftOut, Report};
+pub use crate::api::report::{FailedUrl, FetchCounts, Left, LeftOut, Report};
 
 /// `GET /api/runs`: the newest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -29,7 +29,7 @@ use wwwoffle_url::{CanonicalUrl, LocalHost, ParseError};
 
 use crate::base::basic::Login;
 use crate::base::spelling::Spelling;
-use wwwoffle_http::caching::control::{ResponseControl, Scope};
+use wwwoffle_http::caching::control::{DirectiveScope, ResponseControl};
 use wwwoffle_http::caching::storing::may_share;
 use wwwoffle_http::fields::is_keyed_form;
 
@@ -160,7 +160,7 @@ impl Whose {
     #[must_use]
     pub fn of_answer(asked: Identification, answer: &HeaderMap, shared: bool) -> Self {
         let control = ResponseControl::of(answer);
-        if control.private != Scope::Nothing {
+        if control.private != DirectiveScope::Nothing {
             return Self::Own;
         }
         let is_for_all = match asked {
@@ -313,7 +313,7 @@ impl Places {
     pub fn takes_public(&self, answer: &HeaderMap, shared: bool) -> bool {
         let control = ResponseControl::of(answer);
         let is_for_all = control.public || (shared && may_share(&control));
-        !self.credentials || (is_for_all && control.private == Scope::Nothing)
+        !self.credentials || (is_for_all && control.private == DirectiveScope::Nothing)
     }
 }
 

@@ -15,11 +15,11 @@ use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use self::authority::{AuthorityVerb, Install, Uninstall};
-pub(crate) use self::exchange::{Export, ExportChoice, Import};
+pub(crate) use self::exchange::{Export, ExportChoice, ImportArgs};
 pub(crate) use self::fetch::{Fetch, QueueArgs};
 pub(crate) use self::get::GetArgs;
 pub(crate) use self::history::HistoryArgs;
-pub(crate) use self::index::{IndexVerb, List, Search};
+pub(crate) use self::index::{IndexVerb, ListArgs, Search};
 pub(crate) use self::kept::{Compress, Fsck, KeptVerb, Mv, Write};
 pub(crate) use self::monitor::{MonitorVerb, When};
 pub(crate) use self::purge::Purge;
@@ -100,7 +100,7 @@ pub(crate) enum Verb {
         verb: MonitorVerb,
     },
     /// List the entries of the spool.
-    Ls(List),
+    Ls(ListArgs),
     #[command(flatten)]
     Index(IndexVerb),
     /// Print the stored copy of a URL, decompressed.

@@ -9,7 +9,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus as Ended, Stdio};
 
-use self::plan::{Browser, Family, Session};
+use self::plan::{Browser, BrowserSession, Family};
 use super::args::{Browse, Serve};
 use super::environment::Environment;
 use super::failure::VerbFailure;
@@ -93,7 +93,7 @@ fn browse(
     let url = plan::address(typed.url.as_deref(), proxy);
     let key = authority.spki_hash();
     let session =
-        Session { proxy, profile: &profile, key: &key, more: &typed.arguments, url: &url };
+        BrowserSession { proxy, profile: &profile, key: &key, more: &typed.arguments, url: &url };
     if let (Family::Firefox, Some(tool)) = (browser.family, tool) {
         let text = session.firefox_settings();
         small_file::write(&profile.join("user.js"), text.as_bytes(), Readers::Owner)

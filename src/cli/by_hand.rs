@@ -130,7 +130,7 @@ pub(super) fn write(
     let url = CanonicalUrl::parse(&typed.url, &local).map_err(|error| {
         VerbFailure::plain(format_args!("invalid URL {}: {error}", shown::text(&typed.url)))
     })?;
-    let mut input = Input::new(typed, &url);
+    let mut input = ResponseInput::new(typed, &url);
     let stdin = &mut *terminal.stdin;
     let mut next = || input.next(stdin);
     let control = settings.control()?;
@@ -170,11 +170,11 @@ fn keep(
 }
 
 /// The response to store, in pieces: standard input, preceded by a head if it has none.
-struct Input {
+struct ResponseInput {
     head: Option<String>,
 }
 
-impl Input {
+impl ResponseInput {
     fn new(typed: &Write, url: &CanonicalUrl) -> Self {
         let guessed = || type_of(url.path()).to_owned();
         let content_type = || typed.content_type.clone().unwrap_or_else(guessed);

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tempfile::NamedTempFile;
-use wwwoffle_archive::{ImportControl, Report, SHOWN, import};
+use wwwoffle_archive::{ImportControl, ImportReport, SHOWN, import};
 use wwwoffle_spool::Spool;
 
 use super::Terminal;
-use super::args::Import;
+use super::args::ImportArgs;
 use super::control::{Control, misunderstood};
 use super::failure::VerbFailure;
 use super::files::print_json;
@@ -29,7 +29,7 @@ const DRAW_EVERY: Duration = Duration::from_millis(200);
 
 /// Imports archives one after the other, and prints the result of each.
 pub(super) fn run(
-    typed: &Import,
+    typed: &ImportArgs,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, VerbFailure> {
@@ -110,7 +110,7 @@ fn absolute(path: &Path) -> Result<String, VerbFailure> {
     })
 }
 
-fn wanted(typed: &Import, path: &Path) -> Result<ImportRequest, VerbFailure> {
+fn wanted(typed: &ImportArgs, path: &Path) -> Result<ImportRequest, VerbFailure> {
     Ok(ImportRequest {
         path: absolute(path)?,
         replace: typed.replace,
@@ -127,7 +127,7 @@ pub(super) fn take_bundle(
     file: &Path,
     control: &Control,
     terminal: &mut Terminal<'_>,
-) -> Result<Report, VerbFailure> {
+) -> Result<ImportReport, VerbFailure> {
     let path = absolute(file)?;
     let wanted = ImportRequest { path, ..ImportRequest::default() };
     let mut drawn = Drawn { is_live: false, last: None };
@@ -135,7 +135,7 @@ pub(super) fn take_bundle(
 }
 
 /// The result of one archive: its report, or why it could not be imported.
-type ImportOutcome = Result<Report, String>;
+type ImportOutcome = Result<ImportReport, String>;
 
 fn here(
     wanted: &ImportRequest,
@@ -147,7 +147,7 @@ fn here(
     let options = options(wanted, settings.local_host()?, timestamp(clock::now()))
         .map_err(|error| VerbFailure::Said(ExitStatus::Usage, error.to_string()))?;
     let mut failed = None;
-    let mut watch = |report: &Report| match drawn.draw(report, terminal.stdout) {
+    let mut watch = |report: &ImportReport| match drawn.draw(report, terminal.stdout) {
         Ok(()) => ImportControl::Continue,
         Err(error) => {
             failed = Some(error);
@@ -194,7 +194,7 @@ struct Drawn {
 }
 
 impl Drawn {
-    fn draw(&mut self, report: &Report, out: &mut dyn Write) -> Result<(), VerbFailure> {
+    fn draw(&mut self, report: &ImportReport, out: &mut dyn Write) -> Result<(), VerbFailure> {
         if !self.is_live || self.last.is_some_and(|last| last.elapsed() < DRAW_EVERY) {
             return Ok(());
         }
@@ -214,8 +214,8 @@ impl Drawn {
 
 fn tell(
     path: &Path,
-    report: &Report,
-    typed: &Import,
+    report: &ImportReport,
+    typed: &ImportArgs,
     terminal: &mut Terminal<'_>,
 ) -> Result<(), VerbFailure> {
     if typed.json {

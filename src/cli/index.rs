@@ -12,7 +12,7 @@ use wwwoffle_spool::Spool;
 use wwwoffle_url::url_encode_form_args;
 
 use super::Terminal;
-use super::args::{List, Search};
+use super::args::{ListArgs, Search};
 use super::control::{Control, misunderstood};
 use super::failure::VerbFailure;
 use super::files::{print_json, reader, spool_failed};
@@ -145,7 +145,7 @@ fn failed(error: &Error) -> VerbFailure {
 
 /// Lists entries from the index, page by page.
 pub(super) fn list(
-    typed: &List,
+    typed: &ListArgs,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, VerbFailure> {

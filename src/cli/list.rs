@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::args::List;
+use super::args::ListArgs;
 use super::failure::VerbFailure;
 use super::files::{print_json, reader, spool_failed};
 use super::held::held_in_words;
@@ -17,7 +17,7 @@ use crate::storage::store::timestamp;
 
 /// Lists entries in no order, or the queue, oldest first. Other lists come from the index.
 pub(super) fn list(
-    typed: &List,
+    typed: &ListArgs,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, VerbFailure> {

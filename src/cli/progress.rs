@@ -26,7 +26,7 @@ const LIVE_WIDTH: usize = 79;
 /// In a terminal, a live line is redrawn below one line for each URL that is done. Elsewhere only
 /// the lines for the URLs are printed.
 #[derive(Debug)]
-pub(crate) struct Progress {
+pub(crate) struct ProgressDisplay {
     live: bool,
     /// The requests in progress, by URL.
     under_way: HashMap<String, UnderWay>,
@@ -73,7 +73,7 @@ impl End {
     }
 }
 
-impl Progress {
+impl ProgressDisplay {
     /// Creates the display before the first event; `live` says whether the output is a terminal.
     pub(crate) fn new(live: bool) -> Self {
         Self {
@@ -296,10 +296,10 @@ pub(crate) fn report(run: &RunItem) -> String {
 mod tests {
     use std::time::Duration;
 
-    use super::{End, ExitStatus, Progress};
+    use super::{End, ExitStatus, ProgressDisplay};
 
-    fn play(live: bool, events: &[(u64, &str)]) -> (String, Progress) {
-        let (mut progress, mut out) = (Progress::new(live), Vec::new());
+    fn play(live: bool, events: &[(u64, &str)]) -> (String, ProgressDisplay) {
+        let (mut progress, mut out) = (ProgressDisplay::new(live), Vec::new());
         for (milliseconds, text) in events {
             let event = serde_json::from_str(text).unwrap();
             progress.event(event, Duration::from_millis(*milliseconds), &mut out).unwrap();

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use self::certificate::{AuthorityCertificate, Ours};
 use self::nss::Database;
-use self::plan::{Plan, TrustStep};
+use self::plan::{TrustPlan, TrustStep};
 use self::system::System;
 use super::args::{Install, Uninstall};
 use super::failure::VerbFailure;
@@ -48,7 +48,7 @@ const CHROMIUM: [&str; 7] = [
 /// The plan for one store.
 struct Job {
     place: String,
-    plan: Plan,
+    plan: TrustPlan,
 }
 
 /// The words that report the result.
@@ -125,7 +125,7 @@ pub(super) fn uninstall(
         }
         (Err(why), _) => Some(why),
     };
-    jobs.retain(|job| job.plan != Plan::Nothing);
+    jobs.retain(|job| job.plan != TrustPlan::Nothing);
     let work = TrustWork { certificate: None, export: "", words: UNINSTALL };
     let status = work.carry_out(&jobs, typed.what.print, terminal)?;
     if let Some(why) = blind {
@@ -165,10 +165,10 @@ pub(super) fn into_profile(
     let plan = database.install(tool, &certificate);
     let work = TrustWork { certificate: Some(&certificate), export: "", words: INSTALL };
     match plan {
-        Plan::Do(steps) => work.act(&steps).map_err(|why| {
+        TrustPlan::Do(steps) => work.act(&steps).map_err(|why| {
             VerbFailure::plain(format_args!("{}: not trusted: {why}", database.name()))
         }),
-        Plan::Nothing | Plan::Tell { .. } => Ok(()),
+        TrustPlan::Nothing | TrustPlan::Tell { .. } => Ok(()),
     }
 }
 
@@ -258,18 +258,18 @@ impl TrustWork<'_> {
         let mut status = ExitStatus::Done;
         for Job { place, plan } in jobs {
             match plan {
-                Plan::Nothing => {
+                TrustPlan::Nothing => {
                     if let Some(nothing) = self.words.nothing {
                         writeln!(terminal.stdout, "{place}: {nothing}")?;
                     }
                 }
-                Plan::Do(steps) if print => {
+                TrustPlan::Do(steps) if print => {
                     writeln!(terminal.stdout, "# {place}")?;
                     for step in steps {
                         writeln!(terminal.stdout, "{}", step.command(self.export, ""))?;
                     }
                 }
-                Plan::Tell { why, commands } => {
+                TrustPlan::Tell { why, commands } => {
                     writeln!(terminal.stdout, "# {place}: {why}")?;
                     for command in commands {
                         writeln!(terminal.stdout, "{command}")?;
@@ -279,7 +279,7 @@ impl TrustWork<'_> {
                         status = ExitStatus::Failed;
                     }
                 }
-                Plan::Do(steps) => match self.act(steps) {
+                TrustPlan::Do(steps) => match self.act(steps) {
                     Ok(()) => writeln!(terminal.stdout, "{place}: {}", self.words.done)?,
                     Err(why) => {
                         writeln!(terminal.stderr, "wwwoffle: {place}: {}: {why}", self.words.not)?;

@@ -15,7 +15,7 @@ use wwwoffle_config::Size;
 use super::args::{ConfigVerb, Fetch, IndexVerb, KeptVerb, Verb};
 use super::control::{Control, misunderstood};
 use super::failure::VerbFailure;
-use super::progress::Progress;
+use super::progress::ProgressDisplay;
 use super::settings::Settings;
 use super::{
     Terminal, authority, browse, bundle, by_hand, compress, config, downloads, exchange, explain,
@@ -163,7 +163,7 @@ pub(super) fn follow(
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, VerbFailure> {
     let is_live = terminal.live && telling == Telling::Words;
-    let (begun, mut progress) = (Instant::now(), Progress::new(is_live));
+    let (begun, mut progress) = (Instant::now(), ProgressDisplay::new(is_live));
     let streamed = control.post_stream(path, body, &mut |line| {
         if line.is_empty() {
             return Ok(());

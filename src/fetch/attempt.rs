@@ -19,7 +19,7 @@ use super::recurse::ask_robots::is_refused;
 use super::recurse::outcome;
 use super::recurse::run::UrlOutcome;
 use super::successor;
-use super::verdict::{Verdict, not_kept};
+use super::verdict::{FetchVerdict, not_kept};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::owner::{Owner, Places, Whose};
@@ -41,7 +41,7 @@ use wwwoffle_http::retry_after::retry_after;
 const UNKNOWN_OWNER: &str = "this version does not know its owner";
 
 /// Tries to store the response to a request.
-pub(super) async fn attempt(context: &Arc<FetchContext>, outgoing: &Outgoing) -> Verdict {
+pub(super) async fn attempt(context: &Arc<FetchContext>, outgoing: &Outgoing) -> FetchVerdict {
     let Foreseen { request, job, kept, how } = match foresee(context, outgoing).await {
         Ok(foreseen) => foreseen,
         Err(verdict) => return verdict,
@@ -52,7 +52,7 @@ pub(super) async fn attempt(context: &Arc<FetchContext>, outgoing: &Outgoing) ->
         return done(context, outgoing, &known(&request, &places, &kept), bytes, how).await;
     }
     if is_refused(context, outgoing).await {
-        return Verdict::LeftAlone;
+        return FetchVerdict::LeftAlone;
     }
     let (download, outcome, wait) = carry_out(context, outgoing, &request.headers, job).await;
     match outcome {
@@ -72,24 +72,24 @@ pub(super) async fn attempt(context: &Arc<FetchContext>, outgoing: &Outgoing) ->
             }
             HeadOutcome::Passing(_) | HeadOutcome::Unkeepable(_) | HeadOutcome::Failed(_) => {
                 let (led, how) = (Following::default(), UrlOutcome::Fetched);
-                Verdict::Done { status, bytes: 0, led, how }
+                FetchVerdict::Done { status, bytes: 0, led, how }
             }
         },
         DownloadEnd::NotKept(status, reason) => not_kept(status, reason, wait),
-        DownloadEnd::Unkeepable(error) => Verdict::Again {
+        DownloadEnd::Unkeepable(error) => FetchVerdict::Again {
             error: error_chain(error.as_ref()),
             status: None,
             acted: true,
             wait: None,
         },
         DownloadEnd::Failed(failure) => match &*failure {
-            Failure::Offline | Failure::Stopping | Failure::OverBudget => Verdict::Untried,
-            Failure::TooLong(bytes) => Verdict::TooLong { bytes: *bytes },
+            Failure::Offline | Failure::Stopping | Failure::OverBudget => FetchVerdict::Untried,
+            Failure::TooLong(bytes) => FetchVerdict::TooLong { bytes: *bytes },
             failure if failure.may_pass() => {
                 let acted = !failure.is_before_sending();
-                Verdict::Again { error: failure.chain(), status: None, acted, wait: None }
+                FetchVerdict::Again { error: failure.chain(), status: None, acted, wait: None }
             }
-            failure => Verdict::Failed { error: failure.chain(), status: None },
+            failure => FetchVerdict::Failed { error: failure.chain(), status: None },
         },
     }
 }
@@ -114,12 +114,13 @@ pub(super) struct Foreseen {
 pub(super) async fn foresee(
     context: &Arc<FetchContext>,
     outgoing: &Outgoing,
-) -> Result<Foreseen, Verdict> {
+) -> Result<Foreseen, FetchVerdict> {
     if let Some(verdict) = by_rule(context, outgoing).await {
         return Err(verdict);
     }
     let prepared = prepare(context, outgoing).await;
-    let (request, job, kept) = prepared.map_err(|error| Verdict::Failed { error, status: None })?;
+    let (request, job, kept) =
+        prepared.map_err(|error| FetchVerdict::Failed { error, status: None })?;
     let how = kept.as_ref().and_then(|kept| is_answered(context, outgoing, kept));
     Ok(Foreseen { request, job, kept, how })
 }
@@ -141,17 +142,17 @@ async fn done(
     answered: &Answered<'_>,
     bytes: u64,
     how: UrlOutcome,
-) -> Verdict {
+) -> FetchVerdict {
     let status = answered.status;
     let followed = follow(context, context.fetcher.runs(), outgoing, answered).await;
     outcome::ended(context, outgoing);
     match followed {
         Ok(led) => match browser::open(context, outgoing, answered).await {
-            VisitOutcome::Over => Verdict::Done { status, bytes, led, how },
-            VisitOutcome::Interrupted => Verdict::Untried,
+            VisitOutcome::Over => FetchVerdict::Done { status, bytes, led, how },
+            VisitOutcome::Interrupted => FetchVerdict::Untried,
         },
         Err(error) => {
-            Verdict::Again { error, status: Some(status.as_u16()), acted: true, wait: None }
+            FetchVerdict::Again { error, status: Some(status.as_u16()), acted: true, wait: None }
         }
     }
 }
@@ -249,8 +250,8 @@ async fn run_ours(
 
 /// The verdict that follows from the URL and the requester. The configuration may have changed
 /// since the request was queued, and redirects may lead anywhere.
-async fn by_rule(context: &Arc<FetchContext>, outgoing: &Outgoing) -> Option<Verdict> {
-    let failed = |error: &str| Some(Verdict::Failed { error: error.to_owned(), status: None });
+async fn by_rule(context: &Arc<FetchContext>, outgoing: &Outgoing) -> Option<FetchVerdict> {
+    let failed = |error: &str| Some(FetchVerdict::Failed { error: error.to_owned(), status: None });
     // An invalid URL fails later, with that reason.
     let url = CanonicalUrl::parse(base(outgoing), &context.base.local).ok()?;
     if url.is_form_answer() {
@@ -289,8 +290,8 @@ async fn by_rule(context: &Arc<FetchContext>, outgoing: &Outgoing) -> Option<Ver
         Err(error) => return failed(&error),
     };
     Some(match followed {
-        Ok(led) => Verdict::Done { status, bytes: 0, led, how: UrlOutcome::Fetched },
-        Err(error) => Verdict::Again { error, status: None, acted: false, wait: None },
+        Ok(led) => FetchVerdict::Done { status, bytes: 0, led, how: UrlOutcome::Fetched },
+        Err(error) => FetchVerdict::Again { error, status: None, acted: false, wait: None },
     })
 }
 

@@ -26,7 +26,7 @@ use tracing::{debug, warn};
 use wwwoffle_config::UrlParts;
 use wwwoffle_spool::{Outgoing, RequestKind};
 
-use self::pipe::Framing;
+use self::pipe::MessageSplitter;
 pub(crate) use self::process::remove_leftovers;
 use self::process::{GRACE, Process, Profile};
 pub(super) use self::turns::BrowserTurns;
@@ -279,7 +279,7 @@ async fn converse(
     process: &mut Process,
     (mut visit, mut next): (Visit, Next),
 ) -> Option<Result<Ended, String>> {
-    let (mut framing, mut piece) = (Framing::default(), vec![0; 64 << 10]);
+    let (mut framing, mut piece) = (MessageSplitter::default(), vec![0; 64 << 10]);
     let meter = context.fetcher.meter();
     loop {
         if meter.count(next.bytes) {

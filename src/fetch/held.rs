@@ -53,7 +53,7 @@ impl<'a> Holder<'a> {
         let most = u64::try_from(self.config.fetch_options.attempts.get()).unwrap_or(u64::MAX);
         judge(
             &request.fetching.state,
-            &Facts {
+            &HoldFacts {
                 now: self.now,
                 may_dial: self.may_dial,
                 spent: self.spent,
@@ -68,7 +68,7 @@ impl<'a> Holder<'a> {
 
 /// The facts about a request and the current state.
 #[derive(Clone, Copy, Debug, Default)]
-struct Facts {
+struct HoldFacts {
     now: Timestamp,
     may_dial: bool,
     spent: Option<Spent>,
@@ -80,7 +80,7 @@ struct Facts {
 }
 
 /// The reason that lasts longest. Pure.
-fn judge(state: &RequestState, facts: &Facts) -> Option<Held> {
+fn judge(state: &RequestState, facts: &HoldFacts) -> Option<Held> {
     match state {
         RequestState::Failed { .. } => return None,
         RequestState::Asking { bytes } => return Some(Held::Asks { bytes: *bytes }),
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn the_cause_that_lasts_longest_is_told() {
-        let free = Facts { now: at(100), may_dial: true, ..Facts::default() };
+        let free = HoldFacts { now: at(100), may_dial: true, ..HoldFacts::default() };
         let day = Spent { metered: true, until: Some(at(900)) };
         let fetch = Spent { metered: false, until: None };
         let closed = |until| Rests { closed: Some(at(until)), polite: None };
@@ -150,35 +150,35 @@ mod tests {
         let budget = |of, metered, until| Some(Held::Budget { of, metered, until });
         for (facts, want) in [
             (free, None),
-            (Facts { may_dial: false, spent: Some(day), ..free }, Some(Held::Mode)),
-            (Facts { window: Some(at(500)), ..free }, Some(Held::Window { until: at(500) })),
+            (HoldFacts { may_dial: false, spent: Some(day), ..free }, Some(Held::Mode)),
+            (HoldFacts { window: Some(at(500)), ..free }, Some(Held::Window { until: at(500) })),
             (
-                Facts { window: Some(at(500)), spent: Some(day), ..free },
+                HoldFacts { window: Some(at(500)), spent: Some(day), ..free },
                 budget(BudgetOf::Day, true, Some(at(900))),
             ),
             (
-                Facts { window: Some(at(5_000)), spent: Some(fetch), ..free },
+                HoldFacts { window: Some(at(5_000)), spent: Some(fetch), ..free },
                 budget(BudgetOf::Fetch, false, None),
             ),
             (
-                Facts { window: Some(at(5_000)), spent: Some(day), ..free },
+                HoldFacts { window: Some(at(5_000)), spent: Some(day), ..free },
                 Some(Held::Window { until: at(5_000) }),
             ),
-            (Facts { rests: polite, ..free }, Some(Held::Distance { until: at(105) })),
+            (HoldFacts { rests: polite, ..free }, Some(Held::Distance { until: at(105) })),
             (
-                Facts { not_before: Some(at(110)), rests: closed(110), ..free },
+                HoldFacts { not_before: Some(at(110)), rests: closed(110), ..free },
                 Some(Held::Origin { until: at(110) }),
             ),
             (
-                Facts { not_before: Some(at(120)), rests: closed(110), ..free },
+                HoldFacts { not_before: Some(at(120)), rests: closed(110), ..free },
                 Some(Held::Retry { until: at(120) }),
             ),
             (
-                Facts { not_before: Some(at(120)), is_last: true, ..free },
+                HoldFacts { not_before: Some(at(120)), is_last: true, ..free },
                 Some(Held::LastTry { until: at(120) }),
             ),
             // A reason that has passed holds nothing back.
-            (Facts { not_before: Some(at(100)), rests: closed(99), ..free }, None),
+            (HoldFacts { not_before: Some(at(100)), rests: closed(99), ..free }, None),
         ] {
             assert_eq!(judge(&RequestState::Waiting, &facts), want, "{facts:?}");
             let asks = RequestState::Asking { bytes: Some(7) };

@@ -52,7 +52,7 @@ impl Timer {
 
 /// The settings of a monitored page.
 #[derive(Clone, Debug)]
-pub struct Wish {
+pub struct MonitorSettings {
     /// The page.
     pub url: String,
     /// Its schedule.
@@ -64,7 +64,7 @@ pub struct Wish {
     pub aim: Option<Aim>,
 }
 
-impl Wish {
+impl MonitorSettings {
     /// The page with its sub-resources, on a schedule.
     #[must_use]
     pub fn new(url: String, schedule: Schedule, versions: u16) -> Self {
@@ -173,7 +173,7 @@ pub(crate) fn aim(request: &Outgoing) -> Option<Aim> {
 pub async fn set(
     context: &Arc<FetchContext>,
     requester: &Requester,
-    wish: Wish,
+    wish: MonitorSettings,
 ) -> Result<(MonitorSummary, SetOutcome), WantError> {
     let mut request = fetch::request(context, requester, &wish.url, RequestKind::Monitored)?;
     request.options = wish.aim.and_then(|aim| serde_json::to_string(&aim).ok());

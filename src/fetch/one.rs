@@ -12,7 +12,7 @@ use super::attempt::attempt;
 use super::follow::Following;
 use super::recurse::NotBegun;
 use super::schedule::after;
-use super::verdict::{Verdict, delay};
+use super::verdict::{FetchVerdict, delay};
 use super::want::awake;
 use super::{WantError, monitor, recurse, spool_failed, why_it_rests};
 use crate::api::Event;
@@ -47,28 +47,28 @@ async fn fetch_queued(context: &Arc<FetchContext>, key: Key) -> Result<Option<Ev
     let verdict = attempt(context, &outgoing).await;
     debug!(url, ?verdict, "fetched");
     match verdict {
-        Verdict::Done { status, bytes, led, how } => {
+        FetchVerdict::Done { status, bytes, led, how } => {
             let done = Event::Done { url, status: status.as_u16(), bytes };
             let is_gone = finish(context, &outgoing, led).await?;
             tell_runs(context, &outgoing, status, bytes, how);
             Ok(is_gone.then_some(done))
         }
-        Verdict::LeftAlone => {
+        FetchVerdict::LeftAlone => {
             context.storage.store.dequeue(key).await?;
             recurse::outcome::left_alone(context, &outgoing);
             Ok(None)
         }
-        Verdict::Again { error, status, acted: true, .. } if is_form => {
+        FetchVerdict::Again { error, status, acted: true, .. } if is_form => {
             let error =
                 format!("{error}; it may have arrived, so it is not sent again automatically");
             fail(context, outgoing, error, status).await
         }
-        Verdict::Again { error, status, wait, .. } => {
+        FetchVerdict::Again { error, status, wait, .. } => {
             again(context, outgoing, error, status, wait).await
         }
-        Verdict::TooLong { bytes } => ask(context, outgoing, bytes).await,
-        Verdict::Failed { error, status } => fail(context, outgoing, error, status).await,
-        Verdict::Untried => {
+        FetchVerdict::TooLong { bytes } => ask(context, outgoing, bytes).await,
+        FetchVerdict::Failed { error, status } => fail(context, outgoing, error, status).await,
+        FetchVerdict::Untried => {
             if is_form {
                 context.storage.store.requeue(outgoing).await?;
             }

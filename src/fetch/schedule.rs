@@ -26,8 +26,8 @@ const MAX_ASIDE: usize = 64;
 
 /// The requests of the queue, in the order in which they go.
 #[derive(Debug, Default)]
-pub(super) struct Schedule {
-    requests: HashMap<Key, Request>,
+pub(super) struct FetchSchedule {
+    requests: HashMap<Key, ScheduledRequest>,
     hosts: HashMap<Arc<str>, ScheduledHost>,
     /// The first request of each host that may be sent now.
     ready: BTreeSet<(QueuePosition, Arc<str>)>,
@@ -53,7 +53,7 @@ pub(super) struct Rests {
 }
 
 #[derive(Debug)]
-struct Request {
+struct ScheduledRequest {
     host: Arc<str>,
     turn: QueuePosition,
     not_before: Option<Timestamp>,
@@ -82,14 +82,14 @@ struct ScheduledHost {
     alarm: Option<Timestamp>,
 }
 
-impl Schedule {
+impl FetchSchedule {
     /// A request is on the queue, new or changed.
     pub(super) fn is(&mut self, summary: &OutgoingSummary) {
         let key = summary.place.key();
         let waits = summary.fetching.state == RequestState::Waiting;
         let known = self.take_out(&key);
         let host = Arc::from(host(summary.place.url()));
-        let request = Request {
+        let request = ScheduledRequest {
             host,
             turn: summary.position(),
             not_before: summary.fetching.not_before,
@@ -105,7 +105,7 @@ impl Schedule {
         if let Some(request) = self.take_out(key) {
             if request.active {
                 // It stays until it has ended.
-                self.put_in(*key, Request { waits: false, ..request });
+                self.put_in(*key, ScheduledRequest { waits: false, ..request });
             } else {
                 self.refresh(&request.host);
             }
@@ -153,7 +153,7 @@ impl Schedule {
             return false;
         }
         if let Some(request) = self.take_out(key) {
-            self.put_in(*key, Request { aside: true, ..request });
+            self.put_in(*key, ScheduledRequest { aside: true, ..request });
         }
         true
     }
@@ -163,7 +163,7 @@ impl Schedule {
         if let Some(request) = self.take_out(key) {
             let name = Arc::clone(&request.host);
             if request.waits {
-                self.put_in(*key, Request { active: false, aside: false, ..request });
+                self.put_in(*key, ScheduledRequest { active: false, aside: false, ..request });
             }
             self.refresh(&name);
         }
@@ -173,7 +173,7 @@ impl Schedule {
     pub(super) fn put_off(&mut self, key: &Key, until: Timestamp) {
         if let Some(request) = self.take_out(key) {
             let not_before = Some(request.not_before.map_or(until, |time| time.max(until)));
-            let request = Request { active: false, aside: false, not_before, ..request };
+            let request = ScheduledRequest { active: false, aside: false, not_before, ..request };
             self.put_in(*key, request);
             self.put_off.insert(*key);
         }
@@ -183,7 +183,7 @@ impl Schedule {
     pub(super) fn let_in(&mut self) {
         for key in std::mem::take(&mut self.put_off) {
             if let Some(request) = self.take_out(&key) {
-                self.put_in(key, Request { not_before: None, ..request });
+                self.put_in(key, ScheduledRequest { not_before: None, ..request });
             }
         }
     }
@@ -299,7 +299,7 @@ impl Schedule {
         }
     }
 
-    fn put_in(&mut self, key: Key, request: Request) {
+    fn put_in(&mut self, key: Key, request: ScheduledRequest) {
         let host = self.hosts.entry(Arc::clone(&request.host)).or_default();
         if request.active {
             let count = if request.aside { &mut self.aside } else { &mut host.active };
@@ -317,7 +317,7 @@ impl Schedule {
     }
 
     /// Takes a request out of its line. The host is still to be refreshed.
-    fn take_out(&mut self, key: &Key) -> Option<Request> {
+    fn take_out(&mut self, key: &Key) -> Option<ScheduledRequest> {
         let request = self.requests.remove(key)?;
         self.put_off.remove(key);
         if request.active {

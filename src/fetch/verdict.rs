@@ -14,7 +14,7 @@ const MAX_DELAY: Duration = Duration::from_secs(15 * 60);
 
 /// The result of an attempt.
 #[derive(Debug)]
-pub(super) enum Verdict {
+pub(super) enum FetchVerdict {
     /// Its response is stored, in this way; it leaves the queue.
     Done { status: StatusCode, bytes: u64, led: Following, how: UrlOutcome },
     /// No run fetches it, because the site's `robots.txt` forbids it.
@@ -43,7 +43,11 @@ pub(super) fn delay(options: &FetchOptions, attempts: u32) -> Option<Duration> {
 }
 
 /// The verdict on a request whose response was not stored.
-pub(super) fn not_kept(status: StatusCode, reason: NotKept, wait: Option<Duration>) -> Verdict {
+pub(super) fn not_kept(
+    status: StatusCode,
+    reason: NotKept,
+    wait: Option<Duration>,
+) -> FetchVerdict {
     let code = Some(status.as_u16());
     let error = match reason {
         NotKept::OriginError => format!("the origin responded with {status}"),
@@ -71,9 +75,9 @@ pub(super) fn not_kept(status: StatusCode, reason: NotKept, wait: Option<Duratio
     if may_pass {
         // RFC 9110 §15: with these statuses an origin says that it has not begun.
         let acted = !matches!(status.as_u16(), 408 | 425 | 429 | 503);
-        Verdict::Again { error, status: code, acted, wait }
+        FetchVerdict::Again { error, status: code, acted, wait }
     } else {
-        Verdict::Failed { error, status: code }
+        FetchVerdict::Failed { error, status: code }
     }
 }
 
@@ -116,7 +120,7 @@ mod tests {
             (200, NotKept::Endless, false),
         ] {
             let verdict = not_kept(StatusCode::from_u16(status).unwrap(), reason, None);
-            assert_eq!(matches!(verdict, Verdict::Again { .. }), passes, "{status}");
+            assert_eq!(matches!(verdict, FetchVerdict::Again { .. }), passes, "{status}");
         }
     }
 }

@@ -49,7 +49,7 @@ impl Drop for ActiveRequest {
 }
 
 /// The state of the task between two checks.
-struct Worker {
+struct WorkState {
     context: Arc<FetchContext>,
     /// The configuration by which requests were put off.
     config: Arc<Config>,
@@ -62,12 +62,12 @@ struct Worker {
 /// fetches the queue until the daemon stops.
 pub async fn begin(context: &Arc<FetchContext>) {
     recurse::keep::load(context).await;
-    let worker = Worker::new(Arc::clone(context)).await;
+    let worker = WorkState::new(Arc::clone(context)).await;
     context.base.tasks.spawn(recurse::keep::keep(Arc::clone(context)));
     context.base.tasks.spawn(work(worker));
 }
 
-async fn work(mut worker: Worker) {
+async fn work(mut worker: WorkState) {
     let context = Arc::clone(&worker.context);
     let mut mode = context.base.mode.watch();
     let (mut is_fetching, mut could_dial) = (false, false);
@@ -95,7 +95,7 @@ async fn work(mut worker: Worker) {
     worker.remember(true).await;
 }
 
-impl Worker {
+impl WorkState {
     async fn new(context: Arc<FetchContext>) -> Self {
         context.fetcher.watch(context.storage.store.spool().queue());
         let today = read(&context, budget::STATE, TODAY).await;

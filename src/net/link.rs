@@ -29,7 +29,7 @@ use crate::base::mode::{Choice, Mode};
 use crate::base::observer::Observer;
 use crate::net::context::NetContext;
 use crate::net::upstream::{Origin, OriginReport};
-use judge::{Finding, Judge, Observation, Portal, Reason, Terms};
+use judge::{LinkJudge, LinkReason, Observation, Portal, ProbeResult, Terms};
 use kernel::{Changes, Connectivity, TOGETHER};
 
 /// The maximum number of waiting reports about origins. Further reports are dropped.
@@ -60,7 +60,7 @@ pub struct Link {
 #[derive(Clone, Debug)]
 pub struct Judgement {
     /// Its reason.
-    pub reason: Reason,
+    pub reason: LinkReason,
     /// When this judgement was made.
     pub since: SystemTime,
     /// When the last probe ended.
@@ -72,7 +72,7 @@ impl Judgement {
     #[must_use]
     pub fn portal(&self) -> Option<&Portal> {
         match &self.reason {
-            Reason::Portal(portal) => Some(portal),
+            LinkReason::Portal(portal) => Some(portal),
             _ => None,
         }
     }
@@ -83,7 +83,7 @@ impl Link {
     #[must_use]
     pub fn new() -> (Self, mpsc::Sender<OriginReport>) {
         let (tell, reports) = mpsc::channel(MAX_REPORTS);
-        let told = Judgement { reason: Reason::Unknown, since: clock::now(), probed: None };
+        let told = Judgement { reason: LinkReason::Unknown, since: clock::now(), probed: None };
         let link = Self {
             told: ArcSwap::from_pointee(told),
             standing: ArcSwap::from_pointee(Connectivity::Unknown),
@@ -213,7 +213,7 @@ impl Kernel {
 }
 
 /// One probe of the link. Without a URL to probe, it connects to one of the given hosts.
-pub type Probe = Pin<Box<dyn Future<Output = Finding> + Send>>;
+pub type Probe = Pin<Box<dyn Future<Output = ProbeResult> + Send>>;
 
 /// Begins a probe. A higher layer supplies this function, because it can read URLs and the queue.
 pub type Prober = Box<dyn Fn(Vec<Origin>) -> Probe + Send>;
@@ -222,10 +222,10 @@ pub type Prober = Box<dyn Fn(Vec<Origin>) -> Probe + Send>;
 struct LinkTask {
     context: Arc<NetContext>,
     prober: Prober,
-    judge: Option<Judge>,
+    judge: Option<LinkJudge>,
     probe: Option<Probe>,
     /// The last published judgement.
-    shown: Option<(bool, Reason)>,
+    shown: Option<(bool, LinkReason)>,
 }
 
 /// Judges the link until the daemon stops, while the mode auto is chosen. Each daemon runs this in
@@ -272,7 +272,7 @@ impl LinkTask {
         let now = Instant::now();
         let standing = &self.context.link.standing;
         let judge = self.judge.get_or_insert_with(|| {
-            let mut judge = Judge::new(terms(config), now);
+            let mut judge = LinkJudge::new(terms(config), now);
             judge.take(Observation::Kernel(Connectivity::clone(&standing.load())), now);
             judge
         });
@@ -287,14 +287,14 @@ impl LinkTask {
         self.judge.as_ref().and_then(|judge| judge.next(self.probe.is_none()))
     }
 
-    async fn found(&mut self) -> Finding {
+    async fn found(&mut self) -> ProbeResult {
         match &mut self.probe {
             Some(probe) => probe.await,
             None => std::future::pending().await,
         }
     }
 
-    fn probed(&mut self, finding: Finding) {
+    fn probed(&mut self, finding: ProbeResult) {
         self.probe = None;
         debug!(?finding, "the link was probed");
         self.context
@@ -342,7 +342,7 @@ impl LinkTask {
         let (_, reason) = self.shown.insert(now).clone();
         let mode = if online { Mode::Online } else { Mode::Offline };
         let portal = match &reason {
-            Reason::Portal(portal) => portal.hosts.as_slice(),
+            LinkReason::Portal(portal) => portal.hosts.as_slice(),
             _ => &[],
         };
         // The reason is published first, so that it is known when the mode changes.
@@ -356,7 +356,7 @@ impl LinkTask {
         }
     }
 
-    fn tell(&self, reason: Reason) {
+    fn tell(&self, reason: LinkReason) {
         let link = &self.context.link;
         let told = link.told();
         if told.reason != reason {

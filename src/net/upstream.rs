@@ -60,7 +60,7 @@ pub use dialer::{Dialer, OriginReport};
 pub use error::Failure;
 pub use inward::Reach;
 use message::OutgoingMessage;
-use pool::Pool;
+use pool::ConnectionPool;
 pub use refused::{RefusedCertificate, RefusedCertificates};
 use registry::{OriginRoute, Registry};
 pub use secured::Secured;
@@ -203,7 +203,7 @@ impl UpstreamLimits {
 pub struct Upstream {
     dialer: Dialer,
     tls: Tls,
-    pool: Pool,
+    pool: ConnectionPool,
     registry: Registry,
     contention: Contention,
     tasks: Tasks,
@@ -214,7 +214,7 @@ impl Upstream {
     /// Creates an upstream with this dialer and TLS. It runs its connections in `tasks`.
     #[must_use]
     pub fn new(dialer: Dialer, tls: Tls, tasks: Tasks, limits: UpstreamLimits) -> Arc<Self> {
-        let pool = Pool::new(limits.per_origin, limits.idle_timeout);
+        let pool = ConnectionPool::new(limits.per_origin, limits.idle_timeout);
         let registry = Registry::new(limits.idle_timeout);
         let limits = Adjustable::new(limits);
         let contention = Contention::default();

@@ -24,7 +24,7 @@ use arc_swap::ArcSwap;
 use wwwoffle_config::{Config, ResolvedNames};
 
 use self::crowd::Crowd;
-pub use self::logins::{Candidate, LoginRefusal, Logins};
+pub use self::logins::{LoginCandidate, LoginRefusal, Logins};
 use self::strangers::Strangers;
 
 /// The state of access control while the daemon runs.

@@ -7,7 +7,7 @@ use hyper::header::{
 use hyper::http::request::Parts;
 use wwwoffle_config::{Config, PasswordHash, Users};
 
-use super::access::{Candidate, LoginRefusal};
+use super::access::{LoginCandidate, LoginRefusal};
 use super::audience::Audience;
 use super::body::Body;
 use super::reply;
@@ -74,7 +74,7 @@ pub(super) async fn as_user(
     }
     let login = login.ok_or(Denied::ProxyLogin)?;
     let user = candidate(&config, login).ok_or(Denied::ProxyLogin)?;
-    let candidates: Vec<_> = [user].into_iter().chain(control.map(Candidate::Hash)).collect();
+    let candidates: Vec<_> = [user].into_iter().chain(control.map(LoginCandidate::Hash)).collect();
     match context.clients.access.logins.check(visitor.peer.ip(), &login.password, &candidates).await
     {
         Ok(0) => {
@@ -88,12 +88,12 @@ pub(super) async fn as_user(
 
 /// The password to compare with that of a login. An unknown user is compared with a substitute, so
 /// that the response time does not disclose which users exist.
-pub(crate) fn candidate(config: &Config, login: &Login) -> Option<Candidate> {
+pub(crate) fn candidate(config: &Config, login: &Login) -> Option<LoginCandidate> {
     let users = &config.allowed_users.users;
-    let known = users.named(&login.user).map(|user| Candidate::Hash(user.hash.clone()));
+    let known = users.named(&login.user).map(|user| LoginCandidate::Hash(user.hash.clone()));
     let any = || {
         let first = users.as_slice().first()?;
-        Some(Candidate::StandIn(first.hash.clone(), login.user.clone()))
+        Some(LoginCandidate::StandIn(first.hash.clone(), login.user.clone()))
     };
     known.or_else(any)
 }

@@ -21,7 +21,7 @@ use super::audience::Audience;
 use super::censor;
 use super::conditional;
 use super::decide::{DecisionInput, MethodKind, Queueing};
-use super::gateway::Gate;
+use super::gateway::GatewayMark;
 use super::http2::Unframed;
 use super::intent::{Intent, wants_event_stream};
 use super::memento;
@@ -196,7 +196,7 @@ impl ProxyRequest {
             && matches!(asked.method, MethodKind::Get | MethodKind::Head);
         let modification =
             Modification::of(&config, mode, (&bare, &owner), (&method, &fields, intent));
-        let modification = match extensions.get::<Arc<Gate>>() {
+        let modification = match extensions.get::<Arc<GatewayMark>>() {
             Some(gate) => {
                 let of = (&bare, &owner, &fields);
                 Some(Modification::in_gateway(modification, gate, &config, mode, of))

@@ -63,7 +63,7 @@ const MAX_OWN: usize = 4 << 20;
 
 /// Marks a request whose response goes to a page of the gateway.
 #[derive(Clone, Debug)]
-pub(super) struct Gate {
+pub(super) struct GatewayMark {
     /// The URL as the browser spelled it.
     pub(super) url: BrowserUrl,
     /// The shared values of pages, with the address that the browser used.
@@ -242,7 +242,7 @@ impl GatewayClient {
         let onward = pages::onward(&self.shell);
         let gateway = Gateway { local: context.base.local.clone(), is_ours: false, onward };
         let (shell, is_unasked) = (self.shell.clone(), wanted.is_unasked);
-        parts.extensions.insert(Arc::new(Gate { url, shell, gateway, is_unasked }));
+        parts.extensions.insert(Arc::new(GatewayMark { url, shell, gateway, is_unasked }));
         let rest = RequestRest::default();
         let received = ReceivedRequest { mode, resource, parts, form: wanted.form, rest };
         let response = Box::pin(answer_resource(context, &self.client, received)).await;

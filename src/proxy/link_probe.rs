@@ -19,7 +19,7 @@ use super::protocols::allows_port;
 use super::{rules, target};
 use crate::base::shown;
 use crate::base::text::{Text, count, say};
-use crate::net::link::judge::{Finding, Portal};
+use crate::net::link::judge::{Portal, ProbeResult};
 use crate::net::upstream::{Failure, Origin, Reach};
 use crate::proxy::context::ProxyContext;
 use wwwoffle_http::redirect::{location, shown_location};
@@ -28,7 +28,7 @@ use wwwoffle_http::redirect::{location, shown_location};
 const MAX_HOSTS: usize = 4;
 
 /// Probes once. `hosts` are used if there is no URL to request.
-pub async fn run(context: Arc<ProxyContext>, hosts: Vec<Origin>) -> Finding {
+pub async fn run(context: Arc<ProxyContext>, hosts: Vec<Origin>) -> ProbeResult {
     let config = context.base.config();
     let patience = config.link.probe_timeout;
     let probing = async {
@@ -41,13 +41,13 @@ pub async fn run(context: Arc<ProxyContext>, hosts: Vec<Origin>) -> Finding {
         let seconds = patience.as_secs_f32().to_string();
         say("no answer within {seconds} s").with("seconds", seconds)
     };
-    timeout(patience, probing).await.unwrap_or_else(|_| Finding::Failed(late()))
+    timeout(patience, probing).await.unwrap_or_else(|_| ProbeResult::Failed(late()))
 }
 
-async fn ask(context: &Arc<ProxyContext>, config: &Config, url: &str) -> Finding {
+async fn ask(context: &Arc<ProxyContext>, config: &Config, url: &str) -> ProbeResult {
     let mut resource = match target::of_url(url, &context.base.local) {
         Ok(resource) => resource,
-        Err(error) => return Finding::Failed(error_text(&error.to_string())),
+        Err(error) => return ProbeResult::Failed(error_text(&error.to_string())),
     };
     if !allows_port(config, &resource.url, &UrlParts::of(&resource.url)) {
         let url = resource.url.as_str();
@@ -68,7 +68,7 @@ async fn ask(context: &Arc<ProxyContext>, config: &Config, url: &str) -> Finding
         .body(());
     let head = match head {
         Ok(head) => head,
-        Err(error) => return Finding::Failed(error_text(&error.to_string())),
+        Err(error) => return ProbeResult::Failed(error_text(&error.to_string())),
     };
     match context.net.upstream.probe(&resource.origin, head).await {
         Ok(answer) => {
@@ -81,12 +81,12 @@ async fn ask(context: &Arc<ProxyContext>, config: &Config, url: &str) -> Finding
                 location.and_then(|location| shown_location(&location, &context.base.local));
             compare(&resource.url, &expected, &answer, login)
         }
-        Err(failure @ Failure::Certificate { .. }) => Finding::Failed(
+        Err(failure @ Failure::Certificate { .. }) => ProbeResult::Failed(
             say("{fault}. This may be the login page of a network. A `probe-url` with http would \
                  detect it.")
             .with("fault", shown::text(&failure.chain())),
         ),
-        Err(failure) => Finding::Failed(error_text(&failure.chain())),
+        Err(failure) => ProbeResult::Failed(error_text(&failure.chain())),
     }
 }
 
@@ -108,29 +108,29 @@ fn compare(
     expected: &ProbeExpectation<'_>,
     answer: &Response<Bytes>,
     login: Option<String>,
-) -> Finding {
+) -> ProbeResult {
     let status = answer.status();
     let phrase = expected.phrase.as_bytes();
     let has_phrase =
         phrase.is_empty() || answer.body().windows(phrase.len()).any(|piece| piece == phrase);
     if expected.status.takes(status.as_u16()) && has_phrase {
-        return Finding::Good(say("{url} answers").with("url", shown::text(url.as_str())));
+        return ProbeResult::Good(say("{url} answers").with("url", shown::text(url.as_str())));
     }
     // RFC 6585 §6 defines a status for portals, but most answer 200 or redirect.
     if !(status.is_success() || status.is_redirection() || status.as_u16() == 511) {
         let why = say("{url} answers with status {status}").with("url", shown::text(url.as_str()));
-        return Finding::Failed(why.with("status", status.to_string()));
+        return ProbeResult::Failed(why.with("status", status.to_string()));
     }
     let mut hosts = vec![url.host().to_owned()];
     let at = login
         .as_deref()
         .and_then(|login| CanonicalUrl::parse(login, &wwwoffle_url::LocalHost::default()).ok());
     hosts.extend(at.map(|at| at.host().to_owned()).filter(|host| host != url.host()));
-    Finding::Portal(Portal { url: login.unwrap_or_else(|| url.as_str().to_owned()), hosts })
+    ProbeResult::Portal(Portal { url: login.unwrap_or_else(|| url.as_str().to_owned()), hosts })
 }
 
 /// Connects to hosts and sends nothing: an accepted connection is enough.
-async fn reach(context: &ProxyContext, config: &Config, mut hosts: Vec<Origin>) -> Finding {
+async fn reach(context: &ProxyContext, config: &Config, mut hosts: Vec<Origin>) -> ProbeResult {
     hosts.truncate(MAX_HOSTS);
     if hosts.len() < MAX_HOSTS {
         wanted(context, config, &mut hosts);
@@ -143,14 +143,14 @@ async fn reach(context: &ProxyContext, config: &Config, mut hosts: Vec<Origin>) 
         match dialled {
             Ok(_connection) => {
                 debug!(%host, "a probed host accepts connections");
-                return Finding::Good(say("connected: a requested host answers"));
+                return ProbeResult::Good(say("connected: a requested host answers"));
             }
             Err(failure) => {
                 debug!(%host, failure = failure.chain(), "a probed host refuses connections");
             }
         }
     }
-    Finding::Failed(match hosts.len() {
+    ProbeResult::Failed(match hosts.len() {
         0 => say("no host was requested yet, so there is nothing to test the connection with"),
         many => count(
             u64::try_from(many).unwrap_or(u64::MAX),
@@ -215,9 +215,9 @@ mod tests {
             let answer = Response::builder().status(answered).body(body).unwrap();
             let expected = ProbeExpectation { status, phrase };
             let got = match compare(&url, &expected, &answer, login.map(str::to_owned)) {
-                Finding::Good(_) => "good".to_owned(),
-                Finding::Failed(_) => "failed".to_owned(),
-                Finding::Portal(portal) => format!("portal {} {:?}", portal.url, portal.hosts),
+                ProbeResult::Good(_) => "good".to_owned(),
+                ProbeResult::Failed(_) => "failed".to_owned(),
+                ProbeResult::Portal(portal) => format!("portal {} {:?}", portal.url, portal.hosts),
             };
             assert_eq!(got, want, "{status:?} {phrase:?} {answered}");
         }

@@ -26,7 +26,7 @@ use wwwoffle_url::{BrowserUrl, CanonicalUrl};
 use self::known::SpoolKnown;
 use super::amend::Foreign;
 use super::body::{Body, WholeBody};
-use super::gateway::Gate;
+use super::gateway::GatewayMark;
 use super::intent::{Intent, SEC_FETCH_DEST};
 use crate::base::clock;
 use crate::base::mode::Mode;
@@ -71,7 +71,7 @@ pub(super) struct Modification {
     config: Arc<Config>,
     reader: PageReader,
     /// Set if the response is for the gateway.
-    gate: Option<Arc<Gate>>,
+    gate: Option<Arc<GatewayMark>>,
 }
 
 /// The browser's use of a response.
@@ -114,14 +114,14 @@ impl Modification {
     }
 
     /// The gateway request, if the response is for the gateway.
-    pub(super) fn gate(&self) -> Option<&Gate> {
+    pub(super) fn gate(&self) -> Option<&GatewayMark> {
         self.gate.as_deref()
     }
 
     /// The modifications for the gateway, which modifies every response.
     pub(super) fn in_gateway(
         configured: Option<Self>,
-        gate: &Arc<Gate>,
+        gate: &Arc<GatewayMark>,
         config: &Arc<Config>,
         mode: Mode,
         (url, owner, fields): (&CanonicalUrl, &Owner, &HeaderMap),

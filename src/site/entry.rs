@@ -24,7 +24,7 @@ use super::route::{Guard, PathRoutes};
 use crate::base::basic::Login;
 use crate::base::owner::Owner;
 use crate::page::message::Denied;
-use crate::proxy::access::Candidate;
+use crate::proxy::access::LoginCandidate;
 use crate::proxy::admit::{candidate, denied};
 use crate::proxy::visitor::PageVisit;
 
@@ -90,9 +90,9 @@ pub(super) async fn admit<B>(
     let login = of_proxy.or(to_us.as_ref()).ok_or(missing)?;
     let user = if need == RequiredLogin::User { candidate(&config, login) } else { None };
     // The first match counts, and the control password gives more permission.
-    let control = control.cloned().map(Candidate::Hash);
+    let control = control.cloned().map(LoginCandidate::Hash);
     let is_control = |place: usize| control.is_some() && place == 0;
-    let candidates: Vec<Candidate> = control.clone().into_iter().chain(user).collect();
+    let candidates: Vec<LoginCandidate> = control.clone().into_iter().chain(user).collect();
     let checked = caller.context.proxy.clients.access.logins.check(
         visit.peer.ip(),
         &login.password,

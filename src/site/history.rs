@@ -30,7 +30,7 @@ use crate::site::address::AddressPage;
 use crate::site::context::SiteContext;
 use crate::storage::store::Kept;
 use crate::storage::versions::memento::{self, LINK_FORMAT, http_date, links};
-use crate::storage::versions::{self, NotCompared, Versions};
+use crate::storage::versions::{self, NotCompared, PageVersions};
 use wwwoffle_http::caching::coding::CodingTerms;
 use wwwoffle_http::redirect::location;
 
@@ -73,11 +73,11 @@ pub(super) async fn of(
     context: &SiteContext,
     owner: &Owner,
     url: &str,
-) -> Result<(History, Option<Versions>), InfoError> {
+) -> Result<(History, Option<PageVersions>), InfoError> {
     let (url, found) = find(context, owner, url).await?;
     let history = match &found {
         None => version_list::of(&url, None, &[]),
-        Some(Versions { left_over: Some(newest), older, .. }) => {
+        Some(PageVersions { left_over: Some(newest), older, .. }) => {
             let all: Vec<_> = std::iter::once(newest).chain(older).cloned().collect();
             version_list::of(&url, None, &all)
         }
@@ -91,7 +91,7 @@ pub(super) async fn find(
     context: &SiteContext,
     owner: &Owner,
     url: &str,
-) -> Result<(String, Option<Versions>), InfoError> {
+) -> Result<(String, Option<PageVersions>), InfoError> {
     let (_, places) = Places::of_text(url, &context.base.local, owner)?;
     Ok((places.public.url().to_owned(), versions::of(&context.storage, &places).await?))
 }
@@ -119,7 +119,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
 async fn listed(
     caller: &Caller,
     arguments: Option<&str>,
-) -> Result<(History, Option<Versions>), DiffError> {
+) -> Result<(History, Option<PageVersions>), DiffError> {
     let asked = DiffArguments::read(arguments)?;
     of(&caller.context, &caller.owner, &asked.url).await.map_err(|error| match error {
         InfoError::Url(error) => DiffError::Url(error),
@@ -132,7 +132,7 @@ async fn listed(
 async fn lines(
     context: &SiteContext,
     history: &History,
-    found: &Versions,
+    found: &PageVersions,
 ) -> Vec<Option<LineCounts>> {
     let mut counts_of_lines = Vec::new();
     let pairs = history.versions.iter().zip(history.versions.iter().skip(1));

@@ -18,7 +18,7 @@ use crate::base::clock;
 use crate::base::owner::Places;
 use crate::base::text::say;
 use crate::fetch::WantError;
-use crate::fetch::monitor::{self, Wish};
+use crate::fetch::monitor::{self, MonitorSettings};
 use crate::page::fault::FormFault;
 use crate::page::form::SubmittedForm;
 use crate::proxy::body::Body;
@@ -140,7 +140,7 @@ fn show_again(caller: &Caller, form: &SubmittedForm, faults: &[FormFault]) -> Re
 }
 
 /// Parses the form except for the URL. Returns the faults of its fields.
-fn wish(form: &SubmittedForm) -> Result<Wish, Vec<FormFault>> {
+fn wish(form: &SubmittedForm) -> Result<MonitorSettings, Vec<FormFault>> {
     let mut faults = Vec::new();
     let mut number = |field: &'static str, most: u16| {
         let text = form.value(field).map(str::trim).filter(|text| !text.is_empty());
@@ -159,7 +159,7 @@ fn wish(form: &SubmittedForm) -> Result<Wish, Vec<FormFault>> {
     let url = form.value("url").map(str::trim).filter(|url| !url.is_empty());
     match (schedule(form), url) {
         (Ok(schedule), Some(url)) if faults.is_empty() => {
-            Ok(Wish::new(url.to_owned(), schedule, versions)
+            Ok(MonitorSettings::new(url.to_owned(), schedule, versions)
                 .following(depth, scope.unwrap_or_default()))
         }
         (Ok(_), _) => Err(faults),
@@ -176,7 +176,7 @@ pub(super) async fn daily(caller: &Caller, url: &str) -> Result<(), WantError> {
     let known = key_of(caller, url).is_ok_and(|key| monitors.summary(&key).is_some());
     let schedule = if known { None } else { "@daily".parse().ok() };
     if let Some(schedule) = schedule {
-        let wish = Wish::new(url.to_owned(), schedule, 0);
+        let wish = MonitorSettings::new(url.to_owned(), schedule, 0);
         monitor::set(&caller.context.fetch, &caller.requester(), wish).await?;
     }
     Ok(())

@@ -199,15 +199,15 @@ impl BodyReader {
             Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
         };
         match piece {
-            BodyPiece::Data(bytes, verifier) => {
+            DiskPiece::Data(bytes, verifier) => {
                 self.verifier = verifier;
                 Ok(Some(self.with(bytes)))
             }
-            BodyPiece::Damaged => {
+            DiskPiece::Damaged => {
                 self.store.set_aside(self.kept).await;
                 Err(BodyError::Damaged)
             }
-            BodyPiece::Unreadable(error) => {
+            DiskPiece::Unreadable(error) => {
                 Err(BodyError::Disk(Arc::new(std::io::Error::other(error))))
             }
         }
@@ -219,7 +219,7 @@ impl BodyReader {
     }
 }
 
-enum BodyPiece {
+enum DiskPiece {
     /// The next bytes, and the verifier if further bytes must be verified.
     Data(Bytes, Option<Verifier>),
     Damaged,
@@ -231,20 +231,20 @@ fn read_piece(
     position: u64,
     mut buffer: Buffer,
     verifier: Option<Verifier>,
-) -> BodyPiece {
+) -> DiskPiece {
     let bytes = match file.read_at(position, buffer.space()) {
         Ok(read) => buffer.filled(read),
-        Err(error) if error.is_damaged() => return BodyPiece::Damaged,
-        Err(error) => return BodyPiece::Unreadable(error),
+        Err(error) if error.is_damaged() => return DiskPiece::Damaged,
+        Err(error) => return DiskPiece::Unreadable(error),
     };
-    let Some(mut verifier) = verifier else { return BodyPiece::Data(bytes, None) };
+    let Some(mut verifier) = verifier else { return DiskPiece::Data(bytes, None) };
     verifier.update(&bytes);
     if position + length(&bytes) < file.len() {
-        BodyPiece::Data(bytes, Some(verifier))
+        DiskPiece::Data(bytes, Some(verifier))
     } else if verifier.finish() {
-        BodyPiece::Data(bytes, None)
+        DiskPiece::Data(bytes, None)
     } else {
-        BodyPiece::Damaged
+        DiskPiece::Damaged
     }
 }
 

@@ -28,7 +28,7 @@ use wwwoffle_url::LocalHost;
 
 pub use self::alone::{REST, work};
 use self::indexed::NewEntries;
-use self::policy::Policy;
+use self::policy::PurgePolicy;
 use crate::api::{PurgeReport, PurgeStatus, PurgeSum};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
@@ -154,7 +154,7 @@ pub fn purge(
         // Deleted entries, which can still be restored, are removed before stored ones.
         spool.forget_removed(0)?;
     }
-    let mut policy = Policy::new(config, spool.pins()?, Uses::default(), local);
+    let mut policy = PurgePolicy::new(config, spool.pins()?, Uses::default(), local);
     let limits = policy.limits(room().filter(|_| what != PurgeTask::ByAge));
     let looked = AtomicU64::new(0);
     let tell = |count| {
@@ -201,7 +201,7 @@ pub fn purge(
 /// Makes a plan by walking the files.
 fn walked(
     spool: &Spool,
-    policy: &Policy,
+    policy: &PurgePolicy,
     (limits, now): (PurgeLimits, Timestamp),
     mut packing: Option<&mut compress::CompressionPlan>,
     go_on: &dyn Fn(u64) -> bool,
@@ -230,7 +230,7 @@ fn walked(
 
 fn carry_out(
     spool: &Spool,
-    policy: &mut Policy,
+    policy: &mut PurgePolicy,
     plan: &mut Plan,
     mut news: NewEntries<'_>,
     go_on: impl Fn(u64) -> bool,

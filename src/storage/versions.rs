@@ -30,7 +30,7 @@ const TITLE_WITHIN: usize = 32 << 10;
 
 /// A page with its older versions.
 #[derive(Debug)]
-pub struct Versions {
+pub struct PageVersions {
     /// The current copy.
     pub current: Arc<Kept>,
     /// The older versions, newest first.
@@ -40,7 +40,7 @@ pub struct Versions {
     pub left_over: Option<Summary>,
 }
 
-impl Versions {
+impl PageVersions {
     /// The version that was stored at this time.
     ///
     /// # Errors
@@ -98,7 +98,7 @@ pub struct Compared {
 /// # Errors
 ///
 /// If the disk fails.
-pub async fn of(context: &StorageContext, places: &Places) -> Result<Option<Versions>, Error> {
+pub async fn of(context: &StorageContext, places: &Places) -> Result<Option<PageVersions>, Error> {
     let found = look_up(&context.store, places).await?.choose(Mode::Offline);
     let Some(current) = found.map(Arc::new) else { return left_over(context, places).await };
     let place = current.entry.place().clone();
@@ -106,11 +106,14 @@ pub async fn of(context: &StorageContext, places: &Places) -> Result<Option<Vers
     // If the daemon crashes during the replacement, the current entry also has the name of a
     // version.
     older.retain(|version| version.stored != current.entry.stored());
-    Ok(Some(Versions { current, older, left_over: None }))
+    Ok(Some(PageVersions { current, older, left_over: None }))
 }
 
 /// The older versions of a page whose current copy is gone.
-async fn left_over(context: &StorageContext, places: &Places) -> Result<Option<Versions>, Error> {
+async fn left_over(
+    context: &StorageContext,
+    places: &Places,
+) -> Result<Option<PageVersions>, Error> {
     for place in [&places.own, &places.public] {
         let at = place.clone();
         let mut older = context.store.run(move |spool| spool.versions(&at)).await?;
@@ -122,7 +125,7 @@ async fn left_over(context: &StorageContext, places: &Places) -> Result<Option<V
         let is_theirs =
             |kept: &Arc<Kept>| place == &places.own || places.takes_public(&kept.fields, false);
         if let Some(current) = read.filter(is_theirs) {
-            return Ok(Some(Versions { current, older, left_over: Some(newest) }));
+            return Ok(Some(PageVersions { current, older, left_over: Some(newest) }));
         }
     }
     Ok(None)
@@ -136,7 +139,7 @@ async fn left_over(context: &StorageContext, places: &Places) -> Result<Option<V
 /// [`NotCompared`] with the reason.
 pub async fn compare(
     context: &StorageContext,
-    versions: &Versions,
+    versions: &PageVersions,
     from: Option<Timestamp>,
     to: Option<Timestamp>,
 ) -> Result<Compared, NotCompared> {

@@ -12,14 +12,17 @@ use wwwoffle_url::CanonicalUrl;
 use crate::expand;
 use crate::files::SourceFile;
 use crate::head::{self, ResponseHead};
-use crate::item::{Body, Exchange};
+use crate::item::{ArchivedBody, ArchivedExchange};
 use crate::refusal::{ReadFault, classify_error};
 
 /// The word that a purge adds to the head of a compressed body.
 const COMPRESSED: &str = "wwwoffle-compressed";
 
 /// Parses the head and prepares the body.
-pub(super) fn read(url: CanonicalUrl, file: &SourceFile) -> Result<Exchange<'static>, ReadFault> {
+pub(super) fn read(
+    url: CanonicalUrl,
+    file: &SourceFile,
+) -> Result<ArchivedExchange<'static>, ReadFault> {
     let mut input = file.reader.buffered();
     let bytes = head::read(&mut input).map_err(classify_error)?;
     let mut head = ResponseHead::parse(&bytes).map_err(ReadFault::Archive)?;
@@ -47,8 +50,8 @@ pub(super) fn read(url: CanonicalUrl, file: &SourceFile) -> Result<Exchange<'sta
     };
     let is_private = url.user().is_some() || head.is_private();
     let when = when(&head, file.modified);
-    let body = Body::Here(body);
-    Ok(Exchange { url, when, head, request: None, is_private, body })
+    let body = ArchivedBody::Here(body);
+    Ok(ArchivedExchange { url, when, head, request: None, is_private, body })
 }
 
 /// When the response arrived: the modification time of the file, or its `Date` if that is earlier,

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use wwwoffle_spool::{Entry, Place};
 
-use super::warc::{Position, digest};
+use super::warc::{RecordPosition, digest};
 
 /// The URL in the spelling that the origin received. Archives distinguish spellings, as the spool
 /// does.
@@ -22,7 +22,7 @@ pub(super) fn uri(entry: &Entry) -> String {
 }
 
 /// The line for a response in the archive `file`.
-pub(super) fn line(entry: &Entry, position: Position, file: &str) -> String {
+pub(super) fn line(entry: &Entry, position: RecordPosition, file: &str) -> String {
     let uri = uri(entry);
     let told = json!({
         "url": uri,

@@ -22,7 +22,7 @@ pub(crate) struct WarcWriter<W> {
 
 /// The position of a record in the archive.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Position {
+pub(crate) struct RecordPosition {
     pub(crate) offset: u64,
     pub(crate) length: u64,
 }
@@ -52,7 +52,7 @@ impl<W: Write> WarcWriter<W> {
     }
 
     /// Adds a response and its request; returns the position of the response.
-    pub(crate) fn add(&mut self, entry: &Entry) -> io::Result<Position> {
+    pub(crate) fn add(&mut self, entry: &Entry) -> io::Result<RecordPosition> {
         // Even a shared response may set a cookie, which belongs to one user.
         let everyones =
             entry.place().owner().is_none().then(|| head::without_cookies(entry.head()));
@@ -65,7 +65,7 @@ impl<W: Write> WarcWriter<W> {
         &mut self,
         entry: &Entry,
         (head, asked): (&[u8], &[u8]),
-    ) -> io::Result<Position> {
+    ) -> io::Result<RecordPosition> {
         let date = time(entry.when());
         let key = entry.key();
         let variant = entry.place().variant_text();
@@ -128,7 +128,7 @@ impl<W: Write> WarcWriter<W> {
         head: &[u8],
         body: &mut dyn Read,
         body_len: u64,
-    ) -> io::Result<Position> {
+    ) -> io::Result<RecordPosition> {
         let mut header = format!("WARC/1.1\r\nWARC-Type: {kind}\r\n");
         for (name, value) in fields {
             header = format!("{header}{name}: {value}\r\n");
@@ -154,7 +154,7 @@ impl<W: Write> WarcWriter<W> {
         }
         member.write_all(b"\r\n\r\n")?;
         let written = member.finish()?.count;
-        let position = Position { offset: self.offset, length: written };
+        let position = RecordPosition { offset: self.offset, length: written };
         self.offset += written;
         Ok(position)
     }

@@ -20,7 +20,7 @@ const MAX_DEPTH: usize = 200;
 const MAX_NAME: usize = 16;
 
 /// Returns the entries in turn.
-pub(crate) struct Entries<R> {
+pub(crate) struct HarEntries<R> {
     input: R,
     /// The open brackets, the innermost last.
     open: Vec<u8>,
@@ -40,7 +40,7 @@ pub(crate) enum NextEntry {
     End,
 }
 
-impl<R: BufRead> Entries<R> {
+impl<R: BufRead> HarEntries<R> {
     pub(crate) fn new(input: R) -> Self {
         Self {
             input,
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     fn split(text: &str) -> Result<Vec<String>, String> {
-        let mut entries = Entries::new(io::BufReader::with_capacity(5, text.as_bytes()));
+        let mut entries = HarEntries::new(io::BufReader::with_capacity(5, text.as_bytes()));
         let mut found = Vec::new();
         loop {
             match entries.next().map_err(|error| error.to_string())? {

@@ -8,7 +8,7 @@ use super::Import;
 use super::keep::{EntryBody, PIECE};
 use crate::digest::Digest;
 use crate::error::Result;
-use crate::item::BodyReference;
+use crate::item::EarlierBody;
 use crate::refusal::Reason;
 
 /// The maximum number of stored responses that are compared for one reference.
@@ -24,9 +24,9 @@ const TIMES: u64 = 500;
 /// The remaining number of bytes of referenced bodies that may be read and copied for an archive. A
 /// reference has a few hundred bytes, but its body may have any length.
 #[derive(Debug)]
-pub(super) struct Budget(u64);
+pub(super) struct CopyBudget(u64);
 
-impl Budget {
+impl CopyBudget {
     /// The budget for an archive of this length.
     pub(super) fn of(length: u64) -> Self {
         Self(LEAST.saturating_add(length.saturating_mul(TIMES)))
@@ -47,7 +47,7 @@ impl Import<'_> {
     /// personal body. The length of the body is subtracted from the budget.
     pub(super) fn find_body(
         &mut self,
-        refers: &BodyReference,
+        refers: &EarlierBody,
         owner: Option<&str>,
     ) -> Result<Result<Option<Entry>, Reason>> {
         let Some(digest) = &refers.digest else { return Ok(Ok(None)) };
@@ -120,11 +120,11 @@ mod tests {
 
     #[test]
     fn what_an_archive_refers_to_is_bounded_by_its_length() {
-        let mut budget = Budget::of(2 << 20);
+        let mut budget = CopyBudget::of(2 << 20);
         // Many short records may refer to one large body.
         let copies = (0..10_000).take_while(|_| budget.spend(64 << 20).is_ok()).count();
         assert_eq!(copies, 16 + 15);
         assert!(budget.spend(1 << 20).is_ok(), "what is refused costs nothing");
-        assert!(Budget::of(u64::MAX).spend(u64::MAX).is_ok());
+        assert!(CopyBudget::of(u64::MAX).spend(u64::MAX).is_ok());
     }
 }

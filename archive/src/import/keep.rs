@@ -11,8 +11,8 @@ use super::own::stored_response;
 use super::{Import, PersonalOwner};
 use crate::error::{Error, Result};
 use crate::head::ResponseHead;
-use crate::item::{Body, Exchange};
-use crate::merge::{self, ArchivedResponse, Verdict};
+use crate::item::{ArchivedBody, ArchivedExchange};
+use crate::merge::{self, ArchivedResponse, MergeVerdict};
 use crate::refusal::{ReadFault, Reason, classify_error};
 
 /// How many bytes of a body are read at once.
@@ -23,7 +23,7 @@ pub(super) const PIECE: usize = 64 << 10;
 const TRIES: usize = 5;
 
 /// The destination of a body. It also computes the digest.
-enum Sink {
+enum BodySink {
     Spool(Box<Writer>),
     /// The body is not stored.
     Nowhere(Sha256),
@@ -51,7 +51,7 @@ impl Fingerprint {
     }
 }
 
-impl Sink {
+impl BodySink {
     fn digest(&self) -> [u8; 32] {
         match self {
             Self::Spool(writer) => writer.digest(),
@@ -83,7 +83,7 @@ impl Import<'_> {
     /// Stores a response. If it is not stored, returns the reason.
     pub(super) fn store_response(
         &mut self,
-        mut exchange: Exchange<'_>,
+        mut exchange: ArchivedExchange<'_>,
     ) -> Result<Result<(), Reason>> {
         let owner = self.owner(&mut exchange);
         let request = match &exchange.request {
@@ -128,31 +128,31 @@ impl Import<'_> {
         kept: Option<&Entry>,
     ) -> Result<Result<Destination, Reason>> {
         Ok(Ok(match merge::decide(new, kept.map(stored_response), self.options.replace) {
-            Verdict::Newest if self.would_hide(new, place)? => Destination::Nowhere,
-            Verdict::Newest => Destination::Newest,
-            Verdict::Older if self.spool.versions_kept(place) > 0 => Destination::Older,
-            Verdict::Older => {
+            MergeVerdict::Newest if self.would_hide(new, place)? => Destination::Nowhere,
+            MergeVerdict::Newest => Destination::Newest,
+            MergeVerdict::Older if self.spool.versions_kept(place) > 0 => Destination::Older,
+            MergeVerdict::Older => {
                 self.count_outdated(new.when, kept);
                 Destination::Nowhere
             }
-            Verdict::Worse => {
+            MergeVerdict::Worse => {
                 self.report.worse += 1;
                 Destination::Nowhere
             }
-            Verdict::Unfit(reason) => return Ok(Err(reason)),
+            MergeVerdict::Unfit(reason) => return Ok(Err(reason)),
         }))
     }
 
     /// Copies the body of a response for `owner`. If the body has a fault, returns the fault.
     fn body(
         &mut self,
-        body: Body<'_>,
+        body: ArchivedBody<'_>,
         owner: Option<&str>,
-        sink: &mut Sink,
+        sink: &mut BodySink,
     ) -> Result<Result<u64, Reason>> {
         match body {
-            Body::Here(body) => self.copy(body, sink),
-            Body::Elsewhere(refers) => match self.find_body(&refers, owner)? {
+            ArchivedBody::Here(body) => self.copy(body, sink),
+            ArchivedBody::Elsewhere(refers) => match self.find_body(&refers, owner)? {
                 Ok(Some(entry)) => self.copy(EntryBody::of(&entry), sink),
                 Err(reason) => Ok(Err(reason)),
                 // In a dry run, the earlier items of the archive were not stored, so the body
@@ -164,7 +164,7 @@ impl Import<'_> {
     }
 
     /// The owner of a response. Cookies are removed from shared responses.
-    fn owner(&self, exchange: &mut Exchange<'_>) -> Option<String> {
+    fn owner(&self, exchange: &mut ArchivedExchange<'_>) -> Option<String> {
         match &self.options.private {
             _ if !exchange.is_private => None,
             PersonalOwner::Owner(owner) => Some(owner.clone()),
@@ -177,12 +177,12 @@ impl Import<'_> {
         }
     }
 
-    fn sink(&self, place: &Place, new: NewEntry) -> Result<Result<Sink, Reason>> {
+    fn sink(&self, place: &Place, new: NewEntry) -> Result<Result<BodySink, Reason>> {
         if self.options.dry_run {
-            return Ok(Ok(Sink::Nowhere(Sha256::new())));
+            return Ok(Ok(BodySink::Nowhere(Sha256::new())));
         }
         match self.spool.begin(place, new) {
-            Ok(writer) => Ok(Ok(Sink::Spool(Box::new(writer)))),
+            Ok(writer) => Ok(Ok(BodySink::Spool(Box::new(writer)))),
             Err(error) if error.is_invalid() || error.is_too_large() => {
                 Ok(Err(error.to_string().into()))
             }
@@ -195,7 +195,7 @@ impl Import<'_> {
     /// it was compared. Returns whether it is the newest.
     fn finish(
         &mut self,
-        mut sink: Sink,
+        mut sink: BodySink,
         come: &CompleteResponse<'_>,
     ) -> Result<Result<bool, Reason>> {
         for _ in 0..TRIES {
@@ -219,14 +219,14 @@ impl Import<'_> {
                 self.finish_older(sink, come)?;
                 return Ok(Ok(false));
             }
-            let Sink::Spool(mut writer) = sink else {
+            let BodySink::Spool(mut writer) = sink else {
                 self.count_stored(come);
                 return Ok(Ok(true));
             };
             writer.set_stored(come.new.when, kept.as_ref());
             match writer.finish_over(kept.as_ref())? {
                 ReplaceOutcome::Stored(_) => return self.after_stored(come).map(Ok),
-                ReplaceOutcome::Overtaken(writer) => sink = Sink::Spool(writer),
+                ReplaceOutcome::Overtaken(writer) => sink = BodySink::Spool(writer),
             }
         }
         // The place has changed so often that its stored response is newer.
@@ -253,10 +253,10 @@ impl Import<'_> {
         Ok(true)
     }
 
-    fn finish_older(&mut self, sink: Sink, come: &CompleteResponse<'_>) -> Result<()> {
+    fn finish_older(&mut self, sink: BodySink, come: &CompleteResponse<'_>) -> Result<()> {
         let is_kept = match sink {
-            Sink::Spool(writer) => writer.finish_older(come.new.when)?.is_some(),
-            Sink::Nowhere(_) => true,
+            BodySink::Spool(writer) => writer.finish_older(come.new.when)?.is_some(),
+            BodySink::Nowhere(_) => true,
         };
         self.report.older += u64::from(is_kept);
         self.report.outdated += u64::from(!is_kept);
@@ -292,7 +292,7 @@ impl Import<'_> {
     }
 
     /// Copies a body to its end. If the body has a fault, returns the fault.
-    fn copy(&self, mut body: impl Read, sink: &mut Sink) -> Result<Result<u64, Reason>> {
+    fn copy(&self, mut body: impl Read, sink: &mut BodySink) -> Result<Result<u64, Reason>> {
         let (mut length, mut piece) = (0_u64, vec![0; PIECE]);
         loop {
             let read = match body.read(&mut piece) {
@@ -313,8 +313,8 @@ impl Import<'_> {
             }
             let bytes = piece.get(..read).unwrap_or_default();
             match sink {
-                Sink::Spool(writer) => writer.write(bytes)?,
-                Sink::Nowhere(hasher) => hasher.update(bytes),
+                BodySink::Spool(writer) => writer.write(bytes)?,
+                BodySink::Nowhere(hasher) => hasher.update(bytes),
             }
         }
     }

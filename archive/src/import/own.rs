@@ -5,7 +5,7 @@ use wwwoffle_spool::{Entry, Place};
 
 use super::{Import, PersonalOwner};
 use crate::error::Result;
-use crate::merge::{self, ArchivedResponse, StoredResponse, Verdict};
+use crate::merge::{self, ArchivedResponse, CurrentResponse, MergeVerdict};
 
 impl Import<'_> {
     /// Whether a personal response would hide a newer or better shared response. If so, counts it.
@@ -15,9 +15,11 @@ impl Import<'_> {
         }
         let Some(kept) = self.entry_at(&place.clone().owned_by(""))? else { return Ok(false) };
         match merge::decide(new, Some(stored_response(&kept)), self.options.replace) {
-            Verdict::Older if kept.checked() > new.when => self.report.outdated += 1,
-            Verdict::Worse => self.report.worse += 1,
-            Verdict::Older | Verdict::Newest | Verdict::Unfit(_) => return Ok(false),
+            MergeVerdict::Older if kept.checked() > new.when => self.report.outdated += 1,
+            MergeVerdict::Worse => self.report.worse += 1,
+            MergeVerdict::Older | MergeVerdict::Newest | MergeVerdict::Unfit(_) => {
+                return Ok(false);
+            }
         }
         Ok(true)
     }
@@ -31,7 +33,7 @@ impl Import<'_> {
         }
         let own = place.clone().owned_by(owner);
         let Some(kept) = self.entry_at(&own)? else { return Ok(()) };
-        if merge::decide(new, Some(stored_response(&kept)), false) == Verdict::Newest {
+        if merge::decide(new, Some(stored_response(&kept)), false) == MergeVerdict::Newest {
             self.spool.remove_seen(&kept)?;
         }
         Ok(())
@@ -45,6 +47,6 @@ impl Import<'_> {
 }
 
 /// The properties of a stored response for the comparison.
-pub(super) fn stored_response(entry: &Entry) -> StoredResponse {
-    StoredResponse { status: entry.status(), checked: entry.checked() }
+pub(super) fn stored_response(entry: &Entry) -> CurrentResponse {
+    CurrentResponse { status: entry.status(), checked: entry.checked() }
 }

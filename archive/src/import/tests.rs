@@ -7,12 +7,12 @@ use std::io::{self, Read};
 use wwwoffle_spool::{Entry, NewEntry, Options, Place, Spool, Versions};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-use super::elsewhere::Budget;
+use super::elsewhere::CopyBudget;
 use super::{Import, ImportOptions, MAX_BODY, PersonalOwner, PlainPlacement};
 use crate::detect::Kind;
 use crate::head::ResponseHead;
-use crate::item::{Body, Exchange, ItemContent};
-use crate::report::Report;
+use crate::item::{ArchivedBody, ArchivedExchange, ItemContent};
+use crate::report::ImportReport;
 
 const URL: &str = "http://a.example/";
 const BODY: &[u8] = b"archived";
@@ -61,15 +61,15 @@ fn live(spool: &Spool, place: &Place, status: u16, second: i64, body: &[u8]) {
 }
 
 /// Imports a response of second 50 and calls `happens` during the import.
-fn import(spool: &Spool, is_private: bool, replace: bool, happens: impl FnOnce()) -> Report {
+fn import(spool: &Spool, is_private: bool, replace: bool, happens: impl FnOnce()) -> ImportReport {
     let options = options(replace);
-    let (kind, budget, report) = (Kind::Warc, Budget::of(0), Report::default());
+    let (kind, budget, report) = (Kind::Warc, CopyBudget::of(0), ImportReport::default());
     let mut import =
         Import { spool, placing: &PlainPlacement, options: &options, kind, report, budget };
-    let body = Body::Here(Box::new(ActionDuringRead(Some(happens), BODY)));
+    let body = ArchivedBody::Here(Box::new(ActionDuringRead(Some(happens), BODY)));
     let when = jiff::Timestamp::from_second(50).unwrap();
     let head = ResponseHead::synthetic(200, "OK");
-    let exchange = Exchange { url: url(), when, head, request: None, is_private, body };
+    let exchange = ArchivedExchange { url: url(), when, head, request: None, is_private, body };
     import.take(URL, ItemContent::Exchange(Box::new(exchange))).unwrap();
     import.report
 }

@@ -9,7 +9,7 @@ use std::io::{self, BufRead, Read};
 
 use sha2::{Digest as _, Sha256};
 
-use super::record::{Header, NextRecord, Records, bare};
+use super::record::{NextRecord, Records, WarcHeader, bare};
 use crate::head::{self, RequestHead};
 use crate::refusal::{ReadFault, classify_error};
 
@@ -28,7 +28,7 @@ const MAX_FORM: u64 = 64 << 20;
 /// The requests of an archive.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
-    known: Vec<Request>,
+    known: Vec<RememberedRequest>,
     by: HashMap<u128, usize>,
     heads: usize,
     /// Whether there are more requests than are remembered.
@@ -39,7 +39,7 @@ pub(crate) struct Requests {
 
 /// The remembered properties of a request.
 #[derive(Clone, Debug)]
-pub(crate) struct Request {
+pub(crate) struct RememberedRequest {
     pub(crate) method: Method,
     pub(crate) is_private: bool,
     /// The digest of a form body. Without it, the key of the response to the form is unknown.
@@ -83,7 +83,11 @@ impl Requests {
         }
     }
 
-    fn take<R: BufRead>(&mut self, header: &Header, records: &mut Records<R>) -> io::Result<()> {
+    fn take<R: BufRead>(
+        &mut self,
+        header: &WarcHeader,
+        records: &mut Records<R>,
+    ) -> io::Result<()> {
         if self.known.len() >= MAX_REQUESTS {
             self.are_more = true;
             return Ok(());
@@ -93,7 +97,7 @@ impl Requests {
         let Some(head) = head.and_then(|head| RequestHead::parse(&head).ok()) else {
             // Whether such a request had secrets is unknown, so it counts as personal.
             let (method, is_private) = (Method::Get, true);
-            self.add(header, Request { method, is_private, body: None, head: None });
+            self.add(header, RememberedRequest { method, is_private, body: None, head: None });
             return Ok(());
         };
         let method = match head.method.as_str() {
@@ -119,12 +123,15 @@ impl Requests {
         let head = head.bytes().into_boxed_slice();
         let has_room = self.heads + head.len() <= MAX_HEADS;
         self.heads += if has_room { head.len() } else { 0 };
-        self.add(header, Request { method, is_private, body, head: has_room.then_some(head) });
+        self.add(
+            header,
+            RememberedRequest { method, is_private, body, head: has_room.then_some(head) },
+        );
         Ok(())
     }
 
     /// Remembers a request under each of its identifiers.
-    fn add(&mut self, header: &Header, request: Request) {
+    fn add(&mut self, header: &WarcHeader, request: RememberedRequest) {
         let index = self.known.len();
         self.known.push(request);
         for id in header.all("WARC-Record-ID").chain(header.all("WARC-Concurrent-To")).take(8) {
@@ -135,7 +142,7 @@ impl Requests {
         }
     }
 
-    fn refer(&mut self, header: &Header) {
+    fn refer(&mut self, header: &WarcHeader) {
         if self.referred.len() < MAX_REFERS {
             self.referred.extend(header.get("WARC-Refers-To").map(of_id));
             self.referred.extend(header.get("WARC-Payload-Digest").map(of_digest));
@@ -143,7 +150,7 @@ impl Requests {
     }
 
     /// The request for which a record is the response.
-    pub(crate) fn of(&self, header: &Header) -> Option<&Request> {
+    pub(crate) fn of(&self, header: &WarcHeader) -> Option<&RememberedRequest> {
         let ids = header.all("WARC-Concurrent-To").chain(header.all("WARC-Record-ID"));
         let moment = header.get("WARC-Date").map(|date| of_moment(header.target(), date));
         let mut names = ids.take(8).map(of_id).chain(moment);
@@ -151,12 +158,12 @@ impl Requests {
     }
 
     /// The references that other records make to this record, if any.
-    pub(crate) fn referred(&self, header: &Header) -> Vec<u128> {
+    pub(crate) fn referred(&self, header: &WarcHeader) -> Vec<u128> {
         names(header).filter(|name| self.referred.contains(name)).collect()
     }
 }
 
-impl Request {
+impl RememberedRequest {
     /// The request head without secrets.
     pub(crate) fn head(&self) -> Option<RequestHead> {
         RequestHead::parse(self.head.as_deref()?).ok()
@@ -164,7 +171,7 @@ impl Request {
 }
 
 /// All references that could name this record.
-fn names(header: &Header) -> impl Iterator<Item = u128> {
+fn names(header: &WarcHeader) -> impl Iterator<Item = u128> {
     let id = header.get("WARC-Record-ID").map(of_id);
     id.into_iter().chain(header.get("WARC-Payload-Digest").map(of_digest))
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, Read};
 
-use super::record::Header;
+use super::record::WarcHeader;
 use crate::chunked::Chunked;
 use crate::digest::{Digest, Hasher};
 use crate::head::ResponseHead;
@@ -35,7 +35,7 @@ pub(crate) struct Digests {
 }
 
 impl Digests {
-    pub(crate) fn of(header: &Header) -> Result<Self, Reason> {
+    pub(crate) fn of(header: &WarcHeader) -> Result<Self, Reason> {
         let digest = |name| header.get(name).map_or(Ok(None), Digest::parse);
         Ok(Self { payload: digest("WARC-Payload-Digest")?, block: digest("WARC-Block-Digest")? })
     }

@@ -27,7 +27,7 @@ pub(crate) struct Records<R> {
 
 /// The header of a record.
 #[derive(Debug)]
-pub(crate) struct Header {
+pub(crate) struct WarcHeader {
     fields: Vec<(String, String)>,
     /// The length of the block, in bytes.
     pub(crate) length: u64,
@@ -36,7 +36,7 @@ pub(crate) struct Header {
 /// The result of reading a record.
 #[derive(Debug)]
 pub(crate) enum NextRecord {
-    Record(Header),
+    Record(WarcHeader),
     /// These bytes are not a record. The search continues after them.
     Rubbish(Reason),
     End,
@@ -125,7 +125,7 @@ impl<R: BufRead> Records<R> {
                 (None, _) => {}
             }
         }
-        let mut header = Header { fields, length: 0 };
+        let mut header = WarcHeader { fields, length: 0 };
         let Some(length) = header.get("Content-Length").and_then(|text| text.parse().ok()) else {
             return Ok(NextRecord::Rubbish("a record has no length".into()));
         };
@@ -176,7 +176,7 @@ impl<R: BufRead> Read for Block<'_, R> {
     }
 }
 
-impl Header {
+impl WarcHeader {
     /// The first value of a field.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         let found = self.fields.iter().find(|(own, _)| own.eq_ignore_ascii_case(name));

@@ -19,7 +19,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use sha2::{Digest as _, Sha256};
 use wwwoffle_archive::{
-    ImportControl, ImportOptions, MAX_BODY, PersonalOwner, PlainPlacement, Report, import,
+    ImportControl, ImportOptions, ImportReport, MAX_BODY, PersonalOwner, PlainPlacement, import,
 };
 use wwwoffle_spool::{Entry, Options, Place, Spool, Timestamp, Versions};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
@@ -76,12 +76,12 @@ impl Bench {
     }
 
     #[track_caller]
-    pub fn import(&self, path: &Path) -> Report {
+    pub fn import(&self, path: &Path) -> ImportReport {
         self.import_with(path, &options())
     }
 
     #[track_caller]
-    pub fn import_with(&self, path: &Path, options: &ImportOptions) -> Report {
+    pub fn import_with(&self, path: &Path, options: &ImportOptions) -> ImportReport {
         import(&self.spool, path, options, &PlainPlacement, &mut |_| ImportControl::Continue)
             .unwrap()
     }

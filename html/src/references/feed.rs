@@ -8,7 +8,7 @@ use super::{Class, Omission, boundary, page};
 
 /// Receives the elements of a feed or sitemap from an XML parser.
 #[derive(Debug, Default)]
-pub(super) struct Feed {
+pub(super) struct FeedCollector {
     pub(super) gather: Collector,
     /// The element whose text is a URL, and its text so far.
     collected: Option<(FeedText, String)>,
@@ -25,7 +25,7 @@ enum FeedText {
     Title,
 }
 
-impl Feed {
+impl FeedCollector {
     pub(super) fn new(gather: Collector) -> Self {
         Self { gather, ..Self::default() }
     }

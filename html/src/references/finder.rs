@@ -7,12 +7,12 @@ use wwwoffle_url::BrowserUrl;
 
 use super::charset::{self, PRESCAN};
 use super::css::Css;
-use super::feed::Feed;
+use super::feed::FeedCollector;
 use super::gather::Collector;
 use super::header;
 use super::html::Html;
 use super::manifest::Manifest;
-use super::page::Page;
+use super::page::PageCollector;
 use super::script::Script;
 use super::squeeze::Squeeze;
 use super::xml::{Vocabulary, Xml};
@@ -62,11 +62,11 @@ enum FinderState {
 struct DecodedDocument {
     decoder: Decoder,
     squeeze: Squeeze,
-    reader: Reader,
+    reader: DocumentReader,
     decoded: String,
 }
 
-enum Reader {
+enum DocumentReader {
     Html(Box<Html>),
     Xml(Xml),
     Css(Css, Collector),
@@ -128,7 +128,7 @@ impl Finder {
         let mut text = DecodedDocument {
             decoder: encoding.new_decoder_with_bom_removal(),
             squeeze: Squeeze::default(),
-            reader: Reader::new(self.kind, gather),
+            reader: DocumentReader::new(self.kind, gather),
             decoded: String::with_capacity(DECODED),
         };
         text.write(head, false);
@@ -192,15 +192,15 @@ impl DecodedDocument {
     }
 }
 
-impl Reader {
+impl DocumentReader {
     fn new(kind: Kind, gather: Collector) -> Self {
         match kind {
-            Kind::Html => Self::Html(Box::new(Html::new(Page::new(gather)))),
+            Kind::Html => Self::Html(Box::new(Html::new(PageCollector::new(gather)))),
             Kind::Xhtml | Kind::Svg => {
-                Self::Xml(Xml::new(Vocabulary::Page(Box::new(Page::new(gather)))))
+                Self::Xml(Xml::new(Vocabulary::Page(Box::new(PageCollector::new(gather)))))
             }
             Kind::Feed | Kind::Sitemap => {
-                Self::Xml(Xml::new(Vocabulary::Feed(Box::new(Feed::new(gather)))))
+                Self::Xml(Xml::new(Vocabulary::Feed(Box::new(FeedCollector::new(gather)))))
             }
             Kind::Css => Self::Css(Css::default(), gather),
             Kind::Script => Self::Script(Script::default(), gather),

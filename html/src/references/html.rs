@@ -15,7 +15,7 @@ use lol_html::{MemorySettings, element, text};
 use super::element::{Tag, is_of_interest};
 use super::entity::{TextPosition, decode};
 use super::gather::Collector;
-use super::page::{Page, TextForm};
+use super::page::{PageCollector, TextForm};
 use super::{MAX_PARSER_MEMORY, Truncation};
 use crate::parser::{MAX_NAMES, MAX_UNREAD, Restart, STEP, Sink, lock};
 
@@ -28,7 +28,7 @@ pub(super) struct Html {
 /// The state that the parser's handlers share.
 #[derive(Default)]
 struct ParserState {
-    page: Page,
+    page: PageCollector,
     names: usize,
     /// Whether the parser has given up. Then it returns its unread bytes.
     gave_up: bool,
@@ -36,14 +36,14 @@ struct ParserState {
 }
 
 /// Parses a complete document.
-pub(super) fn read(document: &str, page: Page) -> Collector {
+pub(super) fn read(document: &str, page: PageCollector) -> Collector {
     let mut html = Html::new(page);
     html.write(document);
     html.finish(false)
 }
 
 impl Html {
-    pub(super) fn new(page: Page) -> Self {
+    pub(super) fn new(page: PageCollector) -> Self {
         let shared = Arc::new(Mutex::new(ParserState { page, ..ParserState::default() }));
         let parser = Some(parser(&shared));
         Self { shared, parser }

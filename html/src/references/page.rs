@@ -15,7 +15,7 @@ const MAX_ENCODED: usize = 1 << 20;
 
 /// Receives elements and text from the HTML or XML parser.
 #[derive(Debug, Default)]
-pub(super) struct Page {
+pub(super) struct PageCollector {
     pub(super) gather: Collector,
     around: ElementContext,
     inside: TextElement,
@@ -48,7 +48,7 @@ pub(super) enum TextForm {
     Encoded,
 }
 
-impl Page {
+impl PageCollector {
     pub(super) fn new(gather: Collector) -> Self {
         Self { gather, ..Self::default() }
     }

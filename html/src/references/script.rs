@@ -22,7 +22,7 @@ pub(super) struct Script {
     text: String,
     is_long: bool,
     /// The last three tokens, the latest last.
-    last: [Token; 3],
+    last: [ScriptToken; 3],
     /// A string at the position of a module name. The next token confirms whether it is one.
     pending: Option<(String, Confirmation)>,
     /// Whether the `from` of an `import` or `export` may follow.
@@ -61,7 +61,7 @@ enum ScriptState {
 
 /// A token, as far as its kind matters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Token {
+enum ScriptToken {
     #[default]
     Start,
     Import,
@@ -153,7 +153,7 @@ impl Script {
                 ScriptState::Regex { escaped: false, class }
             }
             ScriptState::Regex { class: false, .. } if c == '/' => {
-                self.token(Token::Name, gather);
+                self.token(ScriptToken::Name, gather);
                 ScriptState::Code
             }
             ScriptState::Regex { .. } if is_line_end(c) => ScriptState::Code,
@@ -209,7 +209,7 @@ impl Script {
                 _ => {}
             }
         }
-        self.token(Token::Punctuation(c), gather);
+        self.token(ScriptToken::Punctuation(c), gather);
     }
 
     /// Handles the character after a slash. The token before it decides between a comment, a
@@ -222,15 +222,15 @@ impl Script {
                 let [_, _, last] = self.last;
                 let divides = matches!(
                     last,
-                    Token::Name
-                        | Token::String
-                        | Token::Meta
-                        | Token::Url
-                        | Token::From
-                        | Token::Punctuation(')' | ']' | '}')
+                    ScriptToken::Name
+                        | ScriptToken::String
+                        | ScriptToken::Meta
+                        | ScriptToken::Url
+                        | ScriptToken::From
+                        | ScriptToken::Punctuation(')' | ']' | '}')
                 );
                 if divides {
-                    self.token(Token::Punctuation('/'), gather);
+                    self.token(ScriptToken::Punctuation('/'), gather);
                     self.code(c, gather);
                 } else {
                     self.state = ScriptState::Regex { escaped: false, class: false };
@@ -243,12 +243,12 @@ impl Script {
     fn template(&mut self, c: char, dollar: bool, gather: &mut Collector) {
         match c {
             '`' => {
-                self.token(Token::Name, gather);
+                self.token(ScriptToken::Name, gather);
                 self.state = ScriptState::Code;
             }
             '{' if dollar && self.templates.len() < MAX_TEMPLATES => {
                 self.templates.push(0);
-                self.token(Token::Punctuation('{'), gather);
+                self.token(ScriptToken::Punctuation('{'), gather);
                 self.state = ScriptState::Code;
             }
             c => self.state = ScriptState::Template { escaped: c == '\\', dollar: c == '$' },
@@ -257,50 +257,50 @@ impl Script {
 
     fn word(&mut self, gather: &mut Collector) {
         let [.., before] = self.last;
-        let is_member = before == Token::Punctuation('.');
+        let is_member = before == ScriptToken::Punctuation('.');
         let token = match self.text.as_str() {
-            "meta" if is_member => Token::Meta,
-            "importScripts" => Token::ImportScripts,
-            _ if is_member => Token::Name,
-            "import" => Token::Import,
-            "from" => Token::From,
-            "new" => Token::New,
-            "URL" => Token::Url,
+            "meta" if is_member => ScriptToken::Meta,
+            "importScripts" => ScriptToken::ImportScripts,
+            _ if is_member => ScriptToken::Name,
+            "import" => ScriptToken::Import,
+            "from" => ScriptToken::From,
+            "new" => ScriptToken::New,
+            "URL" => ScriptToken::Url,
             "export" => {
                 self.is_declaration = true;
-                Token::Operator
+                ScriptToken::Operator
             }
             "return" | "typeof" | "case" | "in" | "of" | "do" | "else" | "void" | "delete"
-            | "throw" | "instanceof" | "yield" | "await" => Token::Operator,
-            _ => Token::Name,
+            | "throw" | "instanceof" | "yield" | "await" => ScriptToken::Operator,
+            _ => ScriptToken::Name,
         };
         self.token(token, gather);
     }
 
     /// Records a token and checks whether it confirms the string before it.
-    fn token(&mut self, token: Token, gather: &mut Collector) {
+    fn token(&mut self, token: ScriptToken, gather: &mut Collector) {
         self.is_argument = false;
         if let Some((name, proof)) = self.pending.take() {
             match (proof, token) {
-                (Confirmation::Script, Token::Punctuation(c @ (')' | ','))) => {
+                (Confirmation::Script, ScriptToken::Punctuation(c @ (')' | ','))) => {
                     self.is_argument = c == ',';
                     gather.add(&name, Class::Script);
                 }
-                (Confirmation::Argument, Token::Punctuation(')' | ',')) => {
+                (Confirmation::Argument, ScriptToken::Punctuation(')' | ',')) => {
                     self.module(&name, gather);
                 }
-                (Confirmation::Url { comma: false }, Token::Punctuation(',')) => {
+                (Confirmation::Url { comma: false }, ScriptToken::Punctuation(',')) => {
                     self.pending = Some((name, Confirmation::Url { comma: true }));
                 }
-                (Confirmation::Url { comma: true }, Token::Import) => {
+                (Confirmation::Url { comma: true }, ScriptToken::Import) => {
                     gather.add(&name, Class::of_name(&name).unwrap_or(Class::Data));
                 }
                 _ => {}
             }
         }
         match token {
-            Token::Import => self.is_declaration = true,
-            Token::Punctuation(';' | '=' | '(') => self.is_declaration = false,
+            ScriptToken::Import => self.is_declaration = true,
+            ScriptToken::Punctuation(';' | '=' | '(') => self.is_declaration = false,
             _ => {}
         }
         let [_, two, three] = self.last;
@@ -310,26 +310,28 @@ impl Script {
     fn string(&mut self, gather: &mut Collector) {
         let proof = match self.last {
             _ if self.is_long => None,
-            [.., Token::Import] => {
+            [.., ScriptToken::Import] => {
                 let name = std::mem::take(&mut self.text);
                 self.module(&name, gather);
                 None
             }
-            [.., Token::From] if self.is_declaration => {
+            [.., ScriptToken::From] if self.is_declaration => {
                 self.is_declaration = false;
                 let name = std::mem::take(&mut self.text);
                 self.module(&name, gather);
                 None
             }
-            [_, Token::Import, Token::Punctuation('(')] => Some(Confirmation::Argument),
-            [_, Token::ImportScripts, Token::Punctuation('(')] => Some(Confirmation::Script),
+            [_, ScriptToken::Import, ScriptToken::Punctuation('(')] => Some(Confirmation::Argument),
+            [_, ScriptToken::ImportScripts, ScriptToken::Punctuation('(')] => {
+                Some(Confirmation::Script)
+            }
             _ if self.is_argument => Some(Confirmation::Script),
-            [Token::New, Token::Url, Token::Punctuation('(')] => {
+            [ScriptToken::New, ScriptToken::Url, ScriptToken::Punctuation('(')] => {
                 Some(Confirmation::Url { comma: false })
             }
             _ => None,
         };
-        self.token(Token::String, gather);
+        self.token(ScriptToken::String, gather);
         self.pending = proof.map(|proof| (std::mem::take(&mut self.text), proof));
     }
 

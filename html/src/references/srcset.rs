@@ -7,7 +7,7 @@ const MAX_CANDIDATES: usize = 256;
 
 /// One image of a list.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Candidate<'a> {
+pub(crate) struct SrcsetCandidate<'a> {
     pub(crate) url: &'a str,
     /// Its descriptors as written.
     pub(crate) described: &'a str,
@@ -23,7 +23,7 @@ enum Descriptor {
 }
 
 /// *Parse a srcset attribute*.
-pub(crate) fn parse(text: &str) -> Vec<Candidate<'_>> {
+pub(crate) fn parse(text: &str) -> Vec<SrcsetCandidate<'_>> {
     let mut candidates = Vec::new();
     let mut rest = text;
     while candidates.len() < MAX_CANDIDATES {
@@ -43,7 +43,11 @@ pub(crate) fn parse(text: &str) -> Vec<Candidate<'_>> {
             descriptors
         };
         if let Some(descriptor) = read(descriptors).filter(|_| !bare.is_empty()) {
-            candidates.push(Candidate { url: bare, described: descriptors.trim(), descriptor });
+            candidates.push(SrcsetCandidate {
+                url: bare,
+                described: descriptors.trim(),
+                descriptor,
+            });
         }
     }
     candidates
@@ -96,17 +100,21 @@ fn read(descriptors: &str) -> Option<Descriptor> {
 /// Adds `src` to the list, as browsers do: with density 1, unless the list has that density or has
 /// widths.
 pub(super) fn with_src<'a>(
-    mut candidates: Vec<Candidate<'a>>,
+    mut candidates: Vec<SrcsetCandidate<'a>>,
     src: Option<&'a str>,
-) -> Vec<Candidate<'a>> {
-    let stands = |candidate: &Candidate<'_>| match candidate.descriptor {
+) -> Vec<SrcsetCandidate<'a>> {
+    let stands = |candidate: &SrcsetCandidate<'_>| match candidate.descriptor {
         Descriptor::Width(_) => true,
         Descriptor::Density(density) => (density - 1.0).abs() < f64::EPSILON,
     };
     if let Some(url) = src
         && !candidates.iter().any(stands)
     {
-        candidates.push(Candidate { url, described: "", descriptor: Descriptor::Density(1.0) });
+        candidates.push(SrcsetCandidate {
+            url,
+            described: "",
+            descriptor: Descriptor::Density(1.0),
+        });
     }
     candidates
 }
@@ -114,7 +122,7 @@ pub(super) fn with_src<'a>(
 /// The candidate that Chromium chooses: the first with sufficient density, or the one before it if
 /// that is nearer on a logarithmic scale. Firefox always chooses the first with sufficient density.
 pub(super) fn choose(
-    candidates: &[Candidate<'_>],
+    candidates: &[SrcsetCandidate<'_>],
     sizes: Option<&str>,
     want: &Viewport,
 ) -> Option<usize> {
@@ -152,7 +160,7 @@ mod tests {
     use super::*;
 
     fn urls(text: &str) -> Vec<String> {
-        let show = |candidate: Candidate<'_>| match candidate.descriptor {
+        let show = |candidate: SrcsetCandidate<'_>| match candidate.descriptor {
             Descriptor::Density(density) => format!("{} {density}x", candidate.url),
             Descriptor::Width(width) => format!("{} {width}w", candidate.url),
         };

@@ -10,9 +10,9 @@ use quick_xml::events::{BytesStart, Event};
 
 use super::element::{Tag, is_of_interest};
 use super::entity::{TextPosition, decode};
-use super::feed::Feed;
+use super::feed::FeedCollector;
 use super::gather::Collector;
-use super::page::{Page, TextForm};
+use super::page::{PageCollector, TextForm};
 use super::{Class, MAX_HELD, Truncation};
 
 /// The smallest piece that is parsed, in bytes.
@@ -33,9 +33,9 @@ pub(super) struct Xml {
 #[derive(Debug)]
 pub(super) enum Vocabulary {
     /// XHTML or SVG.
-    Page(Box<Page>),
+    Page(Box<PageCollector>),
     /// RSS, Atom, sitemaps.
-    Feed(Box<Feed>),
+    Feed(Box<FeedCollector>),
 }
 
 impl Xml {

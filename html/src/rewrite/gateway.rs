@@ -95,7 +95,7 @@ pub struct Gateway {
 
 /// The target of a reference in a gateway page.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Target {
+pub(super) enum GatewayTarget {
     /// The reference stays unchanged: it is within the page, or its scheme is not fetched.
     Same,
     /// A gateway address.
@@ -114,16 +114,20 @@ pub(super) struct GatewayContext<'a> {
 
 impl GatewayContext<'_> {
     /// The target of `reference`. Its query is already in the encoding of the page.
-    pub(super) fn lead(&self, reference: &str) -> Target {
+    pub(super) fn lead(&self, reference: &str) -> GatewayTarget {
         let reference = reference.trim_matches(|c: char| c <= ' ');
         if reference.starts_with('#') && !self.has_base {
-            return Target::Same;
+            return GatewayTarget::Same;
         }
-        let Ok(url) = BrowserUrl::parse(reference, Some(self.base)) else { return Target::Nowhere };
+        let Ok(url) = BrowserUrl::parse(reference, Some(self.base)) else {
+            return GatewayTarget::Nowhere;
+        };
         match url.scheme() {
-            "http" | "https" => self.gateway.place(&url).map_or(Target::Nowhere, Target::To),
-            "data" | "mailto" | "tel" | "sms" | "about" => Target::Same,
-            _ => Target::Nowhere,
+            "http" | "https" => {
+                self.gateway.place(&url).map_or(GatewayTarget::Nowhere, GatewayTarget::To)
+            }
+            "data" | "mailto" | "tel" | "sms" | "about" => GatewayTarget::Same,
+            _ => GatewayTarget::Nowhere,
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::gateway::{GatewayContext, Target};
+use super::gateway::{GatewayContext, GatewayTarget};
 use super::judge::{Judge, TagChange};
 use super::style;
 use crate::references::element::{self, Tag};
@@ -127,17 +127,17 @@ impl Judge {
     /// Records the first target of a refresh.
     fn goes_on(&mut self, tag: &Tag) {
         let to = link::refresh(tag.get("content").unwrap_or_default());
-        if let Some(Target::To(place)) = to.map(|to| self.lead(to))
+        if let Some(GatewayTarget::To(place)) = to.map(|to| self.lead(to))
             && self.onward.is_none()
         {
             self.onward = Some(place);
         }
     }
 
-    fn lead(&self, reference: &str) -> Target {
+    fn lead(&self, reference: &str) -> GatewayTarget {
         let encoded = with_query_encoded(reference, self.encoding());
         let reference: Cow<'_, str> = encoded.map_or(reference.into(), Into::into);
-        self.within().map_or(Target::Nowhere, |within| within.lead(&reference))
+        self.within().map_or(GatewayTarget::Nowhere, |within| within.lead(&reference))
     }
 
     fn attribute(&self, name: &str, value: &str) -> Option<TagChange> {
@@ -162,13 +162,13 @@ impl Judge {
     fn reference(&self, name: &str, value: &str) -> Option<TagChange> {
         let name = REFERENCES.into_iter().find(|known| *known == name)?;
         match self.lead(value) {
-            Target::Same => None,
-            Target::To(place) => Some(TagChange::Set(name, place)),
+            GatewayTarget::Same => None,
+            GatewayTarget::To(place) => Some(TagChange::Set(name, place)),
             // Without this attribute the form would be sent to the URL of the page.
-            Target::Nowhere if matches!(name, "action" | "formaction") => {
+            GatewayTarget::Nowhere if matches!(name, "action" | "formaction") => {
                 Some(TagChange::Set(name, "about:invalid".to_owned()))
             }
-            Target::Nowhere => Some(TagChange::Drop(name.to_owned())),
+            GatewayTarget::Nowhere => Some(TagChange::Drop(name.to_owned())),
         }
     }
 
@@ -176,9 +176,9 @@ impl Judge {
         let mut list = String::new();
         for candidate in srcset::parse(value) {
             let place = match self.lead(candidate.url) {
-                Target::Same => Cow::Borrowed(candidate.url),
-                Target::To(place) => place.into(),
-                Target::Nowhere => continue,
+                GatewayTarget::Same => Cow::Borrowed(candidate.url),
+                GatewayTarget::To(place) => place.into(),
+                GatewayTarget::Nowhere => continue,
             };
             if !list.is_empty() {
                 list.push_str(", ");
@@ -213,7 +213,9 @@ impl Judge {
         }
         let source = element::LAZY.into_iter().find_map(|name| tag.get(name))?;
         match self.lead(source) {
-            Target::To(place) if element::is_like_url(source) => Some(TagChange::Set("src", place)),
+            GatewayTarget::To(place) if element::is_like_url(source) => {
+                Some(TagChange::Set("src", place))
+            }
             _ => None,
         }
     }

@@ -43,10 +43,10 @@ const MAX_NESTING: u32 = 2;
 #[derive(Debug)]
 pub struct Rewriter {
     content_type: Option<String>,
-    stage: Stage,
+    stage: PageStage,
 }
 
-enum Stage {
+enum PageStage {
     /// The encoding is not known yet.
     Head(Vec<u8>, Box<Judge>),
     Page(Box<OpenPage>),
@@ -64,13 +64,13 @@ struct OpenPage {
     parser: Parser,
 }
 
-impl std::fmt::Debug for Stage {
+impl std::fmt::Debug for PageStage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Stage::Head(..) => "Head",
-            Stage::Page(_) => "Page",
-            Stage::Through(_) => "Through",
-            Stage::Ended => "Ended",
+            PageStage::Head(..) => "Head",
+            PageStage::Page(_) => "Page",
+            PageStage::Through(_) => "Through",
+            PageStage::Ended => "Ended",
         })
     }
 }
@@ -87,14 +87,14 @@ impl Rewriter {
         let content_type = content_type.map(str::to_owned);
         Self {
             content_type,
-            stage: Stage::Head(Vec::new(), Box::new(Judge::new(changes, known, url))),
+            stage: PageStage::Head(Vec::new(), Box::new(Judge::new(changes, known, url))),
         }
     }
 
     /// Returns the output for the next piece, which may be empty.
     #[must_use]
     pub fn write(&mut self, piece: &[u8]) -> Vec<u8> {
-        if let Stage::Head(head, _) = &mut self.stage {
+        if let PageStage::Head(head, _) = &mut self.stage {
             head.extend_from_slice(piece);
             return if head.len() < charset::PRESCAN { Vec::new() } else { self.begin() };
         }
@@ -105,7 +105,7 @@ impl Rewriter {
     #[must_use]
     pub fn finish(mut self) -> Vec<u8> {
         let mut sent = self.begin();
-        if let Stage::Page(open) = self.stage {
+        if let PageStage::Page(open) = self.stage {
             let OpenPage { decoder, mut parser, .. } = *open;
             if let Some(mut decoder) = decoder {
                 sent.extend(parser.write(&decoded(&mut decoder, &[], true)).0);
@@ -117,8 +117,8 @@ impl Rewriter {
 
     /// Determines the encoding from the head, unless it is already known.
     fn begin(&mut self) -> Vec<u8> {
-        let stage = std::mem::replace(&mut self.stage, Stage::Ended);
-        let Stage::Head(head, mut judge) = stage else {
+        let stage = std::mem::replace(&mut self.stage, PageStage::Ended);
+        let PageStage::Head(head, mut judge) = stage else {
             self.stage = stage;
             return Vec::new();
         };
@@ -133,9 +133,9 @@ impl Rewriter {
         };
         let read_as = if decoder.is_some() { UTF_8 } else { encoding };
         self.stage = match Parser::new(*judge, read_as, 0) {
-            Some(parser) => Stage::Page(Box::new(OpenPage { mending, decoder, parser })),
-            None if is_inside => Stage::Ended,
-            None => Stage::Through(mending),
+            Some(parser) => PageStage::Page(Box::new(OpenPage { mending, decoder, parser })),
+            None if is_inside => PageStage::Ended,
+            None => PageStage::Through(mending),
         };
         sent.extend(self.step(&head));
         sent
@@ -143,10 +143,10 @@ impl Rewriter {
 
     fn step(&mut self, piece: &[u8]) -> Vec<u8> {
         match &mut self.stage {
-            Stage::Ended => Vec::new(),
-            Stage::Through(CharRepair::Nothing) | Stage::Head(..) => piece.to_vec(),
-            Stage::Through(mending) => mending.apply(piece),
-            Stage::Page(open) => {
+            PageStage::Ended => Vec::new(),
+            PageStage::Through(CharRepair::Nothing) | PageStage::Head(..) => piece.to_vec(),
+            PageStage::Through(mending) => mending.apply(piece),
+            PageStage::Page(open) => {
                 let mending = open.mending;
                 let given = match &mut open.decoder {
                     Some(decoder) => Some(decoded(decoder, piece, false)),
@@ -155,10 +155,10 @@ impl Rewriter {
                 let (mut sent, unread) = open.parser.write(given.as_deref().unwrap_or(piece));
                 if let Some(unread) = unread {
                     self.stage = if open.parser.is_inside() {
-                        Stage::Ended
+                        PageStage::Ended
                     } else {
                         sent.extend(unread);
-                        Stage::Through(mending)
+                        PageStage::Through(mending)
                     };
                 }
                 sent
@@ -189,14 +189,14 @@ struct Parser {
 /// State shared by the handlers of a parser and its replacement.
 struct RewriteState {
     judge: Mutex<Judge>,
-    output: Mutex<Output>,
+    output: Mutex<PageOutput>,
     /// Text that is collected until it is complete.
     held: Mutex<String>,
     sheet: Mutex<Pieces>,
 }
 
 #[derive(Default)]
-struct Output {
+struct PageOutput {
     sent: Vec<u8>,
     names: usize,
     /// Whether the parser has given up. Then it returns its unread bytes.

@@ -4,7 +4,7 @@ use cssparser::{Parser, ParserInput, Token};
 use encoding_rs::{Decoder, UTF_8};
 use wwwoffle_url::BrowserUrl;
 
-use super::gateway::{Gateway, GatewayContext, Target};
+use super::gateway::{Gateway, GatewayContext, GatewayTarget};
 use crate::references::css::{NestedResult, Pieces};
 use crate::references::{Kind, charset};
 
@@ -88,7 +88,7 @@ impl Sheet {
 }
 
 /// Replaces the references in the text of a sheet or a `style` attribute.
-pub(super) fn led(text: &str, lead: &dyn Fn(&str) -> Target) -> String {
+pub(super) fn led(text: &str, lead: &dyn Fn(&str) -> GatewayTarget) -> String {
     let mut edits = Edits { lead, changed: Vec::new() };
     {
         let mut input = ParserInput::new(text);
@@ -118,7 +118,7 @@ enum StyleContext {
 }
 
 struct Edits<'a> {
-    lead: &'a dyn Fn(&str) -> Target,
+    lead: &'a dyn Fn(&str) -> GatewayTarget,
     /// The start, the end and the text of each replacement, in order.
     changed: Vec<(usize, usize, String)>,
 }
@@ -127,9 +127,9 @@ impl Edits<'_> {
     /// Handles a reference at a byte range, written as `url()` or as a string.
     fn refer(&mut self, (from, to): (usize, usize), reference: &str, is_string: bool) {
         let place = match (self.lead)(reference) {
-            Target::Same => return,
-            Target::To(place) => place,
-            Target::Nowhere => NOTHING.to_owned(),
+            GatewayTarget::Same => return,
+            GatewayTarget::To(place) => place,
+            GatewayTarget::Nowhere => NOTHING.to_owned(),
         };
         // A URL as browsers write it contains no quotation mark, but its query may contain a
         // backslash.

@@ -89,7 +89,7 @@ impl Seconds {
 
 /// The part of a response that a directive applies to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Scope {
+pub enum DirectiveScope {
     /// Nothing: the directive is missing.
     #[default]
     Nothing,
@@ -99,13 +99,13 @@ pub enum Scope {
     All,
 }
 
-impl Scope {
+impl DirectiveScope {
     /// The listed field names, if the directive applies only to these.
     #[must_use]
     pub fn fields(&self) -> &[HeaderName] {
         match self {
-            Scope::Fields(names) => names,
-            Scope::Nothing | Scope::All => &[],
+            DirectiveScope::Fields(names) => names,
+            DirectiveScope::Nothing | DirectiveScope::All => &[],
         }
     }
 
@@ -117,14 +117,14 @@ impl Scope {
             }
             _ => names = None,
         }
-        *self = names.map_or(Scope::All, Scope::Fields);
+        *self = names.map_or(DirectiveScope::All, DirectiveScope::Fields);
     }
 
     fn into_names(self) -> Option<Vec<HeaderName>> {
         match self {
-            Scope::Nothing => Some(Vec::new()),
-            Scope::Fields(names) => Some(names),
-            Scope::All => None,
+            DirectiveScope::Nothing => Some(Vec::new()),
+            DirectiveScope::Fields(names) => Some(names),
+            DirectiveScope::All => None,
         }
     }
 }
@@ -138,9 +138,9 @@ pub struct ResponseControl {
     /// Lifetime in a shared cache.
     pub s_maxage: Seconds,
     /// The part of the response that needs revalidation before each reuse.
-    pub no_cache: Scope,
+    pub no_cache: DirectiveScope,
     /// The part of the response that is meant for a single user.
-    pub private: Scope,
+    pub private: DirectiveScope,
     /// The response must not be stored.
     pub no_store: bool,
     /// The content must not be changed by a proxy.
@@ -389,11 +389,11 @@ mod tests {
         }
     }
 
-    fn scope(name: &str, scope: &Scope, told: &mut Vec<String>) {
+    fn scope(name: &str, scope: &DirectiveScope, told: &mut Vec<String>) {
         match scope {
-            Scope::Nothing => {}
-            Scope::Fields(names) => told.push(format!("{name}={names:?}")),
-            Scope::All => told.push(name.to_owned()),
+            DirectiveScope::Nothing => {}
+            DirectiveScope::Fields(names) => told.push(format!("{name}={names:?}")),
+            DirectiveScope::All => told.push(name.to_owned()),
         }
     }
 
@@ -474,6 +474,6 @@ mod tests {
     fn a_list_of_names_without_end_is_all_of_the_answer() {
         let names = (0..=MAX_NAMES).map(|n| format!("x-{n}")).collect::<Vec<_>>().join(",");
         let control = ResponseControl::of(&fields(&format!("private=\"{names}\"")));
-        assert_eq!(control.private, Scope::All);
+        assert_eq!(control.private, DirectiveScope::All);
     }
 }

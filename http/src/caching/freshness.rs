@@ -24,7 +24,7 @@ pub struct ExchangeTimes {
 
 /// The age of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Age {
+pub struct ResponseAge {
     /// A lower limit of the age.
     pub at_least: Duration,
     /// Whether `at_least` is the exact age. If our clock was set back since the response arrived,
@@ -34,7 +34,7 @@ pub struct Age {
 
 /// Computes the age of a response (RFC 9111 §4.2.3).
 #[must_use]
-pub fn current_age(fields: &HeaderMap, exchange: ExchangeTimes, now: SystemTime) -> Age {
+pub fn current_age(fields: &HeaderMap, exchange: ExchangeTimes, now: SystemTime) -> ResponseAge {
     let ExchangeTimes { sent, received } = exchange;
     let apparent = date::of(fields, &DATE, received)
         .and_then(|date| received.duration_since(date).ok())
@@ -43,7 +43,7 @@ pub fn current_age(fields: &HeaderMap, exchange: ExchangeTimes, now: SystemTime)
     let corrected = age_field(fields).unwrap_or_default().saturating_add(delay);
     let resident = now.duration_since(received).unwrap_or_default();
     let is_ahead = received.duration_since(now).is_ok_and(|ahead| ahead > CLOCK_DRIFT);
-    Age { at_least: apparent.max(corrected).saturating_add(resident), is_known: !is_ahead }
+    ResponseAge { at_least: apparent.max(corrected).saturating_add(resident), is_known: !is_ahead }
 }
 
 /// Sets `Age` to the age of a stored response now, at most 2³¹ seconds (RFC 9111 §1.2.2, §5.1).
@@ -84,7 +84,7 @@ pub enum Basis {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Freshness {
     /// The age at that moment.
-    pub age: Age,
+    pub age: ResponseAge,
     /// How long the response stays fresh.
     pub lifetime: Duration,
     /// From which fields the lifetime was computed.
@@ -343,7 +343,7 @@ pub(super) mod tests {
             let given = format!("Date: @{date}{age}");
             let exchange = ExchangeTimes { sent: at(asked), received: at(received) };
             let got = current_age(&fields(&given), exchange, at(now));
-            let want = Age { at_least: Duration::from_secs(want), is_known: true };
+            let want = ResponseAge { at_least: Duration::from_secs(want), is_known: true };
             assert_eq!(got, want, "{given}, {asked}, {received}, {now}");
         }
     }

@@ -32,14 +32,14 @@ pub enum Likeness {
 }
 
 /// The parts of a canonical URL.
-struct UrlParts<'a> {
+struct PageUrlParts<'a> {
     scheme: &'a str,
     host: &'a str,
     path: &'a str,
     arguments: Vec<&'a str>,
 }
 
-impl<'a> UrlParts<'a> {
+impl<'a> PageUrlParts<'a> {
     /// `None` if the URL does not name a page: a form submission, or another protocol.
     fn of(url: &'a str) -> Option<Self> {
         let (scheme, rest) = url.split_once("://")?;
@@ -93,7 +93,7 @@ pub fn likeness(asked: &str, kept: &str, added: &ArgumentNames) -> Option<Likene
     }
     let quiet = |url: &str| without_noise(url, added).unwrap_or_else(|| url.to_owned());
     let (quiet_asked, quiet_kept) = (quiet(asked), quiet(kept));
-    let (one, other) = (UrlParts::of(&quiet_asked)?, UrlParts::of(&quiet_kept)?);
+    let (one, other) = (PageUrlParts::of(&quiet_asked)?, PageUrlParts::of(&quiet_kept)?);
     let is_like = without_www(one.host) == without_www(other.host)
         && trimmed(one.path).to_lowercase() == trimmed(other.path).to_lowercase()
         && sorted(&one.arguments) == sorted(&other.arguments)
@@ -144,14 +144,14 @@ pub fn guess_urls(
 }
 
 fn spellings(url: &str, added: &ArgumentNames) -> Vec<String> {
-    let Some(parts) = UrlParts::of(url) else { return Vec::new() };
+    let Some(parts) = PageUrlParts::of(url) else { return Vec::new() };
     let mut all = Vec::new();
     if let Some(scheme) = parts.other_scheme() {
-        all.push(UrlParts { scheme, arguments: parts.arguments.clone(), ..parts }.to_url());
+        all.push(PageUrlParts { scheme, arguments: parts.arguments.clone(), ..parts }.to_url());
     }
     all.extend(without_noise(url, added));
     let with_path =
-        |path: &str| UrlParts { path, arguments: parts.arguments.clone(), ..parts }.to_url();
+        |path: &str| PageUrlParts { path, arguments: parts.arguments.clone(), ..parts }.to_url();
     let (trimmed, lower) = (trimmed(parts.path), parts.path.to_lowercase());
     let index = format!("{trimmed}/index.html");
     all.extend(
@@ -161,12 +161,12 @@ fn spellings(url: &str, added: &ArgumentNames) -> Vec<String> {
     );
     let mut arguments = parts.arguments.clone();
     arguments.sort_unstable();
-    all.push(UrlParts { arguments, ..parts }.to_url());
+    all.push(PageUrlParts { arguments, ..parts }.to_url());
     let other = match parts.host.strip_prefix("www.") {
         Some(bare) => bare.to_owned(),
         None => format!("www.{}", parts.host),
     };
-    all.push(UrlParts { host: &other, arguments: parts.arguments.clone(), ..parts }.to_url());
+    all.push(PageUrlParts { host: &other, arguments: parts.arguments.clone(), ..parts }.to_url());
     all
 }
 

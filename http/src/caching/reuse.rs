@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use http::header::HeaderName;
 use http::{HeaderMap, StatusCode};
 
-use super::control::{RequestControl, ResponseControl, Scope, Seconds};
+use super::control::{DirectiveScope, RequestControl, ResponseControl, Seconds};
 use super::freshness::{Basis, ExchangeTimes, Freshness, Heuristics};
 use super::storing::{RequestFacts, ReuseRefusal, may_reuse};
 
@@ -258,7 +258,7 @@ impl ReuseQuery<'_> {
         match withheld {
             Some(reason) => Usability::Withheld(reason),
             // §5.2.2.4
-            None if self.control.no_cache == Scope::All => {
+            None if self.control.no_cache == DirectiveScope::All => {
                 Usability::Ask(RevalidationReason::NoCache)
             }
             None if self.freshness.is_fresh() => Usability::Fresh,
@@ -275,7 +275,7 @@ impl ReuseQuery<'_> {
         if status.is_client_error() || status.is_server_error() {
             return None;
         }
-        let says_no_cache = self.control.no_cache == Scope::All;
+        let says_no_cache = self.control.no_cache == DirectiveScope::All;
         let has_expired = self.freshness.basis == Basis::Explicit && !self.freshness.is_fresh();
         let moves = matches!(status.as_u16(), 302 | 303 | 307);
         if (has_expired && expired) || (moves && redirection) || (says_no_cache && no_cache) {
@@ -346,7 +346,7 @@ impl ReuseQuery<'_> {
         let for_shared =
             *shared && (control.proxy_revalidate || control.s_maxage != Seconds::Absent);
         let once_stale = (control.must_revalidate || for_shared) && !self.freshness.is_fresh();
-        let always = control.no_cache == Scope::All && overrides.no_cache;
+        let always = control.no_cache == DirectiveScope::All && overrides.no_cache;
         once_stale || always || self.stored.is_invalid
     }
 }

@@ -5,7 +5,7 @@
 
 use http::StatusCode;
 
-use super::control::{ResponseControl, Scope, Seconds};
+use super::control::{DirectiveScope, ResponseControl, Seconds};
 use super::freshness::{Basis, Freshness};
 
 /// Why a response may not be reused online.
@@ -89,14 +89,14 @@ pub fn may_reuse(
     } else if control.no_store {
         return Err(ReuseRefusal::NoStore);
     }
-    if shared && control.private == Scope::All {
+    if shared && control.private == DirectiveScope::All {
         return Err(ReuseRefusal::Private);
     }
     if shared && requested.credentials && !may_share(control) {
         return Err(ReuseRefusal::Credentials);
     }
     let is_cacheable = control.public
-        || (!shared && control.private != Scope::Nothing)
+        || (!shared && control.private != DirectiveScope::Nothing)
         || freshness.basis == Basis::Explicit
         || is_heuristically_cacheable(status);
     if is_cacheable { Ok(()) } else { Err(ReuseRefusal::NotCacheable) }

@@ -1,7 +1,7 @@
 //! A chunked body (RFC 9112 §7.1), including its trailers.
 
 use super::head::{FieldLines, LineProgress};
-use super::{Progress, Refusal, StepResult, is_value, run, take};
+use super::{PartProgress, Refusal, StepResult, is_value, run, take};
 
 /// The maximum number of hexadecimal digits in a chunk size. A size with 15 digits cannot overflow
 /// 63 bits.
@@ -39,7 +39,7 @@ enum ChunkPosition {
 impl Chunks {
     /// Reads the next bytes.
     pub(super) fn step(&mut self, bytes: &[u8]) -> StepResult {
-        let Some(&byte) = bytes.first() else { return Ok(Progress::More(0)) };
+        let Some(&byte) = bytes.first() else { return Ok(PartProgress::More(0)) };
         let (taken, next) = match (self.at, byte) {
             (ChunkPosition::Size, _) => (1, self.size(byte)?),
             (ChunkPosition::Space, b' ' | b'\t') => (self.lengthen(1)?, ChunkPosition::Space),
@@ -69,7 +69,7 @@ impl Chunks {
             }
         };
         self.at = next;
-        Ok(Progress::More(taken))
+        Ok(PartProgress::More(taken))
     }
 
     fn size(&mut self, byte: u8) -> Result<ChunkPosition, Refusal> {
@@ -102,8 +102,8 @@ impl Chunks {
     fn trailer(&mut self, bytes: &[u8]) -> StepResult {
         self.at = ChunkPosition::Trailers;
         Ok(match self.trailers.step(bytes)? {
-            LineProgress::More(taken) | LineProgress::Field(taken, _) => Progress::More(taken),
-            LineProgress::End(taken) => Progress::Done(taken),
+            LineProgress::More(taken) | LineProgress::Field(taken, _) => PartProgress::More(taken),
+            LineProgress::End(taken) => PartProgress::Done(taken),
         })
     }
 }

@@ -1,6 +1,6 @@
 //! A request head (RFC 9112 §2 to §6): request line, fields, and the framing of the body.
 
-use super::{Progress, Refusal, StepResult, is_token, is_value, run};
+use super::{PartProgress, Refusal, StepResult, is_token, is_value, run};
 
 /// The most empty lines before a request line.
 const MAX_EMPTY_LINES: u8 = 2;
@@ -88,7 +88,7 @@ enum HeadPosition {
 impl Head {
     /// Reads the next bytes.
     pub(super) fn step(&mut self, bytes: &[u8]) -> StepResult {
-        let Some(&byte) = bytes.first() else { return Ok(Progress::More(0)) };
+        let Some(&byte) = bytes.first() else { return Ok(PartProgress::More(0)) };
         match (self.at, byte) {
             (HeadPosition::Before, b'\r') if self.empty_lines < MAX_EMPTY_LINES => {
                 self.empty_lines += 1;
@@ -130,7 +130,7 @@ impl Head {
     #[expect(clippy::unnecessary_wraps, reason = "it ends steps that may also refuse")]
     fn go(&mut self, next: HeadPosition) -> StepResult {
         self.at = next;
-        Ok(Progress::More(1))
+        Ok(PartProgress::More(1))
     }
 
     fn method(&mut self, bytes: &[u8]) -> StepResult {
@@ -141,10 +141,10 @@ impl Head {
             return refuse(0, "the method is too long");
         }
         match rest.first() {
-            None => Ok(Progress::More(token.len())),
+            None => Ok(PartProgress::More(token.len())),
             Some(b' ') if self.method.len > 0 => {
                 self.at = HeadPosition::TargetStart;
-                Ok(Progress::More(token.len() + 1))
+                Ok(PartProgress::More(token.len() + 1))
             }
             Some(_) => refuse(token.len(), "the method is not a token"),
         }
@@ -156,10 +156,10 @@ impl Head {
             self.at = HeadPosition::Target;
         }
         match rest.first() {
-            None => Ok(Progress::More(target.len())),
+            None => Ok(PartProgress::More(target.len())),
             Some(b' ') if matches!(self.at, HeadPosition::Target) => {
                 self.at = HeadPosition::Version;
-                Ok(Progress::More(target.len() + 1))
+                Ok(PartProgress::More(target.len() + 1))
             }
             Some(_) => refuse(target.len(), "the target is not followed by a version"),
         }
@@ -173,16 +173,16 @@ impl Head {
             _ => return refuse(0, "the version is neither HTTP/1.0 nor HTTP/1.1"),
         }
         self.version += 1;
-        Ok(Progress::More(1))
+        Ok(PartProgress::More(1))
     }
 
     fn fields(&mut self, bytes: &[u8]) -> StepResult {
         let (taken, judged) = match self.fields.step(bytes)? {
-            LineProgress::More(taken) => return Ok(Progress::More(taken)),
+            LineProgress::More(taken) => return Ok(PartProgress::More(taken)),
             LineProgress::Field(taken, kind) => {
-                (taken, self.field(kind).map(|()| Progress::More(taken)))
+                (taken, self.field(kind).map(|()| PartProgress::More(taken)))
             }
-            LineProgress::End(taken) => (taken, self.end().map(|()| Progress::Done(taken))),
+            LineProgress::End(taken) => (taken, self.end().map(|()| PartProgress::Done(taken))),
         };
         // The whole line is invalid, so its LF must not pass.
         judged.map_err(|why| Refusal { at: taken.saturating_sub(1), why })

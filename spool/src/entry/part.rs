@@ -20,28 +20,28 @@ pub(crate) const MAX_PART_TEXT: usize = 3 * MAX_VALIDATOR + 128;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SegmentPosition {
     pub(crate) start: u64,
-    pub(crate) whole: WholeBody,
+    pub(crate) whole: SegmentedBody,
 }
 
 /// The complete body that segments belong to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct WholeBody {
+pub(crate) struct SegmentedBody {
     pub(crate) validator: Vec<u8>,
     /// In bytes, if known.
     pub(crate) complete_length: Option<u64>,
 }
 
-impl WholeBody {
-    pub(crate) fn new(validator: &[u8], complete_length: Option<u64>) -> Result<WholeBody> {
+impl SegmentedBody {
+    pub(crate) fn new(validator: &[u8], complete_length: Option<u64>) -> Result<SegmentedBody> {
         Error::unless_fits("the validator", validator.len(), MAX_VALIDATOR)?;
         if validator.is_empty() {
             return Err(Error::invalid("the validator", "is empty", validator));
         }
-        Ok(WholeBody { validator: validator.to_vec(), complete_length })
+        Ok(SegmentedBody { validator: validator.to_vec(), complete_length })
     }
 
     /// Whether segments of both bodies belong together and can be joined.
-    pub(crate) fn agrees(&self, other: &WholeBody) -> bool {
+    pub(crate) fn agrees(&self, other: &SegmentedBody) -> bool {
         let lengths = (self.complete_length, other.complete_length);
         self.validator == other.validator
             && !matches!(lengths, (Some(one), Some(other)) if one != other)
@@ -95,7 +95,7 @@ impl SegmentPosition {
         if lines.next().is_some() || validator.is_empty() || validator.len() > MAX_VALIDATOR {
             return Err(wrong);
         }
-        Ok(SegmentPosition { start, whole: WholeBody { validator, complete_length } })
+        Ok(SegmentPosition { start, whole: SegmentedBody { validator, complete_length } })
     }
 }
 
@@ -129,13 +129,13 @@ mod tests {
             (u64::MAX, Some(u64::MAX), b"\"%\r\n\x80\xff\""),
             (0, Some(0), &[b' '; MAX_VALIDATOR]),
         ] {
-            let whole = WholeBody::new(validator, complete_length).unwrap();
+            let whole = SegmentedBody::new(validator, complete_length).unwrap();
             let part = SegmentPosition { start, whole };
             assert!(part.text().len() <= MAX_PART_TEXT);
             assert_eq!(SegmentPosition::parse(&part.text()), Ok(part));
         }
-        assert!(WholeBody::new(b"", None).unwrap_err().is_invalid());
-        assert!(WholeBody::new(&[b'a'; MAX_VALIDATOR + 1], None).unwrap_err().is_too_large());
+        assert!(SegmentedBody::new(b"", None).unwrap_err().is_invalid());
+        assert!(SegmentedBody::new(&[b'a'; MAX_VALIDATOR + 1], None).unwrap_err().is_too_large());
     }
 
     #[test]
@@ -162,7 +162,7 @@ mod tests {
     fn no_part_ends_behind_the_whole() {
         let part = |start, complete_length| SegmentPosition {
             start,
-            whole: WholeBody { validator: b"v".to_vec(), complete_length },
+            whole: SegmentedBody { validator: b"v".to_vec(), complete_length },
         };
         assert!(part(5, Some(10)).has_room_for(5));
         assert!(!part(5, Some(10)).has_room_for(6));

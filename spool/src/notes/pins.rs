@@ -30,7 +30,7 @@ pub(crate) const MAX_FILE: usize = 16 << 20;
 
 /// Held while the pins change. The number counts their changes.
 #[derive(Debug, Default)]
-pub(crate) struct Pins(Mutex<u64>);
+pub(crate) struct PinLock(Mutex<u64>);
 
 /// The pins as last read, for a caller that needs them often.
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ pub(crate) struct PinCache {
     pins: BTreeSet<String>,
 }
 
-impl Pins {
+impl PinLock {
     /// Pins or unpins a URL, durably. False if nothing had to change.
     pub(crate) fn set(&self, root: &Root, url: &str, is_pinned: bool) -> Result<bool> {
         if url.is_empty() || url.contains(['\n', '\r']) {

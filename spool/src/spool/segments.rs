@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Reader, Spool};
 use crate::entry::layout::WritePurpose;
-use crate::entry::part::{SegmentPosition, WholeBody};
+use crate::entry::part::{SegmentPosition, SegmentedBody};
 use crate::entry::place::Place;
 use crate::error::{Damage, Result};
 use crate::tree::segments::{self, NewSegment, Partial, PartialList, SegmentWriter, files};
@@ -26,7 +26,8 @@ impl Spool {
         validator: &[u8],
         complete_length: Option<u64>,
     ) -> Result<Writer> {
-        let part = SegmentPosition { start: 0, whole: WholeBody::new(validator, complete_length)? };
+        let part =
+            SegmentPosition { start: 0, whole: SegmentedBody::new(validator, complete_length)? };
         let session = Arc::clone(self.session());
         Writer::begin(session, place, new, WritePurpose::WholeOrPart, Some(part))
     }

@@ -9,7 +9,7 @@ use crate::entry::place::Place;
 use crate::entry::{Entry, Lookup};
 use crate::error::{Error, Result};
 use crate::fs::parallel::lock;
-use crate::tree::writer::{BodyEnd, Writer};
+use crate::tree::writer::{BodyExtent, Writer};
 use crate::tree::{ReplaceCondition, versions};
 
 /// The number of bytes of a body that are copied at once.
@@ -184,7 +184,7 @@ impl Writer {
     /// state.
     fn finish_copy(&mut self, entry: &Entry, over: ReplaceCondition<'_>) -> Result<bool> {
         write_body(entry, self)?;
-        let (finished, _) = self.complete(entry.trailers(), BodyEnd::Whole)?;
+        let (finished, _) = self.complete(entry.trailers(), BodyExtent::Whole)?;
         let is_there = self.tree().admit_over(finished, over)?;
         if is_there {
             self.set_admitted();

@@ -21,7 +21,7 @@ use crate::fs::parent;
 use crate::fs::size::wide;
 use crate::tree::session::Session;
 use crate::tree::versions::version_path;
-use crate::tree::writer::{BodyEnd, NewEntry, Writer};
+use crate::tree::writer::{BodyExtent, NewEntry, Writer};
 use crate::tree::{LOOKUP_TRIES, ReplaceCondition, Tree};
 
 /// The number of bytes copied at once.
@@ -62,7 +62,7 @@ pub(crate) fn restore(
             tree.damaged_version(place, stored);
             return Ok(RestoreOutcome::Missing);
         };
-        let (finished, _) = writer.complete(old.trailers(), BodyEnd::Whole)?;
+        let (finished, _) = writer.complete(old.trailers(), BodyExtent::Whole)?;
         let digest = finished.digest;
         if tree.admit_over(finished, ReplaceCondition::found(present.as_ref()))? {
             writer.set_admitted();

@@ -29,7 +29,7 @@ use crate::entry::blocks::joined;
 use crate::entry::layout::{
     ASKED, MAX_CONNECTION, MAX_HEAD, MAX_KEPT_REQUEST, MAX_URL, PLACE_FIELDS, place_fields,
 };
-use crate::entry::part::{MAX_PART_TEXT, SegmentPosition, WholeBody};
+use crate::entry::part::{MAX_PART_TEXT, SegmentPosition, SegmentedBody};
 use crate::entry::place::Place;
 use crate::entry::warc::{FIELDS, Reason, Record, parse_record, time_text};
 use crate::entry::{layout, warc};
@@ -239,7 +239,7 @@ impl CheckpointFile {
             None => None,
         };
         let SegmentPosition { start, whole } = SegmentPosition::parse(rest_of_block)?;
-        let WholeBody { validator, complete_length } = whole;
+        let SegmentedBody { validator, complete_length } = whole;
         let (asked, when) = (header.time(ASKED)?, header.time("WARC-Date")?);
         let id = header.need("WARC-Record-ID")?.get(10..18).unwrap_or_default().to_owned();
         if !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {

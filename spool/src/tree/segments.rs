@@ -33,7 +33,7 @@ use std::sync::atomic::AtomicBool;
 use jiff::Timestamp;
 
 use crate::entry::Entry;
-use crate::entry::part::WholeBody;
+use crate::entry::part::SegmentedBody;
 use crate::entry::place::Place;
 use crate::entry::verified::{VerifiedReader, span};
 use crate::error::{Error, Result};
@@ -71,7 +71,7 @@ impl SegmentLocks {
 #[derive(Debug, Clone)]
 pub struct Partial {
     place: Place,
-    whole: WholeBody,
+    whole: SegmentedBody,
     /// The segments, the oldest first; never empty.
     segments: Arc<[Entry]>,
     ranges: Vec<Range<u64>>,
@@ -84,7 +84,7 @@ impl Partial {
         let parts = || segments.iter().filter_map(Entry::part);
         let validator = parts().next_back()?.whole.validator.clone();
         let complete_length = parts().rev().find_map(|part| part.whole.complete_length);
-        let whole = WholeBody { validator, complete_length };
+        let whole = SegmentedBody { validator, complete_length };
         let ranges = merged(segments.iter().filter_map(span));
         Some(Partial { place: place.clone(), whole, segments: segments.into(), ranges })
     }

@@ -54,7 +54,7 @@ pub struct Writer {
     place: Place,
     exchange: WrittenExchange,
     start: StartWriter,
-    output: Output,
+    output: OutputFile,
     body: BodySums,
     /// The position in the complete body, for a segment, and for an entry whose transfer may break
     /// off.
@@ -76,7 +76,7 @@ struct WrittenExchange {
 }
 
 /// The file being written.
-struct Output {
+struct OutputFile {
     file: Arc<dyn DiskFile>,
     path: PathBuf,
     /// Bytes that are not in the file yet.
@@ -106,7 +106,7 @@ enum WriteState {
 
 /// How the body of a file ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum BodyEnd {
+pub(crate) enum BodyExtent {
     /// It is the body of an entry.
     Whole,
     /// It is a segment. `cut`: the transfer broke off.
@@ -197,7 +197,7 @@ impl Writer {
             connection: new.connection,
         };
         let visible = Arc::default();
-        let output = Output { file, path, buffer, flushed: 0, visible, read_along: false };
+        let output = OutputFile { file, path, buffer, flushed: 0, visible, read_along: false };
         let body = BodySums { hasher: Sha256::new(), summing: BlockSummer::new(), len: 0 };
         let (place, stored, state) = (place.clone(), None, WriteState::Writing);
         Ok(Writer {

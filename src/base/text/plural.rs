@@ -27,17 +27,17 @@ const MOST_BYTES: usize = 500;
 
 /// Evaluates an expression for a number; `None` if it is invalid.
 pub(super) fn form(expression: &str, number: u64) -> Option<u64> {
-    let mut reader = Reader { rest: expression, number };
+    let mut reader = PluralReader { rest: expression, number };
     let form = (expression.len() <= MOST_BYTES).then(|| reader.choice())??;
     reader.rest.trim().is_empty().then_some(form)
 }
 
-struct Reader<'a> {
+struct PluralReader<'a> {
     rest: &'a str,
     number: u64,
 }
 
-impl Reader<'_> {
+impl PluralReader<'_> {
     fn takes(&mut self, sign: &str) -> bool {
         let rest = self.rest.trim_start().strip_prefix(sign);
         self.rest = rest.unwrap_or(self.rest);

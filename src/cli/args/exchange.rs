@@ -15,7 +15,7 @@ use crate::base::owner::Owner;
 /// The arguments of `import`.
 #[derive(Clone, Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag that is typed or not")]
-pub(crate) struct Import {
+pub(crate) struct ImportArgs {
     /// Replace stored responses, even by older ones.
     #[arg(long)]
     pub(crate) replace: bool,

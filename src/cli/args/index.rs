@@ -17,7 +17,7 @@ pub(crate) enum IndexVerb {
 
 /// The arguments of `ls`.
 #[derive(Clone, Debug, Default, Args)]
-pub(crate) struct List {
+pub(crate) struct ListArgs {
     /// Print JSON, one entry a line.
     #[arg(long)]
     pub(crate) json: bool,
@@ -26,7 +26,7 @@ pub(crate) struct List {
     #[arg(long, value_name = "ORDER")]
     pub(crate) sort: Option<String>,
     #[command(flatten)]
-    pub(crate) filter: Filter,
+    pub(crate) filter: FilterArgs,
     /// List at most this many.
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
@@ -43,7 +43,7 @@ pub(crate) struct List {
 
 /// The filters that `ls` and `search` share.
 #[derive(Clone, Debug, Default, Args)]
-pub(crate) struct Filter {
+pub(crate) struct FilterArgs {
     /// Only entries of this host, with its port unless that is the default.
     #[arg(long, value_name = "HOST")]
     pub(crate) host: Option<String>,
@@ -81,7 +81,7 @@ pub(crate) struct Search {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) filter: Filter,
+    pub(crate) filter: FilterArgs,
     /// List at most this many.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) limit: u64,
@@ -91,7 +91,7 @@ pub(crate) struct Search {
     pub(crate) words: Vec<String>,
 }
 
-impl List {
+impl ListArgs {
     /// Whether the list can only be made from the index.
     pub(crate) fn needs_index(&self) -> bool {
         let what = self.what.as_deref().unwrap_or_default();
@@ -113,7 +113,7 @@ impl List {
     }
 }
 
-impl Filter {
+impl FilterArgs {
     /// The filters as arguments of a URL.
     pub(crate) fn arguments(&self) -> Vec<(&'static str, String)> {
         let given = [

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::exchange::{Export, Import};
+use super::exchange::{Export, ImportArgs};
 use crate::base::owner::Owner;
 
 /// The verbs that change or check the stored entries.
@@ -31,7 +31,7 @@ pub(crate) enum KeptVerb {
     /// The newest response of each URL is used; older ones become its history where that is kept.
     /// Responses that may be meant for one person are stored for you alone. An interrupted import
     /// continues where it stopped.
-    Import(Import),
+    Import(ImportArgs),
     /// Export entries into an archive for other programs: FILE.warc.gz, FILE.wacz or FOLDER/.
     ///
     /// Personal entries are left out unless their owner is named.

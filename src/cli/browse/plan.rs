@@ -85,7 +85,7 @@ fn family(program: &str) -> Family {
 
 /// The settings to start a browser with.
 #[derive(Debug)]
-pub(super) struct Session<'a> {
+pub(super) struct BrowserSession<'a> {
     /// The address of the proxy.
     pub(super) proxy: SocketAddr,
     /// The directory of its profile.
@@ -98,7 +98,7 @@ pub(super) struct Session<'a> {
     pub(super) url: &'a str,
 }
 
-impl Session<'_> {
+impl BrowserSession<'_> {
     /// The command line, without the program.
     pub(super) fn arguments(&self, family: Family) -> Vec<OsString> {
         let mut line: Vec<OsString> = match family {
@@ -234,7 +234,7 @@ mod tests {
         let proxy: SocketAddr = "127.0.0.1:8080".parse().unwrap();
         let more = ["--headless".into()];
         let (profile, url) = (Path::new("/p"), address(Some("a.example"), proxy));
-        let session = Session { proxy, profile, key: "KEY=", more: &more, url: &url };
+        let session = BrowserSession { proxy, profile, key: "KEY=", more: &more, url: &url };
         let line = session.arguments(Family::Chromium);
         for want in ["--user-data-dir=/p", "--proxy-server=http://127.0.0.1:8080", "--disable-quic"]
         {

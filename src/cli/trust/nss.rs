@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::certificate::{AuthorityCertificate, MARK, Ours};
-use super::plan::{Plan, ProgramCall, TrustStep};
+use super::plan::{ProgramCall, TrustPlan, TrustStep};
 use crate::base::small_file;
 use crate::cli::programs;
 
@@ -116,10 +116,10 @@ impl Database {
     }
 
     /// Plans the steps to add `certificate`.
-    pub(super) fn install(&self, tool: &Path, certificate: &AuthorityCertificate) -> Plan {
+    pub(super) fn install(&self, tool: &Path, certificate: &AuthorityCertificate) -> TrustPlan {
         let nickname = certificate.nickname();
         if self.nicknames(tool).contains(&nickname) {
-            return Plan::Nothing;
+            return TrustPlan::Nothing;
         }
         let mut steps = Vec::new();
         if !self.exists {
@@ -128,17 +128,17 @@ impl Database {
         }
         // Trusted only to identify web sites.
         steps.push(self.call(tool, &["-A", "-a", "-t", "C,,", "-n", &nickname], true));
-        Plan::Do(steps)
+        TrustPlan::Do(steps)
     }
 
     /// Plans the steps to remove all of `ours`.
-    pub(super) fn uninstall(&self, tool: &Path, ours: &Ours) -> Plan {
+    pub(super) fn uninstall(&self, tool: &Path, ours: &Ours) -> TrustPlan {
         let entries = self.entries(tool, ours);
         if entries.is_empty() {
-            return Plan::Nothing;
+            return TrustPlan::Nothing;
         }
         let steps = entries.iter().map(|name| self.call(tool, &["-D", "-n", name], false));
-        Plan::Do(steps.collect())
+        TrustPlan::Do(steps.collect())
     }
 
     /// The names of the entries that contain one of `ours`.

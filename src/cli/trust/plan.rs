@@ -29,7 +29,7 @@ pub(super) struct ProgramCall {
 
 /// The steps for one store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Plan {
+pub(super) enum TrustPlan {
     /// The store is already in the desired state.
     Nothing,
     /// These steps, in this order.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::Access;
 
 use super::certificate::{AuthorityCertificate, Ours};
-use super::plan::{Plan, ProgramCall, TrustStep};
+use super::plan::{ProgramCall, TrustPlan, TrustStep};
 use crate::base::small_file;
 use crate::cli::programs;
 
@@ -117,7 +117,7 @@ impl System {
     }
 
     /// Plans the steps to add `certificate`.
-    pub(super) fn install(&self, certificate: &AuthorityCertificate, export: &str) -> Plan {
+    pub(super) fn install(&self, certificate: &AuthorityCertificate, export: &str) -> TrustPlan {
         let Some(store) = &self.store else {
             let commands = vec![
                 format!("{export} > wwwoffle-ca.pem"),
@@ -129,36 +129,36 @@ impl System {
         };
         let ours = Ours::These(vec![certificate.fingerprint()]);
         if self.file_of(&ours).is_some() {
-            return Plan::Nothing;
+            return TrustPlan::Nothing;
         }
         let name = format!("{}.{}", certificate.file_stem(), store.kind.ending);
         store.change(vec![TrustStep::Write(store.directory.join(name))], export)
     }
 
     /// Plans the steps to remove all of `ours`.
-    pub(super) fn uninstall(&self, ours: &Ours) -> Plan {
+    pub(super) fn uninstall(&self, ours: &Ours) -> TrustPlan {
         let Some(store) = &self.store else {
-            let Ours::These(fingerprints) = ours else { return Plan::Nothing };
+            let Ours::These(fingerprints) = ours else { return TrustPlan::Nothing };
             let command = |hash: &String| {
                 format!("sudo security delete-certificate -t -Z {} {KEYCHAIN}", hash.to_uppercase())
             };
             return if self.macos {
                 self.elsewhere(fingerprints.iter().map(command).collect())
             } else {
-                Plan::Nothing
+                TrustPlan::Nothing
             };
         };
         let theirs = store.files.iter().filter(|path| ours.has_file(path));
         let steps: Vec<TrustStep> = theirs.cloned().map(TrustStep::Remove).collect();
-        if steps.is_empty() { Plan::Nothing } else { store.change(steps, "") }
+        if steps.is_empty() { TrustPlan::Nothing } else { store.change(steps, "") }
     }
 
-    fn elsewhere(&self, commands: Vec<String>) -> Plan {
+    fn elsewhere(&self, commands: Vec<String>) -> TrustPlan {
         if self.macos {
             let why = "a command for the administrator of this Mac".to_owned();
-            return Plan::Tell { why, commands };
+            return TrustPlan::Tell { why, commands };
         }
-        Plan::Tell {
+        TrustPlan::Tell {
             why: "the certificate store of this system is unknown: import the certificate that \
                 `wwwoffle ca export` prints by hand"
                 .to_owned(),
@@ -168,16 +168,16 @@ impl System {
 }
 
 impl SystemStore {
-    fn change(&self, mut steps: Vec<TrustStep>, export: &str) -> Plan {
+    fn change(&self, mut steps: Vec<TrustStep>, export: &str) -> TrustPlan {
         steps.push(TrustStep::Run(ProgramCall {
             program: self.tool.clone(),
             arguments: Vec::new(),
             reads_certificate: false,
         }));
         if self.writable {
-            return Plan::Do(steps);
+            return TrustPlan::Do(steps);
         }
-        Plan::Tell {
+        TrustPlan::Tell {
             why: "only the administrator may change it".to_owned(),
             commands: steps.iter().map(|step| step.command(export, "sudo ")).collect(),
         }
@@ -213,27 +213,31 @@ mod tests {
                 arguments: Vec::new(),
                 reads_certificate: false,
             };
-            let want = Plan::Do(vec![TrustStep::Write(path.clone()), TrustStep::Run(call)]);
+            let want = TrustPlan::Do(vec![TrustStep::Write(path.clone()), TrustStep::Run(call)]);
             assert_eq!(system.install(&certificate, "export"), want, "{}", kind.system);
             let system = System { store: Some(store(kind, false)), macos: false };
-            let Plan::Tell { why, commands } = system.install(&certificate, "export") else {
+            let TrustPlan::Tell { why, commands } = system.install(&certificate, "export") else {
                 panic!("{} cannot be written", kind.system)
             };
             assert!(why.contains("administrator"));
             let write = format!("export | sudo tee {} >/dev/null", path.display());
             assert_eq!(commands, [write.as_str(), "sudo /sbin/update"]);
-            assert_eq!(system.uninstall(&Ours::All), Plan::Nothing);
+            assert_eq!(system.uninstall(&Ours::All), TrustPlan::Nothing);
         }
         let mac = System { store: None, macos: true };
-        let Plan::Tell { commands, .. } = mac.install(&certificate, "export") else { panic!() };
+        let TrustPlan::Tell { commands, .. } = mac.install(&certificate, "export") else {
+            panic!()
+        };
         assert!(commands[1].starts_with("sudo security add-trusted-cert"), "{commands:?}");
         let ours = Ours::These(vec!["ab".to_owned()]);
-        let Plan::Tell { commands, .. } = mac.uninstall(&ours) else { panic!() };
+        let TrustPlan::Tell { commands, .. } = mac.uninstall(&ours) else { panic!() };
         assert!(commands[0].contains("-Z AB "), "{commands:?}");
         let unknown = System { store: None, macos: false };
-        let Plan::Tell { why, commands } = unknown.install(&certificate, "x") else { panic!() };
+        let TrustPlan::Tell { why, commands } = unknown.install(&certificate, "x") else {
+            panic!()
+        };
         assert!(why.contains("by hand") && commands.is_empty());
-        assert_eq!(unknown.uninstall(&ours), Plan::Nothing);
+        assert_eq!(unknown.uninstall(&ours), TrustPlan::Nothing);
     }
 
     #[test]
@@ -270,9 +274,9 @@ mod tests {
         let notes = file("wwwoffle-notes.txt", "keep me".to_owned());
         store.files = vec![by_hand.clone(), known.clone(), others.clone(), mixed.clone(), notes];
         let system = System { store: Some(store), macos: false };
-        assert_eq!(system.install(&ours, "x"), Plan::Nothing, "it is there already");
+        assert_eq!(system.install(&ours, "x"), TrustPlan::Nothing, "it is there already");
         let removed = |plan| match plan {
-            Plan::Do(steps) => steps
+            TrustPlan::Do(steps) => steps
                 .into_iter()
                 .filter_map(|step| match step {
                     TrustStep::Remove(path) => Some(path),

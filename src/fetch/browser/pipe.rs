@@ -9,13 +9,13 @@ pub(super) const MAX_MESSAGE: usize = 1 << 20;
 
 /// Splits the output of the pipe into messages. It holds at most [`MAX_MESSAGE`] bytes.
 #[derive(Debug, Default)]
-pub(super) struct Framing {
+pub(super) struct MessageSplitter {
     kept: Vec<u8>,
     /// The bytes up to the next zero belong to a message that is too long.
     is_too_long: bool,
 }
 
-impl Framing {
+impl MessageSplitter {
     /// Takes a piece and gives each complete message to `each`. Invalid JSON is dropped.
     pub(super) fn take(&mut self, mut piece: &[u8], mut each: impl FnMut(Value)) {
         while let Some(end) = memchr(0, piece) {
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn messages(framing: &mut Framing, pieces: &[&[u8]]) -> Vec<Value> {
+    fn messages(framing: &mut MessageSplitter, pieces: &[&[u8]]) -> Vec<Value> {
         let mut messages = Vec::new();
         for piece in pieces {
             framing.take(piece, |message| messages.push(message));
@@ -69,7 +69,7 @@ mod tests {
         let want = [json!({"id": 1, "text": "a\0b"}), json!({"id": 2})];
         for size in 1..=whole.len() {
             let pieces: Vec<_> = whole.chunks(size).collect();
-            assert_eq!(messages(&mut Framing::default(), &pieces), want, "{size}");
+            assert_eq!(messages(&mut MessageSplitter::default(), &pieces), want, "{size}");
         }
     }
 
@@ -79,18 +79,18 @@ mod tests {
         for bad in ["", "{", "\u{fffd}", "{}{}", "NaN", &deep] {
             let bytes = [bad.as_bytes(), b"\0{\"id\":3}\0"].concat();
             assert_eq!(
-                messages(&mut Framing::default(), &[&bytes]),
+                messages(&mut MessageSplitter::default(), &[&bytes]),
                 [json!({"id": 3})],
                 "{bad:.9}"
             );
         }
         let bytes = [&[0xff, 0xfe, 0, 0, 0][..], b"7\0"].concat();
-        assert_eq!(messages(&mut Framing::default(), &[&bytes]), [json!(7)]);
+        assert_eq!(messages(&mut MessageSplitter::default(), &[&bytes]), [json!(7)]);
     }
 
     #[test]
     fn a_message_without_end_takes_no_memory() {
-        let mut framing = Framing::default();
+        let mut framing = MessageSplitter::default();
         let piece = vec![b'"'; 64 << 10];
         for _ in 0..100 {
             assert!(messages(&mut framing, &[&piece]).is_empty());

@@ -22,7 +22,7 @@ use crate::fetch::budget::Allowed;
 use crate::fetch::context::FetchContext;
 use crate::fetch::lock;
 use crate::fetch::schedule::host;
-use crate::fetch::verdict::Verdict;
+use crate::fetch::verdict::FetchVerdict;
 use crate::fetch::work::may_start;
 use crate::storage::store::timestamp;
 
@@ -127,7 +127,7 @@ impl<'a> QueueEstimate<'a> {
         let outgoing = self.context.storage.store.queued(request.place.key()).await.ok()??;
         let found = match foresee(self.context, &outgoing).await {
             Ok(found) => found,
-            Err(Verdict::Failed { .. }) => {
+            Err(FetchVerdict::Failed { .. }) => {
                 self.failing += 1;
                 return Some(());
             }

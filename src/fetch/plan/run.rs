@@ -19,7 +19,7 @@ use crate::fetch::recurse::run::{Run, UrlOutcome};
 use crate::fetch::recurse::runs::Runs;
 use crate::fetch::recurse::{NotBegun, ask_robots, first};
 use crate::fetch::schedule::host;
-use crate::fetch::verdict::Verdict;
+use crate::fetch::verdict::FetchVerdict;
 use crate::storage::store::Kept;
 
 /// The largest number of requests that wait to be examined. Further ones count as not stored.
@@ -154,12 +154,12 @@ impl<'a> PlanWalk<'a> {
     async fn step(&mut self, outgoing: &Outgoing) -> bool {
         let found = match foresee(self.context, outgoing).await {
             Ok(found) => found,
-            Err(Verdict::Done { led, .. }) => {
+            Err(FetchVerdict::Done { led, .. }) => {
                 self.runs.came(outgoing, UrlOutcome::Fetched, 0);
                 self.push(led.next);
                 return false;
             }
-            Err(Verdict::Failed { error, .. } | Verdict::Again { error, .. }) => {
+            Err(FetchVerdict::Failed { error, .. } | FetchVerdict::Again { error, .. }) => {
                 self.runs.failed(outgoing, &error, false);
                 return false;
             }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::api::aim::PartClass;
-use crate::api::plan::{Amount, Basis};
+use crate::api::plan::{Amount, EstimateBasis};
 
 /// The largest number of pairs of host and class. Further hosts share the estimate of their class.
 const MAX_KNOWN: usize = 10_000;
@@ -31,7 +31,7 @@ pub(super) struct Estimate {
     pub(super) host: Box<str>,
     pub(super) class: SizeClass,
     pub(super) amount: Amount,
-    pub(super) basis: Basis,
+    pub(super) basis: EstimateBasis,
 }
 
 impl Mean {
@@ -58,14 +58,14 @@ impl Sizes {
     pub(super) fn estimates(&self) -> impl Iterator<Item = Estimate> {
         self.missing.iter().map(|((host, class), &count)| {
             let (bytes, by) = self.estimate(host, *class);
-            let mut basis = Basis::default();
+            let mut basis = EstimateBasis::default();
             *by(&mut basis) = count;
             let amount = Amount { count, bytes: bytes.saturating_mul(count) };
             Estimate { host: host.clone(), class: *class, amount, basis }
         })
     }
 
-    fn estimate(&self, host: &str, class: SizeClass) -> (u64, fn(&mut Basis) -> &mut u64) {
+    fn estimate(&self, host: &str, class: SizeClass) -> (u64, fn(&mut EstimateBasis) -> &mut u64) {
         let of: Of = (host.into(), class);
         let of_host = self.of_host.get(&of).and_then(Mean::bytes);
         let of_class = || self.of_class.get(&class).and_then(Mean::bytes);
@@ -103,7 +103,7 @@ const fn default(class: SizeClass) -> u64 {
 mod tests {
     use super::*;
 
-    fn told(sizes: &Sizes) -> Vec<(String, u64, u64, Basis)> {
+    fn told(sizes: &Sizes) -> Vec<(String, u64, u64, EstimateBasis)> {
         let mut told: Vec<_> = sizes
             .estimates()
             .map(|one| (one.host.into_string(), one.amount.count, one.amount.bytes, one.basis))
@@ -125,13 +125,13 @@ mod tests {
         let media = Some(PartClass::Media);
         assert_eq!(sizes.missing("d", media), default(media));
         // The final estimate uses everything that is known then.
-        let (none, one) = (Basis::default(), 1);
+        let (none, one) = (EstimateBasis::default(), 1);
         assert_eq!(
             told(&sizes),
             [
-                ("a".to_owned(), 3, 45, Basis { host: 3, ..none }),
-                ("c".to_owned(), 1, 43, Basis { class: one, ..none }),
-                ("d".to_owned(), 1, default(media), Basis { default: one, ..none }),
+                ("a".to_owned(), 3, 45, EstimateBasis { host: 3, ..none }),
+                ("c".to_owned(), 1, 43, EstimateBasis { class: one, ..none }),
+                ("d".to_owned(), 1, default(media), EstimateBasis { default: one, ..none }),
             ]
         );
     }

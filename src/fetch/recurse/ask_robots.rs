@@ -18,7 +18,7 @@ use crate::base::mode::Mode;
 use crate::base::owner::{Places, Requester};
 use crate::fetch::attempt::{self, base};
 use crate::fetch::context::FetchContext;
-use crate::fetch::verdict::Verdict;
+use crate::fetch::verdict::FetchVerdict;
 use crate::fetch::want;
 use crate::proxy::target::of_url;
 use crate::storage::kept_pieces::beginning;
@@ -182,11 +182,11 @@ async fn fetch(context: &Arc<FetchContext>, outgoing: &Outgoing, place: &str) ->
     };
     for _ in 0..=MAX_REDIRECTS {
         match Box::pin(attempt::attempt(context, &next)).await {
-            Verdict::Done { status, led, .. } => match led.next.into_iter().next() {
+            FetchVerdict::Done { status, led, .. } => match led.next.into_iter().next() {
                 Some(successor) if status.is_redirection() => next = successor,
                 _ => return kept(context, &next).await.unwrap_or_else(nothing),
             },
-            Verdict::Failed { status: Some(status), .. } => {
+            FetchVerdict::Failed { status: Some(status), .. } => {
                 return Robots::of_answer(Some(status), b"", PRODUCT);
             }
             _ => return nothing(),

@@ -4,7 +4,7 @@ use tracing::info;
 use wwwoffle_spool::{Error, Outgoing, RunId};
 use wwwoffle_url::{CanonicalUrl, Key};
 
-use super::run::{Counts, UrlOutcome};
+use super::run::{FetchCounts, UrlOutcome};
 use super::runs::Runs;
 use crate::base::clock;
 use crate::fetch::context::FetchContext;
@@ -77,7 +77,7 @@ pub(in crate::fetch) fn redirected(
 pub(in crate::fetch) fn ended(context: &FetchContext, outgoing: &Outgoing) {
     for id in outgoing.summary.wishes.iter().map(|wish| wish.run) {
         if let Some(report) = context.fetcher.runs().end_if_done(id, timestamp(clock::now())) {
-            let Counts { pages, parts, failed, .. } = report.counts;
+            let FetchCounts { pages, parts, failed, .. } = report.counts;
             info!(%id, pages, parts, failed, "a recursive fetch is done");
         }
     }

@@ -66,10 +66,10 @@ pub(super) struct ReferenceReader<'a> {
     url: &'a str,
     fields: &'a HeaderMap,
     want: &'a Viewport,
-    stage: Stage,
+    stage: ReadStage,
 }
 
-enum Stage {
+enum ReadStage {
     /// Until there is enough of it to tell its kind.
     Beginning(Vec<u8>),
     Body(Box<Finder>),
@@ -80,7 +80,7 @@ enum Stage {
 impl<'a> ReferenceReader<'a> {
     /// Creates a reader for the response to `url` with these fields.
     pub(super) fn new(url: &'a str, fields: &'a HeaderMap, want: &'a Viewport) -> Self {
-        let stage = Stage::Beginning(Vec::new());
+        let stage = ReadStage::Beginning(Vec::new());
         Self { url, fields, want, stage }
     }
 
@@ -91,22 +91,22 @@ impl<'a> ReferenceReader<'a> {
     /// If the URL is invalid for browsers.
     pub(super) fn write(&mut self, piece: &[u8]) -> Result<(), BrowserError> {
         match &mut self.stage {
-            Stage::Beginning(head) => {
+            ReadStage::Beginning(head) => {
                 head.extend_from_slice(piece);
                 if head.len() >= HEAD { self.begin() } else { Ok(()) }
             }
-            Stage::Body(finder) => {
+            ReadStage::Body(finder) => {
                 finder.write(piece);
                 Ok(())
             }
-            Stage::Nothing => Ok(()),
+            ReadStage::Nothing => Ok(()),
         }
     }
 
     fn begin(&mut self) -> Result<(), BrowserError> {
-        let Stage::Beginning(head) = &mut self.stage else { return Ok(()) };
+        let ReadStage::Beginning(head) = &mut self.stage else { return Ok(()) };
         let head = std::mem::take(head);
-        self.stage = Stage::Nothing;
+        self.stage = ReadStage::Nothing;
         let content_type = content_type(self.fields);
         let kind = Kind::of(content_type, self.url, &head);
         if kind != Kind::None {
@@ -119,7 +119,7 @@ impl<'a> ReferenceReader<'a> {
                     .for_each(|link| finder.link_field(link));
             }
             finder.write(&head);
-            self.stage = Stage::Body(Box::new(finder));
+            self.stage = ReadStage::Body(Box::new(finder));
         }
         Ok(())
     }
@@ -127,9 +127,9 @@ impl<'a> ReferenceReader<'a> {
     /// Whether the rest of the body can be skipped.
     pub(super) fn is_done(&self) -> bool {
         match &self.stage {
-            Stage::Beginning(_) => false,
-            Stage::Body(finder) => finder.is_done(),
-            Stage::Nothing => true,
+            ReadStage::Beginning(_) => false,
+            ReadStage::Body(finder) => finder.is_done(),
+            ReadStage::Nothing => true,
         }
     }
 
@@ -141,8 +141,8 @@ impl<'a> ReferenceReader<'a> {
     pub(super) fn finish(mut self) -> Result<Option<References>, BrowserError> {
         self.begin()?;
         Ok(match self.stage {
-            Stage::Body(finder) => Some(finder.finish()),
-            Stage::Beginning(_) | Stage::Nothing => None,
+            ReadStage::Body(finder) => Some(finder.finish()),
+            ReadStage::Beginning(_) | ReadStage::Nothing => None,
         })
     }
 }

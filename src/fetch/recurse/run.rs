@@ -20,7 +20,7 @@ use wwwoffle_url::{CanonicalUrl, Key};
 use super::traps::{Trap, Traps};
 use crate::api::aim::Aim;
 
-pub use crate::api::report::{Counts, FailedUrl, Left, LeftOut, Report};
+pub use crate::api::report::{FailedUrl, FetchCounts, Left, LeftOut, Report};
 pub use text::{BadRun, MAX_RUN_TEXT};
 
 /// The most URLs that one run remembers; further pages are left out.

@@ -21,7 +21,7 @@ fn key(url: &str) -> Key {
 }
 
 /// All that may start now.
-fn started(schedule: &mut Schedule, limits: ScheduleLimits, now: i64) -> Vec<Key> {
+fn started(schedule: &mut FetchSchedule, limits: ScheduleLimits, now: i64) -> Vec<Key> {
     std::iter::from_fn(|| schedule.next(limits, at(now))).collect()
 }
 
@@ -31,7 +31,7 @@ fn keys(urls: &[&str]) -> Vec<Key> {
 
 #[test]
 fn people_come_first_then_the_oldest() {
-    let mut schedule = Schedule::default();
+    let mut schedule = FetchSchedule::default();
     for (url, kind, queued) in [
         ("http://a/", Monitored, 1),
         ("http://b/", Recursive, 1),
@@ -52,7 +52,7 @@ fn people_come_first_then_the_oldest() {
 
 #[test]
 fn what_a_person_has_said_counts_before_all_else() {
-    let mut schedule = Schedule::default();
+    let mut schedule = FetchSchedule::default();
     let said =
         |url, kind, queued, priority| OutgoingSummary { priority, ..request(url, kind, queued) };
     for request in [
@@ -72,7 +72,7 @@ fn what_a_person_has_said_counts_before_all_else() {
 
 #[test]
 fn what_goes_first_is_polite_all_the_same_and_holds_up_nobody() {
-    let mut schedule = Schedule::default();
+    let mut schedule = FetchSchedule::default();
     let first = |number| OutgoingSummary {
         priority: Priority::First,
         ..request(&format!("http://a/{number}"), Recursive, number)
@@ -90,7 +90,7 @@ fn what_goes_first_is_polite_all_the_same_and_holds_up_nobody() {
 
 #[test]
 fn no_host_gets_more_than_its_share_and_others_go_on() {
-    let mut schedule = Schedule::default();
+    let mut schedule = FetchSchedule::default();
     for number in 1..=9 {
         schedule.is(&request(&format!("http://busy/{number}"), Page, number));
     }
@@ -116,7 +116,7 @@ fn no_host_gets_more_than_its_share_and_others_go_on() {
 
 #[test]
 fn no_more_than_the_limit_of_all_runs() {
-    let mut schedule = Schedule::default();
+    let mut schedule = FetchSchedule::default();
     for number in 0..20 {
         schedule.is(&request(&format!("http://h{number}/"), Page, 1));
     }
@@ -125,7 +125,7 @@ fn no_more_than_the_limit_of_all_runs() {
 
 #[test]
 fn delayed_requests_wait_and_tell_when() {
-    let mut schedule = Schedule::default();
+    let mut schedule = FetchSchedule::default();
     for (url, time) in [("http://a/late", 200), ("http://a/later", 300)] {
         let mut request = request(url, Page, 1);
         request.fetching.not_before = Some(at(time));
@@ -143,7 +143,7 @@ fn delayed_requests_wait_and_tell_when() {
 
 #[test]
 fn what_fails_while_it_is_on_its_way_is_not_started_again() {
-    let mut schedule = Schedule::default();
+    let mut schedule = FetchSchedule::default();
     let mut failing = request("http://a/", Page, 1);
     schedule.is(&failing);
     assert_eq!(started(&mut schedule, WIDE, 1).len(), 1);
@@ -159,7 +159,7 @@ fn what_fails_while_it_is_on_its_way_is_not_started_again() {
 
 #[test]
 fn what_nobody_waits_for_keeps_a_distance_and_people_do_not() {
-    let mut schedule = Schedule::default();
+    let mut schedule = FetchSchedule::default();
     for number in 1..=3 {
         schedule.is(&request(&format!("http://a/{number}"), Recursive, number));
     }
@@ -187,7 +187,7 @@ fn what_nobody_waits_for_keeps_a_distance_and_people_do_not() {
 
 #[test]
 fn an_origin_that_wants_to_be_left_alone_is() {
-    let mut schedule = Schedule::default();
+    let mut schedule = FetchSchedule::default();
     for number in 1..=3 {
         schedule.is(&request(&format!("http://a/{number}"), Page, number));
     }
@@ -204,7 +204,7 @@ fn an_origin_that_wants_to_be_left_alone_is() {
 
 #[test]
 fn who_wants_to_be_left_alone_is_remembered_over_a_restart() {
-    let mut schedule = Schedule::default();
+    let mut schedule = FetchSchedule::default();
     assert_eq!(schedule.changed_rests(at(1)), None);
     schedule.is(&request("http://a/1", Page, 1));
     schedule.is(&request("http://b:81/", Page, 1));
@@ -218,7 +218,7 @@ fn who_wants_to_be_left_alone_is_remembered_over_a_restart() {
     schedule.close(&key("http://a/1"), at(150));
     assert_eq!(schedule.changed_rests(at(100)), None, "nothing is new");
 
-    let mut again = Schedule::default();
+    let mut again = FetchSchedule::default();
     again.is(&request("http://a/1", Page, 1));
     again.is(&request("http://c/", Page, 2));
     // One of them has no waiting requests left.
@@ -235,7 +235,7 @@ fn who_wants_to_be_left_alone_is_remembered_over_a_restart() {
 
 #[test]
 fn what_the_configuration_puts_off_is_let_in_when_that_changes() {
-    let mut schedule = Schedule::default();
+    let mut schedule = FetchSchedule::default();
     schedule.is(&request("http://a/", Page, 1));
     let chosen = schedule.next(WIDE, at(100)).unwrap();
     schedule.put_off(&chosen, at(1_000));
@@ -248,7 +248,7 @@ fn what_the_configuration_puts_off_is_let_in_when_that_changes() {
 
 #[test]
 fn nothing_is_left_of_hosts_that_are_done() {
-    let mut schedule = Schedule::default();
+    let mut schedule = FetchSchedule::default();
     for number in 0..1_000 {
         schedule.is(&request(&format!("http://h{number}/"), Recursive, 1));
     }
@@ -279,7 +279,7 @@ fn hosts_are_told_from_canonical_urls() {
 
 #[test]
 fn who_stands_aside_takes_nobodys_place() {
-    let mut schedule = Schedule::default();
+    let mut schedule = FetchSchedule::default();
     let limits = ScheduleLimits { per_host: 1, at_once: 1 };
     for number in 1..=3 {
         schedule.is(&request(&format!("http://a/{number}"), Page, number));
@@ -310,7 +310,7 @@ fn who_stands_aside_takes_nobodys_place() {
 
 #[test]
 fn not_too_many_stand_aside() {
-    let mut schedule = Schedule::default();
+    let mut schedule = FetchSchedule::default();
     let limits = ScheduleLimits { per_host: 1, at_once: 1 };
     for number in 0..=100 {
         schedule.is(&request(&format!("http://a/{number}"), Page, number));

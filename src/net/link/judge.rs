@@ -55,7 +55,7 @@ pub struct Terms {
 
 /// The result of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Finding {
+pub enum ProbeResult {
     /// The link works.
     Good(Text),
     /// A captive portal answered in place of the probed host.
@@ -75,7 +75,7 @@ pub struct Portal {
 
 /// The reason for a judgement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum LinkReason {
     /// There is no observation yet.
     Unknown,
     /// There is a default route through this interface. The name may be empty.
@@ -94,7 +94,7 @@ pub enum Reason {
     Hosts(usize, Text),
 }
 
-impl Reason {
+impl LinkReason {
     /// The text for pages. The log and the API use its English form.
     #[must_use]
     pub fn text(&self) -> Text {
@@ -126,7 +126,7 @@ pub(super) fn way(interface: &str) -> Text {
     say("connected ({interface})").with("interface", shown::text(interface))
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for LinkReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.text(), f)
     }
@@ -142,16 +142,16 @@ pub enum Observation {
     /// An origin could not be reached.
     Failed(Origin),
     /// A probe has ended.
-    Probed(Finding),
+    Probed(ProbeResult),
 }
 
 /// The judge of the link. A new one is created each time the mode auto is chosen.
 #[derive(Debug)]
-pub struct Judge {
+pub struct LinkJudge {
     terms: Terms,
     /// `None` until the first judgement.
     online: Option<bool>,
-    reason: Reason,
+    reason: LinkReason,
     /// The time of the current judgement.
     since: Instant,
     kernel: Connectivity,
@@ -168,14 +168,14 @@ pub struct Judge {
     due: Option<Instant>,
 }
 
-impl Judge {
+impl LinkJudge {
     /// A judge without observations.
     #[must_use]
     pub fn new(terms: Terms, now: Instant) -> Self {
         Self {
             terms,
             online: None,
-            reason: Reason::Unknown,
+            reason: LinkReason::Unknown,
             since: now,
             kernel: Connectivity::Unknown,
             pending: None,
@@ -207,7 +207,7 @@ impl Judge {
 
     /// The reason for the judgement.
     #[must_use]
-    pub fn reason(&self) -> &Reason {
+    pub fn reason(&self) -> &LinkReason {
         &self.reason
     }
 
@@ -276,7 +276,7 @@ impl Judge {
         match standing {
             Connectivity::Down(why) => {
                 self.failed.clear();
-                self.become_offline(Reason::NoWay(why), now);
+                self.become_offline(LinkReason::NoWay(why), now);
             }
             Connectivity::Up { .. } | Connectivity::Unknown if self.online == Some(true) => {
                 // A new route may lead into a captive portal, for example.
@@ -290,10 +290,10 @@ impl Judge {
             Connectivity::Up { interface }
                 if !had_way || self.online.is_none() || self.hosts().is_empty() =>
             {
-                self.become_online(Reason::Way(interface), now);
+                self.become_online(LinkReason::Way(interface), now);
             }
             Connectivity::Unknown if self.online.is_none() || self.hosts().is_empty() => {
-                self.become_online(Reason::Assumed, now);
+                self.become_online(LinkReason::Assumed, now);
             }
             Connectivity::Up { .. } | Connectivity::Unknown => self.due = Some(now),
         }
@@ -321,20 +321,22 @@ impl Judge {
         self.failed.len() >= self.terms.failing_hosts.min(MAX_FAILED)
     }
 
-    fn probed(&mut self, finding: Finding, now: Instant) {
+    fn probed(&mut self, finding: ProbeResult, now: Instant) {
         let reason = match finding {
-            Finding::Good(what) => {
+            ProbeResult::Good(what) => {
                 self.bad_probes = 0;
                 self.failed.clear();
                 self.due = self.terms.has_url.then(|| now + self.terms.interval);
                 if self.online != Some(true) {
-                    self.become_online(Reason::Good(what), now);
+                    self.become_online(LinkReason::Good(what), now);
                 }
                 return;
             }
-            Finding::Portal(portal) => Reason::Portal(portal),
-            Finding::Failed(why) if self.is_in_doubt() => Reason::Hosts(self.failed.len(), why),
-            Finding::Failed(why) => Reason::Failed(why),
+            ProbeResult::Portal(portal) => LinkReason::Portal(portal),
+            ProbeResult::Failed(why) if self.is_in_doubt() => {
+                LinkReason::Hosts(self.failed.len(), why)
+            }
+            ProbeResult::Failed(why) => LinkReason::Failed(why),
         };
         self.bad_probes = self.bad_probes.saturating_add(1);
         if self.online == Some(true) && self.bad_probes < BAD_PROBES && !self.is_in_doubt() {
@@ -343,7 +345,7 @@ impl Judge {
         }
         match &reason {
             // The kernel's report is closer to the cause than a failed probe or host.
-            Reason::Failed(_) | Reason::Hosts(..)
+            LinkReason::Failed(_) | LinkReason::Hosts(..)
                 if matches!(self.kernel, Connectivity::Down(_)) => {}
             reason if self.online == Some(false) => self.reason = reason.clone(),
             _ => {}
@@ -354,7 +356,7 @@ impl Judge {
             self.wait.saturating_mul(2).min(self.terms.longest).max(first_wait(&self.terms));
     }
 
-    fn become_online(&mut self, reason: Reason, now: Instant) {
+    fn become_online(&mut self, reason: LinkReason, now: Instant) {
         self.online = Some(true);
         (self.reason, self.since) = (reason, now);
         self.bad_probes = 0;
@@ -362,7 +364,7 @@ impl Judge {
         self.due = self.terms.has_url.then(|| now + self.terms.interval);
     }
 
-    fn become_offline(&mut self, reason: Reason, now: Instant) {
+    fn become_offline(&mut self, reason: LinkReason, now: Instant) {
         if self.online == Some(false) {
             return;
         }

@@ -57,7 +57,7 @@ impl Lease {
 /// shared connection it resets the stream.
 #[derive(Debug)]
 pub struct AnswerBody {
-    source: BodySource,
+    source: ConnectionBody,
     stall: Pin<Box<Sleep>>,
     /// Whether the timeout runs. It runs while the origin has to send. It does not run while a slow
     /// client has not yet requested the next piece.
@@ -67,14 +67,14 @@ pub struct AnswerBody {
 }
 
 #[derive(Debug)]
-enum BodySource {
+enum ConnectionBody {
     Http1(Incoming, Option<Lease>),
     Http2(StreamedBody, Option<Slot>),
     #[cfg(test)]
     Scripted(tokio::sync::mpsc::Receiver<Result<Frame<Bytes>, Failure>>),
 }
 
-impl BodySource {
+impl ConnectionBody {
     fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
         match self {
             Self::Http1(incoming, _) => {
@@ -126,11 +126,11 @@ impl BodySource {
 
 impl AnswerBody {
     pub(super) fn over_http1(incoming: Incoming, lease: Lease, patience: Duration) -> Self {
-        Self::with(BodySource::Http1(incoming, Some(lease)), patience)
+        Self::with(ConnectionBody::Http1(incoming, Some(lease)), patience)
     }
 
     pub(super) fn over_http2(frames: StreamedBody, slot: Slot, patience: Duration) -> Self {
-        Self::with(BodySource::Http2(frames, Some(slot)), patience)
+        Self::with(ConnectionBody::Http2(frames, Some(slot)), patience)
     }
 
     /// A body sent by a test.
@@ -139,7 +139,7 @@ impl AnswerBody {
         frames: tokio::sync::mpsc::Receiver<Result<Frame<Bytes>, Failure>>,
         patience: Duration,
     ) -> Self {
-        Self::with(BodySource::Scripted(frames), patience)
+        Self::with(ConnectionBody::Scripted(frames), patience)
     }
 
     /// Counts the received bytes.
@@ -147,7 +147,7 @@ impl AnswerBody {
         Self { account: Some(account), ..self }
     }
 
-    fn with(source: BodySource, patience: Duration) -> Self {
+    fn with(source: ConnectionBody, patience: Duration) -> Self {
         let stall = Box::pin(tokio::time::sleep(patience));
         let mut body = Self { source, stall, waiting: false, patience, account: None };
         if body.is_end_stream() {
@@ -196,10 +196,10 @@ impl Body for AnswerBody {
 
     fn size_hint(&self) -> SizeHint {
         match &self.source {
-            BodySource::Http1(incoming, _) => incoming.size_hint(),
-            BodySource::Http2(frames, _) => frames.size_hint(),
+            ConnectionBody::Http1(incoming, _) => incoming.size_hint(),
+            ConnectionBody::Http2(frames, _) => frames.size_hint(),
             #[cfg(test)]
-            BodySource::Scripted(_) => SizeHint::default(),
+            ConnectionBody::Scripted(_) => SizeHint::default(),
         }
     }
 }
@@ -312,7 +312,7 @@ mod tests {
         let request = sender.send_request(Request::new(Empty::new()));
         let (answer, ()) = tokio::join!(request, answer);
         let answer = answer.unwrap();
-        let mut body = AnswerBody::with(BodySource::Http1(answer.into_body(), None), PATIENCE);
+        let mut body = AnswerBody::with(ConnectionBody::Http1(answer.into_body(), None), PATIENCE);
         assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "ab");
         (body, origin, sender)
     }

@@ -17,7 +17,7 @@ const READY_WITHIN: Duration = Duration::from_secs(2);
 
 /// The idle connections and the permits of each origin.
 #[derive(Debug)]
-pub(super) struct Pool {
+pub(super) struct ConnectionPool {
     origins: Mutex<HashMap<Origin, OriginPool>>,
     per_origin: Adjustable<usize>,
     idle_timeout: Adjustable<Duration>,
@@ -56,7 +56,7 @@ pub(super) struct Permit {
     _permit: OwnedSemaphorePermit,
 }
 
-impl Pool {
+impl ConnectionPool {
     pub(super) fn new(per_origin: usize, idle_timeout: Duration) -> Self {
         let (per_origin, idle_timeout) =
             (Adjustable::new(per_origin), Adjustable::new(idle_timeout));

@@ -28,12 +28,12 @@ const REFUSES_FOR: Duration = Duration::from_secs(60 * 60);
 /// The origins.
 #[derive(Debug)]
 pub(super) struct Registry {
-    origins: Mutex<HashMap<Origin, Entry>>,
+    origins: Mutex<HashMap<Origin, OriginEntry>>,
     idle_timeout: Adjustable<Duration>,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct OriginEntry {
     shared: Option<SharedConnection>,
     /// The dial in progress, and its result.
     turn: Option<watch::Receiver<Option<FailedDial>>>,
@@ -220,7 +220,7 @@ impl Registry {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Origin, Entry>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Origin, OriginEntry>> {
         // A panic under the lock cannot leave the map half changed.
         self.origins.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -228,16 +228,16 @@ impl Registry {
 
 /// The entry of `origin`, created if missing.
 fn of<'origins>(
-    origins: &'origins mut HashMap<Origin, Entry>,
+    origins: &'origins mut HashMap<Origin, OriginEntry>,
     origin: &Origin,
-) -> &'origins mut Entry {
+) -> &'origins mut OriginEntry {
     if origins.len() >= MAX_ORIGINS && !origins.contains_key(origin) {
-        let unused = |entry: &Entry| entry.shared.is_none() && entry.turn.is_none();
+        let unused = |entry: &OriginEntry| entry.shared.is_none() && entry.turn.is_none();
         let oldest = origins.iter().filter(|(_, entry)| unused(entry));
         let oldest = oldest.min_by_key(|(_, entry)| entry.used).map(|(origin, _)| origin.clone());
         oldest.map(|oldest| origins.remove(&oldest));
     }
-    origins.entry(origin.clone()).or_insert_with(|| Entry {
+    origins.entry(origin.clone()).or_insert_with(|| OriginEntry {
         shared: None,
         turn: None,
         speaks_http1: false,

@@ -25,7 +25,7 @@ use super::adjustable::Adjustable;
 use super::line::ProbedStream;
 use super::refused::RefusedCertificates;
 use super::tls_error::{Handshake, TlsFault};
-use super::verify::{AllowedFingerprints, TrustedCertificates, Verifier};
+use super::verify::{AllowedFingerprints, CertificateVerifier, TrustedCertificates};
 use super::{Failure, Origin};
 use crate::net::certificates::sha256;
 use crate::tls::provider::{self, provider};
@@ -87,7 +87,8 @@ impl Tls {
             .map_err(|error| rustls::Error::General(error.to_string()))?;
         let own = extra.iter().map(|certificate| sha256(certificate)).collect();
         let trusted = TrustedCertificates { authorities, own: Arc::new(own) };
-        let verifier = Verifier { trusted: trusted.clone(), allowed: AllowedFingerprints::new() };
+        let verifier =
+            CertificateVerifier { trusted: trusted.clone(), allowed: AllowedFingerprints::new() };
         let mut config = ClientConfig::builder_with_details(provider(), provider::clock())
             .with_protocol_versions(&[&TLS13, &TLS12])?
             .dangerous()
@@ -170,7 +171,8 @@ impl Tls {
         if allowed.is_empty() {
             return Arc::clone(shared);
         }
-        let verifier = Verifier { trusted: self.trusted.clone(), allowed: allowed.clone() };
+        let verifier =
+            CertificateVerifier { trusted: self.trusted.clone(), allowed: allowed.clone() };
         let mut config = ClientConfig::clone(shared);
         config.dangerous().set_certificate_verifier(Arc::new(verifier));
         config.resumption = Resumption::disabled();

@@ -58,7 +58,7 @@ pub(super) fn is_of_authority(error: &CertificateError) -> bool {
 ///
 /// In both cases the origin must prove by a signature that it has the private key.
 #[derive(Debug)]
-pub(super) struct Verifier {
+pub(super) struct CertificateVerifier {
     pub(super) trusted: TrustedCertificates,
     pub(super) allowed: AllowedFingerprints,
 }
@@ -79,7 +79,7 @@ impl fmt::Display for Unverified {
 
 impl std::error::Error for Unverified {}
 
-impl ServerCertVerifier for Verifier {
+impl ServerCertVerifier for CertificateVerifier {
     fn verify_server_cert(
         &self,
         own: &CertificateDer<'_>,

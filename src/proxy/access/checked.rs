@@ -20,7 +20,7 @@ const SECRET_BYTES: usize = 64;
 
 /// A password and the hash to compare it with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Key([u8; 32]);
+pub(super) struct PasswordKey([u8; 32]);
 
 /// Makes keys that are meaningless outside this daemon.
 pub(super) struct Keys([u8; SECRET_BYTES]);
@@ -40,7 +40,7 @@ impl Keys {
 
     /// The key of a password for `hash`. `whom` separates the owner of the hash from users who do
     /// not exist.
-    pub(super) fn key(&self, hash: &PasswordHash, whom: &[u8], password: &[u8]) -> Key {
+    pub(super) fn key(&self, hash: &PasswordHash, whom: &[u8], password: &[u8]) -> PasswordKey {
         let mut mac = Hmac::<Sha256>::new(&self.0.into());
         // A hash contains no zero byte, and lengths separate the rest: the encoding is unambiguous.
         mac.update(hash.as_str().as_bytes());
@@ -48,15 +48,15 @@ impl Keys {
         mac.update(&u64::try_from(whom.len()).unwrap_or(u64::MAX).to_be_bytes());
         mac.update(whom);
         mac.update(password);
-        Key(mac.finalize().into_bytes().into())
+        PasswordKey(mac.finalize().into_bytes().into())
     }
 }
 
 /// The cached results. Wrong passwords cannot evict correct ones.
 #[derive(Debug)]
 pub(super) struct Checked {
-    right: LruCache<Key, ()>,
-    wrong: LruCache<Key, ()>,
+    right: LruCache<PasswordKey, ()>,
+    wrong: LruCache<PasswordKey, ()>,
 }
 
 impl Default for Checked {
@@ -67,7 +67,7 @@ impl Default for Checked {
 
 impl Checked {
     /// Whether the password is correct, if that is cached.
-    pub(super) fn is_right(&self, key: Key) -> Option<bool> {
+    pub(super) fn is_right(&self, key: PasswordKey) -> Option<bool> {
         if self.right.contains(&key) {
             Some(true)
         } else {
@@ -75,7 +75,7 @@ impl Checked {
         }
     }
 
-    pub(super) fn remember(&mut self, key: Key, is_right: bool) {
+    pub(super) fn remember(&mut self, key: PasswordKey, is_right: bool) {
         let cache = if is_right { &mut self.right } else { &mut self.wrong };
         cache.put(key, ());
     }
@@ -106,7 +106,7 @@ mod tests {
         let key = |number: u32| {
             let mut bytes = [0; 32];
             bytes[..4].copy_from_slice(&number.to_le_bytes());
-            Key(bytes)
+            PasswordKey(bytes)
         };
         checked.remember(key(0), true);
         for number in 1..5_000 {

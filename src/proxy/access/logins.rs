@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use tracing::{debug, info};
 use wwwoffle_config::PasswordHash;
 
-use super::checked::{Checked, Key, Keys};
+use super::checked::{Checked, Keys, PasswordKey};
 use super::told::LogThrottle;
 use super::tries::GuessCounter;
 
@@ -23,7 +23,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// The hash to compare a password with.
 #[derive(Clone, Debug)]
-pub enum Candidate {
+pub enum LoginCandidate {
     /// The hash of a user or of the control password.
     Hash(PasswordHash),
     /// Any hash, for an unknown user with this name: the check takes as long as for a known user,
@@ -79,7 +79,7 @@ impl Logins {
         &self,
         client: IpAddr,
         password: &[u8],
-        candidates: &[Candidate],
+        candidates: &[LoginCandidate],
     ) -> Result<usize, LoginRefusal> {
         if let Some(known) = self.known.outcome(password, candidates) {
             return known.ok_or(LoginRefusal::Wrong);
@@ -118,7 +118,7 @@ impl Logins {
 impl LoginCache {
     /// The cached result: `None` if a candidate must still be checked.
     #[expect(clippy::option_option, reason = "unknown, known as wrong, known as right")]
-    fn outcome(&self, password: &[u8], candidates: &[Candidate]) -> Option<Option<usize>> {
+    fn outcome(&self, password: &[u8], candidates: &[LoginCandidate]) -> Option<Option<usize>> {
         let mut all_wrong = true;
         for (place, candidate) in candidates.iter().enumerate() {
             match lock(&self.checked).is_right(self.key(password, candidate)) {
@@ -130,23 +130,23 @@ impl LoginCache {
         all_wrong.then_some(None)
     }
 
-    fn key(&self, password: &[u8], candidate: &Candidate) -> Key {
+    fn key(&self, password: &[u8], candidate: &LoginCandidate) -> PasswordKey {
         match candidate {
-            Candidate::Hash(hash) => self.keys.key(hash, b"", password),
+            LoginCandidate::Hash(hash) => self.keys.key(hash, b"", password),
             // Correct for its owner, but wrong for an unknown user, and cached for each name
             // separately. Otherwise the second unknown name with a password would be refused at
             // once, which would disclose the names that exist.
-            Candidate::StandIn(hash, name) => {
+            LoginCandidate::StandIn(hash, name) => {
                 self.keys.key(hash, &[b"?", name.as_slice()].concat(), password)
             }
         }
     }
 
     /// Checks a password against a candidate, which takes a while, and caches the result.
-    fn verify(&self, password: &[u8], candidate: &Candidate) -> bool {
+    fn verify(&self, password: &[u8], candidate: &LoginCandidate) -> bool {
         let is_right = match candidate {
-            Candidate::Hash(hash) => hash.verify(password),
-            Candidate::StandIn(hash, _) => {
+            LoginCandidate::Hash(hash) => hash.verify(password),
+            LoginCandidate::StandIn(hash, _) => {
                 let _as_long = hash.verify(password);
                 false
             }
@@ -168,8 +168,8 @@ mod tests {
 
     const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-    fn candidates() -> [Candidate; 2] {
-        ["one", "two"].map(|password| Candidate::Hash(PasswordHash::make(password).unwrap()))
+    fn candidates() -> [LoginCandidate; 2] {
+        ["one", "two"].map(|password| LoginCandidate::Hash(PasswordHash::make(password).unwrap()))
     }
 
     #[tokio::test]
@@ -180,8 +180,8 @@ mod tests {
             assert_eq!(logins.check(CLIENT, b"two", &candidates).await, Ok(1));
             assert_eq!(logins.check(CLIENT, b"", &candidates).await, Err(LoginRefusal::Wrong));
         }
-        let [Candidate::Hash(one), _] = candidates else { panic!("they are hashes") };
-        let stand_in = [Candidate::StandIn(one, b"eve".to_vec())];
+        let [LoginCandidate::Hash(one), _] = candidates else { panic!("they are hashes") };
+        let stand_in = [LoginCandidate::StandIn(one, b"eve".to_vec())];
         assert_eq!(logins.check(CLIENT, b"one", &stand_in).await, Err(LoginRefusal::Wrong));
         assert_eq!(logins.check(CLIENT, b"one", &[]).await, Err(LoginRefusal::Wrong));
     }
@@ -224,10 +224,10 @@ mod tests {
     #[tokio::test]
     async fn each_unknown_name_costs_a_guess_so_that_none_tells_itself() {
         let (logins, [candidate, _]) = (Logins::new().unwrap(), candidates());
-        let Candidate::Hash(hash) = candidate else { panic!("it is a hash") };
+        let LoginCandidate::Hash(hash) = candidate else { panic!("it is a hash") };
         let mut refused = 0;
         for name in 0..40_u8 {
-            let stand_in = [Candidate::StandIn(hash.clone(), vec![name])];
+            let stand_in = [LoginCandidate::StandIn(hash.clone(), vec![name])];
             let outcome = logins.check(CLIENT, b"same", &stand_in).await;
             refused += u32::from(matches!(outcome, Err(LoginRefusal::TooOften(_))));
         }

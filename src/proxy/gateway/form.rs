@@ -32,7 +32,7 @@ pub(crate) struct Posted {
 
 impl GatewayClient {
     /// Handles a form of a page. Offline it is forwarded, because the proxy itself asks before it
-    /// queues a form, and [`super::Gate::instead`] handles forms for hosts of the local network.
+    /// queues a form, and [`super::GatewayMark::instead`] handles forms for hosts of the local network.
     /// Otherwise the response is the question.
     pub(super) async fn posted(
         &self,

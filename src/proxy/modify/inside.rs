@@ -13,7 +13,7 @@ use crate::proxy::amend::Foreign;
 use crate::proxy::body::Body;
 use crate::proxy::context::ProxyContext;
 use crate::proxy::gateway::fields::{Shape, answered};
-use crate::proxy::gateway::{Gate, Led};
+use crate::proxy::gateway::{GatewayMark, Led};
 use crate::proxy::reply;
 use wwwoffle_html::rewrite::{Changes, FirstFrame, Removal, Rewriter, Sheet};
 use wwwoffle_http::redirect::location;
@@ -27,7 +27,7 @@ impl Modification {
     pub(super) fn inside(
         &self,
         context: &ProxyContext,
-        gate: &Gate,
+        gate: &GatewayMark,
         kept: Option<Timestamp>,
         mut answer: Response<Body>,
     ) -> Response<Body> {
@@ -92,7 +92,7 @@ impl Modification {
 }
 
 /// The changes to a page in addition to the configured ones.
-fn led(gate: &Gate, mut changes: Changes) -> Changes {
+fn led(gate: &GatewayMark, mut changes: Changes) -> Changes {
     changes.cuts.extend(CUTS);
     changes.gateway = Some(gate.gateway.clone());
     own_images(&mut changes, &gate.shell);
@@ -100,7 +100,7 @@ fn led(gate: &Gate, mut changes: Changes) -> Changes {
 }
 
 /// The gateway address of a redirect; `None` if the response does not redirect.
-fn lead_of(gate: &Gate, answer: &Response<Body>) -> Option<String> {
+fn lead_of(gate: &GatewayMark, answer: &Response<Body>) -> Option<String> {
     let to = location(gate.url.as_str(), answer.status(), answer.headers())?;
     gate.gateway.place(&BrowserUrl::parse(&to, None).ok()?)
 }

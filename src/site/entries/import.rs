@@ -11,7 +11,7 @@ use hyper::StatusCode;
 use hyper::body::Frame;
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
-use wwwoffle_archive::{Error, ImportControl, ImportOptions, Report, import};
+use wwwoffle_archive::{Error, ImportControl, ImportOptions, ImportReport, import};
 
 use super::super::caller::Caller;
 use crate::api::{ImportEvent, ImportRequest};
@@ -59,7 +59,7 @@ fn run(
     tell: &mpsc::Sender<Bytes>,
 ) {
     let mut last = Instant::now();
-    let mut watch = |report: &Report| {
+    let mut watch = |report: &ImportReport| {
         if context.base.tasks.is_stopping() {
             return ImportControl::Stop;
         }
@@ -80,7 +80,7 @@ fn run(
     let _told = tell.blocking_send(line(&end(done)));
 }
 
-fn end(done: Result<Report, Error>) -> ImportEvent {
+fn end(done: Result<ImportReport, Error>) -> ImportEvent {
     match done {
         Ok(report) => ImportEvent::End(report),
         Err(error) => ImportEvent::Failed { error: error_chain(&error) },

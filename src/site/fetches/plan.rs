@@ -2,7 +2,7 @@
 //! which are estimated.
 
 use crate::api::ItemKind;
-use crate::api::plan::{Amount, Basis, Expected, HostPlan, QueuePlan, RunPlan};
+use crate::api::plan::{Amount, EstimateBasis, Expected, HostPlan, QueuePlan, RunPlan};
 use crate::base::shown;
 use crate::base::text::{Text, TextValue, count, row, say};
 use crate::page::left_out::left_out;
@@ -168,7 +168,7 @@ fn in_all(all: &Expected) -> Text {
     say("total: {amounts}").with("amounts", sum(all))
 }
 
-fn basis(basis: &Basis) -> Option<Text> {
+fn basis(basis: &EstimateBasis) -> Option<Text> {
     let host = count(
         basis.host,
         "{n} from the sizes of saved pages of the same host",
@@ -209,7 +209,7 @@ mod tests {
             rest: amount(1, 500),
             new: amount(3, 90_000),
         };
-        let basis = Basis { host: 2, class: 0, default: 1 };
+        let basis = EstimateBasis { host: 2, class: 0, default: 1 };
         let plan = RunPlan { pages, basis, unread: 3, robots_unknown: 1, ..RunPlan::default() };
         assert_eq!(
             told(&describe_run(&plan)),

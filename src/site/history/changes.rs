@@ -190,7 +190,7 @@ async fn changes(caller: &Caller) -> Result<Vec<VersionChange>, Error> {
 
 fn change(
     caller: &Caller,
-    versions: &versions::Versions,
+    versions: &versions::PageVersions,
     stored: Timestamp,
     before: Timestamp,
 ) -> VersionChange {

@@ -9,7 +9,7 @@ use crate::api::scope::Scope;
 use crate::api::{DeletedUrls, MonitorList, MonitorRequest, MonitorsToDelete, VersionDiff};
 use crate::base::error_chain::error_chain;
 use crate::fetch::WantError;
-use crate::fetch::monitor::{self, Wish};
+use crate::fetch::monitor::{self, MonitorSettings};
 use crate::proxy::target;
 use crate::site::api::fault::CallFault;
 use crate::site::api::not_too_many;
@@ -40,7 +40,7 @@ pub(in crate::site) async fn set(
     }
     let mut set = Vec::new();
     for url in wanted.urls {
-        let wish = Wish::new(url.clone(), schedule, wanted.versions)
+        let wish = MonitorSettings::new(url.clone(), schedule, wanted.versions)
             .following(wanted.depth, scope.clone())
             .with_parts(wanted.parts.clone());
         let (summary, _) = monitor::set(&caller.context.fetch, &caller.requester(), wish)

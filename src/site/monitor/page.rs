@@ -19,7 +19,7 @@ use crate::page::{Page, Shell, view};
 use crate::site::configuration::page::diff::DiffLine;
 use crate::site::fetches::page::LinksView;
 use crate::site::lists::page::room;
-use crate::storage::versions::diff::{Diff, Sort};
+use crate::storage::versions::diff::{Diff, LineKind};
 
 /// Maximum number of listed pages, fewer if they have long URLs; the others are counted.
 pub const SHOWN_PAGES: usize = 60;
@@ -71,9 +71,9 @@ struct OlderChange {
 pub fn diff(shell: &Shell, versions: &VersionDiff, diff: &Diff) -> Page {
     let line = |line: &crate::storage::versions::diff::ComparedLine| {
         let kind = match line.sort {
-            Sort::Same => "same",
-            Sort::Old => "old",
-            Sort::New => "new",
+            LineKind::Same => "same",
+            LineKind::Old => "old",
+            LineKind::New => "new",
         };
         DiffLine::new(kind, line.number, &line.text)
     };

@@ -9,7 +9,7 @@ use super::exposition::{CONTENT_TYPE, Exposition, Kind};
 use crate::base::clock;
 use crate::base::mode::{Choice, Mode};
 use crate::base::statistics::{FETCHED, GIVEN, Outcome, SAVED};
-use crate::net::link::judge::Reason;
+use crate::net::link::judge::LinkReason;
 use crate::proxy::body::{self, Body};
 use crate::proxy::reply;
 use crate::site::caller::Caller;
@@ -99,12 +99,12 @@ fn state(caller: &Caller, text: &mut Exposition) {
     text.family("wwwoffle_build_info", Kind::Gauge, help).with("version", version, 1);
 }
 
-fn link(reason: &Reason) -> &'static str {
+fn link(reason: &LinkReason) -> &'static str {
     match reason {
-        Reason::Unknown => "unknown",
-        Reason::Way(_) | Reason::Assumed | Reason::Good(_) => "up",
-        Reason::NoWay(_) | Reason::Failed(_) | Reason::Hosts(..) => "down",
-        Reason::Portal(_) => "portal",
+        LinkReason::Unknown => "unknown",
+        LinkReason::Way(_) | LinkReason::Assumed | LinkReason::Good(_) => "up",
+        LinkReason::NoWay(_) | LinkReason::Failed(_) | LinkReason::Hosts(..) => "down",
+        LinkReason::Portal(_) => "portal",
     }
 }
 

@@ -18,7 +18,7 @@ use wwwoffle_spool::purge::plan::{self, GRACE, PurgeCandidate, Sum};
 use wwwoffle_spool::purge::{CompressFailure, CompressStep, SizedEntry, space};
 use wwwoffle_spool::{Error, RewriteBounds, Spool};
 
-use super::policy::Policy;
+use super::policy::PurgePolicy;
 use super::{NotPurged, PurgeTask};
 use crate::api::{PurgeCompressed, PurgeReport, PurgeSum};
 use crate::base::error_chain::error_chain;
@@ -52,7 +52,7 @@ impl CompressionPlan {
     /// Creates the plan. `None` if the configuration compresses nothing.
     pub(super) fn new(
         spool: &Spool,
-        policy: &Policy,
+        policy: &PurgePolicy,
         what: PurgeTask,
         now: Timestamp,
     ) -> Result<Option<Self>, Error> {
@@ -70,7 +70,12 @@ impl CompressionPlan {
     }
 
     /// Whether an entry is to be compressed.
-    fn is_meant(&self, policy: &Policy, found: &SizedEntry, candidate: &PurgeCandidate) -> bool {
+    fn is_meant(
+        &self,
+        policy: &PurgePolicy,
+        found: &SizedEntry,
+        candidate: &PurgeCandidate,
+    ) -> bool {
         if found.summary.plain_len.is_some() || found.summary.file_len <= LEAST {
             return false;
         }
@@ -84,7 +89,7 @@ impl CompressionPlan {
     /// Counts an entry, if it is to be compressed.
     pub(super) fn count(
         &mut self,
-        policy: &Policy,
+        policy: &PurgePolicy,
         found: &SizedEntry,
         candidate: &PurgeCandidate,
     ) {
@@ -104,7 +109,7 @@ impl CompressionPlan {
     pub(super) fn carry_out(
         &self,
         spool: &Spool,
-        policy: &Policy,
+        policy: &PurgePolicy,
         go_on: &dyn Fn(u64) -> bool,
     ) -> Result<PurgeCompressed, NotPurged> {
         let (mut all, mut first) = (CompressStep::default(), None);
@@ -143,7 +148,7 @@ impl CompressionPlan {
     fn walk(
         &self,
         spool: &Spool,
-        policy: &Policy,
+        policy: &PurgePolicy,
         (all, first): (&mut CompressStep, &mut Option<CompressFailure>),
         go_on: &dyn Fn(u64) -> bool,
     ) -> Result<Walked, Error> {

@@ -16,7 +16,7 @@ use wwwoffle_spool::purge::SizedEntry;
 use wwwoffle_spool::purge::plan::{EntryRole, Fate, Plan, Planner, PurgeCandidate, PurgeLimits};
 use wwwoffle_spool::{SharedBodies, Spool};
 
-use super::policy::Policy;
+use super::policy::PurgePolicy;
 use super::{AT_ONCE, NotPurged};
 use crate::base::error_chain::error_chain;
 
@@ -43,7 +43,7 @@ const SLACK: Duration = Duration::from_secs(2);
 /// If `go_on` returned false.
 pub(super) fn plan(
     (index, spool): (&Index, &Spool),
-    policy: &Policy,
+    policy: &PurgePolicy,
     limits: PurgeLimits,
     now: Timestamp,
     go_on: &dyn Fn(u64) -> bool,
@@ -85,7 +85,7 @@ impl WeighedEntries<'_> {
     fn plan(
         &mut self,
         moment: &Snapshot<'_>,
-        policy: &Policy,
+        policy: &PurgePolicy,
         limits: PurgeLimits,
         now: Timestamp,
     ) -> Result<Option<Plan>, Error> {
@@ -166,7 +166,7 @@ impl<'a> NewEntries<'a> {
     }
 
     /// Protects the sub-resources of new entries.
-    pub(super) fn look(&mut self, plan: &mut Plan, policy: &Policy) {
+    pub(super) fn look(&mut self, plan: &mut Plan, policy: &PurgePolicy) {
         let Some(index) = self.index else { return };
         if self.looked.is_some_and(|looked| looked.elapsed() < NEWS_EVERY) {
             return;
@@ -178,7 +178,7 @@ impl<'a> NewEntries<'a> {
 
     /// Reads always from the start: earlier entries may have been indexed since, and late entries
     /// may sort before them.
-    fn keep(&self, index: &Index, plan: &mut Plan, policy: &Policy) -> Result<(), Error> {
+    fn keep(&self, index: &Index, plan: &mut Plan, policy: &PurgePolicy) -> Result<(), Error> {
         let mut since = self.since;
         loop {
             let came = index.stored_since(since)?;

@@ -31,14 +31,14 @@ const PARTS: [&str; 9] = [
 
 /// The configuration and the pins, as seen by one purge.
 #[derive(Clone, Debug)]
-pub struct Policy {
+pub struct PurgePolicy {
     config: Arc<Config>,
     pins: BTreeSet<String>,
     pub(super) uses: Uses,
     local: LocalHost,
 }
 
-impl Policy {
+impl PurgePolicy {
     /// Creates the policy for the current configuration, pins and uses.
     #[must_use]
     pub fn new(config: Arc<Config>, pins: BTreeSet<String>, uses: Uses, local: LocalHost) -> Self {
@@ -218,7 +218,7 @@ mod tests {
         let policy = |text: &str| {
             let config = Config::parse(text, Path::new("w.conf")).unwrap();
             let (pins, uses) = (BTreeSet::new(), Uses::default());
-            Policy::new(Arc::new(config), pins, uses, LocalHost::default())
+            PurgePolicy::new(Arc::new(config), pins, uses, LocalHost::default())
         };
         let text = "[purge]\ncompress-age = \"2d\"\n\
              [[purge.for]]\nurl = \"*://fast.test/*\"\ncompress-age = \"never\"\n";
@@ -255,7 +255,7 @@ mod tests {
         let policy = |text: &str| {
             let config = Config::parse(text, Path::new("w.conf")).unwrap();
             let pins = ["http://a.test/pin".to_owned()].into();
-            Policy::new(Arc::new(config), pins, Uses::default(), LocalHost::default())
+            PurgePolicy::new(Arc::new(config), pins, Uses::default(), LocalHost::default())
         };
         let (plain, lax) = (
             policy(text),

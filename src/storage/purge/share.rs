@@ -3,7 +3,7 @@
 use tracing::warn;
 use wwwoffle_spool::Spool;
 
-use super::policy::Policy;
+use super::policy::PurgePolicy;
 use crate::api::{PurgeReport, PurgeShared};
 use crate::base::error_chain::error_chain;
 
@@ -16,7 +16,11 @@ pub(super) fn log(report: &PurgeReport) {
 
 /// Shares bodies and reports the result. A failure is part of the result, because the removals of
 /// this purge stay valid.
-pub(super) fn carry_out(spool: &Spool, policy: &Policy, go_on: &dyn Fn() -> bool) -> PurgeShared {
+pub(super) fn carry_out(
+    spool: &Spool,
+    policy: &PurgePolicy,
+    go_on: &dyn Fn() -> bool,
+) -> PurgeShared {
     let done = spool.share(policy.share_above(), go_on);
     PurgeShared {
         entries: done.made.count,

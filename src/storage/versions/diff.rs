@@ -18,7 +18,7 @@ const TIME: Duration = Duration::from_millis(500);
 
 /// Which versions contain a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sort {
+pub enum LineKind {
     /// Both versions contain it.
     Same,
     /// Only the older version contains it.
@@ -31,7 +31,7 @@ pub enum Sort {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ComparedLine {
     /// Its kind.
-    pub sort: Sort,
+    pub sort: LineKind,
     /// The line number, counted from 1. It counts in the newer text, or in the older text if only
     /// that contains the line.
     pub number: usize,
@@ -70,12 +70,12 @@ impl Diff {
             let mut stretch = Vec::new();
             for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
                 let (sort, index) = match change.tag() {
-                    ChangeTag::Equal => (Sort::Same, change.new_index()),
-                    ChangeTag::Delete => (Sort::Old, change.old_index()),
-                    ChangeTag::Insert => (Sort::New, change.new_index()),
+                    ChangeTag::Equal => (LineKind::Same, change.new_index()),
+                    ChangeTag::Delete => (LineKind::Old, change.old_index()),
+                    ChangeTag::Insert => (LineKind::New, change.new_index()),
                 };
-                told.added += usize::from(sort == Sort::New);
-                told.removed += usize::from(sort == Sort::Old);
+                told.added += usize::from(sort == LineKind::New);
+                told.removed += usize::from(sort == LineKind::Old);
                 if room == 0 {
                     told.is_cut = true;
                     continue;
@@ -102,9 +102,9 @@ impl Diff {
             }
             for line in stretch {
                 let mark = match line.sort {
-                    Sort::Same => ' ',
-                    Sort::Old => '-',
-                    Sort::New => '+',
+                    LineKind::Same => ' ',
+                    LineKind::Old => '-',
+                    LineKind::New => '+',
                 };
                 // Writing to a string does not fail.
                 let _written = writeln!(plain, "{mark} {}", line.text);
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!((diff.added, diff.removed, diff.is_cut), (2, 1, false));
         assert_eq!(
             diff.stretches[1][2],
-            ComparedLine { sort: Sort::New, number: 11, text: "k".into() }
+            ComparedLine { sort: LineKind::New, number: 11, text: "k".into() }
         );
         assert_eq!(Diff::of(&old, &old), Diff::default());
         assert_eq!(Diff::of(&text(&[]), &new).added, 11);

@@ -12,7 +12,7 @@ use super::Partial;
 use crate::durability::{Durability, PARTIAL};
 use crate::entry::Entry;
 use crate::entry::body::is_whole;
-use crate::entry::part::WholeBody;
+use crate::entry::part::SegmentedBody;
 use crate::entry::place::{EXTENSION, Place};
 use crate::entry::read::{EntryContent, read_part};
 use crate::entry::verified::span;
@@ -258,7 +258,7 @@ fn read_set(disk: &dyn Disk, root: &Path, place: &Place) -> Result<SegmentSet> {
         }
     }
     all.sort_by_key(|segment| std::cmp::Reverse(segment.stored()));
-    let mut body: Option<(WholeBody, u64)> = None;
+    let mut body: Option<(SegmentedBody, u64)> = None;
     for segment in all {
         if joins(&mut body, &segment) {
             found.segments.push(segment);
@@ -272,7 +272,7 @@ fn read_set(disk: &dyn Disk, root: &Path, place: &Place) -> Result<SegmentSet> {
 
 /// Whether a segment belongs to the body of the newer segments. `body` is that body, and where the
 /// last of its segments ends.
-fn joins(body: &mut Option<(WholeBody, u64)>, segment: &Entry) -> bool {
+fn joins(body: &mut Option<(SegmentedBody, u64)>, segment: &Entry) -> bool {
     let (Some(part), Some((_, end))) = (segment.part(), span(segment)) else { return false };
     let Some((whole, reached)) = body else {
         *body = Some((part.whole.clone(), end));

@@ -6,11 +6,11 @@ use jiff::Timestamp;
 
 use super::files;
 use crate::entry::layout::WritePurpose;
-use crate::entry::part::{SegmentPosition, WholeBody};
+use crate::entry::part::{SegmentPosition, SegmentedBody};
 use crate::entry::place::Place;
 use crate::error::Result;
 use crate::tree::session::Session;
-use crate::tree::writer::{BodyEnd, NewEntry, Tail, Writer};
+use crate::tree::writer::{BodyExtent, NewEntry, Tail, Writer};
 
 /// The data of a segment except its body.
 #[derive(Debug, Clone)]
@@ -55,7 +55,7 @@ impl SegmentWriter {
     }
 
     pub(crate) fn begin(session: Arc<Session>, place: &Place, new: NewSegment) -> Result<Self> {
-        let whole = WholeBody::new(&new.validator, new.complete_length)?;
+        let whole = SegmentedBody::new(&new.validator, new.complete_length)?;
         let part = SegmentPosition { start: new.start, whole };
         let NewSegment { asked, when, head, request, connection, start, .. } = new;
         let new = NewEntry { asked, when, head, request, connection };
@@ -133,7 +133,7 @@ impl SegmentWriter {
     }
 
     fn admit(mut self, cut: bool, instead: &[Timestamp]) -> Result<()> {
-        let (finished, _) = self.writer.complete(None, BodyEnd::Part { cut })?;
+        let (finished, _) = self.writer.complete(None, BodyExtent::Part { cut })?;
         files::admit(self.writer.tree(), &finished, instead)?;
         self.writer.set_admitted();
         Ok(())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use sha2::Digest as _;
 
-use super::{BodyEnd, StoredEntry, WriteState, Writer};
+use super::{BodyExtent, StoredEntry, WriteState, Writer};
 use crate::durability::Durability;
 use crate::entry::blocks::BlockSummer;
 use crate::entry::layout::{FinalFields, TailContent};
@@ -36,7 +36,7 @@ impl Writer {
     /// If the disk fails or is full, now or in an earlier [`Writer::write`]; or if the trailers are
     /// too long. Nothing is then stored, unless only the last sync failed.
     pub fn finish(mut self, trailers: Option<&[u8]>) -> Result<StoredEntry> {
-        let (finished, stored) = self.complete(trailers, BodyEnd::Whole)?;
+        let (finished, stored) = self.complete(trailers, BodyExtent::Whole)?;
         self.tree().admit(finished)?;
         self.state = WriteState::Finished;
         Ok(stored)
@@ -63,7 +63,7 @@ impl Writer {
         let mut stored = None;
         let over = found.map_or(tree::ReplaceCondition::Nothing, tree::ReplaceCondition::Seen);
         let is_there = session.tree.admit_made(&place, over, || {
-            let (finished, told) = self.complete(None, BodyEnd::Whole)?;
+            let (finished, told) = self.complete(None, BodyExtent::Whole)?;
             stored = Some(told);
             if is_synced {
                 finished.sync()?;
@@ -107,7 +107,7 @@ impl Writer {
         trailers: Option<&[u8]>,
     ) -> Result<(FinishedFile, StoredEntry)> {
         self.stored = Some(stored);
-        self.complete(trailers, BodyEnd::Whole)
+        self.complete(trailers, BodyExtent::Whole)
     }
 
     /// Stores the received part of an interrupted transfer as a segment for
@@ -122,7 +122,7 @@ impl Writer {
         if self.part.is_none() || self.body.len == 0 {
             return Ok(false);
         }
-        let (finished, _) = self.complete(None, BodyEnd::Part { cut: true })?;
+        let (finished, _) = self.complete(None, BodyExtent::Part { cut: true })?;
         segments::files::admit(self.tree(), &finished, &[])?;
         self.state = WriteState::Finished;
         // The segment is stored, even if surplus segments cannot be joined.
@@ -134,10 +134,10 @@ impl Writer {
     pub(crate) fn complete(
         &mut self,
         trailers: Option<&[u8]>,
-        ended: BodyEnd,
+        ended: BodyExtent,
     ) -> Result<(FinishedFile, StoredEntry)> {
         let connection = self.exchange.connection.as_deref();
-        let part = self.part.as_ref().filter(|_| ended != BodyEnd::Whole);
+        let part = self.part.as_ref().filter(|_| ended != BodyExtent::Whole);
         if part.is_some_and(|part| !part.has_room_for(self.body.len)) {
             return Err(Error::invalid(
                 "the body",
@@ -161,7 +161,7 @@ impl Writer {
             digest: std::mem::take(&mut self.body.hasher).finalize().into(),
             tail_len: wide(tail.len()),
             stored: self.stored.unwrap_or_else(|| self.tree().root.stamp()),
-            cut: ended == BodyEnd::Part { cut: true },
+            cut: ended == BodyExtent::Part { cut: true },
         };
         let fixed = self.start.fixed(&finish);
         if self.output.flushed == 0 {

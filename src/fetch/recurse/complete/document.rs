@@ -55,7 +55,8 @@ pub(super) fn read(
         _ => Vec::new(),
     };
     let reading = ReferenceReader::new(entry.url(), fields, want);
-    let mut sink = Sink { reading, decoder: Decoder::new(&undone), made: vec![0; PIECE], room };
+    let mut sink =
+        DocumentSink { reading, decoder: Decoder::new(&undone), made: vec![0; PIECE], room };
     match sink.all(entry.body()) {
         Ok(()) => {}
         Err(Stop::Disk(error)) => return Err(error),
@@ -74,14 +75,14 @@ const TOO_LONG: Text = say("it is too large to read completely");
 const LATE: Text = say("reading it took too long");
 
 /// Decodes a body and collects its references.
-struct Sink<'a, 'b> {
+struct DocumentSink<'a, 'b> {
     reading: ReferenceReader<'a>,
     decoder: Decoder,
     made: Vec<u8>,
     room: &'b mut ReadBudget,
 }
 
-impl Sink<'_, '_> {
+impl DocumentSink<'_, '_> {
     fn all(&mut self, body: &Body) -> Result<(), Stop> {
         match body {
             Body::Whole(whole) => {

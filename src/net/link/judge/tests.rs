@@ -28,11 +28,11 @@ fn news(word: &str) -> Option<Observation> {
         "deaf" => Observation::Kernel(Connectivity::Unknown),
         "reached" => Observation::Reached(origin(host)),
         "failed" => Observation::Failed(origin(host)),
-        "good" => Observation::Probed(Finding::Good(say("{fact}").with("fact", "fine"))),
-        "bad" => Observation::Probed(Finding::Failed(say("{fact}").with("fact", "dead"))),
+        "good" => Observation::Probed(ProbeResult::Good(say("{fact}").with("fact", "fine"))),
+        "bad" => Observation::Probed(ProbeResult::Failed(say("{fact}").with("fact", "dead"))),
         "portal" => {
             let hosts = vec!["p".to_owned()];
-            Observation::Probed(Finding::Portal(Portal { url: "http://p/".to_owned(), hosts }))
+            Observation::Probed(ProbeResult::Portal(Portal { url: "http://p/".to_owned(), hosts }))
         }
         _ => panic!("no such word: {word}"),
     })
@@ -42,7 +42,7 @@ fn news(word: &str) -> Option<Observation> {
 /// `probe` if a probe is due at once, then the reason in brackets if the row has one.
 fn run(has_url: bool, rows: &str) {
     let begin = Instant::now();
-    let mut judge = Judge::new(terms(has_url), begin);
+    let mut judge = LinkJudge::new(terms(has_url), begin);
     let mut under_way = false;
     for row in rows.lines().map(str::trim).filter(|row| !row.is_empty()) {
         let (given, want) = row.split_once("->").unwrap();
@@ -233,7 +233,7 @@ fn without_a_default_route_a_good_probe_is_believed() {
 #[test]
 fn hosts_to_try_are_the_last_that_answered_and_those_that_failed() {
     let now = Instant::now();
-    let mut judge = Judge::new(terms(false), now);
+    let mut judge = LinkJudge::new(terms(false), now);
     judge.take(news("up:eth0").unwrap(), now);
     assert!(judge.hosts().is_empty());
     for word in ["reached:a", "failed:b", "failed:a", "failed:c"] {
@@ -252,7 +252,7 @@ fn hosts_to_try_are_the_last_that_answered_and_those_that_failed() {
 #[test]
 fn other_terms_are_followed_at_once() {
     let now = Instant::now();
-    let mut judge = Judge::new(terms(false), now);
+    let mut judge = LinkJudge::new(terms(false), now);
     judge.take(news("up:eth0").unwrap(), now);
     assert_eq!(judge.next(true), None);
     judge.set_terms(terms(true), now);
