@@ -51,7 +51,7 @@ async fn ask(context: &Arc<ProxyContext>, config: &Config, url: &str) -> ProbeRe
     };
     if !allows_port(config, &resource.url, &UrlParts::of(&resource.url)) {
         let url = resource.url.as_str();
-        return Finding::Failed(error_text(&format!(
+        return ProbeResult::Failed(error_text(&format!(
             "the port of {url} belongs to another protocol; [dont-get] allowed-ports can allow it"
         )));
     }
