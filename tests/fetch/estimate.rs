@@ -170,7 +170,7 @@ fn the_form_tells_what_would_come() {
     let answer = daemon.submit(&asked);
     let shown = answer.shown();
     assert_eq!(answer.status, 200, "{shown}");
-    for want in ["Estimate", "1 new", "1 saved and up to date"] {
+    for want in ["Estimate", "1 not saved yet", "1 saved and up to date"] {
         assert!(shown.contains(want), "{want}: {shown}");
     }
     assert_eq!(form(&answer.text(), "/refresh-request/").value("depth"), Some("1"));

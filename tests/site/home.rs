@@ -63,11 +63,14 @@ fn a_first_visit_tells_how_to_begin_and_a_later_one_what_was_kept() {
 #[test]
 fn the_most_that_a_purge_leaves_is_a_line_in_the_picture() {
     let daemon = Daemon::configured("[purge]\nmax-size = \"2 GB\"\n");
-    let home = home_with(&daemon, "the limit of a purge: 2.0 GB");
+    let home = home_with(&daemon, "to which a purge reduces the spool: 2.0 GB");
     assert!(home.contains("<path class=\"most\" d=\"M"), "{home}");
     let unbounded = Daemon::configured("[purge]\nmax-size = \"none\"\n");
     let home = home_with(&unbounded, "<svg class=\"space\"");
-    assert!(!home.contains("the limit of a purge") && !home.contains("class=\"most\""), "{home}");
+    assert!(
+        !home.contains("a purge reduces the spool") && !home.contains("class=\"most\""),
+        "{home}"
+    );
 }
 
 fn home_with_help(daemon: &Daemon) -> String {
