@@ -228,7 +228,7 @@ fn why_it_was_served_and_what_would_be_done_is_told_to_who_asked() {
     };
     let told = |user: &str, url: &str| about(user, &format!("/info/?{}", encode(url))).shown();
     has(&told("ada", &page), &["the mode was offline", "wwwoffle; hit; detail=offline"]);
-    has(&told("ada", &page), &["If you opened it now", "The saved copy would be served"]);
+    has(&told("ada", &page), &["If you open it now", "The saved copy would be served"]);
     has(&told("ada", &absent), &["was put on the queue", "It would be put on the queue"]);
     has(&told("bob", &page), &["You did not request it"]);
     crate::harness::eventually("the referring pages are shown", || {

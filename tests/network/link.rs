@@ -370,7 +370,7 @@ fn hosts_that_fail_make_it_offline_only_when_the_last_good_one_fails_too() {
         ask();
         daemon.status()["mode"] == "offline"
     });
-    becomes(daemon, "offline", "hosts in a row failed, and then the network check");
+    becomes(daemon, "offline", "hosts in a row failed, then the network check failed");
     let _server = inside.serve();
     becomes(daemon, "online", "a requested host answers");
 }
