@@ -230,7 +230,7 @@ fn why_it_was_served_and_what_would_be_done_is_told_to_who_asked() {
     has(&told("ada", &page), &["the mode was offline", "wwwoffle; hit; detail=offline"]);
     has(&told("ada", &page), &["If you open it now", "The saved copy would be served"]);
     has(&told("ada", &absent), &["was put on the queue", "It would be put on the queue"]);
-    has(&told("bob", &page), &["You did not request it"]);
+    has(&told("bob", &page), &["No request of yours is recorded"]);
     crate::harness::eventually("the referring pages are shown", || {
         let text = told("ada", &absent);
         text.split("Pages that refer to it").nth(1).is_some_and(|rest| rest.contains(&page))
