@@ -1,4 +1,4 @@
-//! A request in the terms of the proxy: its owner, its intent, and its form for the origin.
+//! The request as the proxy handles it: its owner, its intent, and its form for the origin.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -41,14 +41,13 @@ use wwwoffle_http::caching::noise::Nearness;
 use wwwoffle_http::caching::reuse::Verdict;
 use wwwoffle_http::fields::{add_via, has_member, strip_one_hop, strip_overrides};
 
-/// The largest body of a POST, in bytes, whose response is stored and which can be queued. The body
-/// is part of the key, so it is read whole first.
+/// The largest POST body, in bytes, whose response is stored and that can be queued. The body is
+/// part of the key, so it is read completely first.
 pub const MAX_KEPT_POST: u64 = 256 * 1024;
 
 /// A POST whose body was read whole, so that it can be stored and queued.
 #[derive(Debug)]
 pub struct Form {
-    /// Its body.
     pub body: Bytes,
     /// The places where a GET of the same URL looks for its response.
     pub answers: Arc<Places>,
@@ -59,25 +58,26 @@ pub struct Form {
 pub struct ProxyRequest {
     /// The resource. The URL of a POST that can be stored contains the digest of the body.
     pub resource: Resource,
-    /// The URL for matching rules: without the additions of a body or a login to the key.
+    /// The URL for matching rules. It has no digest of a body and no login, which the key may
+    /// contain.
     pub bare: CanonicalUrl,
-    /// The ruling of the configuration for that URL and this client.
+    /// The result of the URL rules (`proxy::rules`) for `bare` and this client.
     pub ruling: Ruling,
     /// The owner of the request.
     pub owner: Owner,
-    /// The places where its response may be stored.
+    /// The places where the response may be stored.
     pub places: Arc<Places>,
     /// Its method and fields.
     pub head: ClientHead,
-    /// The state of the proxy when it arrived.
+    /// The state of the proxy when the request arrived.
     pub start: RequestStart,
     /// The input of the decision.
     pub asked: DecisionInput,
-    /// The form, if it is a POST that can be stored.
+    /// The form, if the request is a POST that can be stored.
     pub form: Option<Form>,
-    /// The stored copies that may answer it.
+    /// The stored copies that may answer the request.
     pub copy: CopyTerms,
-    /// The codings that the client accepts, and those that the origin is asked for.
+    /// The codings that the client accepts, and the codings requested from the origin.
     pub codings: CodingTerms,
     /// The changes to the response on its way to the client.
     pub(super) modification: Option<Modification>,
@@ -116,9 +116,9 @@ pub struct RequestStart {
 pub struct CopyTerms {
     /// The client's cache directives, as far as they are honoured.
     pub control: RequestControl,
-    /// The option that overrules some of them, if that makes a difference.
+    /// The option that overrules some of these directives, if that makes a difference.
     pub overruled: Option<&'static str>,
-    /// The date of the version to which the sub-resource belongs, if a page of ours shows a
+    /// The date of the version to which the sub-resource belongs, if one of our pages shows a
     /// version.
     pub shown_at: Option<Timestamp>,
     /// The permitted use of the copy that was found.
@@ -210,13 +210,14 @@ impl ProxyRequest {
             fields.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         }
         if is_read(Modification::is_of_page) {
-            // The copy of the browser may contain other modifications.
+            // The browser's cached copy may contain other modifications.
             conditional::strip(&mut fields);
         }
         let is_file = config.dont_compress.file_ext.matches_path(bare.path());
         let mut codings = CodingTerms::of(&fields, is_for_all, is_file);
         if fields.contains_key(RANGE) {
-            // The range is one of the encoded body, and only the client knows in which coding.
+            // A range counts bytes of the encoded body, so only codings that the client accepts may
+            // be requested.
             codings.ask_as_the_client();
         }
         codings.strip(&mut fields);
@@ -287,7 +288,7 @@ impl ProxyRequest {
         owner::is_personal(&self.head.fields) || self.places.credentials
     }
 
-    /// Whether it has credentials, in a field or in its URL.
+    /// Whether the request has credentials, in a field or in its URL.
     #[must_use]
     pub fn has_credentials(&self) -> bool {
         self.head.fields.contains_key(AUTHORIZATION) || self.resource.url.user().is_some()
@@ -338,8 +339,8 @@ pub fn may_have_small_body(method: &Method, fields: &HeaderMap) -> bool {
 /// Removes the fields that are never sent to origins.
 fn strip_fields(method: &Method, fields: &mut HeaderMap) {
     strip_one_hop(fields);
-    // The response to a form with such fields is for its requester only, and the responses to other
-    // methods are not stored.
+    // The response to a form with such fields is for the sender of the form only, and the responses
+    // to other methods are not stored.
     if matches!(*method, Method::GET | Method::HEAD) {
         strip_overrides(fields);
     }

@@ -19,7 +19,7 @@ const NOTHING_TO_SEE: &[u8] = b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\0\0\0!\xf9\x04\
 /// The substitute for a blocked sub-resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Blocked {
-    /// The same message as for every other refusal.
+    /// The same message as for any other refusal.
     Refused,
     /// An empty body, as if the origin had sent it.
     Empty,
@@ -32,8 +32,9 @@ enum Blocked {
 struct Kind {
     /// The content type of the empty body.
     content_type: Option<&'static str>,
-    /// A blocked picture, script, style sheet or frame seems to exist, because then the page
-    /// continues and shows no error. A request by a script gets the refusal.
+    /// The substitute if the request is blocked. A blocked picture, script, style sheet or frame
+    /// gets a successful empty response, so that the page continues and shows no error. A request
+    /// by a script gets the refusal.
     blocked: Blocked,
 }
 
@@ -128,8 +129,9 @@ impl Audience {
     }
 }
 
-/// The use of a sub-resource, from `Sec-Fetch-Dest`. For browsers that do not send it, `Accept`
-/// shows some kinds; as that is only likely, blocked requests are then refused.
+/// The use of a sub-resource, from `Sec-Fetch-Dest`. For a browser that does not send this field,
+/// `Accept` suggests the kind. This is only a guess, so blocked requests of such browsers are
+/// refused.
 fn kind(fields: &HeaderMap) -> Kind {
     if let Some(dest) = fields.get(SEC_FETCH_DEST) {
         return dest.to_str().map_or(UNKNOWN, named);

@@ -1,4 +1,4 @@
-//! The bodies we send: from the spool, from a download, or straight from an origin.
+//! The bodies that we send: from the spool, from a download, or directly from an origin.
 
 use futures_util::stream;
 use http_body_util::{BodyExt, StreamBody};

@@ -27,21 +27,22 @@ pub struct CopyLookup {
     /// The fields of the request in the form for its origin.
     request: HeaderMap,
     own: Option<Arc<Kept>>,
-    /// The older copy, if the person and the public have one each.
+    /// The older copy, if both the person and the public have one.
     other: Option<Arc<Kept>>,
     near: Option<Arc<Kept>>,
-    /// Whether that copy is of another spelling of the URL.
+    /// Whether the older copy is of another spelling of the URL.
     is_respelled: bool,
-    /// The shelves on which the copies were found, if all of them were found there.
+    /// The shelves (cached lookups of a key) that contained the copies, if all copies come from
+    /// shelves.
     shelves: Option<[Arc<Shelf>; 2]>,
 }
 
 impl CopyLookup {
     /// Chooses among the client's `own` and the shared copies for a request with these fields.
     ///
-    /// The newer of both by its `Date` (RFC 9111 §4) is the matching copy. If the origin cannot be
-    /// reached, it is the person's own, because the person has seen that one, and the shared one
-    /// may be what strangers get. But an error never takes precedence over a page.
+    /// The newer copy by `Date` (RFC 9111 §4) is the matching copy. If the origin cannot be
+    /// reached, the person's own copy is preferred: the person has seen it, and the shared copy may
+    /// be a page for strangers. But an error never takes precedence over a page.
     #[must_use]
     pub fn new(own: Vec<Arc<Kept>>, public: Vec<Arc<Kept>>, request: HeaderMap) -> Self {
         if own.is_empty() || public.is_empty() {
@@ -65,8 +66,8 @@ impl CopyLookup {
         own
     }
 
-    /// The stored copies of another URL, which replace those of this one if the origin cannot be
-    /// reached.
+    /// The stored copies of another URL, which replace the copies of this URL if the origin cannot
+    /// be reached.
     #[must_use]
     pub fn instead(kept: Kept) -> Self {
         Self { near: Some(Arc::new(kept)), ..Self::default() }
@@ -115,20 +116,21 @@ impl CopyLookup {
         }
     }
 
-    /// The matching copy: the one that may be used as if the origin had been asked, as far as
-    /// `Vary` shows.
+    /// The matching copy. As far as `Vary` shows, it may be used like a response of the origin.
     #[must_use]
     pub fn own(&self) -> Option<&Arc<Kept>> {
         self.own.as_ref()
     }
 
-    /// The copy to serve if the origin cannot be reached: the matching one, or else the nearest.
+    /// The copy to serve if the origin cannot be reached: the matching copy, or else the nearest
+    /// one.
     #[must_use]
     pub fn near(&self) -> Option<&Arc<Kept>> {
         self.near.as_ref()
     }
 
-    /// The same, but only for the very spelling of the requested URL.
+    /// The copy to serve if the origin cannot be reached, but only if its URL is spelled exactly
+    /// like the requested one.
     #[must_use]
     pub fn spelled_alike(&self) -> Option<&Arc<Kept>> {
         self.near.as_ref().filter(|_| !self.is_respelled)
@@ -147,8 +149,8 @@ impl CopyLookup {
         self.is_respelled
     }
 
-    /// The shelves on which the copies were found: another lookup has the same result as long as
-    /// they are unchanged. `None` if some copies come from elsewhere.
+    /// The shelves that contained the copies. Another lookup has the same result as long as the
+    /// shelves are unchanged. `None` if some copies do not come from a shelf.
     #[must_use]
     pub fn shelves(&self) -> Option<&[Arc<Shelf>; 2]> {
         self.shelves.as_ref()
@@ -192,7 +194,7 @@ pub fn is_invalid(kept: Option<&Kept>) -> bool {
 pub struct Revalidation {
     /// The conditions.
     pub question: ConditionalRequest,
-    /// The copies from which the conditions were made.
+    /// The copies whose validators are in the conditional request.
     pub kept: Vec<Arc<Kept>>,
     /// The fields of the request, if they are relevant.
     pub request: HeaderMap,
@@ -269,7 +271,7 @@ pub(crate) async fn find(
         });
     }
     let varies = own.iter().chain(&public).any(|kept| kept.fields.contains_key(VARY));
-    // The fields of the request are relevant only then.
+    // The fields of the request are relevant only if a stored response has `Vary`.
     let request = if varies { selecting() } else { HeaderMap::new() };
     Ok(CopyLookup { shelves: Some(shelves), ..CopyLookup::new(own, public, request) })
 }

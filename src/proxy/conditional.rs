@@ -12,16 +12,17 @@ use hyper::{HeaderMap, StatusCode};
 
 use wwwoffle_http::fields::list;
 
-/// The conditions that compare the client's copy with the response: a `304` says that they agree.
+/// The conditions that compare the client's copy with the response. If they agree, the response is
+/// `304`.
 const OF_THE_CLIENT: [HeaderName; 2] = [IF_NONE_MATCH, IF_MODIFIED_SINCE];
 
 /// The conditions that restrict which response the client accepts.
 const OF_THE_ANSWER: [HeaderName; 3] = [IF_MATCH, IF_UNMODIFIED_SINCE, IF_RANGE];
 
-/// Removes the conditions from a request, which then asks for the whole response.
+/// Removes the conditions from a request, so that it requests the whole response.
 ///
-/// The restricting ones stay if a range is requested: a range of another response would be useless
-/// to the client, and only the origin knows its current one.
+/// `If-Match` and `If-Unmodified-Since` stay if a range is requested: a range of another response
+/// would be useless to the client, and only the origin knows its current response.
 pub fn strip(fields: &mut HeaderMap) {
     for name in OF_THE_CLIENT {
         fields.remove(name);
@@ -52,8 +53,8 @@ impl Conditions {
         }
     }
 
-    /// Whether the client's copy is the response with this `status` and these fields, so that `304
-    /// (Not Modified)` is enough (RFC 9110 §13.2.2 steps 3 and 4).
+    /// Whether the client's copy is equal to the response with this `status` and these fields, so
+    /// that `304 (Not Modified)` is enough (RFC 9110 §13.2.2 steps 3 and 4).
     #[must_use]
     pub fn are_met_by(&self, status: StatusCode, answer: &HeaderMap) -> bool {
         if status != StatusCode::OK {
@@ -79,7 +80,7 @@ impl Conditions {
     }
 }
 
-/// Reduces the fields to those of a `304` (RFC 9110 §15.4.5): all but those that describe the
+/// Reduces the fields to those of a `304` (RFC 9110 §15.4.5): removes the fields that describe the
 /// content itself.
 pub fn not_modified(answer: &mut HeaderMap) {
     use hyper::header::{

@@ -19,7 +19,7 @@ use crate::tls::Faces;
 /// The context of proxied requests.
 #[derive(Debug)]
 pub struct ProxyContext {
-    /// The context that all rooms share.
+    /// The context that all layers share.
     pub base: Arc<BaseContext>,
     /// Connections to origins.
     pub net: Arc<NetContext>,
@@ -40,7 +40,7 @@ pub struct ProxyContext {
 /// Access control, and our side of TLS with clients.
 #[derive(Debug)]
 pub struct ClientSecurity {
-    /// Checks addresses and passwords.
+    /// Access control by address and password.
     pub access: Access,
     /// The certificates that we present.
     pub faces: Faces,
@@ -51,7 +51,7 @@ pub struct ClientSecurity {
 pub struct Traffic {
     /// The downloads under way.
     pub downloads: Downloads,
-    /// The actions for the last requests.
+    /// The actions taken for the last requests.
     pub last: LastAnswers,
 }
 
@@ -70,7 +70,7 @@ impl Default for Confirmations {
     }
 }
 
-/// The worker of the queue, which is in a room above.
+/// The worker of the queue. A higher layer implements it.
 pub trait QueueWorker: fmt::Debug + Send + Sync {
     /// Wakes the worker, because the queue has changed.
     fn nudge(&self);

@@ -11,7 +11,7 @@ use wwwoffle_http::caching::reuse::Reuse;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one independent property of a request")]
 pub struct DecisionInput {
-    /// The kind of method, by the storage of its responses.
+    /// The kind of method: it determines whether responses are stored.
     pub method: MethodKind,
     /// The sender.
     pub intent: Intent,
@@ -21,32 +21,33 @@ pub struct DecisionInput {
     pub only_if_cached: bool,
     /// The client asks for another protocol, so the response is not a page.
     pub upgrade: bool,
-    /// The URL is on the list of those that browsers request on their own.
+    /// The URL is on the list of URLs that browsers request without a person's action.
     pub noise: bool,
     /// The client wants an event stream, which has no end and is useless later.
     pub event_stream: bool,
-    /// Whether responses are stored at all.
+    /// Whether responses to the request are stored at all.
     pub standing: StoragePolicy,
     /// Whether the request may be queued.
     pub queueing: Queueing,
     /// The URL may be fetched because another page refers to it.
     pub recursive: bool,
-    /// It names a date for which a version is stored: `Accept-Datetime` (RFC 7089).
+    /// The request names a date for which a version is stored: `Accept-Datetime` (RFC 7089).
     pub dated: bool,
     /// The URL names the stored response to a form, which origins do not know.
     pub form_answer: bool,
 }
 
-/// Methods, by the storage of their responses.
+/// Methods, grouped by whether their responses are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MethodKind {
     /// GET.
     Get,
     /// HEAD: answered from a stored GET.
     Head,
-    /// POST with a body small enough to be its own key.
+    /// A POST whose body is small enough to be part of the key.
     Post,
-    /// All others, and a GET or HEAD with a body or for a WebSocket: forwarded, never stored.
+    /// All other methods, and a GET or HEAD with a body or for a WebSocket: forwarded, never
+    /// stored.
     Other,
 }
 
@@ -56,7 +57,7 @@ pub enum Queueing {
     /// Every request.
     #[default]
     Usual,
-    /// The same, after confirmation by a person: `confirm-requests`.
+    /// Every request, after confirmation by a person: `confirm-requests`.
     Asking,
     /// No request: `dont-request`.
     Never,
@@ -67,14 +68,14 @@ pub enum Queueing {
 pub enum CopyState {
     /// No copy.
     Nothing,
-    /// A copy in a coding that this client does not accept and that cannot be decoded for it.
+    /// A copy in a coding that the client does not accept and that cannot be decoded.
     Uncoded,
     /// A copy that can be served, as stored or decoded.
     Whole,
 }
 
-/// The permitted use of the copy while its origin can be reached, as
-/// [`wwwoffle_http::caching::reuse`] decides.
+/// The permitted use of the copy if its origin can be reached, as [`wwwoffle_http::caching::reuse`]
+/// decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnlineUse {
     /// It may be served without revalidation.
@@ -84,7 +85,7 @@ pub enum OnlineUse {
     /// It must be revalidated first.
     #[default]
     Stale,
-    /// It may be read offline only, and is not used.
+    /// It may only be read offline, so online it is not used.
     Withheld,
 }
 
@@ -120,7 +121,7 @@ pub enum Decision {
     QueuePage,
     /// Queue the request as a sub-resource of its page, and respond with an empty body.
     QueuePart,
-    /// Ask the person whether to queue it.
+    /// Ask the person whether to queue the request.
     Confirm,
     /// Refuse the request.
     Refuse(DecisionRefusal),
@@ -129,19 +130,21 @@ pub enum Decision {
 /// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecisionRefusal {
-    /// Offline, and not worth fetching later.
+    /// Offline, and the browser made the request without a person's action: not worth fetching
+    /// later.
     Noise,
-    /// Offline, and useless later: an unsafe method, an upgrade, a script's POST.
+    /// Offline, and the response would be useless later: an unsafe method, an upgrade, a script's
+    /// POST.
     OnlyOnline,
-    /// `only-if-cached`, and no copy is stored, or it must be revalidated.
+    /// `only-if-cached`, and no copy is stored, or the copy must be revalidated.
     NotKept,
     /// Offline, and responses of this URL are never stored.
     NeverKept,
     /// Offline, and missing pages must not be queued.
     NotQueued,
-    /// Offline, and queued only after confirmation, but the request is not of a person.
+    /// Offline, and the request would need a person's confirmation, but a program has sent it.
     Unconfirmed,
-    /// Offline, and a sub-resource that may not be fetched because of its page.
+    /// Offline, and a sub-resource that must not be fetched together with its page.
     LeftToBrowsers,
     /// The URL names the stored response to a form, and no stored response matches this request.
     FormAnswer,
@@ -175,8 +178,8 @@ pub fn decide(mode: Mode, kept: CopyState, online: OnlineUse, asked: DecisionInp
     }
 }
 
-/// Decides about the URL of a stored response to a form: in every mode only the spool can answer
-/// it. A person who reloads it is asked whether to send the form again.
+/// Decides about the URL of a stored response to a form. In every mode only the spool can answer
+/// it. A person who reloads this URL is asked whether to send the form again.
 fn of_form_answer(kept: CopyState, asked: DecisionInput) -> Decision {
     let is_reload = asked.reload && !asked.only_if_cached && asked.intent == Intent::Person;
     match kept {
@@ -200,7 +203,7 @@ impl DecisionInput {
 
 fn with_a_line(kept: CopyState, online: OnlineUse, asked: DecisionInput) -> Decision {
     if asked.only_if_cached {
-        // RFC 9111 §5.2.1.7: a stale copy would have to be revalidated.
+        // RFC 9111 §5.2.1.7: a stale copy would need revalidation, which `only-if-cached` forbids.
         return match (kept, online) {
             (CopyState::Whole | CopyState::Uncoded, OnlineUse::Fresh | OnlineUse::Refreshing)
                 if asked.reads() =>

@@ -72,13 +72,13 @@ use crate::storage::store::EntryIdentity;
 use wwwoffle_http::caching::vary::Vary;
 
 /// How long a client waits before it joins the successor of a broken download, to see whether the
-/// connection is stable this time. Longer downloads are joined because they have progressed.
+/// new connection is stable. A successor that has run longer is joined at once.
 const HOLD: Duration = Duration::from_secs(5);
 
 /// The input of a download.
 #[derive(Debug)]
 pub struct DownloadJob {
-    /// The places where the response may be stored; its head decides.
+    /// The places where the response may be stored. The head of the response decides between them.
     pub places: Arc<Places>,
     /// The origin to ask.
     pub origin: Origin,
@@ -93,9 +93,9 @@ pub struct DownloadJob {
     /// The places where a GET looks for its response, if the response to this POST may serve it
     /// too.
     pub answers: Option<Arc<Places>>,
-    /// The revalidation to ask for.
+    /// The revalidation to request.
     pub about: Revalidation,
-    /// The action if no client reads it, or the connection to its origin breaks.
+    /// What to do if no client reads the download, or if the connection to its origin breaks.
     pub leaving: LeavingRules,
     /// The limits while no client reads it.
     pub allowance: Allowance,
@@ -104,8 +104,8 @@ pub struct DownloadJob {
 }
 
 impl DownloadJob {
-    /// Whether the rest may be requested if the body breaks off: the request is idempotent (RFC
-    /// 9110 §9.2.1), and it asked for the whole page.
+    /// Whether the missing bytes may be requested if the body breaks off: the request is idempotent
+    /// (RFC 9110 §9.2.1), and requests the whole page.
     fn may_resume(&self) -> bool {
         self.head.method() == Method::GET
             && self.body.is_none()
@@ -122,7 +122,7 @@ pub enum HeadOutcome {
     Unchanged(Confirmed),
     /// A response that is not stored: only the first client gets it, from [`Download::take`].
     Passing(NotKept),
-    /// A response that cannot be stored, because the spool failed. Delivered as for `Passing`.
+    /// A response that cannot be stored, because the spool failed. Delivered like `Passing`.
     Unkeepable(Arc<wwwoffle_spool::Error>),
     /// No response.
     Failed(Arc<Failure>),
@@ -141,7 +141,7 @@ pub struct AnswerHead {
     pub length: Option<u64>,
     /// Whether the body starts with the segment of an earlier attempt.
     pub resumed: bool,
-    /// The owner for whom it is stored.
+    /// The owner for whom the response is stored.
     pub whose: Whose,
 }
 
@@ -152,7 +152,7 @@ struct JoinKey {
     spelling: Spelling,
     cookie: Vec<HeaderValue>,
     credentials: Vec<HeaderValue>,
-    /// The requested range, and its condition.
+    /// The requested range, and the condition of the range.
     range: [Vec<HeaderValue>; 4],
     /// The owner of the request, if that is relevant.
     owner: Option<Key>,
@@ -184,7 +184,7 @@ pub struct Download {
     headed: watch::Sender<Option<HeadOutcome>>,
     feed: Arc<Feed>,
     progress: LiveProgress,
-    /// Whether it waits for a connection to its origin.
+    /// The position of the download among those that wait for a connection to its origin.
     line: LinePosition,
     passing: Mutex<Option<Answer>>,
     ended: watch::Sender<Option<FinalState>>,
@@ -200,7 +200,7 @@ pub struct Download {
 #[derive(Clone, Debug)]
 struct DownloadRequest {
     key: JoinKey,
-    /// The owner's own place. Its URL has no credentials.
+    /// The owner's own place. The URL has no credentials.
     own: Place,
     started: SystemTime,
     /// The fields, to compare with `Vary`.
@@ -218,7 +218,7 @@ impl DownloadRequest {
 /// The last state of a download.
 #[derive(Clone, Debug)]
 enum FinalState {
-    /// It has ended.
+    /// The download has ended.
     Outcome(DownloadEnd),
     /// The page changed during the download, and another download has replaced this one.
     Next(Arc<Download>),
@@ -231,7 +231,7 @@ pub enum DownloadEnd {
     Kept(StatusCode),
     /// The response was forwarded and not stored.
     NotKept(StatusCode, NotKept),
-    /// The spool could not store it.
+    /// The spool could not store the response.
     Unkeepable(Arc<wwwoffle_spool::Error>),
     /// No response, or an incomplete one.
     Failed(Arc<Failure>),
@@ -244,7 +244,7 @@ impl Download {
         self.id
     }
 
-    /// Ends it, also for its readers. Returns false if it was stopped before.
+    /// Ends the download, also for its readers. Returns false if it was already stopped.
     pub fn stop(&self) -> bool {
         !self.is_stopped.send_replace(true)
     }
@@ -285,18 +285,18 @@ impl Download {
 
     /// Waits until a new client may join, and returns its reader.
     ///
-    /// If this download replaces one that just broke off, other clients already have a part of that
-    /// body. Then the new client waits until this one ends or has run for `HOLD`, and gets the last
-    /// of the successors. Returns `None` if it can no longer be joined, or breaks off while
-    /// waiting: then a new request is better. The bytes of a broken download are saved before that,
-    /// so that the new request resumes from them.
+    /// If this download replaces one that just broke off, other clients already have the start of
+    /// that body. Then the new client waits until this download ends or has run for `HOLD`, and
+    /// gets the last of the successors. Returns `None` if the download can no longer be joined, or
+    /// breaks off while the client waits. In this case the client should send a new request: the
+    /// bytes of the broken download are already saved, so the new request resumes from them.
     ///
     /// Dropping the future has no effect.
     pub async fn join(self: Arc<Self>) -> Option<(Arc<Self>, FeedReader)> {
         let until = Instant::now() + HOLD;
         let mut download = self;
         loop {
-            // Taken before waiting: a body that is complete soon is then read from here.
+            // Created before waiting: if the body completes during the wait, it is read from here.
             let reader = download.feed.read();
             let is_here = if reader.is_some() {
                 !download.request.succeeds
@@ -346,8 +346,8 @@ impl Download {
         }
     }
 
-    /// Whether new clients should not join it: it has stalled for `limit`, or it has no head and
-    /// its clients have left.
+    /// Whether new clients should not join the download: it has stalled for `limit`, or it has no
+    /// head and all its clients have left.
     fn is_stuck(&self, limit: Duration) -> bool {
         let has_head = self.headed.borrow().is_some();
         self.progress.stalled_for() >= limit || (self.is_unwanted() && !has_head)
@@ -363,7 +363,7 @@ impl Download {
         self.ended.receiver_count() > 0
     }
 
-    /// Whether the owner of `places` has started it.
+    /// Whether the owner of `places` has started the download.
     #[must_use]
     pub fn is_of(&self, places: &Places) -> bool {
         self.request.own.key() == places.own.key()
@@ -375,7 +375,7 @@ impl Download {
         &self.request.own
     }
 
-    /// Whether it is personal: the request has a cookie or credentials.
+    /// Whether the download is personal: its request has a cookie or credentials.
     #[must_use]
     pub fn is_personal(&self) -> bool {
         self.request.key.owner.is_some()
@@ -390,8 +390,8 @@ impl Download {
     }
 }
 
-/// Ends a download for all its clients when dropped, also if its task panics. Otherwise clients
-/// would join it for ever and never get a response.
+/// When dropped, ends a download for all its clients, even if its task panics. Otherwise clients
+/// would join it and never get a response.
 struct Watch<'a> {
     downloads: &'a Downloads,
     download: Arc<Download>,

@@ -50,14 +50,14 @@ impl Meter {
     pub fn count(&self, bytes: u64) -> bool {
         self.used.fetch_add(bytes, Ordering::Relaxed);
         let less = |left: u64| (left < u64::MAX).then(|| left.saturating_sub(bytes));
-        // Without a limit there is nothing to subtract.
+        // `u64::MAX` means that there is no limit, so it is not reduced.
         let _unlimited = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
         self.is_empty()
     }
 }
 
 impl Allowance {
-    /// Checks a body of `total` bytes, if that is known, before any of it has arrived.
+    /// Checks the length `total` of a body, if it is known, before any byte has arrived.
     ///
     /// # Errors
     ///
@@ -71,8 +71,8 @@ impl Allowance {
         }
     }
 
-    /// Checks a body of `total` bytes after `new` bytes have arrived, which makes `here` in all. A
-    /// body that `is_read` by a client may continue in any case.
+    /// Checks a body after `new` further bytes have arrived. `here` is the number of bytes so far,
+    /// `total` the declared length. A body that `is_read` by a client may always continue.
     ///
     /// # Errors
     ///

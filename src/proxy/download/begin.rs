@@ -1,4 +1,5 @@
-//! A download from its request to the head of the response, and again if the page has changed.
+//! Runs a download from its request to the head of the response, and restarts it if the page has
+//! changed.
 
 use std::sync::Arc;
 
@@ -28,21 +29,21 @@ use wwwoffle_http::caching::freshness::ExchangeTimes;
 use wwwoffle_http::fields::{complete_date, strip_one_hop};
 use wwwoffle_http::head;
 
-/// How often one download restarts because the page has changed. An origin that changes it with
-/// each broken connection would otherwise be asked without limit.
+/// Maximum number of restarts of one download because the page has changed. Otherwise an origin
+/// that changes the page on each broken connection would be asked without limit.
 const MAX_REPLACED: usize = 3;
 
 /// The end of one attempt.
 pub(super) enum AttemptEnd {
     /// The download has ended.
     Done(DownloadEnd),
-    /// The earlier bytes do not fit the current body: that of this response, or else that of a
-    /// repeated request.
+    /// The earlier bytes do not belong to the current body. Contains the response with the current
+    /// body, or `None` if the request must be repeated.
     Changed(Option<Box<Answer>>),
 }
 
-/// Runs a download and its successors. `watch` then holds the last of them, whose outcome is
-/// returned and not published yet.
+/// Runs a download and its successors. Afterwards `watch` holds the last download. Its outcome is
+/// returned, and is not published yet.
 pub(super) async fn carry_out<'a, A: OriginClient>(
     ground: &DownloadContext<'a, A>,
     mut job: DownloadJob,
@@ -114,7 +115,7 @@ async fn fetch<A: OriginClient>(
                 let rest = (answer, end, length);
                 return go_on(ground, job, download, rest, asked, begun).await;
             }
-            // Requested again without the segment.
+            // The origin is asked again, without the segment.
             RestMatch::Unfit => begun.remove(ground.store).await,
             RestMatch::Afresh | RestMatch::Trouble | RestMatch::Nothing => {
                 return store_or_forward(ground, job, download, answer, asked).await;
@@ -123,8 +124,8 @@ async fn fetch<A: OriginClient>(
     }
 }
 
-/// Asks the origin, first to revalidate the stored copies, and for the bytes after the stored
-/// segment. A `304` that applies to none of the copies is useless: then the request is repeated
+/// Asks the origin. The request revalidates the stored copies, and asks for the bytes after a
+/// stored segment. A `304` that applies to no stored copy is useless: the request is then repeated
 /// without conditions.
 ///
 /// # Errors
@@ -145,7 +146,7 @@ async fn ask<A: OriginClient>(
         }
         let outbound = job.body.clone().map_or(Outbound::Empty, Outbound::Whole);
         let (sent, interim) = (clock::now(), job.interim.clone());
-        // It is unknown whether another request has had its effect.
+        // An unsafe request is not repeated, because it may already have had its effect.
         let is_safe = job.head.method().is_safe();
         let answer = tokio::select! {
             biased;
@@ -168,7 +169,7 @@ async fn ask<A: OriginClient>(
             let (status, is_whole) = (confirmed.kept.status, confirmed.kept.part.is_none());
             ground.downloads.leave(download);
             download.set_head(HeadOutcome::Unchanged(confirmed));
-            // Clients that wait for the whole keep waiting.
+            // Clients that wait for the whole response keep waiting.
             let not_kept = || DownloadEnd::NotKept(status, NotKept::Partial);
             return Err(if is_whole { DownloadEnd::Kept(status) } else { not_kept() });
         }
@@ -195,7 +196,7 @@ fn may_join(
     may_keep(head.status, &head.fields, job.kept, &job.keeping, exchange).is_ok()
 }
 
-/// Serves and stores the segment of an earlier attempt, and the rest after it.
+/// Serves and stores the segment of an earlier attempt and the bytes that follow it.
 async fn go_on<A: OriginClient>(
     ground: &DownloadContext<'_, A>,
     job: &DownloadJob,
@@ -207,7 +208,7 @@ async fn go_on<A: OriginClient>(
     let mut head = part.head(answer.headers(), answer.version(), length);
     let mut mark = part.mark.clone();
     mark.learn(length);
-    // A segment that started as personal stays personal, whatever the rest declares.
+    // A segment that started as personal stays personal, whatever the later response declares.
     if part.place != job.places.own {
         head.whose = whose(job, &answer, &head.fields);
     }
@@ -223,7 +224,8 @@ async fn go_on<A: OriginClient>(
     );
     let (writer, tail) = match begin(ground, new, Some(&mark), length).await {
         Ok(begun) => begun,
-        // A rest cannot be forwarded alone: the whole is requested, and passes through the spool.
+        // The missing bytes cannot be forwarded alone. The whole body is requested, and passes
+        // through the spool.
         Err(error) => {
             warn!(url = download.url(), error = error_chain(&error), "the page cannot be stored");
             let head = job.head.clone();
@@ -302,8 +304,8 @@ async fn store_or_forward<A: OriginClient>(
     let body = answer.into_body();
     let head_length = head.length;
     let headed = HeadOutcome::Keeping(Arc::new(head));
-    // Without a body the head is the whole response. Like the end of a body it is held back until
-    // the response is stored, so that a client that has got it finds it there.
+    // Without a body the head is the whole response. Like the end of a body, it is held back until
+    // the response is stored, so that a client that has received it finds the stored copy.
     let is_empty =
         body.is_end_stream() || head_length == Some(0) || status == StatusCode::NO_CONTENT;
     if !is_empty {
@@ -328,7 +330,7 @@ fn is_small_enough<A>(
 ) -> Result<(), NotKept> {
     let length = answer.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     let length: Option<u64> = length.and_then(|length| length.parse().ok());
-    // For a HEAD it is the length of a body that does not follow.
+    // For a HEAD the length is that of a body that is not sent.
     let is_larger = length.is_some_and(|length| length > ground.patience.most);
     if is_larger && job.head.method() != Method::HEAD {
         return Err(NotKept::TooLarge);
@@ -336,8 +338,8 @@ fn is_small_enough<A>(
     Ok(())
 }
 
-/// Ends a download that is too long to continue without a reader. The segment of an earlier attempt
-/// stays.
+/// Ends a download without readers if its declared length exceeds the limit for such downloads. The
+/// saved segment is kept.
 fn end_too_long<A>(
     ground: &DownloadContext<'_, A>,
     job: &DownloadJob,
@@ -368,7 +370,7 @@ fn whose(job: &DownloadJob, answer: &Answer, fields: &HeaderMap) -> Whose {
 }
 
 /// The status of a stored copy that an error must not replace. The person's own and the shared copy
-/// count alike, because one takes precedence over the other.
+/// both count, because either may take precedence.
 async fn protected_status(
     store: &Store,
     job: &DownloadJob,
@@ -443,7 +445,8 @@ async fn begin<A>(
     mark: Option<&BodyValidator>,
     length: Option<u64>,
 ) -> Result<(Writer, Tail), wwwoffle_spool::Error> {
-    // A segment of a varying response would not be found again: the `Vary` fields are in its head.
+    // A segment of a varying response could not be found again, because only its head has the
+    // `Vary` fields.
     if let Some(mark) = mark.filter(|_| place.variant_text().is_empty()) {
         let validator = mark.name().to_vec();
         return ground.store.begin_resumable(&place, new, validator, mark.length()).await;

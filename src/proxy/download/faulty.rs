@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use wwwoffle_spool::Timestamp;
 use wwwoffle_spool::fs::{DirectoryNames, Disk, DiskFile, Lock, OpenedFile, SystemDisk};
 
-/// The real disk, which a test can declare full: then nothing is created or written.
+/// The real disk, which a test can declare full: then no file can be created or written.
 #[derive(Debug, Default)]
 pub(super) struct Faulty {
     is_full: Arc<AtomicBool>,

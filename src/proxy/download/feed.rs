@@ -1,9 +1,9 @@
-//! A body on its way in, read by any number of clients while it is written to the spool.
+//! The body of a running download, read by any number of clients while it is written to the spool.
 //!
 //! The writer appends; each reader has its own position and its own speed. Written bytes are read
-//! back from the disk, so a slow reader costs no memory. The last stretch stays in a window of
-//! memory, so that fast readers need not touch the disk. If the disk fails, all bytes pass through
-//! the window. It is bounded, so the writer is then limited to the speed of the slowest reader
+//! back from the disk, so a slow reader costs no memory. The last bytes stay in a window of memory,
+//! so that fast readers do not read the disk. If the disk fails, all bytes pass through the window.
+//! The window is bounded, so the writer is then limited to the speed of the slowest reader
 //! (back-pressure).
 
 use std::collections::{HashMap, VecDeque};
@@ -55,26 +55,26 @@ struct FeedState {
     disk: Option<Arc<dyn ReadAt>>,
     /// Bytes that can be read from `disk`.
     on_disk: u64,
-    /// The last stretch of the body, from `window_start` on.
+    /// The last bytes of the body, from `window_start` on.
     window: VecDeque<Bytes>,
     window_start: u64,
     readers: HashMap<u64, ReaderState>,
     next_reader: u64,
-    /// Whether new readers are refused, because the body ends broken.
+    /// Whether new readers are refused, because the body will break off.
     closed: bool,
     end: Option<BodyEnd>,
 }
 
-/// A reader as its feed sees it.
+/// The feed's record of one reader.
 struct ReaderState {
-    /// The number of bytes that it has got.
+    /// The number of bytes that the reader has received.
     position: u64,
-    /// Whether its client may have left.
+    /// Whether the reader's client may have left.
     presence: Presence,
 }
 
 impl FeedState {
-    /// Whether all clients that have read it may have left.
+    /// Whether all clients that used this reader may have left.
     fn is_left(&self) -> bool {
         self.next_reader > 0 && self.readers.values().all(|reader| reader.presence.is_uncertain())
     }
@@ -125,7 +125,7 @@ impl Feed {
         self.lock().disk = Some(disk);
     }
 
-    /// Records that `stretch` has been appended to the file.
+    /// Records that these bytes have been appended to the file.
     pub fn written(&self, stretch: Vec<Bytes>) {
         let mut state = self.lock();
         state.window_start = state.on_disk;
@@ -142,8 +142,9 @@ impl Feed {
         state.window_start = state.on_disk;
     }
 
-    /// Appends to the window after [`Feed::spill`], and waits for the slowest reader if it is full.
-    /// Returns `false` if there are no readers: then the feed is closed, and the rest is discarded.
+    /// Appends to the window after [`Feed::spill`], and waits for the slowest reader if the window
+    /// is full. Returns `false` if there are no readers: then the feed is closed, and later bytes
+    /// are discarded.
     pub async fn push(&self, chunk: Bytes) -> bool {
         loop {
             let moved = self.moved.notified();
@@ -174,7 +175,7 @@ impl Feed {
         self.changed();
     }
 
-    /// Refuses new readers, because the body ends broken.
+    /// Refuses new readers, because the body will break off.
     pub fn close(&self) {
         self.lock().closed = true;
     }
@@ -202,7 +203,7 @@ impl Feed {
         self.lock().readers.len()
     }
 
-    /// Whether it had readers, and none of them is certainly still there.
+    /// Whether the feed had readers, and each of them may have left.
     pub fn is_left(&self) -> bool {
         self.lock().is_left()
     }
@@ -225,8 +226,8 @@ impl Feed {
         }
     }
 
-    /// A reader from the first byte on. `None` if the feed is closed, or some bytes are gone
-    /// because the disk has failed and all other readers have got them.
+    /// Adds a reader that starts at the first byte. `None` if the feed is closed. Also `None` if
+    /// the disk has failed and the window no longer has the first bytes.
     pub fn read(self: &Arc<Self>) -> Option<FeedReader> {
         let mut state = self.lock();
         if state.closed || state.window_start > state.on_disk {

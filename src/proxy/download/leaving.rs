@@ -1,24 +1,26 @@
-//! The action for a download whose readers have all left.
+//! Decides what to do with a download whose readers have all left.
 
 use wwwoffle_config::{Config, UrlParts};
 
 /// The configured rules for a download without readers, and for one that breaks off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeavingRules {
-    /// It continues to its end in any case: `finish-downloads`, or the queue has requested it.
+    /// The download always continues to its end: `finish-downloads`, or a request of the queue.
     pub finishes: bool,
-    /// Its bytes are saved as a segment: `intr-download-keep`.
+    /// The bytes are saved as a segment: `intr-download-keep`.
     pub keeps: bool,
-    /// If bytes are saved, a smaller body continues to its end: `intr-download-size`, in bytes.
+    /// If bytes are saved, a body smaller than this still continues to its end:
+    /// `intr-download-size`, in bytes.
     pub below: u64,
-    /// If bytes are saved, a body with a larger share continues too: `intr-download-percent`.
+    /// If bytes are saved, a body of which more than this share has arrived also continues:
+    /// `intr-download-percent`.
     pub above_percent: u8,
-    /// Its bytes are saved as a segment if the connection to the origin breaks for the last time:
-    /// `timeout-download-keep`.
+    /// The bytes are saved as a segment if the connection to the origin breaks and no attempt is
+    /// left: `timeout-download-keep`.
     pub keeps_broken: bool,
 }
 
-/// The action for a download without readers.
+/// What to do with a download without readers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     /// It continues.
@@ -49,7 +51,8 @@ impl LeavingRules {
         Self { finishes: true, ..Self::of(config, url) }
     }
 
-    /// The action if all readers leave after `bytes`, of `total` in all if that is known.
+    /// What to do if all readers leave after `bytes` have arrived. `total` is the length of the
+    /// body, if it is known.
     #[must_use]
     pub fn then(&self, bytes: u64, total: Option<u64>) -> Then {
         if self.finishes {

@@ -32,14 +32,14 @@ const LONG: Duration = Duration::from_secs(30);
 #[derive(Clone, Copy, Debug)]
 enum ModelStep {
     Join,
-    /// The client this many places after the first leaves.
+    /// A client leaves. The number selects it, counted from the first client.
     Leave(usize),
     /// This many thousandths of the page arrive.
     Send(u64),
-    /// The rest arrives.
+    /// The rest of the page arrives.
     SendRest,
     BreakOff,
-    /// Waits until every attempt has been made.
+    /// Waits until all attempts have been made.
     Wait,
     ChangePage,
     /// The behaviour of the origin from now on.
@@ -91,7 +91,7 @@ struct ScriptedOrigin(Mutex<OriginScene>);
 struct OriginScene {
     version: u64,
     manner: OriginManner,
-    /// The sender of the open response, its version and the next byte.
+    /// The sender of the open response, its version, and the number of the next byte.
     open: Option<(FrameSender, u64, u64)>,
 }
 
@@ -181,7 +181,7 @@ struct ClientBytes {
     end: Option<bool>,
 }
 
-/// Runs a schedule on both, and compares them after each step.
+/// Runs a schedule on the downloads and on the model, and compares both after each step.
 async fn play(leaving: LeavingRules, steps: &[ModelStep]) {
     let scene = OriginScene { version: 1, manner: OriginManner::Well, open: None };
     let world = DownloadTestBed::new(ScriptedOrigin(Mutex::new(scene)), leaving);
@@ -200,7 +200,7 @@ async fn play(leaving: LeavingRules, steps: &[ModelStep]) {
         (BTreeMap::<usize, (FeedReader, ClientBytes)>::new(), AtomicUsize::new(0));
     for step in steps {
         match *step {
-            // With a failing disk nothing is stored or joined, which other tests cover; offline the
+            // With a failing disk nothing is stored or joined; other tests cover that. Offline the
             // origin is not asked.
             ModelStep::Join if model.disk_fails || !model.is_online => {}
             ModelStep::Join if model.run.as_ref().is_some_and(|run| run.is_spilled) => {}

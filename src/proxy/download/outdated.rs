@@ -19,8 +19,9 @@ use crate::storage::store::{Kept, Store, timestamp};
 use wwwoffle_http::caching::vary::fits;
 
 impl Downloads {
-    /// Invalidates the running downloads for `places`: no client joins them, and their copies are
-    /// marked when they are stored. Excludes the download of the response that caused this.
+    /// Invalidates the running downloads for `places`: no further client joins them, and their
+    /// copies are marked as invalid when they are stored. The download whose response causes the
+    /// invalidation is excluded.
     pub(in crate::proxy) fn outdate(
         &self,
         places: &[Place],
@@ -33,15 +34,16 @@ impl Downloads {
                 || keys.contains(&download.request.own.key());
             if is_meant && !but.is_some_and(|but| Arc::ptr_eq(but, download)) {
                 debug!(url = download.url(), "a download is no longer valid");
-                // The earliest time counts.
+                // If several times are set, the earliest counts.
                 download.outdated.get_or_init(|| since);
             }
         }
     }
 }
 
-/// Stores a response that was received at `received`. An invalid one is marked. Neither an invalid
-/// response nor that of a replaced download replaces a newer copy.
+/// Stores a response that was received at `received`. If the response is invalid, it is marked as
+/// invalid. A newer stored copy is not replaced by an invalid response or by the response of a
+/// replaced download.
 ///
 /// # Errors
 ///
@@ -62,7 +64,8 @@ pub(super) async fn keep(
         return Ok(());
     }
     store.finish(writer, trailers).await?;
-    // Checked only now: an unsafe request first sets this mark, and then marks the stored copies.
+    // Checked after storing: an unsafe request first sets this mark, and then marks the stored
+    // copies.
     let Some(since) = outdated.get() else { return Ok(()) };
     for place in [&places.public, &places.own] {
         for kept in entries(store, place).await {
@@ -77,8 +80,8 @@ pub(super) async fn keep(
 }
 
 /// Removes the owner's own copies that are older than the shared response to this request, as far
-/// as `Vary` shows. The person has got the shared one since, and offline would see the older one
-/// for ever.
+/// as `Vary` shows. The person has received the shared response since then, and would otherwise
+/// always see the older copy offline.
 pub(super) async fn supersede(
     store: &Store,
     places: &Places,

@@ -23,14 +23,14 @@ pub(super) struct SavedSegment {
     /// The fields of the whole response.
     fields: HeaderMap,
     pub(super) mark: BodyValidator,
-    /// Usable bytes of the segment: never the whole body, because the origin must confirm that it
-    /// is still valid.
+    /// Usable bytes of the segment. Never the whole body, because the origin must confirm that the
+    /// segment is still valid.
     pub(super) bytes: u64,
 }
 
 impl SavedSegment {
-    /// Finds the segment of this person, or the shared one unless the request is `personal`, if its
-    /// rest can be requested.
+    /// Finds the segment whose missing bytes can be requested: this person's own, or, unless the
+    /// request is `personal`, the shared one.
     pub(super) async fn look(store: &Store, places: &Places, personal: bool) -> Option<Self> {
         match Self::at(store, &places.own).await {
             None if !personal => Self::at(store, &places.public).await,
@@ -54,7 +54,8 @@ impl SavedSegment {
 
     fn of(place: &Place, partial: Arc<Partial>) -> Option<Self> {
         let length = partial.complete_length();
-        // The newest complete head is best; a `206` in response to an `If-Range` omits fields.
+        // The newest head of a whole response is preferred, because a `206` in response to an
+        // `If-Range` omits fields.
         let heads = || partial.heads().rev().filter_map(|head| head::read_response(head).ok());
         let (_, mut fields) =
             heads().find(|(status, _)| *status == StatusCode::OK).or_else(|| heads().next())?;
@@ -72,8 +73,8 @@ impl SavedSegment {
         })
     }
 
-    /// The head of the whole response, updated with the fields that came with its rest (RFC 9110
-    /// §15.3.7.3, RFC 9111 §3.2).
+    /// The head of the whole response, updated with the fields of the response that brought the
+    /// missing bytes (RFC 9110 §15.3.7.3, RFC 9111 §3.2).
     pub(super) fn head(
         &self,
         newer: &HeaderMap,
@@ -89,13 +90,13 @@ impl SavedSegment {
             }
         }
         set_length(&mut fields, length);
-        // Personal until the response proves to be shareable.
+        // Treated as personal until the response proves to be shareable.
         let whose = Whose::Own;
         AnswerHead { status: StatusCode::OK, version, fields, length, resumed: true, whose }
     }
 
-    /// The bytes of the segment from the first one on. Only verified bytes are delivered; a damaged
-    /// segment is moved to `damaged/`, and breaks the body off.
+    /// The bytes of the segment, from its first byte. Only verified bytes are delivered. A damaged
+    /// segment is moved to `damaged/`, and the body breaks off.
     pub(super) fn body(&self, store: &Store) -> Body {
         body::range(store, RangeOf::Partial(Arc::clone(&self.partial)), 0..self.bytes)
     }

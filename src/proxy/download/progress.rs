@@ -17,9 +17,9 @@ pub struct ProgressSnapshot {
     pub total: Option<u64>,
     /// Recent bytes per second; `None` before the first measurement.
     pub rate: Option<u64>,
-    /// How often it was resumed.
+    /// How often the download was resumed.
     pub resumed: u32,
-    /// The wait for the next attempt, if the connection to its origin is broken.
+    /// The wait for the next attempt, if the connection to the origin is broken.
     pub waiting: Option<RetryWait>,
 }
 
@@ -38,13 +38,13 @@ impl ProgressSnapshot {
 /// The wait of a download between two attempts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryWait {
-    /// When it stalled.
+    /// When the download stalled.
     pub since: SystemTime,
     /// When the next attempt is or was made.
     pub next: SystemTime,
     /// Number of consecutive attempts without progress.
     pub attempts: u32,
-    /// Why it broke off.
+    /// Why the connection broke.
     pub error: String,
 }
 
@@ -52,7 +52,8 @@ pub struct RetryWait {
 #[derive(Debug, Default)]
 pub(super) struct LiveProgress {
     state: Mutex<ProgressState>,
-    /// Whether it waits between two attempts, for tasks that must react at once.
+    /// Whether the download waits between two attempts. Tasks that must react at once subscribe to
+    /// this.
     is_waiting: watch::Sender<bool>,
 }
 
@@ -63,7 +64,7 @@ struct ProgressState {
     resumed: u32,
     waiting: Option<RetryWait>,
     pace: Pace,
-    /// When it last progressed, or when it started.
+    /// When the download last progressed, or when it started.
     moved: Instant,
 }
 
@@ -81,7 +82,7 @@ impl Default for ProgressState {
 }
 
 impl LiveProgress {
-    /// A body starts with `bytes`, which an earlier attempt may have left.
+    /// Records that a body starts with `bytes` bytes, which an earlier attempt may have saved.
     pub(super) fn start_body(&self, bytes: u64, total: Option<u64>) {
         let mut state = self.lock();
         (state.bytes, state.total) = (bytes, total);
@@ -94,13 +95,14 @@ impl LiveProgress {
     /// Sets the number of bytes that have arrived.
     pub(super) fn set_bytes(&self, bytes: u64) {
         let mut state = self.lock();
-        // The bytes of an earlier attempt are copied first, and must not count down.
+        // The bytes of an earlier attempt are copied first. The displayed number must not decrease
+        // while they are copied.
         state.bytes = state.bytes.max(bytes);
         state.moved = Instant::now();
         state.look(Instant::now());
     }
 
-    /// The download broke off, and waits for its next attempt.
+    /// Records that the download broke off, and waits for its next attempt.
     pub(super) fn waits(&self, next: SystemTime, now: SystemTime, attempts: usize, error: String) {
         let mut state = self.lock();
         let since = state.waiting.as_ref().map_or(now, |waiting| waiting.since);
@@ -109,14 +111,14 @@ impl LiveProgress {
         self.is_waiting.send_replace(true);
     }
 
-    /// The download continues.
+    /// Records that the download continues.
     pub(super) fn goes_on(&self, total: Option<u64>) {
         let mut state = self.lock();
         state.resumed = state.resumed.saturating_add(1);
         state.total = state.total.or(total);
         state.waiting = None;
         self.is_waiting.send_replace(false);
-        // The time without a connection must not count in the speed.
+        // The time without a connection must not affect the measured speed.
         state.begin();
     }
 
@@ -127,7 +129,7 @@ impl LiveProgress {
         let _waits = is_waiting.wait_for(|is_waiting| *is_waiting).await;
     }
 
-    /// Whether it has broken off and waits.
+    /// Whether the connection is broken and the download waits for the next attempt.
     pub(super) fn is_waiting(&self) -> bool {
         self.lock().waiting.is_some()
     }

@@ -1,9 +1,10 @@
-//! Resumes a body that broke off, and checks whether the rest belongs to the same body.
+//! Resumes a body that broke off, and checks whether the later bytes belong to the same body.
 //!
-//! Two representations are never mixed. A body is continued only if its origin has sent a strong
-//! validator with it and sends the same one with the rest (RFC 9110 §13.1.5, §14.2, §15.3.7). The
-//! rest must have the same content coding and total length, and start at the first missing byte. In
-//! any other case the body is requested again from the start, or the download ends.
+//! Two representations are never mixed. A body is continued only if its origin sent a strong
+//! validator with it and sends the same validator with the later bytes (RFC 9110 §13.1.5, §14.2,
+//! §15.3.7). The later bytes must have the same content coding and total length, and start at the
+//! first missing byte. In any other case the body is requested again from the start, or the
+//! download ends.
 
 use std::time::{Duration, SystemTime};
 
@@ -23,13 +24,14 @@ use wwwoffle_http::fields::has_member;
 /// The longest pause between two attempts.
 pub(super) const MAX_PAUSE: Duration = Duration::from_secs(60);
 
-/// The properties of a response by which the rest of its body is recognized.
+/// The properties of a response that identify its body when the missing bytes are requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct BodyValidator {
     validator: HeaderValue,
-    /// The validator and the coding: some origins use one tag for all codings of a page.
+    /// The validator and the coding. The coding is included because some origins use one tag for
+    /// all codings of a page.
     name: String,
-    /// The fields that the rest must repeat unchanged.
+    /// The validator that the later response must repeat unchanged.
     tag: Option<HeaderValue>,
     date: Option<HeaderValue>,
     coding: Vec<HeaderValue>,
@@ -37,19 +39,20 @@ pub(super) struct BodyValidator {
     length: Option<u64>,
 }
 
-/// The relation of a response to the requested rest of a body.
+/// How a response relates to the requested missing bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RestMatch {
-    /// The rest, or a piece of it. Both fields are `None` for a whole body of unknown length.
+    /// The missing bytes, or a part of them. Both fields are `None` for a whole body of unknown
+    /// length.
     Joins {
-        /// The end of the piece, exclusive.
+        /// The end of the received range, exclusive.
         end: Option<u64>,
         /// The length of the whole body.
         length: Option<u64>,
     },
     /// Another whole body.
     Afresh,
-    /// Unusable, and a retry would be unusable too: the whole must be requested without a range.
+    /// Unusable, also after a retry: the whole body must be requested without a range.
     Unfit,
     /// A temporary failure of the origin.
     Trouble,
@@ -58,8 +61,8 @@ pub(super) enum RestMatch {
 }
 
 impl BodyValidator {
-    /// The validators of a response with these fields; `None` if the rest of its body would be
-    /// indistinguishable from that of another one.
+    /// The validators of a response with these fields. `None` if its missing bytes could not be
+    /// told apart from those of another response.
     pub(super) fn of(status: StatusCode, fields: &HeaderMap) -> Option<Self> {
         if status != StatusCode::OK
             || fields.contains_key(CONTENT_RANGE)
@@ -89,8 +92,8 @@ impl BodyValidator {
         self.length
     }
 
-    /// Makes the request ask for the bytes after `from`, on a new connection: this origin breaks
-    /// off, and leftover bytes on another connection must not be appended here.
+    /// Makes the request ask for the bytes after `from`. It uses a new connection, because the old
+    /// one broke off and its leftover bytes must not be appended to this body.
     pub(super) fn ask(&self, request: &mut Request<()>, from: u64) {
         request.extensions_mut().insert(NewConnection);
         let fields = request.headers_mut();
@@ -121,7 +124,7 @@ impl BodyValidator {
         }
     }
 
-    /// Records the length that the rest has declared.
+    /// Records the length that the later response has declared.
     pub(super) fn learn(&mut self, length: Option<u64>) {
         self.length = self.length.or(length);
     }
@@ -193,8 +196,8 @@ pub(super) fn may_go_on(failure: &Failure) -> bool {
     )
 }
 
-/// Whether the bytes of a body that ended with `failure` are worth saving: there is no sign that
-/// they differ from those that its origin sent.
+/// Whether the bytes of a body that ended with `failure` are worth saving: nothing indicates that
+/// they differ from the bytes that the origin sent.
 pub(super) fn leaves_sound(failure: &Failure) -> bool {
     !matches!(
         failure,
@@ -307,7 +310,7 @@ mod tests {
             (first, 206, "ETag: \"b\"\nContent-Range: bytes 4-9/10", 4, RestMatch::Unfit),
             (first, 206, "ETag: W/\"a\"\nContent-Range: bytes 4-9/10", 4, RestMatch::Unfit),
             (first, 206, "Content-Range: bytes 4-9/10", 4, RestMatch::Unfit),
-            // The delimiters of a multipart are not content.
+            // The delimiters of a multipart body are not content.
             (
                 first,
                 206,
@@ -330,14 +333,14 @@ mod tests {
                 4,
                 RestMatch::Unfit,
             ),
-            // A whole body fits only if no byte of the same one has arrived.
+            // A whole body fits only if no byte has arrived before.
             (first, 200, first, 0, joins(10, 10)),
             (first, 200, "ETag: \"a\"\nContent-Length: 11", 0, RestMatch::Afresh),
             (first, 200, "ETag: \"b\"\nContent-Length: 10", 0, RestMatch::Afresh),
             ("ETag: \"a\"", 200, "ETag: \"a\"", 0, RestMatch::Joins { end: None, length: None }),
             (first, 200, first, 4, RestMatch::Afresh),
             (first, 200, "", 4, RestMatch::Afresh),
-            // Not bodies of this resource.
+            // These are not bodies of the resource.
             (first, 416, "Content-Range: bytes */3", 4, RestMatch::Unfit),
             (first, 503, "", 4, RestMatch::Trouble),
             (first, 429, "", 4, RestMatch::Trouble),

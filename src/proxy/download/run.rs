@@ -80,7 +80,7 @@ pub(super) struct DownloadContext<'a, A> {
 pub(super) struct Patience {
     /// Maximum number of consecutive attempts without progress.
     pub(super) attempts: usize,
-    /// The pause before the first of them.
+    /// The pause before the first attempt.
     pub(super) pause: Duration,
     /// Maximum bytes of a stored body.
     pub(super) most: u64,
@@ -106,7 +106,8 @@ impl Patience {
 
 /// Fetches `job` and serves all clients of `download`. Runs in a task of its own.
 ///
-/// If it is dropped, its unfinished file is discarded, and its readers see that the body broke off.
+/// If the future is dropped, the unfinished file is discarded, and the body breaks off for its
+/// readers.
 pub async fn run(context: Arc<ProxyContext>, job: DownloadJob, download: Arc<Download>) {
     let key = job.places.queued.key();
     let ground = DownloadContext {
@@ -135,17 +136,17 @@ pub async fn run(context: Arc<ProxyContext>, job: DownloadJob, download: Arc<Dow
     download.end(outcome);
 }
 
-/// Removes a request from the queue whose response has arrived through a client's request. A
-/// request that was queued after that download had `started` stays: its response may differ.
+/// Removes a queued request whose response a client's request has fetched. A request that was
+/// queued after the download had `started` stays: its response may differ.
 async fn dequeue_answered(context: &ProxyContext, key: Key, started: Timestamp) {
-    // A queued form was confirmed on its own: it is another submission. A request on which a run
-    // depends is handled by the queue.
+    // A queued form was confirmed separately, so it is another submission. The queue itself handles
+    // a request on which a recursive fetch depends.
     let is_answered = move |queued: &OutgoingSummary| {
         queued.kind != RequestKind::Post && queued.wishes.is_empty() && queued.queued <= started
     };
     let queued = context.storage.store.spool().queue().summary(&key);
     if queued.is_some_and(|queued| is_answered(&queued)) && !context.worker.is_active(&key) {
-        // The queue may be requesting it at this moment.
+        // The queue may be sending the request at this moment.
         let removed =
             context.storage.store.run(move |spool| spool.queue().remove_if(&key, is_answered));
         if let Err(error) = removed.await {

@@ -18,7 +18,7 @@ pub(super) const JOIN_WITHIN: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Downloads {
     pub(super) running: Mutex<DownloadTable>,
-    /// How long one of them may stall before new clients no longer join it.
+    /// How long a download may stall before new clients no longer join it.
     pub(super) join_within: Duration,
 }
 
@@ -63,10 +63,11 @@ impl DownloadTable {
 }
 
 impl Downloads {
-    /// Joins the download for the same key, or registers a new one. `about` are the entries to
+    /// Joins the running download for the same key, or registers a new one. `about`: the entries to
     /// revalidate.
     ///
-    /// A reload never joins. The new download then replaces the one that was not joined.
+    /// A reload never joins, and a stuck or outdated download is not joined. The new download then
+    /// replaces the old one.
     pub fn join(
         &self,
         places: &Places,

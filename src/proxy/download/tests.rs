@@ -106,7 +106,7 @@ fn nobody_joins_what_was_asked_for_before_a_form_was_answered() {
     downloads.outdate(&places, when, None);
     let second = begun(&downloads);
     assert!(!Arc::ptr_eq(&second, &first) && second.outdated.get().is_none());
-    // The successor of the first may have been requested before, too.
+    // The successor of the first download may also have been requested before the form was sent.
     let next = downloads.succeed(&first);
     assert!(next.outdated.get().is_some() && Arc::ptr_eq(&begun(&downloads), &second));
 }
@@ -124,7 +124,7 @@ async fn a_download_is_joined_only_if_it_moves_and_by_no_reload() {
     assert_eq!(downloads.list().len(), 2, "the first runs on");
     assert!(first.is_replaced.load(Ordering::Relaxed));
 
-    // Its client leaves before the head.
+    // The client leaves before the head arrives.
     drop(second.feed().read());
     let third = begun(&downloads);
     assert!(!Arc::ptr_eq(&third, &second), "without a reader and a head");
@@ -226,8 +226,9 @@ fn world(answers: Vec<Result<Answer, Failure>>) -> Arc<DownloadTestBed<Answers>>
     DownloadTestBed::new(Answers(Mutex::new(answers)), leaving)
 }
 
-/// The response is stored before a client has all of it, so the client does not join it a second
-/// time: a copy that is not fresh is revalidated (RFC 9111 §4).
+/// The response is stored before its last bytes are delivered. So a client that has received
+/// everything finds the stored copy, and does not join the same download again: a copy that is not
+/// fresh is revalidated (RFC 9111 §4).
 #[tokio::test]
 async fn who_has_all_of_an_answer_finds_it_kept_and_asks_anew() {
     for (status, body) in [(302, ""), (204, ""), (200, ""), (200, "hello")] {

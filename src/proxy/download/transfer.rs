@@ -29,11 +29,12 @@ use crate::proxy::keep::NotKept;
 use crate::storage::store::timestamp;
 use wwwoffle_http::head;
 
-/// Maximum wait for the end of a body after its declared length, during which its last bytes wait.
+/// Maximum wait for the end of a body after all bytes of its declared length have arrived. The last
+/// bytes are held back for this time.
 const END_WITHIN: Duration = Duration::from_secs(1);
 
-/// How long a download with readers continues when the daemon stops: less than the daemon waits, to
-/// leave time for saving its bytes.
+/// How long a download with readers continues when the daemon stops. It is less than the daemon
+/// waits, to leave time to save the bytes.
 const STOP_WITHIN: Duration = Duration::from_secs(8);
 
 /// A transfer of a body.
@@ -47,10 +48,11 @@ pub(super) struct Transfer<'a, A> {
     storing: BodyStorage,
     resuming: ResumeAttempts,
     unread: UnreadTransfer,
-    /// The places of the response to a POST and to a GET, if both get the same one.
+    /// The places for the response to a POST that also answers GET: the place of the POST and that
+    /// of the GET.
     answers: Option<(Place, Place)>,
     received: Timestamp,
-    /// Whether it is shared, and so replaces older copies of its owner.
+    /// Whether the response is shared, and so replaces older copies of its owner.
     supersedes: bool,
     /// The deadline of the transfer after the daemon has begun to stop.
     stops: OnceLock<Instant>,
@@ -61,17 +63,18 @@ pub(super) struct Transfer<'a, A> {
 struct BodyStorage {
     /// The file; `None` if the disk has failed.
     writer: Option<Writer>,
-    /// The last bytes of the body, which its readers get after the page is stored.
+    /// The last bytes of the body. The readers get them after the page is stored.
     last: Vec<Bytes>,
     disk_error: Option<wwwoffle_spool::Error>,
-    /// Whether the body exceeds the storage limit: then it continues for its readers only.
+    /// Whether the body exceeds the storage limit. The transfer then continues for its readers
+    /// only.
     is_too_large: bool,
 }
 
 /// The attempts to resume a body.
 #[derive(Default)]
 struct ResumeAttempts {
-    /// The validators of the rest, if it may be resumed.
+    /// The validators of the body, if it may be resumed.
     mark: Option<BodyValidator>,
     /// Consecutive attempts without progress.
     attempts: usize,
@@ -82,9 +85,9 @@ struct ResumeAttempts {
 /// A transfer without readers.
 #[derive(Default)]
 struct UnreadTransfer {
-    /// Whether it continues.
+    /// Whether the transfer continues.
     goes_on: bool,
-    /// Whether it has no connection, because it waits between two attempts.
+    /// Whether the transfer has no connection, because it waits between two attempts.
     is_pausing: bool,
     /// When the last reader left, if there are no readers.
     left: Option<LastRead>,
@@ -118,7 +121,8 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
         }
     }
 
-    /// Stores the response at the first place also at the second.
+    /// If the places are set, also copies the stored response from the first place to the second.
+    /// Used if the response to a POST also answers GET.
     pub(super) fn answering(self, places: Option<(Place, Place)>) -> Self {
         Self { answers: places, ..self }
     }
@@ -148,8 +152,7 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
         }
     }
 
-    /// Transfers the segment of an earlier attempt, and the `rest` after it, which ends before byte
-    /// `end`.
+    /// Transfers the segment of an earlier attempt, and then `rest`, the bytes before byte `end`.
     pub(super) async fn go_on(
         mut self,
         part: SavedSegment,
@@ -173,7 +176,7 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
                 }
                 None if self.feed().length() == part.bytes => return Ok(()),
                 None => return Err(Failure::CutShort("the stored segment has ended".into())),
-                // The damaged segment has been moved to `damaged/`.
+                // The damaged segment has already been moved to `damaged/`.
                 Some(Err(error)) => return Err(Failure::CutShort(error)),
             }
         }
@@ -186,11 +189,11 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
     /// Transfers the current response to its end, and returns its trailers.
     async fn pump(&mut self, body: &mut AnswerBody) -> Result<Option<HeaderMap>, Failure> {
         loop {
-            // Dropping it loses nothing: it waits only while it has gathered nothing.
+            // A dropped `gather` loses nothing: it waits only while it holds no bytes.
             let mut gathered = self.unless_ended(gather(body)).await?;
             if gathered.end.is_none() && self.is_complete_with(&gathered.stretch) {
-                // The end follows soon, for example in an empty frame (RFC 9113 §6.1). Only with it
-                // are the last bytes known to be the last.
+                // The end follows soon, for example in an empty frame (RFC 9113 §6.1). Before the
+                // end it is unknown whether these bytes are the last.
                 let rest = self.unless_ended(timeout(END_WITHIN, gather(body))).await?;
                 if let Ok(GatheredBytes { stretch, end }) = rest {
                     gathered.stretch.extend(stretch);
@@ -198,7 +201,7 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
                 }
             }
             let length = self.feed().length().saturating_add(size_of(&gathered.stretch));
-            // A rest may end before the body does, without a failure (RFC 9110 §15.3.7.2).
+            // A range may end before the body does; this is not a failure (RFC 9110 §15.3.7.2).
             let whole = self.resuming.mark.as_ref().and_then(BodyValidator::length);
             let is_whole =
                 matches!(gathered.end, Some(Ok(_))) && whole.is_none_or(|whole| whole == length);
@@ -231,9 +234,9 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
         self.end.is_some_and(|end| end == length)
     }
 
-    /// Delivers bytes: to the disk, or to the readers only if the disk has failed. The last bytes
-    /// are held back until the page is stored, so that a client that has got the whole finds it
-    /// there.
+    /// Delivers bytes to the disk, or only to the readers if the disk has failed. The last bytes
+    /// are held back until the page is stored, so that a client that has received everything finds
+    /// the stored copy.
     async fn deliver(&mut self, stretch: Vec<Bytes>, is_last: bool) -> Result<(), Failure> {
         let feed = self.feed();
         let size = size_of(&stretch);
@@ -275,7 +278,8 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
         Ok(())
     }
 
-    /// Stops storing the body, which exceeds the limit. Without readers the transfer ends.
+    /// Stops storing the body, because it exceeds the limit. If there are no readers, the transfer
+    /// ends.
     fn stop_storing(&mut self) -> Result<(), Failure> {
         let (url, most) = (self.download.url(), self.ground.patience.most);
         warn!(url, most, "the page is larger than the storage limit (max-body)");
@@ -311,7 +315,7 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
         }
     }
 
-    /// Why it ends, if it had no reader for too long. An ending download cannot be joined.
+    /// The reason to end the download, if it had no reader for too long. It then cannot be joined.
     fn exceeded_limit(&mut self) -> Option<Failure> {
         if self.feed().readers() > 0 {
             self.unread.left = None;
@@ -321,15 +325,16 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
         let (bounds, is_unbounded) =
             (&self.ground.patience.unread, self.job.allowance.is_unbounded);
         let failure = bounds.judge(self.download, left, self.total, is_unbounded)?;
-        // A stalled body may be resumed.
+        // A stalled body may be resumed later.
         let may_end = matches!(failure, Failure::Stalled) || self.feed().close_unread();
         may_end.then_some(failure)
     }
 
-    /// Why it ends without readers, unless it continues. An ending download cannot be joined.
+    /// The reason to end the download, if it has no readers and must not continue. It then cannot
+    /// be joined.
     fn end_if_unread(&mut self) -> Option<Failure> {
         let then = self.job.leaving.then(self.feed().length(), self.total);
-        // Without a disk there is no reason to continue.
+        // If the disk has failed, there is no reason to continue.
         let may_go_on = self.storing.disk_error.is_none() && !self.storing.is_too_large;
         if then == Then::GoOn && may_go_on && !self.ground.downloads.are_too_many_unread() {
             self.unread.goes_on = true;
@@ -347,7 +352,7 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
         })
     }
 
-    /// Resolves when there are no readers, if that is still relevant.
+    /// Resolves when there are no readers, if the transfer depends on them.
     async fn left(&self) {
         if self.unread.goes_on && self.storing.disk_error.is_none() && !self.storing.is_too_large {
             std::future::pending::<()>().await;
@@ -364,7 +369,7 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
         }
     }
 
-    /// Resolves when the daemon stops: at once, or a little later if there are readers.
+    /// Resolves when the daemon stops. If there are readers, it resolves a little later.
     async fn stopped(&self) {
         self.ground.tasks.stopping().await;
         let until = *self.stops.get_or_init(|| Instant::now() + STOP_WITHIN);
@@ -401,10 +406,10 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
             let received = (self.received, self.job.head.headers());
             outdated::supersede(self.ground.store, &self.job.places, received).await;
         }
-        // A client that has got the whole must find the stored copy, and not join this download: a
-        // copy that is not fresh is revalidated.
+        // A client that has received everything must find the stored copy, and must not join this
+        // download: a copy that is not fresh is revalidated.
         self.ground.downloads.leave(self.download);
-        // The readers get the whole, even if our copy failed.
+        // The readers get the whole body, even if it could not be stored.
         if !self.storing.last.is_empty() {
             self.feed().written(std::mem::take(&mut self.storing.last));
         }
@@ -437,12 +442,12 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
             let url = self.download.url();
             warn!(url, error = error_chain(&error), "the received bytes cannot be saved");
         }
-        // Only now: a client that retries at once resumes from the segment.
+        // Only after saving: a client that retries at once then resumes from the segment.
         self.ground.downloads.leave(self.download);
         let failure = Arc::new(failure);
         self.feed().finish(BodyEnd::Broken(Arc::clone(&failure)));
         match self.storing.disk_error.take() {
-            // There are no readers, so the failed storage is the relevant error.
+            // There are no readers, so the storage failure is the relevant error.
             Some(error) if matches!(*failure, Failure::Abandoned) => {
                 DownloadEnd::Unkeepable(Arc::new(error))
             }

@@ -12,19 +12,19 @@ use crate::net::upstream::{Failure, Origin};
 /// The interval between checks of a slow download.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// How long an unawaited download may stall.
+/// How long a download may stall if neither a client nor the queue waits for it.
 const STILL: Duration = Duration::from_secs(30);
 
 /// Minimum average speed of an unawaited download, in bytes per second.
 const SLOWEST: u64 = 64;
 
-/// How long a download may be slower than that.
+/// How long a download may be slower than `SLOWEST`.
 const SLOW: Duration = Duration::from_secs(120);
 
 /// Maximum number of downloads that continue after their clients have left.
 const MOST: usize = 64;
 
-/// Maximum speed of an unawaited body of unknown length, in bytes per second.
+/// Maximum speed of an unawaited download of unknown length, in bytes per second.
 const RATE: u64 = 1_000_000;
 
 /// When the last reader left a download, and the bytes that had arrived by then.
@@ -40,19 +40,19 @@ impl LastRead {
         Self { since: Instant::now(), bytes: download.progress.shown().bytes }
     }
 
-    /// Whether too few bytes of `download` have arrived since then.
+    /// Whether too few bytes of `download` have arrived since the last reader left.
     fn is_slow(&self, download: &Download) -> bool {
         let (elapsed, bytes) = (self.since.elapsed(), download.progress.shown().bytes);
         elapsed >= SLOW && bytes.saturating_sub(self.bytes) < SLOWEST * elapsed.as_secs()
     }
 }
 
-/// The limits while no client reads it.
+/// The limits of a download while no client reads it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UnreadLimits {
     /// Maximum bytes of a body of unknown length: `unread-size`.
     pub(super) size: u64,
-    /// Time limit for such a body: `unread-time`.
+    /// Time limit for a body of unknown length: `unread-time`.
     pub(super) time: Duration,
     /// How long an unawaited download may stall.
     pub(super) still: Duration,
@@ -80,15 +80,15 @@ impl UnreadLimits {
         {
             return Some(Failure::TooLong(None));
         }
-        // A download that has broken off has pauses of its own.
+        // A download that has broken off already waits between its attempts.
         let is_unwanted = !download.is_awaited() && !download.progress.is_waiting();
         let is_still = download.progress.stalled_for() >= self.still || left.is_slow(download);
         (is_unwanted && is_still).then_some(Failure::Stalled)
     }
 }
 
-/// How long to wait after `new` bytes of a download. An unawaited one of unknown length thus leaves
-/// bandwidth to others.
+/// How long to wait after `new` bytes of a download. The wait slows an unawaited download of
+/// unknown length, to leave bandwidth to others.
 pub(super) fn rest(download: &Download, total: Option<u64>, new: u64) -> Option<Duration> {
     let is_unwanted = download.feed.readers() == 0 && !download.is_awaited();
     let micros = new.saturating_mul(1_000_000).checked_div(RATE).unwrap_or(0);
@@ -114,8 +114,8 @@ pub(super) async fn ends<A>(ground: &DownloadContext<'_, A>, download: &Download
     }
 }
 
-/// Resolves when no client reads the download, and another request waits for its connection. It
-/// cannot be joined then.
+/// Resolves when no client reads the download and another request waits for its connection. From
+/// then on the download cannot be joined.
 pub(super) async fn gives_way<A: OriginClient>(asks: &A, origin: &Origin, download: &Download) {
     loop {
         if !download.is_unwanted() || download.line.is_waiting() {
@@ -130,8 +130,8 @@ pub(super) async fn gives_way<A: OriginClient>(asks: &A, origin: &Origin, downlo
     }
 }
 
-/// Resolves when a download whose clients have left waits for a connection. Clients that are
-/// waiting come first.
+/// Resolves when all clients of a download have left while it waits for a connection. Clients that
+/// are present come first.
 pub(super) async fn leaves_line(download: &Download) {
     loop {
         download.line.waits().await;

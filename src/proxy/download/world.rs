@@ -26,10 +26,10 @@ use crate::storage::store::Store;
 /// Maximum number of consecutive attempts without progress.
 pub(super) const ATTEMPTS: usize = 3;
 
-/// The pause before the first of them.
+/// The pause before the first attempt.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The context of downloads of one page, with `asks` as its origin.
+/// The context of downloads of one page; `asks` is the origin.
 pub(super) struct DownloadTestBed<A> {
     pub(super) asks: A,
     pub(super) store: Store,
@@ -115,7 +115,8 @@ impl<A: OriginClient + Send + 'static> DownloadTestBed<A> {
             interim: None,
         };
         let (watch, outcome) = Box::pin(carry_out(&ground, job, download)).await;
-        // All clients have their response now, and a repeated request must not get the same one.
+        // All clients have their response now, and a repeated request must not get the same
+        // response.
         let is_joined = |found: &Arc<Download>| Arc::ptr_eq(found, &watch.download);
         assert!(!downloads.list().iter().any(is_joined), "it can be joined still: {outcome:?}");
         drop(watch.download.take());

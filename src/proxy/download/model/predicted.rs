@@ -1,4 +1,4 @@
-//! The simple model for the test of downloads.
+//! The reference model for the test of downloads.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub(super) fn length(version: u64) -> u64 {
     20_000 + version
 }
 
-/// The simple model.
+/// The reference model.
 #[derive(Debug)]
 pub(super) struct Model {
     pub(super) leaving: LeavingRules,
@@ -35,7 +35,7 @@ pub(super) struct Model {
     pub(super) run: Option<PredictedRun>,
     pub(super) kept: Option<u64>,
     pub(super) part: Option<(u64, u64)>,
-    /// By number: version, bytes, and the end.
+    /// For each client, by number: the version, the received bytes, and how the body ended.
     pub(super) clients: BTreeMap<usize, (u64, u64, Option<bool>)>,
 }
 
@@ -44,7 +44,8 @@ pub(super) struct Model {
 pub(super) struct PredictedRun {
     pub(super) version: u64,
     pub(super) here: u64,
-    /// Where it last broke off, and the number of consecutive attempts without progress.
+    /// The bytes that had arrived when the body last broke off, and the number of consecutive
+    /// attempts without progress.
     pub(super) had: u64,
     pub(super) attempts: usize,
     pub(super) is_open: bool,
@@ -98,7 +99,7 @@ impl Model {
         self.look_for_readers();
     }
 
-    /// Lets the download end if it has no readers.
+    /// Ends the download if it has no readers.
     pub(super) fn look_for_readers(&mut self) {
         let Some(run) = &self.run else { return };
         let percent = run.here * 100 > length(run.version) * u64::from(self.leaving.above_percent);
@@ -110,7 +111,7 @@ impl Model {
         }
     }
 
-    /// Bytes arrive, up to `here` in all.
+    /// Bytes arrive, up to `here` in total.
     pub(super) fn comes(&mut self, here: u64) {
         let Some(run) = &mut self.run else { return };
         run.is_spilled |= self.disk_fails && here > run.here;
@@ -151,7 +152,8 @@ impl Model {
                 if !self.leaving.finishes || replaced == MAX_REPLACED {
                     return;
                 }
-                // An unusable rest causes another request, and so does a segment found then.
+                // An unusable range causes another request, and so does a segment that is found for
+                // that request.
                 if was_odd {
                     self.part = None;
                 }

@@ -41,7 +41,8 @@ impl<A: OriginClient> Transfer<'_, A> {
                 return Resumption::Lost(ended);
             }
             let mut request = self.job.head.clone();
-            // Earlier copies are irrelevant here: only the rest of this body is requested.
+            // The client's earlier copies are irrelevant: only the missing bytes of this body are
+            // requested.
             conditional::strip(request.headers_mut());
             request.extensions_mut().insert(self.download.line.clone());
             mark.ask(&mut request, from);
