@@ -1,6 +1,6 @@
-//! What happens to a response on its way out, in this order:
+//! The steps that each response passes before it is sent, in this order:
 //!
-//! | step | for | what it does |
+//! | step | for | action |
 //! |---|---|---|
 //! | decode | resources | decodes the start of a stored body; a damaged one becomes a message |
 //! | amend | responses of origins | `location-error`, `censor-header` |
@@ -33,7 +33,7 @@ use crate::page::context::PageReader;
 use crate::page::message::Message;
 use crate::proxy::context::ProxyContext;
 
-/// The steps for the response to a request that was decided about.
+/// The finishing steps for the response to a request with a decision.
 pub(super) struct ResponseFinish {
     reader: PageReader,
     amendment: Option<Amendment>,
@@ -115,7 +115,7 @@ impl RequestRecord {
         }
     }
 
-    /// Records the response, unless it is a message that has nothing to do with the spool.
+    /// Records the response, unless it is a message without relation to the spool.
     pub(super) fn complete(self, context: &ProxyContext, response: &mut Response<Body>) {
         let Some(&status) = response.extensions().get::<CacheStatus>() else { return };
         let (method, answer) = (self.method, response.status());
@@ -136,7 +136,7 @@ pub(super) struct ConnectionFinish {
 }
 
 impl ConnectionFinish {
-    /// Reads from the request as it came.
+    /// Reads what the step needs from the request in its original form.
     pub(super) fn of<B>(client: &Client, request: &Request<B>) -> Self {
         Self {
             version: request.version(),

@@ -1,7 +1,7 @@
-//! Sends a form again whose answer is stored.
+//! Sends a form again whose response is stored.
 //!
-//! The body of a form is stored with its answer, sealed with the key of the spool because people write
-//! passwords in forms. It opens for the owner who sent the form.
+//! The body of a form is stored with its response. It is encrypted with the key of the spool,
+//! because people write passwords in forms. Only the owner who sent the form can have it decrypted.
 
 use std::sync::Arc;
 
@@ -41,8 +41,8 @@ pub(super) fn seal(spool: &Spool, places: &Places, body: &[u8], request: Vec<u8>
     }
 }
 
-/// Asks the person whether to send the form again. If its contents are not known, says so: they were
-/// imported, too long, or sent by another owner.
+/// Asks the person whether to send the form again. The page says so if the contents are not known:
+/// the form was imported, too long, or sent by another owner.
 pub(super) fn confirm(
     context: &ProxyContext,
     ask: &ProxyRequest,

@@ -24,8 +24,8 @@ use wwwoffle_http::head;
 pub struct Confirmed {
     /// The copy.
     pub kept: Arc<Kept>,
-    /// Its updated fields. They set a cookie only if the newer head does: the client may have a
-    /// newer cookie than the stored one, or be another client.
+    /// The updated fields of the copy. They set a cookie only if the newer head sets it: this
+    /// client may be another client, or have a newer cookie than the stored one.
     pub fields: HeaderMap,
 }
 
@@ -39,7 +39,7 @@ pub struct RequestTimes {
 }
 
 /// Finds the copies to which a `304` with the fields `newer` applies, and updates them. Returns
-/// `None` if it applies to none of our copies.
+/// `None` if it applies to no stored copy.
 pub async fn apply_not_modified(
     store: &Store,
     about: &Revalidation,
@@ -73,7 +73,7 @@ pub async fn update_from_head(
     for kept in found.all().iter().filter(could_be_chosen) {
         match compare_head(&kept.fields, kept.entry.body_len(), status, answer) {
             HeadComparison::Nothing => {}
-            // A change may keep length and date; only a GET can detect that.
+            // A changed body may have the same length and date; only a GET can detect that.
             HeadComparison::Unchanged
                 if kept.entry.invalid_since().is_some() && !answer.contains_key(ETAG) => {}
             HeadComparison::Unchanged => {
@@ -91,7 +91,7 @@ pub async fn update_from_head(
 const OF_CACHES: [HeaderName; 6] = [AGE, CACHE_CONTROL, DATE, EXPIRES, LAST_MODIFIED, VARY];
 
 /// The fields of a newer head that update a stored copy. A shared copy gets no cookie that was set
-/// for one client, and from a response to a personal request no field that could be personal.
+/// for one client. From a response to a personal request it gets no field that could be personal.
 fn for_all(kept: &Kept, newer: &HeaderMap, personal: bool) -> HeaderMap {
     let is_everyones = kept.entry.place().owner().is_none();
     let mut fields = newer.clone();

@@ -2,19 +2,19 @@
 //! `/http/www.example.org/path`.
 //!
 //! ```text
-//! /http/host/path ── the URL it stands for ── asked for as through the proxy ── rewritten ── browser
+//! /http/host/path ── the URL in the address ── requested as through the proxy ── rewritten ── browser
 //! POST ─────────────── the person confirms ── /gateway/send ──┘
 //! ```
 //!
 //! Decisions, storage and queue are the same as through the proxy: it is the same URL, by the same
 //! person. Only the response to the browser differs: its references lead to addresses of ours
-//! ([`wwwoffle_html::rewrite::gateway`]), and it may do nothing else ([`fields`]). A page of the
-//! gateway has an opaque origin. Its requests carry that origin, so our own pages refuse them
+//! ([`wwwoffle_html::rewrite::gateway`]), and the page has no other rights ([`fields`]). A page of
+//! the gateway has an opaque origin. Its requests carry that origin, so our own pages refuse them
 //! ([`crate::page::guard`]).
 //!
-//! Any page in the browser can send a form here, and such a form is indistinguishable from one of
-//! the page that the person sees. So a form goes to its origin only after the person has confirmed
-//! it on a page of ours.
+//! Any page in the browser can send a form to the gateway. Such a form cannot be distinguished from
+//! a form of the page that the person sees. So a form goes to its origin only after the person has
+//! confirmed it on a page of ours.
 
 pub(super) mod fields;
 mod form;
@@ -70,11 +70,11 @@ pub(super) struct GatewayMark {
     pub(super) shell: Shell,
     /// The rules for rewriting references.
     pub(super) gateway: Gateway,
-    /// Whether it is a form that the person has not confirmed.
+    /// Whether the request is a form that the person has not confirmed.
     is_unasked: bool,
 }
 
-/// The response in place of a decision that would send an unconfirmed form.
+/// The response in place of a decision that would send an unconfirmed form to the origin.
 pub(super) fn question_first(ask: &ProxyRequest, decision: Decision) -> Option<Response<Body>> {
     use Decision::{Confirm, Refuse, Serve, ServeVersion};
     let gate = ask.modification.as_ref().and_then(|changed| changed.gate())?;
@@ -96,7 +96,7 @@ pub(super) struct Led;
 
 /// A request through the gateway.
 struct GatewayRequest {
-    /// The URL in its original spelling.
+    /// The URL in the browser's spelling.
     url: String,
     method: Method,
     /// The fields for the origin.
@@ -116,7 +116,7 @@ struct GatewayClient {
 }
 
 /// Whether a request for one of our own names is for the gateway. Only the original target counts:
-/// a path with this prefix is never a page of ours, whatever dots and escapes follow.
+/// a path with the gateway's prefix is never a page of ours, even if dots and escapes follow.
 pub(super) fn is_meant(config: &Config, uri: &Uri) -> bool {
     config.pages.gateway && (url_of(target_of(uri)).is_some() || uri.path() == pages::SEND)
 }
@@ -217,7 +217,7 @@ impl GatewayClient {
         }
     }
 
-    /// Requests it as through the proxy.
+    /// Requests the resource as through the proxy.
     async fn fetch(&self, mut parts: Parts, wanted: GatewayRequest) -> Response<Body> {
         let (context, mode) = (&self.context, self.reader.mode);
         let local = CanonicalUrl::parse(&wanted.url, &context.base.local);
@@ -249,15 +249,15 @@ impl GatewayClient {
         let is_unsent = response.extensions().get::<Unasked>().is_some();
         let to = if is_unsent { Some(wanted.url) } else { elsewhere(&response) };
         match (again, to) {
-            // The origin redirects the form, and a browser would resend our confirmation instead of
-            // the form.
+            // The origin redirects the form. The browser would resend the confirmation, not the
+            // form, so the person is asked again.
             (Some((fields, form)), Some(url)) => self.question(url, fields, form),
             _ => response,
         }
     }
 
-    /// Finishes a response for the browser. Any response not yet rewritten is a page or message of
-    /// ours.
+    /// Finishes a response for the browser. A response that is not rewritten yet is a page or
+    /// message of ours.
     async fn finish_response(&self, response: Response<Body>) -> Response<Body> {
         if response.extensions().get::<Led>().is_some() {
             return response;
@@ -311,12 +311,12 @@ impl GatewayClient {
     }
 }
 
-/// Marks a redirect that leads out of the gateway.
+/// Marks a redirect to an address outside the gateway.
 #[derive(Clone, Copy, Debug)]
 struct Elsewhere;
 
-/// The redirect target for a browser that need not use the gateway, or whose address lacks its
-/// slash.
+/// The redirect target for a browser that need not use the gateway, or for an address without the
+/// slash after its host.
 fn better(parts: &Parts, url: &str) -> Option<String> {
     // In HTTP/2 every request has a scheme.
     let is_proxied = parts.uri.scheme().is_some() && parts.version < Version::HTTP_2;
@@ -327,7 +327,8 @@ fn better(parts: &Parts, url: &str) -> Option<String> {
     lacks_slash(target_of(&parts.uri)).then_some(whole)
 }
 
-/// The URL to which the response redirects the same form, if it does (RFC 9110 §15.4.8).
+/// The URL to which the response redirects the form, if it redirects with the same method and body
+/// (RFC 9110 §15.4.8).
 fn elsewhere(response: &Response<Body>) -> Option<String> {
     if !matches!(response.status().as_u16(), 307 | 308) {
         return None;
@@ -364,7 +365,7 @@ async fn whole(mut body: Body) -> Option<Vec<u8>> {
     Some(whole)
 }
 
-/// Our own pages need no marks for stored links.
+/// Our own pages have no marks for stored links.
 struct Unknown;
 
 impl PageKnowledge for Unknown {

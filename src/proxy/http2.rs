@@ -1,5 +1,5 @@
-//! Hides the differences between HTTP/2 and HTTP/1.1: requests are converted on arrival, and
-//! responses before they are sent. The code in between does not depend on the version.
+//! Hides the differences between HTTP/2 and HTTP/1.1. Requests are converted when they arrive, and
+//! responses before they are sent, so all other code is independent of the version.
 
 use hyper::body::Body as _;
 use hyper::header::{CONTENT_LENGTH, COOKIE, HeaderValue, PROXY_AUTHENTICATE, TRANSFER_ENCODING};
@@ -8,7 +8,7 @@ use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use super::body::{self, Body};
 use wwwoffle_http::fields::strip_one_hop;
 
-/// An extension of a request whose body is not declared by a field.
+/// A request extension: the request may have a body that no field declares.
 #[derive(Clone, Copy, Debug)]
 pub struct Unframed;
 
@@ -40,9 +40,9 @@ fn join_cookies(fields: &mut HeaderMap) {
     }
 }
 
-/// Writes the length of a body once, as a plain number. HTTP/2 accepts it repeated, with leading
-/// zeros, or empty, as long as the body has that length. HTTP/1.1 delimits a request by it: two
-/// parsers that read it differently disagree about the start of the next request.
+/// Writes the length of a body once, as a plain number. HTTP/2 accepts a length that is repeated,
+/// empty or has leading zeros, as long as it matches the body. HTTP/1.1 delimits a request by the
+/// length: two parsers that read it differently disagree about where the next request starts.
 fn say_length_once(fields: &mut HeaderMap) {
     let Some(said) = fields.get(CONTENT_LENGTH) else { return };
     let length = said.to_str().ok().and_then(|said| said.parse::<u64>().ok()).unwrap_or_default();
@@ -52,7 +52,8 @@ fn say_length_once(fields: &mut HeaderMap) {
 /// Converts a response to one that HTTP/2 may carry: without connection fields (RFC 9113 §8.2.2),
 /// and without a body where HTTP forbids one, which hyper ensures for HTTP/1.1 only.
 pub(super) fn send(asked: &Method, mut response: Response<Body>) -> Response<Body> {
-    // A login prompt of this proxy is for this hop; that of another proxy never gets this far.
+    // A login prompt of this proxy is for this connection only. A login prompt of another proxy
+    // never gets this far.
     let challenge = response.headers_mut().remove(PROXY_AUTHENTICATE);
     strip_one_hop(response.headers_mut());
     if let Some(challenge) = challenge {

@@ -44,7 +44,7 @@ pub fn intent(method: &Method, fields: &HeaderMap) -> Intent {
     }
 }
 
-/// Whether the client wants an event stream, as `EventSource` and similar readers do.
+/// Whether the client wants an event stream, like `EventSource` and similar clients.
 #[must_use]
 pub fn wants_event_stream(fields: &HeaderMap) -> bool {
     let mut ranges = list(fields, &ACCEPT).map(|range| range.split(';').next().unwrap_or_default());

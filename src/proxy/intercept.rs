@@ -1,4 +1,4 @@
-//! An intercepted connection: we answer it under the host name that its client requested.
+//! An intercepted connection: we answer in place of the host that the client requested.
 //!
 //! ```text
 //! CONNECT ── 200 ── first bytes ── no TLS, no HTTP inside ─────────────── tunnel
@@ -27,7 +27,7 @@ use crate::proxy::context::ProxyContext;
 use crate::tls::hello::{self, Opening};
 use crate::tls::rejected::is_rejection;
 
-/// A connection whose client has got the 200 of its CONNECT.
+/// A connection whose client has received the `200` response to its CONNECT.
 pub(super) struct Intercepted {
     pub(super) context: Arc<ProxyContext>,
     pub(super) visitor: Visitor,
@@ -37,7 +37,7 @@ pub(super) struct Intercepted {
     pub(super) server: Arc<dyn ProxyServer>,
 }
 
-/// The treatment of a connection, after its first bytes.
+/// How a connection is handled after its first bytes.
 enum Course {
     Answer(HttpsSite, Box<Accepted>, Arc<ServerConfig>),
     PassOn,
@@ -45,8 +45,8 @@ enum Course {
 }
 
 impl Intercepted {
-    /// Serves the connection until it closes, or the daemon stops. Boxed, because the future would
-    /// otherwise contain itself: requests inside may do anything but intercept again.
+    /// Serves the connection until it closes, or the daemon stops. The future is boxed, because it
+    /// would otherwise contain itself: a request inside the connection has the same handler.
     pub(super) fn run(self, upgrade: OnUpgrade) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         Box::pin(async move {
             match upgrade.await {
@@ -75,9 +75,8 @@ impl Intercepted {
         }
     }
 
-    /// The client checks the certificate against the name in its `ClientHello`. It may differ from
-    /// that of CONNECT, which some clients make from an address. So the plan is for the name in the
-    /// `ClientHello`.
+    /// Plans for the name in the `ClientHello`, because the client checks the certificate against
+    /// that name. The name in CONNECT may differ: some clients use an address there.
     fn course(&self, hello: Accepted) -> Course {
         let site = match hello::name(&hello) {
             Some(name) => HttpsSite::of(&name, self.site.port(), &self.context.base.local),

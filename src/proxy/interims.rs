@@ -33,7 +33,7 @@ impl Interims {
         }
     }
 
-    /// The bytes to write next. If there are none yet, `waker` is woken when some arrive.
+    /// The bytes to write next. If there are none, `waker` is woken when bytes are queued.
     #[must_use]
     pub fn next(&self, waker: &Waker) -> Option<Bytes> {
         let mut queue = self.lock();

@@ -12,19 +12,19 @@ use wwwoffle_http::caching::storing::{RequestFacts, is_no_store, may_reuse};
 /// Why a response is forwarded and not stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotKept {
-    /// It is a range of the whole.
+    /// The response has only a range of the body (`206`).
     Partial,
-    /// It applies to this request only: `304`, `401`, `407`, `412`, `429` and similar.
+    /// The response applies to this request only: `304`, `401`, `407`, `412`, `429` and similar.
     AboutTheRequest,
     /// The origin or a gateway failed.
     OriginError,
-    /// It is an error, and would replace a good copy that people need offline.
+    /// The response is an error and would replace a good stored copy.
     WouldReplaceGood,
-    /// An event stream has no end.
+    /// The response is an event stream, which has no end.
     Endless,
-    /// It exceeds the storage limit (`max-body`).
+    /// The response exceeds the storage limit (`max-body`).
     TooLarge,
-    /// It has `no-store`, and `no-store = respect` is set.
+    /// The response has `no-store`, and `no-store = respect` is set.
     NoStore,
     /// The page was not found, and `keep-cache-if-not-found` preserves the stored copy.
     NoPage,
@@ -54,8 +54,8 @@ pub struct StorageRules {
     pub cache: (bool, Heuristics),
     /// The relevant facts of the request.
     pub requested: RequestFacts,
-    /// Whether errors of the origin are stored for as long as they are fresh: for clients, not for
-    /// the queue.
+    /// Whether errors of the origin are stored for as long as they are fresh. True for requests of
+    /// clients, false for the queue.
     pub errors: bool,
     /// `no-store`.
     pub no_store: NoStore,
@@ -85,8 +85,8 @@ impl StorageRules {
         }
     }
 
-    /// Whether the response to a POST may also serve a later GET for `url` (RFC 9110 §9.3.3): it
-    /// declares its lifetime, and that it is the content of `url`.
+    /// Whether the response to a POST may also answer a later GET for `url` (RFC 9110 §9.3.3). It
+    /// may if it declares its lifetime, and declares that it is the content of `url`.
     #[must_use]
     pub fn answers_get(
         &self,

@@ -37,17 +37,17 @@ pub(super) fn serve(
     answer(context, ask, kept, fields, &conditions, status)
 }
 
-/// Whether a stored copy sets its cookies again. Only a fresh personal copy does, online: it is
-/// equivalent to a response that its origin has just sent (RFC 9111 §4, §7.3).
+/// Whether a stored copy sets its cookies again. Only a fresh personal copy does, and only online:
+/// it is equivalent to a response that its origin has just sent (RFC 9111 §4, §7.3).
 fn replays_cookies(ask: &ProxyRequest, kept: &Kept) -> bool {
     let is_fresh = ask.copy.verdict.is_some_and(|verdict| verdict.reuse == Reuse::Fresh);
     let is_own = kept.entry.place().owner().is_some();
     ask.start.mode == Mode::Online && is_own && is_fresh
 }
 
-/// The fields of a stored copy that was not revalidated. Offline all of them are sent, because the
-/// copy is the page as it was, except cookies: the browser may have newer ones, and old ones would
-/// log the person out. The cookies of a shared copy belong to its first client.
+/// The fields of a stored copy that was not revalidated. Offline all fields are sent except
+/// cookies, because the copy is shown as it was stored. The browser may have newer cookies, and old
+/// ones could log the person out. The cookies of a shared copy belong to its first client.
 pub(super) fn unasked(ask: &ProxyRequest, kept: &Kept) -> HeaderMap {
     let mut fields = sent(ask, kept);
     owner::remove_cookies(&mut fields);
@@ -105,7 +105,7 @@ fn unmarked(
         if let Some(part) = ranges::serve::ranges(context, ask, kept, &fields) {
             return part;
         }
-        // Online the origin itself reports its support for ranges, for HEAD too.
+        // Online the origin itself declares whether it supports ranges, also for HEAD.
         if kept.status == StatusCode::OK && ask.start.mode != Mode::Online {
             ranges::serve::accept(&mut fields);
         }

@@ -1,6 +1,6 @@
-//! The action for the last request of each person for a URL, so that a page can explain it.
+//! What was done with the last request of each person for a URL, so that a page can explain it.
 //!
-//! The records are in memory only, and bounded: old ones are discarded.
+//! The records are in memory only, and their number is limited: old records are discarded.
 
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,7 @@ use crate::base::owner::Owner;
 /// Maximum number of records.
 const MAX_RECORDS: NonZeroUsize = NonZeroUsize::new(4_096).unwrap();
 
-/// The action for a request.
+/// What was done with a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastAction {
     /// When it was answered.
@@ -38,7 +38,7 @@ pub struct LastKey {
 }
 
 impl LastKey {
-    /// The owner and the URL of `ask`; a login in it is ignored.
+    /// The owner and the URL of `ask`. A login in the URL is ignored.
     #[must_use]
     pub(super) fn of(ask: &ProxyRequest) -> Self {
         Self::new(ask.places.public.key(), ask.owner.clone())

@@ -22,7 +22,7 @@ use crate::storage::lookup::look_up;
 use crate::storage::versions;
 use wwwoffle_http::caching::like::{guess_urls, likeness};
 
-/// Maximum number of listed pages.
+/// Maximum number of pages in the list.
 const MAX_LIKE: usize = 8;
 
 /// Maximum number of entries of a host that are compared, for pages that no guess finds.
@@ -46,7 +46,7 @@ pub(super) async fn of_host(
     stored(context, owner, url, of_host).await
 }
 
-/// Stored pages that resemble `url`, of its host, with and without `www.`.
+/// Stored pages of the same host, with and without `www.`, that resemble `url`.
 ///
 /// # Errors
 ///
@@ -68,7 +68,7 @@ pub(crate) async fn all(
     stored(context, owner, url, guessed(context, url).into_iter().chain(listed)).await
 }
 
-/// The guesses that are stored, without duplicates.
+/// The guessed URLs that are stored, without duplicates.
 async fn stored(
     context: &ProxyContext,
     owner: &Owner,
@@ -116,7 +116,7 @@ async fn at(
     let added = config.offline_options.near_arguments.of(&UrlParts::of(asked));
     let Some(likeness) = likeness(asked.as_str(), url.as_str(), added) else { return Ok(None) };
     if config.dont_get.urls.matches(&url).is_some() {
-        // Such a copy would not be displayed.
+        // The copy would not be displayed.
         return Ok(None);
     }
     let places = Places::of(&mut url, &HeaderMap::new(), owner);
@@ -128,8 +128,8 @@ async fn at(
     }))
 }
 
-/// The URLs that resemble `url` among the entries of the given hosts, each behind its scheme, the
-/// newest first.
+/// The URLs that resemble `url` among the entries of the given hosts, the newest first. Each host
+/// is given with its scheme.
 async fn listed(
     context: &ProxyContext,
     owner: &Owner,

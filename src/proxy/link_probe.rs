@@ -129,7 +129,7 @@ fn compare(
     ProbeResult::Portal(Portal { url: login.unwrap_or_else(|| url.as_str().to_owned()), hosts })
 }
 
-/// Connects to hosts and sends nothing: an accepted connection is enough.
+/// Connects to hosts without sending anything: an accepted connection proves that the link works.
 async fn reach(context: &ProxyContext, config: &Config, mut hosts: Vec<Origin>) -> ProbeResult {
     hosts.truncate(MAX_HOSTS);
     if hosts.len() < MAX_HOSTS {
@@ -160,7 +160,7 @@ async fn reach(context: &ProxyContext, config: &Config, mut hosts: Vec<Origin>) 
     })
 }
 
-/// Adds hosts with requests in the queue.
+/// Adds hosts that have requests in the queue.
 fn wanted(context: &ProxyContext, config: &Config, hosts: &mut Vec<Origin>) {
     context.storage.store.spool().queue().visit(|request| {
         if hosts.len() >= MAX_HOSTS || request.fetching.state != RequestState::Waiting {

@@ -1,13 +1,13 @@
 //! Reads an older version under its own URL: Memento (RFC 7089).
 //!
-//! A request with `Accept-Datetime` gets the version of that date: of the stored copy and its older
-//! versions the last one before it, or the first of all (§4.5.3). The page selects the version
-//! itself, so its URL stays (§4.1.2, pattern 1.2). Each sub-resource selects the same way if its
-//! request has the same field. The origin is not asked, and nothing is stored: a version is not a
-//! response to a request without a date. The sub-resources of a version that we display at an
-//! address of our own ([`crate::site`]) are selected by the date in that address.
+//! A request with `Accept-Datetime` gets the version of that date: the last version before the
+//! date, or else the first one (§4.5.3). The stored copy counts as a version. The URL stays the
+//! same, because the page itself selects the version (§4.1.2, pattern 1.2). Each sub-resource
+//! selects the same way if its request has the same field. The origin is not asked, and nothing is
+//! stored: a version is not a response to a request without a date. If we display a version at an
+//! address of our own ([`crate::site`]), the date in that address selects its sub-resources.
 //!
-//! An origin that selects versions itself, as archives do, gets the request: its responses vary
+//! An origin that selects versions itself, like an archive, gets the request: its responses vary
 //! with the field.
 
 use std::sync::Arc;
@@ -40,7 +40,7 @@ use wwwoffle_http::fields::has_member;
 const ACCEPT_DATETIME: HeaderName = HeaderName::from_static("accept-datetime");
 const MEMENTO_DATETIME: HeaderName = HeaderName::from_static("memento-datetime");
 
-/// Maximum number of versions that are read until one can be served.
+/// Maximum number of versions that are read until a readable one is found.
 const MAX_READ: usize = 8;
 
 /// Why no version is selected.
@@ -54,8 +54,8 @@ pub(super) enum NotChosen {
     Spool(#[from] Error),
 }
 
-/// Selects the version of the date that a request names. `None` if it names none, if the page is
-/// not stored, or if its origin selects versions itself.
+/// Selects the version of the date that a request names. `None` if the request names no date, if
+/// the page is not stored, or if its origin selects versions itself.
 pub(super) async fn choose(
     context: &ProxyContext,
     ask: &ProxyRequest,
@@ -70,7 +70,7 @@ pub(super) async fn choose(
     {
         return Ok(None);
     }
-    // The copy of another URL has no versions of this page.
+    // The copy of another URL has no versions of the requested page.
     let Some(near) = found.near().filter(|_| ask.copy.near.is_none()) else { return Ok(None) };
     if chooses_itself(&near.fields) {
         return Ok(None);
@@ -80,7 +80,7 @@ pub(super) async fn choose(
         None => moment(&ask.head.fields).ok_or(NotChosen::Malformed)?,
     };
     let variant = near.entry.place().variant_text();
-    // The person's own and the shared versions, of the same variant; a segment is not a version.
+    // The person's own and the shared versions of the same variant. A segment is not a version.
     let is_such =
         |kept: &&Arc<Kept>| kept.part.is_none() && kept.entry.place().variant_text() == variant;
     let present: Vec<_> = found.all().iter().filter(is_such).map(Arc::clone).collect();
@@ -134,7 +134,7 @@ impl VersionCandidate {
     }
 }
 
-/// Whether a shared copy may answer this client: each version decides that from its own fields.
+/// Whether a shared copy may answer this client, decided from the fields of that version.
 fn is_theirs(ask: &ProxyRequest, kept: &Kept) -> bool {
     let shared = ask.start.config.caching.shared;
     kept.entry.place().owner().is_some() || ask.places.takes_public(&kept.fields, shared)
@@ -152,8 +152,8 @@ fn moment(fields: &HeaderMap) -> Option<Timestamp> {
 }
 
 /// The date of the version to which the requested sub-resource belongs. If we display the version
-/// under our own name, its address contains the date. The field with that address is removed from
-/// the request, because the origin must not see it.
+/// under our own name, the address of its page contains the date. The field with that address is
+/// removed from the request, because the origin must not see it.
 pub(super) fn shown_at(fields: &mut HeaderMap, local: &LocalHost) -> Option<Timestamp> {
     let referer = fields.get(REFERER)?.to_str().ok()?;
     // A quick test before parsing: most requests have a `Referer`.
@@ -178,8 +178,8 @@ pub(super) fn serve(
     kept: &Arc<Kept>,
 ) -> Response<Body> {
     let mut asked = ask.head.fields.clone();
-    // A date cannot be compared here: a version is older than the client's copy of the current
-    // page.
+    // The date condition must not be evaluated: a version is older than the client's copy of the
+    // current page.
     asked.remove(IF_MODIFIED_SINCE);
     let status = CacheStatus::Hit(HitReason::Memento);
     let (fields, conditions) = (kept::unasked(ask, kept), Conditions::of(&asked));
@@ -197,7 +197,8 @@ pub(super) fn serve(
     };
     set(MEMENTO_DATETIME, http_date(came));
     if ask.copy.shown_at.is_some() {
-        // The browser did not name the date, so it must not take the version for the current page.
+        // The browser did not request the date itself, so it must not cache the version as the
+        // current page.
         set(CACHE_CONTROL, "no-store".to_owned());
     }
     if !not_modified {

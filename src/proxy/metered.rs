@@ -17,7 +17,7 @@ pub(super) struct Metered<T> {
 }
 
 impl<T> Metered<T> {
-    /// Counts one more tunnel, and its bytes as they arrive.
+    /// Counts one more tunnel, and counts its bytes as they arrive.
     pub(super) fn new(origin: T, account: Arc<Account>) -> Self {
         account.count(Outcome::Tunnelled);
         Self { origin, account }

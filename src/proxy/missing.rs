@@ -30,8 +30,8 @@ use crate::proxy::context::ProxyContext;
 use crate::storage::store::Kept;
 use wwwoffle_http::head;
 
-/// Maximum number of queued sub-resources of one page. A page that requests a new one every second
-/// while it is read offline must not fill the queue.
+/// Maximum number of queued sub-resources of one page. Otherwise a page that requests a new
+/// sub-resource every second while it is read offline would fill the queue.
 const MAX_PARTS_OF_A_PAGE: usize = 1_000;
 
 /// Queues a requested page, and responds with the will-get page.
@@ -79,7 +79,8 @@ pub(super) async fn page(context: &ProxyContext, ask: &ProxyRequest) -> Response
     reply::with_status(response, CacheStatus::Queued)
 }
 
-/// Adds a request to the queue. If the link is up by now, the request is sent at once.
+/// Adds a request to the queue. If the link has come up in the meantime, the request is sent at
+/// once.
 async fn enqueue(context: &ProxyContext, outgoing: Outgoing) -> Result<AddOutcome, SpoolError> {
     let added = context.storage.store.enqueue(outgoing).await;
     context.worker.nudge();
@@ -96,8 +97,8 @@ async fn find_similar(context: &ProxyContext, ask: &ProxyRequest) -> (Vec<Simila
     (likes.unwrap_or_default(), versions.unwrap_or_default())
 }
 
-/// The URL that the message page of a missing page can fetch, and the token for that. A page that
-/// needs a password can be fetched from a local page only.
+/// The URL that a person can request on the message page of a missing page, and the token for the
+/// request. If fetching needs a password, only a local page can do it.
 pub(super) fn offered(context: &ProxyContext, ask: &ProxyRequest) -> (String, Option<String>) {
     let url = ask.bare.as_str().to_owned();
     let may = matches!(ask.asked.method, MethodKind::Get | MethodKind::Head)
@@ -108,7 +109,7 @@ pub(super) fn offered(context: &ProxyContext, ask: &ProxyRequest) -> (String, Op
     (url, token)
 }
 
-/// The length of the stored segment, and the total length if it is known.
+/// The stored length of the segment, and the total length if it is known.
 async fn kept_in_part(context: &ProxyContext, ask: &ProxyRequest) -> Option<(u64, Option<u64>)> {
     for place in [&ask.places.own, &ask.places.public] {
         match context.storage.store.partial(place).await {
@@ -250,7 +251,7 @@ pub(super) fn refuse(
     }
 }
 
-/// The request in the form for later: without all that applies to this moment only.
+/// The request to store in the queue: without fields that only apply now.
 fn outgoing(context: &ProxyContext, ask: &ProxyRequest, kind: RequestKind) -> Outgoing {
     let mut request = ask.wire(&context.base.pseudonym);
     if ask.head.method == Method::HEAD {
@@ -270,8 +271,8 @@ pub(super) fn to_queue(
     for name in [CACHE_CONTROL, PRAGMA, RANGE, TE, CONNECTION, CONTENT_LENGTH, ACCEPT_RANGES] {
         fields.remove(name);
     }
-    // Removed after the range: without a range, a condition has no purpose. The conditions of a
-    // form decide whether it is executed.
+    // Removed after the range, because `If-Range` has no purpose without a range. A form keeps its
+    // other conditions: they decide whether it is executed.
     if ask.form.is_none() {
         conditional::strip(fields);
     }

@@ -1,11 +1,11 @@
 //! Modifies pages on their way to the browser, as configured for their URLs
 //! ([`wwwoffle_html::rewrite`]).
 //!
-//! Only content that a person sees is modified: pages in a window and in frames, and animated
-//! images. A page in a frame gets no bar and no marks, and responses for programs and scripts stay
-//! unchanged. The request decides that before any lookup: such a response is wanted whole and
-//! without any coding. The response decides the rest, by its status, its type, and `no-transform`
-//! (RFC 9110 §7.7).
+//! Only content that a person sees is modified: pages in a window or in a frame, and animated
+//! images. A page in a frame gets no bar and no marks. Responses for programs and scripts stay
+//! unchanged. The request decides before any lookup whether the response may be modified, because a
+//! response that is modified must be whole and without a coding. The status, the type and
+//! `no-transform` (RFC 9110 §7.7) of the response decide the rest.
 
 mod body;
 mod inside;
@@ -41,7 +41,7 @@ use wwwoffle_html::rewrite::{Bar, Changes, FirstFrame, Mark, Marks, Removal, Rep
 use wwwoffle_http::caching::control::{RequestControl, ResponseControl};
 use wwwoffle_http::fields::{CACHE_STATUS, has_member};
 
-/// Destinations that are a document (Fetch §2.2.5), in addition to the window itself.
+/// Destinations that are a document (Fetch §2.2.5), other than the window itself.
 const FRAMES: [&str; 4] = ["iframe", "frame", "object", "embed"];
 
 /// Digests and other fields of the original body, which are invalid for a modified one.
@@ -57,12 +57,12 @@ const OF_THE_BODY: [HeaderName; 9] = [
     HeaderName::from_static("repr-digest"),
 ];
 
-/// The modifications for one request, as far as the request decides them.
+/// The modifications for one request that can be decided from the request alone.
 #[derive(Clone, Debug)]
 pub(super) struct Modification {
     /// For a document: the changes configured for its URL.
     changes: Option<Changes>,
-    /// Whether it may have a bar.
+    /// Whether the page may have a bar.
     has_bar: bool,
     /// For an image: whether to stop the animation.
     is_still: bool,
@@ -147,12 +147,13 @@ impl Modification {
         self.gate.is_some()
     }
 
-    /// Whether the response is a document, whose changes depend on more than its URL.
+    /// Whether the response is a document. Its modifications depend on more than its URL.
     pub(super) fn is_of_page(&self) -> bool {
         self.changes.is_some()
     }
 
-    /// Modifies a response; `kept` is when the stored copy was last confirmed, if there is one.
+    /// Modifies a response. `kept` is when the stored copy was last confirmed, or `None` without a
+    /// stored copy.
     pub(super) fn apply(
         &self,
         context: &ProxyContext,
@@ -163,7 +164,7 @@ impl Modification {
             return self.inside(context, gate, kept, answer);
         }
         if self.cuts_scripts() && answer.extensions().get::<Foreign>().is_some() {
-            // For every type, rewritten or not: also for an error, or an image that contains
+            // Set for every type, rewritten or not, because an error or an image may also contain
             // scripts.
             let none = HeaderValue::from_static(NO_SCRIPTS);
             answer.headers_mut().append(CONTENT_SECURITY_POLICY, none);
@@ -204,7 +205,7 @@ impl Modification {
     }
 }
 
-/// Makes the path of an image of ours a whole address, for a page of an origin.
+/// Makes the path of an image of ours a complete URL, for a page of an origin.
 fn own_images(changes: &mut Changes, shell: &Shell) {
     let images = [&mut changes.blocked_images, &mut changes.pixels];
     for image in images.into_iter().flatten().filter(|image| image.starts_with('/')) {
@@ -219,7 +220,7 @@ fn is_from_spool(fields: &HeaderMap) -> bool {
     OF_THE_SPOOL.iter().any(|part| told.contains(part))
 }
 
-/// The browser's use of a response, if such a response may be modified.
+/// How the browser uses a response, if a response with this use may be modified.
 fn used_as(fields: &HeaderMap, intent: Intent) -> Option<BrowserUse> {
     let dest = fields.get(SEC_FETCH_DEST).map(|value| value.to_str().unwrap_or_default());
     match (dest, intent) {
@@ -294,7 +295,7 @@ fn essence(content_type: Option<&str>) -> String {
     essence.trim().to_ascii_lowercase()
 }
 
-/// Whether the body of a response may be modified, and can be.
+/// Whether the body of a response may be modified, and whether that is possible.
 fn may_change(answer: &Response<Body>) -> bool {
     answer.extensions().get::<Foreign>().is_some()
         && answer.status() == StatusCode::OK
@@ -303,14 +304,14 @@ fn may_change(answer: &Response<Body>) -> bool {
 }
 
 /// Adapts the fields of a response to its modified body. They must not describe the original body,
-/// and no browser may cache it, because it depends on more than its URL.
+/// and must prevent caching by browsers, because the modified body depends on more than the URL.
 fn amend(fields: &mut HeaderMap, changes: &Changes) {
     for name in OF_THE_BODY {
         fields.remove(name);
     }
     if !has_member(fields, &CACHE_CONTROL, "no-store") {
         fields.remove(EXPIRES);
-        // It may have been modified for one person, so no other proxy may share it.
+        // The response may be modified for one person, so no other proxy may share it.
         fields.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
     }
     if let Some(bar) = &changes.bar {
@@ -320,7 +321,7 @@ fn amend(fields: &mut HeaderMap, changes: &Changes) {
     }
 }
 
-/// Allows the style of our bar in each of a page's policies.
+/// Allows the style sheet of our bar in each security policy of the page.
 fn allow(fields: &mut HeaderMap, name: &HeaderName, style: &str) {
     let amended = |value: &HeaderValue| {
         let policy = value.to_str().ok()?;

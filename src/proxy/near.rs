@@ -1,8 +1,8 @@
 //! Offline, if the requested URL is not stored: finds another URL that names the same page.
 //!
-//! [`wwwoffle_http::caching::noise`] defines these URLs. Only a success may replace another page: a
-//! redirect would lead back to the requested URL, and an error does not apply to it. A person's own
-//! copies are visible to that person only, as everywhere.
+//! [`wwwoffle_http::caching::noise`] defines which URLs are equivalent. Only a success may replace
+//! the requested page: a redirect would lead back to the requested URL, and an error does not apply
+//! to it. A person's own copies are visible to that person only.
 
 use std::sync::Arc;
 
@@ -26,24 +26,25 @@ use crate::storage::store::Kept;
 use wwwoffle_html::references::{Finder, Kind, Viewport};
 use wwwoffle_http::caching::noise::{Nearness, differ_in_noise, index_spellings, near_urls};
 
-/// Maximum number of entries of the host that are searched for one with other noise. More would
-/// delay a person who waits for a page that is most likely not stored.
+/// Maximum number of entries of the host that are searched for a URL that differs only in tracking
+/// parameters. A longer search would delay a person who waits for a page that is probably not
+/// stored.
 const MAX_LOOKED_AT: usize = 1_000;
 
-/// Maximum number of them that are looked up.
+/// Maximum number of URLs with other tracking parameters that are looked up.
 const MAX_NOISY: usize = 3;
 
 /// Bytes at the start of a page that are searched for its canonical link.
 const MAX_HEAD: usize = 64 << 10;
 
-/// The rights of a page from an insecure connection under the name of a secure site: everything
-/// except the origin of that site.
+/// The rights of a page that came over an insecure connection and is shown under the name of a
+/// secure site. It has all rights except the origin of that site.
 const SANDBOX: HeaderValue = HeaderValue::from_static(
     "sandbox allow-scripts allow-forms allow-popups allow-modals allow-top-navigation-by-user-activation",
 );
 
-/// Finds the stored copy of a URL that may replace the one of `ask`, and the difference between
-/// them.
+/// Finds a stored copy of another URL that may replace the response to `ask`, and how the URLs
+/// differ.
 ///
 /// # Errors
 ///
@@ -90,7 +91,7 @@ async fn at(
     mut url: CanonicalUrl,
 ) -> Result<Option<Kept>, Error> {
     if near == Nearness::Scheme && is_secure(ask) && ask.asked.intent != Intent::Person {
-        // A script or a style sheet has no page of its own that could be isolated.
+        // A script or a style sheet cannot be isolated, because it runs in the page that loads it.
         return Ok(None);
     }
     let places = Places::of(&mut url, &HeaderMap::new(), &ask.owner);
@@ -102,8 +103,8 @@ async fn at(
     Ok(kept.map(|kept| guarded(ask, near, Kept::clone(kept))))
 }
 
-/// The spellings of a directory or its index for which something is stored. Asks the spool itself,
-/// because the store would remember each missing one.
+/// The spellings of a directory or of its index page that are stored. Asks the spool directly,
+/// because the store would remember each missing spelling.
 async fn index_pages(
     context: &ProxyContext,
     ask: &ProxyRequest,
@@ -127,8 +128,8 @@ async fn index_pages(
     stored.await
 }
 
-/// Whether a stored response declares itself to be that of `url` too: by `Content-Location` (RFC
-/// 9110 §8.7), or by a canonical link in its head or at the start of its page (RFC 6596).
+/// Whether a stored response declares that it is also the response of `url`: by `Content-Location`
+/// (RFC 9110 §8.7), or by a canonical link in its head or at the start of its page (RFC 6596).
 async fn says_it_is(context: &ProxyContext, kept: &Arc<Kept>, url: &CanonicalUrl) -> bool {
     let Ok(base) = BrowserUrl::parse(kept.entry.url(), None) else { return false };
     let is_it = |text: &str| {
@@ -153,8 +154,8 @@ async fn says_it_is(context: &ProxyContext, kept: &Arc<Kept>, url: &CanonicalUrl
     finder.finish().canonical.is_some_and(|canonical| is_it(&canonical))
 }
 
-/// The stored URLs of the same host that differ from the one of `ask` only in their noise, the
-/// newest first. Keys do not show that, so the entries of the host are searched.
+/// The stored URLs of the same host that differ from the URL of `ask` only in tracking parameters,
+/// the newest first. Keys do not show this, so the entries of the host are searched.
 async fn noisy(context: &ProxyContext, ask: &ProxyRequest) -> Result<Vec<CanonicalUrl>, Error> {
     let asked = ask.bare.as_str().to_owned();
     let added =
@@ -175,7 +176,7 @@ async fn noisy(context: &ProxyContext, ask: &ProxyRequest) -> Result<Vec<Canonic
     Ok(newest(context, found.await?, MAX_NOISY))
 }
 
-/// The newest of the found URLs by their time of arrival, without duplicates.
+/// The newest of the given URLs by their time of arrival, without duplicates.
 pub(super) fn newest(
     context: &ProxyContext,
     mut found: Vec<(Timestamp, String)>,
@@ -191,8 +192,8 @@ fn is_secure(ask: &ProxyRequest) -> bool {
     ask.bare.protocol() == "https"
 }
 
-/// Isolates a copy that came by plain HTTP from the secure site it replaces: it could have been
-/// changed on its way, and must not access the browser's data of that site.
+/// Isolates a copy that came by plain HTTP from the secure site whose page it replaces. It could
+/// have been changed on its way, and must not access the browser's data of that site.
 fn guarded(ask: &ProxyRequest, near: Nearness, mut kept: Kept) -> Kept {
     if near == Nearness::Scheme && is_secure(ask) {
         kept.fields.append(CONTENT_SECURITY_POLICY, SANDBOX);

@@ -1,8 +1,8 @@
-//! The site that opened a window: ours, or perhaps another.
+//! Determines whether another site may have opened a window.
 //!
-//! A window that gets a file stays where it is, and one that gets a page does not. So a page of
-//! another site that opens an address would learn whether the response is a file, or that nothing is
-//! stored. To requests that another site may have caused, a page is the only response.
+//! A window that gets a page shows it, and a window that gets a file stays at its old page. So a
+//! page of another site that opens one of our addresses would learn whether a file is stored there.
+//! Requests that another site may have caused therefore only get pages.
 
 use hyper::header::{HeaderName, HeaderValue, ORIGIN, REFERER};
 use hyper::{HeaderMap, Method};
@@ -16,8 +16,9 @@ pub(crate) const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-sit
 /// Whether a page of another site may have made the browser send a request to `ours`, as far as its
 /// fields show.
 ///
-/// Browsers send `Sec-Fetch-Site` to trustworthy origins only, and a page can withhold `Referer`. So
-/// at other origins a browser must name a page of ours; only programs need not.
+/// Browsers send `Sec-Fetch-Site` only to trustworthy origins, and a page can suppress `Referer`.
+/// So at other origins a browser must prove with `Origin` or `Referer` that the request comes from
+/// a page of ours. A program need not.
 pub(crate) fn may_be_another_site(method: &Method, fields: &HeaderMap, ours: &LocalOrigin) -> bool {
     if fields.contains_key(FETCH_SITE) {
         return !all(fields, &FETCH_SITE, |site| matches!(site, b"same-origin" | b"none"));
@@ -35,7 +36,7 @@ pub(crate) fn may_be_another_site(method: &Method, fields: &HeaderMap, ours: &Lo
     !names_ours && !is_trustworthy && intent(method, fields) != Intent::Program
 }
 
-/// Whether all values of a field are as expected. A field that is absent has none.
+/// Whether all values of a field are as expected. True if the field is absent.
 fn all(fields: &HeaderMap, name: &HeaderName, is_expected: impl Fn(&[u8]) -> bool) -> bool {
     fields.get_all(name).iter().map(HeaderValue::as_bytes).all(is_expected)
 }
@@ -76,7 +77,7 @@ mod tests {
             let ours = LocalOrigin::parse("http", "ship:8080").unwrap();
             assert_eq!(may_be_another_site(&Method::GET, &fields, &ours), want, "{pairs:?}");
         }
-        // A browser that sends no site to this machine is an old one.
+        // Old browsers send no `Sec-Fetch-Site` to this machine.
         let fields = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("text/html"))]);
         let here = LocalOrigin::parse("http", "localhost:8080").unwrap();
         assert!(!may_be_another_site(&Method::GET, &fields, &here));

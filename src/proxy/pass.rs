@@ -48,7 +48,7 @@ pub(super) async fn pass(
     let (interim, mut interims) = mpsc::channel::<Interim>(MAX_INTERIMS);
     let head = ask.wire(&context.base.pseudonym);
     let origin = &ask.resource.origin;
-    // RFC 9110 §15.2: HTTP/1.0 does not define interim responses.
+    // RFC 9110 §15.2: a client with HTTP/1.0 must not get interim responses.
     let interim = (ask.head.version > Version::HTTP_10).then_some(interim);
     let sent = clock::now();
     let mut exchange = std::pin::pin!(context.net.upstream.send(origin, head, body, interim));
@@ -74,7 +74,7 @@ pub(super) async fn pass(
     }
 }
 
-/// Why a request is forwarded that is not for the spool.
+/// Why a request is forwarded whose response is not stored.
 fn forward(ask: &ProxyRequest) -> Forward {
     let is_usual = ask.asked.standing == StoragePolicy::Usual && !ask.asked.upgrade;
     match ask.asked.method {
@@ -116,8 +116,8 @@ async fn update_copies(
 
 /// Prepares a response, without its hop-by-hop fields, for the client.
 ///
-/// It is decoded only if we asked for its coding: a coding that the client asked for passes
-/// unchanged.
+/// The response is decoded only if we requested its coding. A coding that the client requested
+/// passes unchanged.
 pub(super) fn respond(
     context: &ProxyContext,
     ask: &ProxyRequest,
@@ -135,7 +135,7 @@ pub(super) fn respond(
         Delivery::AsItIs
     };
     delivery.amend(&mut parts.headers);
-    // The version and the extensions belong to the other connection.
+    // The HTTP version and the extensions belong to the connection to the origin.
     let mut response = Response::new(recode::body(delivery, body::passing(incoming)));
     *response.status_mut() = parts.status;
     *response.headers_mut() = parts.headers;

@@ -1,4 +1,4 @@
-//! Looks up the stored copy for a request and decides, without any action.
+//! Looks up the stored copy for a request and decides, without side effects.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use wwwoffle_http::caching::noise::Nearness;
 /// The stored copies for a request, and the decision.
 #[derive(Debug)]
 pub(super) struct RequestPlan {
-    /// The copy that answers it, or may do so after revalidation.
+    /// The copy that answers the request, if necessary after revalidation.
     pub(super) kept: Option<Arc<Kept>>,
     /// All copies.
     pub(super) found: CopyLookup,
@@ -53,7 +53,7 @@ pub(super) async fn plan_request(
     Ok(RequestPlan { kept, found, decision: decide(mode, how, online, asked) })
 }
 
-/// Looks up stored copies. Offline, if no copy can be served, also under near URLs.
+/// Looks up stored copies. Offline, if no copy can be served, also looks under equivalent URLs.
 async fn look_up(
     context: &ProxyContext,
     ask: &mut ProxyRequest,
@@ -70,7 +70,7 @@ async fn look_up(
     Ok(CopyLookup::instead(kept))
 }
 
-/// Whether the client can read the stored copy, as stored or decoded.
+/// Whether, and in which form, the client can read the stored copy.
 fn how_kept(ask: &ProxyRequest, kept: Option<&Kept>) -> KeptFor {
     match kept {
         None => KeptFor::Nothing,

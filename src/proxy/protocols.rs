@@ -1,5 +1,5 @@
-//! Ports of other protocols, and unregistered methods. Requests with these are refused, because a
-//! client could use them to speak to a mail server through the proxy.
+//! Ports of other protocols, and unregistered methods. Such requests are refused, because a client
+//! could use them to speak to a mail server through the proxy.
 
 use hyper::Method;
 use wwwoffle_config::{Config, UrlParts};
@@ -14,7 +14,8 @@ const BAD_PORTS: [u16; 83] = [
     6668, 6669, 6679, 6697, 10080,
 ];
 
-/// The methods of the IANA registry (RFC 9110 §16.1.1), those of `WebDAV` among them, less `PRI`, which no request has.
+/// The methods of the IANA registry (RFC 9110 §16.1.1), including those of `WebDAV`, without `PRI`,
+/// which is never a request.
 const METHODS: [&str; 39] = [
     "ACL",
     "BASELINE-CONTROL",

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! choose ─────── part::find ────── segments with the requested bytes: served like a stored page
-//! kept::answer ─ serve::ranges ─── 206 from it, 412, 416; or the whole
-//! through ────── keep::pass ────── a 206 on its way: to the client, and to the spool as a segment
+//! kept::answer ─ serve::ranges ─── 206, 412 or 416; otherwise the whole body
+//! through ────── keep::pass ────── a 206 of the origin: to the client, and to the spool as a segment
 //! ```
 //!
 //! [`wwwoffle_http::caching::range`] parses ranges and computes their bytes.
@@ -30,7 +30,7 @@ pub(super) fn are_asked(ask: &ProxyRequest) -> bool {
     asked(ask).is_some()
 }
 
-/// Parses the ranges of a field that occurs once.
+/// Parses the ranges of a `Range` field. A repeated field is ignored.
 fn ranges(fields: &HeaderMap) -> Option<Ranges> {
     Ranges::parse(single(fields, &RANGE)?)
 }

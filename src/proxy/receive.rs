@@ -1,4 +1,4 @@
-//! Receives a request for a resource: checks that it may go further, and reads a small body whole.
+//! Receives a request for a resource: checks that it is allowed, and reads a small body completely.
 
 use std::sync::Arc;
 
@@ -23,9 +23,9 @@ use crate::page::context::PageReader;
 use crate::page::message::{Message, OriginFailure};
 use crate::proxy::context::ProxyContext;
 
-/// A request for a resource, as it came.
+/// A request for a resource, as received.
 pub(super) struct ReceivedRequest {
-    /// The mode when it came.
+    /// The mode when the request arrived.
     pub(super) mode: Mode,
     pub(super) resource: Resource,
     pub(super) parts: Parts,
@@ -34,10 +34,10 @@ pub(super) struct ReceivedRequest {
     pub(super) rest: RequestRest,
 }
 
-/// The unread rest of a request, which may go to the origin.
+/// The remaining input of a request, which may go to the origin.
 #[derive(Default)]
 pub(super) struct RequestRest {
-    /// The body, if it was not read whole.
+    /// The body, if it was not read completely.
     pub(super) incoming: Option<ClientBody>,
     /// The connection, if it may switch to another protocol.
     pub(super) upgrade: Option<OnUpgrade>,

@@ -1,8 +1,8 @@
 //! Decodes the body of a response for a client that does not accept its coding.
 //!
-//! The body is decoded piece by piece while it is sent: a slow client slows the work, and one that
-//! leaves ends it. Other tasks run between two pieces. A body that is damaged or truncated breaks
-//! off; it never looks complete.
+//! The body is decoded piece by piece while it is sent. A slow client slows the decoding, and a
+//! client that leaves ends it. Other tasks can run between two pieces. A damaged or truncated body
+//! breaks off, so it never looks complete.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,20 +27,20 @@ const USUAL_RATIO: u64 = MAX_RATIO / 5;
 /// How long to wait for the start of a body that another client is already downloading.
 const JOINED_WITHIN: Duration = Duration::from_secs(1);
 
-/// Bytes of a stored body that are decoded before the head of the response is sent: for a damaged
-/// page, the client gets a page that reports it.
+/// Bytes of a stored body that are decoded before the head of the response is sent. If they are
+/// damaged, the client gets an error page.
 const CHECKED_AHEAD: u64 = 1024 * 1024;
 
-/// Bytes that are decoded before the head is sent, of a body that expands more than usual. So a
-/// decompression bomb gets an error message, and does not break off in the middle.
+/// Maximum bytes that are decoded before the head is sent, for a body that expands more than usual.
+/// So a decompression bomb gets an error message instead of breaking off in the middle.
 const MAX_AHEAD: u64 = 4 * 1024 * 1024;
 
-/// Encoded bytes consumed so far. It is an extension of a response whose start is available, for
+/// Number of encoded bytes consumed so far. A response extension that marks a body for
 /// [`look_ahead`].
 #[derive(Clone, Debug, Default)]
 pub(super) struct Taken {
     count: Arc<AtomicU64>,
-    /// How long to wait for the start, if it may not be available yet.
+    /// How long to wait for the start of the body, if it may not have arrived yet.
     patience: Option<Duration>,
     /// Whether the request is a HEAD, so the body is only checked.
     is_head: bool,
@@ -59,7 +59,7 @@ pub(super) struct Undecodable {
 }
 
 impl Undecodable {
-    /// Whether another copy may be better, because this one is damaged or truncated.
+    /// Whether another copy may be better, because the body is damaged or truncated.
     pub(super) fn is_damaged(&self) -> bool {
         matches!(self.fault, Fault::Damaged(_) | Fault::Truncated(_))
     }
@@ -113,8 +113,8 @@ pub(super) fn is_put(response: &Response<Body>) -> bool {
 }
 
 /// Decodes the start of a response with a body from [`put`] or [`put_joined`], before its head is
-/// sent: [`CHECKED_AHEAD`] bytes of a stored body, one piece of a body that is still being
-/// downloaded, and more as long as it expands more than usual. Dropping the future drops the
+/// sent. Decodes [`CHECKED_AHEAD`] bytes of a stored body, or one piece of a body that is still
+/// being downloaded, and more while the body expands more than usual. Dropping the future drops the
 /// response.
 ///
 /// # Errors

@@ -1,5 +1,5 @@
-//! Predicts the action for a request and its form for the origin: reads everything, and changes
-//! nothing.
+//! Predicts how a request would be handled and what would be sent to the origin. Reads the state
+//! and changes nothing.
 
 use std::pin::Pin;
 
@@ -28,7 +28,7 @@ pub enum PredictedAction {
     Block,
     /// Deny the request, because the client may not access this network.
     Deny,
-    /// Act on this decision.
+    /// Carry out this decision.
     Do(Decision),
 }
 
@@ -40,7 +40,7 @@ pub struct Rehearsal {
 }
 
 impl Rehearsal {
-    /// A GET by `owner` with these fields and this `reach`. `None` if the URL is not one of an
+    /// A GET by `owner` with these fields and this `reach`. `None` if the URL does not belong to an
     /// origin.
     #[must_use]
     pub fn new(
@@ -75,8 +75,8 @@ impl Rehearsal {
 
     /// Predicts the action. `None` if the spool cannot be read.
     ///
-    /// The future is boxed, because the future of our own pages would otherwise contain those of
-    /// all requests.
+    /// The future is boxed. Otherwise the future of our own pages would contain the futures of all
+    /// requests.
     pub fn would(
         self,
         context: &ProxyContext,

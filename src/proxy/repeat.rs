@@ -22,13 +22,13 @@ use wwwoffle_http::caching::reuse::Reuse;
 /// only while that state is the same.
 #[derive(Clone, Debug)]
 pub struct ReplayConditions {
-    /// The configuration of the response.
+    /// The configuration when the response was made.
     pub config: Arc<Config>,
-    /// The mode of the response.
+    /// The mode when the response was made.
     pub mode: Mode,
     /// When the link came up.
     pub dials_since: SystemTime,
-    /// The shelves of the lookup.
+    /// The shelves (cached lookups of a key) that contained the stored copies.
     pub shelves: [Arc<Shelf>; 2],
     /// When the response was made.
     pub made: SystemTime,
@@ -37,7 +37,7 @@ pub struct ReplayConditions {
 }
 
 impl ReplayConditions {
-    /// Whether the state is still the same for a request that arrives now.
+    /// Whether the state is still the same when a request arrives now.
     #[must_use]
     pub fn hold(&self, context: &ProxyContext, now: SystemTime) -> bool {
         self.made <= now
@@ -49,7 +49,8 @@ impl ReplayConditions {
     }
 }
 
-/// The state on which the response to `ask` depends, if it is small enough to be compared.
+/// The state on which the response to `ask` depends. `None` if the response depends on more than
+/// this state.
 pub(super) fn replay_conditions(
     context: &ProxyContext,
     ask: &ProxyRequest,
@@ -62,7 +63,7 @@ pub(super) fn replay_conditions(
     }
     let (kept, shelves) = (plan.kept.as_deref()?, plan.found.shelves()?);
     let is_anybody = !ask.is_personal() && ask.start.config.allowed_users.users.is_empty();
-    // A range may be served from segments, which are on no shelf.
+    // A range may be served from segments, which a shelf does not contain.
     let is_plain =
         !ask.head.fields.contains_key(RANGE) && ask.copy.control == RequestControl::default();
     if !is_anybody || !is_plain || !stays_servable(ask, kept) {
@@ -79,7 +80,7 @@ pub(super) fn replay_conditions(
     })
 }
 
-/// Whether the stored copy may be served for another second in any case.
+/// Whether the stored copy may still be served one second later.
 fn stays_servable(ask: &ProxyRequest, kept: &Kept) -> bool {
     if kept.status.is_server_error() {
         return false;
@@ -93,7 +94,7 @@ fn stays_servable(ask: &ProxyRequest, kept: &Kept) -> bool {
     }
 }
 
-/// Until when a response of this age at `now` has the same age in whole seconds.
+/// The time at which the `Age` of a response (now `age`) increases by a second.
 fn same_age_until(age: Duration, now: SystemTime) -> SystemTime {
     let into = Duration::from_nanos(u64::from(age.subsec_nanos()));
     now + Duration::from_secs(1).saturating_sub(into)

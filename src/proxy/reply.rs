@@ -1,4 +1,5 @@
-//! Our own messages: pages for people, a line for programs, an empty body for sub-resources.
+//! Our own messages: a page for a person, a line of text for a program, an empty body for a
+//! sub-resource.
 
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
@@ -65,7 +66,7 @@ pub fn instead(
     with_status(self::told(context, &ask.reader(), ask.head.audience, told), status)
 }
 
-/// A message, if only this much of the request is known.
+/// A message, if only these facts of the request are known.
 #[must_use]
 pub fn told(
     context: &ProxyContext,
@@ -162,7 +163,8 @@ fn with_aid(
         return instead(context, ask, status, told);
     }
     let can_be_had_later = match told {
-        // A forbidden network stays forbidden, and a response that is too large does not shrink.
+        // Fetching later does not help: a forbidden network stays forbidden, and a response that is
+        // too large stays too large.
         Message::OriginFailed { failure, .. } => {
             !matches!(failure, OriginFailure::Inward | OriginFailure::TooLarge(_))
         }
@@ -181,7 +183,7 @@ fn copy<'a>(url: &'a str, kept: &Kept) -> KeptCopy<'a> {
     KeptCopy { url, stored: kept.entry.stored(), came: kept.entry.when() }
 }
 
-/// Marks a response that only reports that the mode changed to offline during the request.
+/// Marks a response whose only content is that the mode changed to offline during the request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WentOffline;
 
@@ -286,8 +288,8 @@ pub(super) fn not_chosen(
     }
 }
 
-/// Logs why the spool did not do what was requested. A limit of the queue is not a failure: any client
-/// can reach it as often as it likes.
+/// Logs why the spool did not do what was requested. A full queue is not logged as a failure,
+/// because any client can fill it as often as it likes.
 pub fn log_spool_failure(error: &SpoolError, detail: &str) {
     if error.is_queue_full() || error.is_share_used_up() {
         tracing::debug!(error = detail, "a request was refused");

@@ -14,21 +14,23 @@ use super::opener::FETCH_SITE;
 use super::protocols;
 use crate::net::upstream::Via;
 
-/// The ruling for a request by its URL and client, independent of stored copies.
+/// The result of the URL rules for a request: it depends on the URL and the client, not on stored
+/// copies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ruling {
-    /// The mode and the stored copy decide; with the rule for storing responses.
+    /// No special rule applies: the mode and the stored copy decide. Contains the rule for storing
+    /// responses.
     Usual(StoragePolicy),
     /// The URL is replaced by another one: `[alias]`.
     Moved {
         /// The new URL.
         to: String,
-        /// The alias.
+        /// The configuration line of the alias.
         by: Location,
     },
     /// The URL is blocked: `[dont-get]`.
     Blocked {
-        /// The specification.
+        /// The configuration line of the rule.
         by: Location,
         /// The replacement to serve, a URL or a path of ours.
         replacement: Option<String>,
@@ -49,7 +51,7 @@ pub enum StoragePolicy {
     Nearby,
 }
 
-/// The context of a request in its browser, for rules of content blockers.
+/// The context in which a browser sends a request, for the rules of content blockers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asker {
     page: Option<CanonicalUrl>,
@@ -58,7 +60,7 @@ pub struct Asker {
 }
 
 impl Asker {
-    /// Reads it from the fields of a request.
+    /// Reads the context from the fields of a request.
     #[must_use]
     pub fn of(fields: &HeaderMap, local: &LocalHost) -> Self {
         let text = |name: &HeaderName| fields.get(name).and_then(|value| value.to_str().ok());
@@ -69,8 +71,8 @@ impl Asker {
         }
     }
 
-    /// The context of a recorded request. A redirect may have led to another site after the browser
-    /// declared the relation of its page. `page` is the page before fields were censored.
+    /// The context of a recorded request. Its site relation is not used: since the browser declared
+    /// it, a redirect may have led to another site. `page` is the page before fields were censored.
     #[must_use]
     pub fn of_recorded(fields: &HeaderMap, page: Option<&str>, local: &LocalHost) -> Self {
         let mut asker = Self { site: None, ..Self::of(fields, local) };
@@ -102,8 +104,8 @@ pub fn page(fields: &HeaderMap, local: &LocalHost) -> Option<CanonicalUrl> {
     (!page.is_local()).then(|| page.without_credentials())
 }
 
-/// Determines the ruling for `url`. Aliases come first, so that blocks apply to the new URL. Blocks
-/// apply to hosts of the local network too.
+/// Applies the URL rules to `url`. Aliases come first, so that blocks apply to the new URL. Blocks
+/// also apply to hosts of the local network.
 #[must_use]
 pub fn ruled(config: &Config, url: &CanonicalUrl, asker: &Asker) -> Ruling {
     let parts = UrlParts::of(url);
@@ -190,7 +192,7 @@ mod tests {
         }
     }
 
-    /// The sections of the table: a configuration, URLs alone; another one, URLs with their
+    /// The sections of the table. Two configurations, each with URLs alone and URLs with their
     /// contexts.
     fn table() -> [&'static str; 4] {
         let parts: Vec<_> = include_str!("rules.txt").split("\n---\n").collect();
@@ -207,7 +209,7 @@ mod tests {
         }
     }
 
-    /// `url referer site dest -> ruling`, with `-` for a field that is missing.
+    /// `url referer site dest -> result`, with `-` for a missing field.
     #[cfg(feature = "easylist")]
     #[test]
     fn each_asker_has_its_ruling() {
@@ -246,7 +248,7 @@ mod tests {
         }
     }
 
-    /// `url -> ruling`, each under the configuration of `rules.txt`.
+    /// `url -> result`, each under the configuration of `rules.txt`.
     #[test]
     fn each_url_has_its_ruling() {
         let [text, rows, ..] = table();

@@ -1,4 +1,4 @@
-//! The host that a client requested with CONNECT, and the course of its connection.
+//! The host that a client requested with CONNECT, and how its connection is handled.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub struct HttpsSite {
 }
 
 impl HttpsSite {
-    /// The site with this host, in the client's spelling, and port.
+    /// The site with this host (in the client's spelling) and this port.
     ///
     /// # Errors
     ///
@@ -28,7 +28,7 @@ impl HttpsSite {
         &self.url
     }
 
-    /// Its host: a name, or an address; IPv6 in brackets.
+    /// The host: a name, or an address; IPv6 in brackets.
     #[must_use]
     pub fn host(&self) -> &str {
         self.url.host()
@@ -56,16 +56,16 @@ pub enum Door {
     Plain,
     /// Our port, over TLS.
     Secured,
-    /// An intercepted connection, which the client opened to this site with CONNECT.
+    /// A connection that the client opened to this site with CONNECT, and that we intercept.
     Site(Arc<HttpsSite>),
 }
 
-/// The course of a connection to a site.
+/// How a connection to a site is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectionPlan {
-    /// We answer it ourselves, and store the responses.
+    /// We answer the requests ourselves, and store the responses.
     Intercept,
-    /// It leads to this proxy itself.
+    /// The target of the connection is this proxy itself.
     Ourselves,
     /// It is tunnelled.
     Tunnel(TunnelReason),
@@ -86,8 +86,8 @@ pub enum TunnelReason {
     Rejected,
 }
 
-/// Chooses the course of a connection to `site`. `cannot` is the reason why it cannot be
-/// intercepted for this client, if there is one.
+/// Decides how to handle a connection to `site`. `cannot` is the reason if the connection cannot be
+/// intercepted for this client.
 #[must_use]
 pub fn plan(config: &Config, site: &HttpsSite, cannot: Option<TunnelReason>) -> ConnectionPlan {
     if config.https.refuse.matches(site.url()).is_some() {

@@ -30,20 +30,20 @@ impl BodyReadError {
     }
 }
 
-/// Minimum average speed of a small body, in bytes per second: every link on which TCP works is
-/// faster. Without it, a client that sends a byte now and then would hold its connection for
-/// months.
+/// Minimum average speed of a small body, in bytes per second. Every link on which TCP works is
+/// faster. Without this limit, a client that sends a byte now and then would hold its connection
+/// for months.
 const SLOWEST_BODY: u64 = 16;
 
-/// How long the next piece of a body of unknown length may take before the body is streamed. A
-/// client may wait for its origin before it sends the rest.
+/// How long to wait for the next piece of a body of unknown length before the body is streamed. A
+/// client may wait for a reaction of the origin before it sends more.
 const NEXT_PIECE: Duration = Duration::from_secs(1);
 
 /// A body of unknown length.
 pub(super) enum SmallBody {
     /// It is small.
     Whole(Bytes),
-    /// It is larger, or its client pauses.
+    /// The body is larger than the limit, or its client pauses. It must be streamed.
     Started(ClientBody),
 }
 
@@ -70,8 +70,8 @@ pub(super) async fn read_if_small(
     Ok(SmallBody::Started(ClientBody { start: start.freeze(), rest }))
 }
 
-/// Reads a body whose length is known to be small. `patience` is the time limit for each piece, and
-/// part of the limit for the whole body.
+/// Reads a body whose length is known to be small. `patience` is the time limit for each piece; the
+/// limit for the whole body also depends on its length.
 pub(super) async fn read_whole(
     mut body: Incoming,
     patience: Duration,

@@ -1,5 +1,5 @@
-//! The responses for a URL that is replaced by another one or blocked, and for methods and protocols
-//! that are not allowed.
+//! The responses for a URL that is replaced or blocked, and for methods and protocols that are not
+//! allowed.
 
 use hyper::header::{HeaderValue, LOCATION};
 use hyper::{Method, Response};

@@ -1,4 +1,4 @@
-//! `Cache-Status` (RFC 9211): on every response, the action and its reason.
+//! `Cache-Status` (RFC 9211): each response states how it was produced and why.
 
 use std::fmt;
 
@@ -23,10 +23,11 @@ pub enum CacheStatus {
         forward: Forward,
         /// Whether the download was started by another client.
         collapsed: bool,
-        /// The option that caused the origin to be asked, or how.
+        /// The option that caused the request to the origin, or how the origin was asked.
         by: Option<&'static str>,
     },
-    /// The origin was asked for the rest of a segment, and the whole is being stored.
+    /// The origin was asked for the missing bytes of a segment, and the whole response is being
+    /// stored.
     Resumed {
         /// Whether the download was started by another client.
         collapsed: bool,
@@ -46,13 +47,13 @@ pub enum CacheStatus {
     Validated {
         /// Why the origin was asked.
         forward: Forward,
-        /// The option that caused the origin to be asked, or how.
+        /// The option that caused the request to the origin, or how the origin was asked.
         by: Option<&'static str>,
     },
-    /// The origin could not be reached, and the stored copy is served, if necessary because of an
-    /// option.
+    /// The origin could not be reached, and the stored copy is served. Contains the option that
+    /// permits this, if an option was needed.
     Unreachable(Option<&'static str>),
-    /// The origin could not be reached, and the stored copy must be revalidated.
+    /// The origin could not be reached, but the stored copy must be revalidated before use.
     MustAsk,
     /// The origin responded with an error, and the stored copy is served instead.
     InsteadOf(StatusCode),
@@ -89,7 +90,7 @@ pub enum Forward {
     Request,
     /// Responses to this method are not stored.
     Method,
-    /// The request or the configuration excludes the spool.
+    /// The request or the configuration forbids using the spool.
     Bypass,
 }
 
@@ -119,10 +120,10 @@ impl Forward {
 /// Why the stored copy was served without asking the origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HitReason {
-    /// HTTP or an option permits its use without revalidation; with the rest of its lifetime, in
+    /// HTTP or an option permits its use without revalidation. Contains the remaining lifetime, in
     /// seconds.
     Reused {
-        /// Negative if it is stale.
+        /// Negative if the copy is stale.
         ttl: i64,
         /// The option, or the rule of the standard, that permits a stale copy.
         by: Option<&'static str>,
@@ -135,7 +136,7 @@ pub enum HitReason {
     RefreshQueued,
     /// Offline, and the stored copy is of another URL for the same page.
     Near(Nearness),
-    /// The request names a date, and this version is of that date.
+    /// The request names a date, and the version of that date is served.
     Memento,
     /// The mode is offline, and the same body was sent to this URL before.
     SameBody,
@@ -146,11 +147,11 @@ pub enum HitReason {
 /// Why a response is not stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotStored {
-    /// The method, a range or an upgrade: the response is not a whole page.
+    /// The response is not a whole page, because of the method, a range or an upgrade.
     Request,
     /// The configuration excludes the URL.
     Ruled(StoragePolicy),
-    /// The response itself.
+    /// The response itself must not be stored.
     Answer(NotKept),
     /// The spool cannot store it.
     Spool,

@@ -22,7 +22,7 @@ pub enum Target {
     Everything,
 }
 
-/// A resource: its canonical URL, which is a key, and its form for the origin.
+/// A resource: its canonical URL, which is the key, and the form of the request for the origin.
 #[derive(Clone, Debug)]
 pub struct Resource {
     /// The key. Only its host is sent.
@@ -30,7 +30,7 @@ pub struct Resource {
     /// The origin to ask.
     pub origin: Origin,
     /// The `Host` field for the origin: the canonical host, and the port unless it is the default.
-    /// The client's spelling of them is not part of the key of the response.
+    /// The client's spelling is not used, because it is not part of the key of the response.
     pub host: HeaderValue,
     /// The request target for the origin, in the client's spelling.
     pub path: PathAndQuery,
@@ -68,13 +68,13 @@ pub enum BadTarget {
         /// The host of the field.
         host: String,
     },
-    /// User or password before the host (RFC 9113 §8.3.1); not shown.
+    /// User or password before the host (RFC 9113 §8.3.1). The message does not show them.
     #[error("the host of the request is preceded by a user or a password")]
     Credentials,
     /// Inside a connection to one host, a request for another (RFC 9110 §7.4).
     #[error("this connection was opened for another host than {0:?}")]
     Misdirected(String),
-    /// CONNECT inside such a connection.
+    /// CONNECT inside a connection that CONNECT opened.
     #[error("a connection inside a connection is not possible")]
     Nested,
     /// The URL is not valid.
@@ -84,9 +84,9 @@ pub enum BadTarget {
 
 /// Parses the request line and `Host`.
 ///
-/// The target's own host takes precedence over the `Host` field (RFC 9112 §3.2.2); with HTTP/2 they
-/// must agree. Inside a connection that was opened for one site, every request is HTTPS and for
-/// that site. On our port over TLS, a target without a host is for one of our own names.
+/// The host in the target takes precedence over the `Host` field (RFC 9112 §3.2.2); with HTTP/2
+/// they must agree. Inside a connection that was opened for one site, every request is HTTPS and
+/// for that site. On our port over TLS, a target without a host is for one of our own names.
 ///
 /// # Errors
 ///
@@ -117,13 +117,13 @@ pub fn read(request: &Parts, local: &LocalHost, door: &Door) -> Result<Target, B
     let host = host.or_else(|| site.map(|site| site.url().host_port()));
     let is_whole = request.uri.authority().is_some();
     let (text, spelled) = match (request.uri.scheme(), request.uri.authority(), host) {
-        // HTTP/2 has no target without host and scheme, not even this one (RFC 9113 §8.3.1).
+        // In HTTP/2 every target has a host and a scheme, even `*` (RFC 9113 §8.3.1).
         _ if request.uri.path() == "*" && request.method == Method::OPTIONS => {
             return Ok(Target::Everything);
         }
         _ if request.uri.path() == "*" => return Err(form(&request.uri)),
         (Some(scheme), Some(authority), _) => {
-            // hyper has removed the fragment, and the rest is the client's own spelling.
+            // hyper has removed the fragment. The remaining text is in the client's own spelling.
             let path = request.uri.path_and_query().map_or("/", PathAndQuery::as_str);
             (format!("{}://{authority}{path}", scheme.as_str()), without_user(authority))
         }
@@ -148,7 +148,7 @@ pub fn read(request: &Parts, local: &LocalHost, door: &Door) -> Result<Target, B
     resource(url, &request.uri).map(Target::Resource)
 }
 
-/// The host of an HTTP/2 request whose target has none. If both `:authority` and `Host` are
+/// The host of an HTTP/2 request whose target has no host. If both `:authority` and `Host` are
 /// present, they must be the same (RFC 9113 §8.3.1), and contain no user.
 fn authority_or_host(request: &Parts) -> Result<Option<&str>, BadTarget> {
     let authority = request.uri.authority().map(Authority::as_str);
@@ -185,7 +185,7 @@ pub fn of_url(text: &str, local: &LocalHost) -> Result<Resource, BadTarget> {
     if url.is_local() {
         return Err(BadTarget::Own);
     }
-    // An unknown protocol name would be taken for a host.
+    // Without this check, an unknown scheme would be parsed as a host.
     if let Some((protocol, _)) = text.split_once("://")
         && !protocol.contains(['/', '?', '#'])
         && !protocol.eq_ignore_ascii_case(url.protocol())

@@ -42,8 +42,8 @@ pub(super) async fn fetch(
     found: &CopyLookup,
 ) -> Response<Body> {
     let mut conditions = Conditions::default();
-    // The origin evaluates our copy, and we the client's. The conditions of a form decide whether
-    // it is executed.
+    // The origin evaluates conditions for our copy, and we evaluate the client's conditions. A form
+    // keeps its conditions, because they decide whether it is executed.
     if ask.form.is_none() {
         conditions = Conditions::of(&ask.head.fields);
         conditional::strip(&mut ask.head.fields);
@@ -58,7 +58,7 @@ pub(super) async fn fetch(
             Err(undecodable) => return undecodable_message(context, &ask.reader(), &undecodable),
         }
     }
-    // The response has a coding that this client does not accept and that may not be decoded.
+    // The response has a coding that the client does not accept and that must not be decoded.
     ask.codings.ask_as_the_client();
     let turn = OriginFetch { context, client, ask: &ask, found, conditions };
     match turn.start_download(turn.alone(), turn.revalidation()).await {
@@ -68,8 +68,8 @@ pub(super) async fn fetch(
     }
 }
 
-/// Queues the request if the link went down on the way to the origin and no copy is stored, as a
-/// request a moment later would be.
+/// Queues the request if the link went down before the origin was reached and no copy is stored. A
+/// request a moment later would be queued too.
 async fn or_queued(
     context: &ProxyContext,
     ask: &ProxyRequest,
@@ -86,8 +86,8 @@ async fn or_queued(
     }
 }
 
-/// Revalidates the stored copy in the background: the client has got the copy already (RFC 5861
-/// §3). Only one such revalidation of a resource runs at a time.
+/// Revalidates the stored copy in the background, after the client has received it (RFC 5861 §3).
+/// Only one background revalidation of a resource runs at a time.
 pub(super) fn revalidate(
     context: &Arc<ProxyContext>,
     client: &Client,
@@ -141,14 +141,15 @@ impl OriginFetch<'_> {
             ask.asked.reload,
         ) {
             Joined::New(download) => self.start_download(download, about).await,
-            // It has broken off, and may never continue: the client gets the current state of the
-            // origin.
+            // The download has broken off, and may never continue. The client gets the current
+            // state of the origin.
             Joined::Running(download) if download.progress().waiting.is_some() => {
                 self.start_download(self.alone(), about).await
             }
             Joined::Running(download) => match self.join_download(download).await {
                 Some(response) => Some(response),
-                // The download is not for this client, which gets one of its own.
+                // The response of the download is not for this client, so a separate download is
+                // started.
                 None => self.start_download(self.alone(), about).await,
             },
         }
@@ -163,14 +164,14 @@ impl OriginFetch<'_> {
         )
     }
 
-    /// Whether the client can read a response, or there is no better one because it chose the
-    /// coding.
+    /// Whether the client can read a response, or has itself chosen the coding, so that no better
+    /// response exists.
     fn takes(self, status: StatusCode, fields: &HeaderMap) -> bool {
         let codings = &self.ask.codings;
         !codings.asks_ours() || codings.deliver(status, fields).is_readable()
     }
 
-    /// Starts the download and serves its response; `None` as for [`OriginFetch::answer`].
+    /// Starts the download and serves its response. Returns `None` like [`OriginFetch::answer`].
     async fn start_download(
         self,
         download: Arc<Download>,
@@ -195,7 +196,7 @@ impl OriginFetch<'_> {
         })
     }
 
-    /// Waits for another client's download; `None` if its response is not for this client.
+    /// Waits for another client's download. Returns `None` if its response is not for this client.
     async fn join_download(self, download: Arc<Download>) -> Option<Response<Body>> {
         let (download, reader) = download.join().await?;
         let reader = reader.for_client(&self.client.presence);
@@ -207,7 +208,7 @@ impl OriginFetch<'_> {
             {
                 Some(self.keeping(&head, Some(reader), true))
             }
-            // The revalidated copies are the same, because they are part of the join key.
+            // The download revalidates the same copies, because they are part of the join key.
             HeadOutcome::Unchanged(confirmed)
                 if download.serves(&self.ask.head.fields, &confirmed.fields)
                     && !owner::sets_cookie(&confirmed.fields)
@@ -227,13 +228,13 @@ impl OriginFetch<'_> {
     }
 
     /// Whether another client's response may be used for this client. A response that sets a cookie
-    /// is for one client alone, even of the same person: two browsers must not share a session.
+    /// is for one client only: even two browsers of the same person must not share a session.
     fn may_share(self, download: &Download, head: &AnswerHead) -> bool {
         let is_ours = head.whose == Whose::Everyone || download.is_of(&self.ask.places);
         is_ours && !owner::sets_cookie(&head.fields)
     }
 
-    /// The revalidation to ask for.
+    /// The revalidation to request.
     fn revalidation(self) -> Revalidation {
         let (config, url) = (&self.ask.start.config, UrlParts::of(&self.ask.bare));
         // Every submission of a form is a new action.
@@ -327,7 +328,7 @@ impl OriginFetch<'_> {
     /// Serves the confirmed copy with its newer fields (RFC 9111 §3.2, §4.3.4).
     fn unchanged(self, confirmed: Confirmed) -> Response<Body> {
         let Confirmed { kept, fields } = confirmed;
-        // Confirmed just now: it has the age of the origin's response, if any.
+        // The copy was just confirmed, so its age is that of the origin's response, if declared.
         let age = fields.get(AGE).cloned();
         let status = CacheStatus::Validated { forward: self.forward(), by: self.by() };
         let mut response =
@@ -339,7 +340,7 @@ impl OriginFetch<'_> {
         response
     }
 
-    /// Forwards a range that the origin has sent; it may be stored as a segment.
+    /// Forwards a range that the origin has sent. The range may be stored as a segment.
     async fn part(self, download: &Download) -> Response<Body> {
         match download.take() {
             Some(answer) => {
@@ -359,7 +360,7 @@ impl OriginFetch<'_> {
         }
     }
 
-    /// The option that causes the origin to be asked, or how.
+    /// The option that caused the request to the origin, or how the origin was asked.
     fn by(self) -> Option<&'static str> {
         let verdict = self.ask.copy.verdict.and_then(|verdict| verdict.by).map(Override::as_str);
         let is_whole = self.found.own().is_some() && !self.asks_conditionally();
@@ -395,9 +396,9 @@ impl OriginFetch<'_> {
         }
     }
 
-    /// Handles an unreachable origin: the stored copy is better than nothing, unless it forbids
-    /// that (RFC 9111 §4.2.4). If the mode changed to offline during the request, it is served as
-    /// offline.
+    /// Handles an unreachable origin. The stored copy is served, unless its fields forbid that (RFC
+    /// 9111 §4.2.4). If the mode changed to offline during the request, the copy is served as in
+    /// offline mode.
     fn failed(self, failure: &Failure) -> Response<Body> {
         let url = self.ask.resource.url.as_str();
         debug!(url, failure = failure.chain(), "the origin did not respond");
@@ -417,8 +418,8 @@ impl OriginFetch<'_> {
                 let by = Override::ServeUnreachable.as_str();
                 self.serve_copy(kept, CacheStatus::Unreachable(Some(by)))
             }
-            // In auto mode the origin decides whether we are online: a silent origin must not hide
-            // a stored page.
+            // In auto mode, whether the origin responds determines whether we are online. So an
+            // origin that does not respond must not hide a stored page.
             Unreachable::Forbidden if self.context.base.mode.chosen() == Choice::Auto => {
                 self.serve_copy(kept, CacheStatus::Unreachable(Some("auto")))
             }

@@ -1,5 +1,5 @@
-//! Forms that a person sent offline and has not confirmed yet. They are in memory only: unconfirmed
-//! forms are not stored.
+//! Forms that a person sent offline and has not confirmed yet. They exist in memory only, because
+//! unconfirmed forms must not be stored.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -12,8 +12,8 @@ use crate::base::clock;
 use crate::base::owner::Owner;
 use crate::proxy::context::ProxyContext;
 
-/// Maximum number of forms that wait for confirmation. A further one replaces the oldest of the
-/// owner with the most: so a page that sends many affects no other owner.
+/// Maximum number of forms that wait for confirmation. One more replaces the oldest form of the
+/// owner with the most forms. So a page that sends many forms affects no other owner.
 const MAX_TICKETS: usize = 32;
 
 /// How long a form may wait for confirmation.
@@ -78,9 +78,9 @@ impl<T> Tickets<T> {
         waiting.remove(name).map(|waiting| waiting.form)
     }
 
-    /// Uses the form of a ticket, which is then void. If the use fails, the ticket is valid again,
-    /// but not during the use: so no ticket is used twice. Returns `None` if there is no such
-    /// ticket.
+    /// Uses the form of a ticket, which is then invalid. During the use, the ticket is invalid too,
+    /// so that it is not used twice. If the use fails, the ticket becomes valid again. Returns
+    /// `None` if the ticket does not exist.
     pub fn redeem_by<R, E>(
         &self,
         name: &str,
@@ -115,14 +115,14 @@ impl<T> Tickets<T> {
     }
 }
 
-/// Puts the form of a ticket on the queue. Returns `None` if there is no such ticket. If the queue
-/// or the disk fails, the form can be confirmed again.
+/// Adds the form of a ticket to the queue. Returns `None` if the ticket does not exist. If the
+/// queue or the disk fails, the form can be confirmed again.
 pub(crate) async fn queue(
     context: &Arc<ProxyContext>,
     name: &str,
 ) -> Result<Option<AddOutcome>, Error> {
     let (own, name) = (Arc::clone(context), name.to_owned());
-    // A single call, which completes even if its caller has left.
+    // The change runs in one blocking call, which completes even if the caller has left.
     let call = move |spool: &Spool| {
         let add = |ticket: &Ticket| spool.queue().add(&ticket.outgoing);
         own.confirmations.tickets.redeem_by(&name, clock::now(), add).transpose()
@@ -130,7 +130,7 @@ pub(crate) async fn queue(
     context.storage.store.run(call).await
 }
 
-/// The form that is discarded to make room.
+/// The form that is discarded if there are too many.
 fn least<T>(waiting: &HashMap<String, WaitingForm<T>>) -> Option<String> {
     let of = |owner: &Owner| waiting.values().filter(|one| one.owner == *owner).count();
     let rank = |one: &WaitingForm<T>| (Reverse(of(&one.owner)), one.since);

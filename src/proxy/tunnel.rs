@@ -1,5 +1,5 @@
-//! `CONNECT`: a connection to an allowed port (RFC 9110 §9.3.6). HTTPS is normally intercepted; all
-//! else is a tunnel, which passes bytes both ways and stores nothing.
+//! `CONNECT`: a connection to an allowed port (RFC 9110 §9.3.6). HTTPS is normally intercepted. Any
+//! other connection is a tunnel, which passes bytes both ways and stores nothing.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -29,8 +29,8 @@ use crate::page::context::PageReader;
 use crate::page::message::{Message, Ruled};
 use crate::proxy::context::ProxyContext;
 
-/// Connects the client to us or to the origin, or refuses. Both run in a task of their own until
-/// either side ends.
+/// Connects the client to us or to the origin, or refuses. The connection runs in a task of its own
+/// until either side ends.
 pub(super) async fn open(
     context: &Arc<ProxyContext>,
     client: &Client,
@@ -108,14 +108,15 @@ pub(super) async fn open(
     Response::new(body::empty())
 }
 
-/// Whether a tunnel may go to `port`. A range does not include the ports of other protocols.
+/// Whether a tunnel may go to `port`. A configured range does not include the ports of other
+/// protocols.
 fn is_open(config: &Config, port: u16, site: Option<&HttpsSite>) -> bool {
     let (ports, url) = (&config.tunnel.ports, site.map(HttpsSite::url));
     let is_of_the_web = || url.is_some_and(|url| allows_port(config, url, &UrlParts::of(url)));
     ports.lists(port) || ports.contains(port) && is_of_the_web()
 }
 
-/// Why we cannot intercept connections of a client to `site`, if there is a reason.
+/// The reason why connections of a client to `site` cannot be intercepted, if any.
 pub(super) fn cannot_answer(
     context: &ProxyContext,
     mode: Mode,
@@ -132,16 +133,16 @@ pub(super) fn cannot_answer(
 }
 
 /// Whether the client has recently rejected our certificate for `site`, and so gets a tunnel.
-/// Offline no tunnel is possible. Then our certificate is offered again, and a browser that trusts
-/// us by now gets its page.
+/// Offline no tunnel is possible, so our certificate is offered again: a browser that trusts it by
+/// now gets its page.
 fn has_rejected(context: &ProxyContext, mode: Mode, client: SocketAddr, site: &HttpsSite) -> bool {
     let is_near = || context.base.config().local_net.hosts.contains(site.host());
     (mode.may_dial() || is_near() || context.base.mode.passes(site.host()))
         && context.clients.faces.rejections.has(client.ip(), site.host(), clock::now())
 }
 
-/// Turns a connection into a tunnel after its client got the 200 and sent `first`: it is too late
-/// for an error response.
+/// Converts a connection into a tunnel after its client has received the `200` and sent `first`. An
+/// error response is no longer possible.
 pub(super) async fn pass_on(
     context: &ProxyContext,
     origin: &Origin,
@@ -164,7 +165,7 @@ pub(super) async fn pass_on(
     }
 }
 
-/// Whether bytes of another protocol may follow a request: those of a tunnel or of an upgrade.
+/// Whether bytes of another protocol may follow a request: the bytes of a tunnel or of an upgrade.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Switch {
     No,
@@ -175,7 +176,7 @@ pub(super) enum Switch {
 }
 
 impl Switch {
-    /// The switch that `request` asks for.
+    /// The protocol switch that `request` requests.
     pub(super) fn asked<B>(request: &Request<B>) -> Self {
         if request.extensions().get::<hyper::ext::Protocol>().is_some() {
             Self::WebSocket
@@ -188,10 +189,10 @@ impl Switch {
         }
     }
 
-    /// Closes the connection after a response that does not grant the request.
+    /// Closes the connection after a response that does not grant the protocol switch.
     ///
-    /// After such a request the gate below hyper passes every byte, because it cannot predict the
-    /// response. So no later byte may be parsed as another request.
+    /// After a request for a switch, the filter in front of hyper passes every byte, because it
+    /// cannot predict the response. So no later byte may be parsed as another request.
     pub(super) fn close_unless_granted<B>(self, response: &mut Response<B>) {
         let granted = match self {
             Self::No | Self::WebSocket => true,
@@ -216,8 +217,8 @@ pub(super) async fn splice(
     splice_after(b"", context, to, client, origin).await;
 }
 
-/// The same after the client has sent `first`. An origin that does not read it delays neither a
-/// change of the mode nor the stop.
+/// Copies like [`splice`], after the client has sent `first`. An origin that does not read these
+/// bytes delays neither a change of the mode nor the stop.
 async fn splice_after(
     first: &[u8],
     context: &ProxyContext,
@@ -226,7 +227,7 @@ async fn splice_after(
     origin: impl AsyncRead + AsyncWrite + Unpin,
 ) {
     let mut origin = Metered::new(origin, context.storage.statistics.account(&to.host));
-    // A stream of HTTP/2 has no timeout of its own for a client that does not read.
+    // hyper has no timeout for an HTTP/2 stream whose client does not read.
     let mut client = PatientIo::new(client, context.base.config().options.socket_timeout);
     let copy = async {
         origin.write_all(first).await?;

@@ -30,7 +30,7 @@ pub struct UnsafeRequest<'a> {
     pub owner: &'a Owner,
 }
 
-/// The copies and downloads that an unsafe request may invalidate.
+/// The copies and downloads that may be invalidated.
 #[derive(Clone, Copy, Debug)]
 pub struct InvalidationTargets<'a> {
     /// The stored copies.
@@ -69,8 +69,8 @@ pub async fn answered_by(
     answered(of, sent, (status, answer), when).await;
 }
 
-/// Invalidates the copies that a request with this response may have changed, before the client
-/// gets it.
+/// Invalidates the copies that the request may have changed, according to its response. Runs before
+/// the client gets the response.
 pub async fn answered(
     of: InvalidationTargets<'_>,
     sent: UnsafeRequest<'_>,
@@ -88,7 +88,8 @@ pub async fn answered(
         if !places.contains(&own) {
             places.push(own);
         }
-        // Downloads first: a copy that one of them stores in the meantime is found below.
+        // Downloads first: if one of them stores a copy in the meantime, the search for copies
+        // finds it.
         of.downloads.outdate(&places, when, of.by);
         for place in &places {
             match store.entries(place).await {
@@ -101,7 +102,8 @@ pub async fn answered(
                     warn!(error = error_chain(&error), "a stored copy cannot be marked invalid");
                 }
             }
-            // Segments cannot be marked, and the rest of a changed page does not fit them.
+            // Segments cannot be marked as invalid, and the remaining bytes of a changed page do
+            // not fit them.
             if let Err(error) = store.remove_partial(place).await {
                 warn!(error = error_chain(&error), "the segments of a page cannot be removed");
             }

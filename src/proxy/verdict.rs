@@ -1,5 +1,5 @@
-//! Evaluates HTTP's cache rules, and the options that overrule them, for a stored copy: the one
-//! place where the spool and the configuration meet [`wwwoffle_http::caching`].
+//! Evaluates HTTP's cache rules, and the options that overrule them, for a stored copy. This is the
+//! only module that combines the spool and the configuration with [`wwwoffle_http::caching`].
 
 use std::time::SystemTime;
 
@@ -91,7 +91,7 @@ fn stored(kept: &Kept, credentials: bool) -> StoredResponse<'_> {
         status: kept.status,
         fields: &kept.fields,
         exchange: exchange(kept),
-        // Credentials are part of the key: a copy was requested with them, or is shared.
+        // Credentials are part of the key: a copy either was requested with them, or is shared.
         requested: RequestFacts { no_store, credentials },
         is_invalid: kept.entry.invalid_since().is_some(),
     }

@@ -1,4 +1,4 @@
-//! The connection of a request, and the server's services for the proxy.
+//! The connection of a request, and the functions of the server that the proxy calls.
 
 use std::any::Any;
 use std::fmt;
@@ -22,7 +22,7 @@ use crate::base::owner::Owner;
 use crate::net::upstream::Reach;
 use crate::tls::leaf::HTTP_2;
 
-/// Occupies a place among all connections or streams until it is dropped.
+/// A slot among all connections or streams. Dropping it frees the slot.
 pub type HeldPlace = Arc<dyn Any + Send + Sync>;
 
 /// The client at the other end of a connection, and the purpose of the connection.
@@ -32,22 +32,21 @@ pub struct Visitor {
     pub peer: SocketAddr,
     /// The address of ours to which it connected.
     pub ours: IpAddr,
-    /// The user, once identified by a password. On a connection that was opened with CONNECT, it is
-    /// the user who opened it, with the password of that time.
+    /// The user, once identified by a password. Inside a CONNECT it is the user who sent the
+    /// CONNECT, with the password at that time.
     pub user: Option<User>,
-    /// The port or connection through which it came.
+    /// The port or connection through which the client came.
     pub door: Door,
-    /// Whether it came to our port through a connection that was opened here with CONNECT.
+    /// Whether the client reached our own port through a CONNECT to this proxy.
     pub nested: bool,
-    /// Its place among all clients, occupied while any request or tunnel of its connection is
-    /// active.
+    /// The client's slot, occupied while any request or tunnel of its connection is active.
     _connected: HeldPlace,
-    /// Its place among all streams, if it is a stream of a connection.
+    /// The slot of the stream, if the request came on a stream of an HTTP/2 connection.
     _place: Option<HeldPlace>,
 }
 
 impl Visitor {
-    /// A client at `peer`, connected to the address `ours`, whose place is `connected`.
+    /// A client at `peer`, connected to our address `ours`. `connected` is its slot.
     #[must_use]
     pub fn new(peer: SocketAddr, ours: IpAddr, connected: HeldPlace) -> Self {
         let (door, nested) = (Door::Plain, false);
@@ -72,13 +71,13 @@ impl Visitor {
         Self { door: Door::Site(site), ..self }
     }
 
-    /// The same client, at our own port again, through a connection that was opened there.
+    /// The same client, connected to our own port through a CONNECT to this proxy.
     #[must_use]
     pub fn nested(self) -> Self {
         Self { nested: true, ..self }
     }
 
-    /// The same client, inside TLS with our own port.
+    /// The same client, inside a TLS connection to our own port.
     #[must_use]
     pub fn secured(self) -> Self {
         Self { door: Door::Secured, ..self }
@@ -120,7 +119,7 @@ pub struct PageVisit {
 /// A future of the server, whose type the proxy must not depend on.
 pub type ServerFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// The services of the server, a room above, for the proxy.
+/// The functions of the server, a higher layer, that the proxy calls.
 pub trait ProxyServer: fmt::Debug + Send + Sync {
     /// Answers a request for one of our own pages, at `url`.
     fn own_page(

@@ -1,8 +1,8 @@
-//! WebSocket over HTTP/2 (RFC 8441): an extended CONNECT of the client becomes the HTTP/1.1 request
-//! that every origin understands (RFC 6455 §4), and `101` becomes `200`.
+//! WebSocket over HTTP/2 (RFC 8441). An extended CONNECT of the client becomes the HTTP/1.1 request
+//! that every origin understands (RFC 6455 §4), and the response `101` becomes `200`.
 //!
-//! An extended CONNECT lacks the key that proves that the other side speaks WebSocket. So we make a
-//! key, and check the response to it.
+//! An extended CONNECT has no `Sec-WebSocket-Key`, which proves that the other side speaks
+//! WebSocket. So we generate a key, and check the origin's response to it.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -36,10 +36,10 @@ pub(super) struct WebSocketHandshake {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Granted;
 
-/// An extended CONNECT that cannot be forwarded.
+/// Why an extended CONNECT cannot be forwarded.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unfit {
-    /// For another protocol than WebSocket.
+    /// It requests a protocol other than WebSocket.
     #[error("this proxy does not forward the protocol {0:?}")]
     Protocol(String),
     /// The system cannot provide random numbers.
@@ -90,8 +90,8 @@ fn accept(key: &str) -> String {
     BASE64_STANDARD.encode(Sha1::new().chain_update(key).chain_update(AFTER_KEY).finalize())
 }
 
-/// The response to an extended CONNECT. A success without a complete handshake would tell the
-/// client that the protocol has switched.
+/// The response to an extended CONNECT. A success without a complete handshake becomes an error,
+/// because the client would take it for a switch of the protocol.
 pub(super) fn answer(response: Response<Body>) -> Response<Body> {
     if !response.status().is_success() || response.extensions().get::<Granted>().is_some() {
         return response;

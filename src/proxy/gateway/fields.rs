@@ -1,9 +1,9 @@
-//! The fields of a request and of its response that pass the gateway: a list for each, and no
-//! others.
+//! The fields of a request and of its response that pass the gateway. Each direction has a list of
+//! allowed fields; all others are removed.
 //!
-//! All sites share one origin here, ours. So no field passes by which a site could give the browser
-//! state for its origin, or the browser could disclose our state to a site: no cookie, no login, no
-//! policy, no service worker.
+//! In the gateway all sites share one origin, ours. A site must not be able to give the browser
+//! state for this origin, and the browser must not disclose our state to a site. So no cookie,
+//! login, policy or service worker passes.
 
 use encoding_rs::Encoding;
 use hyper::Method;
@@ -42,7 +42,7 @@ const ASKED: [HeaderName; 14] = [
 /// Additional fields of a form.
 const POSTED: [HeaderName; 2] = [CONTENT_TYPE, CONTENT_LENGTH];
 
-/// Fields of a response that the browser gets, in addition to those that we generate.
+/// Fields of a response that the browser gets, in addition to the generated ones.
 const ANSWERED: [HeaderName; 13] = [
     CONTENT_LENGTH,
     CONTENT_LANGUAGE,
@@ -65,7 +65,8 @@ const WITHOUT_SCRIPTS: [&str; 11] = [
     "track",
 ];
 
-/// Whether a page without scripts could send the request. All others do not come from the gateway.
+/// Whether a page without scripts could have sent the request. Any other request does not come from
+/// the gateway.
 pub(super) fn is_of_a_page(fields: &HeaderMap) -> bool {
     fields
         .get(SEC_FETCH_DEST)
@@ -86,8 +87,8 @@ pub(super) fn asked(method: &Method, fields: &HeaderMap) -> HeaderMap {
     } else if !fields.contains_key(SEC_FETCH_DEST)
         && let Some(dest) = dest(fields)
     {
-        // Browsers send no destination to an address without TLS, and a page here sends no
-        // `Referer`.
+        // Browsers do not send the destination to an address without TLS, and a gateway page sends
+        // no `Referer`.
         passed.insert(SEC_FETCH_DEST, HeaderValue::from_static(dest));
     }
     passed
@@ -127,7 +128,7 @@ fn only(fields: &HeaderMap, names: &[HeaderName]) -> HeaderMap {
 pub(in crate::proxy) enum Shape {
     /// It is rewritten as a page.
     Page,
-    /// It is rewritten as an image that is a document.
+    /// It is rewritten as an SVG image, which is a document.
     Svg,
     /// It is rewritten as a style sheet.
     Sheet,
@@ -188,7 +189,7 @@ impl Shape {
                 let Some((kind, subtype)) = essence(theirs) else {
                     return "application/octet-stream".to_owned();
                 };
-                // Without the boundary the parts of the body could not be separated.
+                // Without the boundary the sections of a multipart body could not be separated.
                 let boundary = parameter(theirs, "boundary").filter(|value| is_token(value));
                 let boundary = boundary.filter(|_| kind == "multipart");
                 let boundary = boundary.map_or_else(String::new, |it| format!("; boundary={it}"));
@@ -198,9 +199,9 @@ impl Shape {
     }
 }
 
-/// The type and the subtype, in lower case; `None` unless both are tokens. Browsers use the last of
-/// several comma-separated types (Fetch, *extract a MIME type*), so a value with a comma is
-/// invalid.
+/// The type and the subtype, in lower case. `None` unless both are tokens. Browsers use the last of
+/// several comma-separated types (Fetch, *extract a MIME type*), so a value with a comma is invalid
+/// here.
 fn essence(content_type: &str) -> Option<(String, String)> {
     let essence = content_type.split(';').next()?.trim_matches([' ', '\t']).to_ascii_lowercase();
     let (kind, subtype) = essence.split_once('/')?;
@@ -220,8 +221,8 @@ fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(is_of_token)
 }
 
-/// The `Content-Disposition` for a response of this shape, if it needs one; browsers compare the
-/// word before the first semicolon (RFC 6266 §4.2).
+/// The `Content-Disposition` for a response of this shape, if the shape needs one. Browsers compare
+/// the word before the first semicolon (RFC 6266 §4.2).
 fn disposition(theirs: &HeaderMap, shape: Shape) -> Option<HeaderValue> {
     let is_attachment = |value: &&HeaderValue| {
         let word = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
@@ -256,18 +257,19 @@ pub(in crate::proxy) fn answered(
     fields.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     fields.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     fields.insert(X_DNS_PREFETCH_CONTROL, HeaderValue::from_static("off"));
-    // A page here has an opaque origin, so its sub-resources are open to all.
+    // Gateway pages have an opaque origin, so their sub-resources must be loadable from any origin.
     isolate(&mut fields, shape != Shape::Page);
     if shape == Shape::Font {
-        // A page here has an opaque origin, which cannot be named; a font is not secret.
+        // Fonts need CORS. The opaque origin of a gateway page cannot be named in this field, so
+        // all origins are allowed; a font is not secret.
         fields.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     }
     fields
 }
 
-/// The policy of a page: it may be shown with the resources of the gateway, and link to them. It
-/// has an opaque origin (HTML §7.1.5), which is neither ours nor that of any other page, and runs
-/// no script.
+/// The policy of a gateway page: it may load and link to resources of the gateway, and runs no
+/// script. Its origin is opaque (HTML §7.1.5), so it is neither our origin nor that of any other
+/// page.
 fn policy(origin: &LocalOrigin) -> String {
     let inside = format!("{origin}/http/ {origin}/https/");
     format!(

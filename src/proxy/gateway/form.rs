@@ -31,9 +31,9 @@ pub(crate) struct Posted {
 }
 
 impl GatewayClient {
-    /// Handles a form of a page. Offline it is forwarded, because the proxy itself asks before it
-    /// queues a form, and [`super::GatewayMark::instead`] handles forms for hosts of the local network.
-    /// Otherwise the response is the question.
+    /// Handles a form that a gateway page sends. Offline it is forwarded, because the proxy itself
+    /// asks before it queues a form. [`super::GatewayMark::instead`] handles forms for hosts of the
+    /// local network. In all other cases the response is the page that asks for confirmation.
     pub(super) async fn posted(
         &self,
         wanted: GatewayRequest,
@@ -76,7 +76,7 @@ impl GatewayClient {
         reply::from_page(&self.shell, page)
     }
 
-    /// Handles the confirmation of a form, by a button that only a page of ours has.
+    /// Handles the confirmation of a form. Only a page of ours has the button for it.
     pub(super) async fn confirmed(
         &self,
         parts: &Parts,
@@ -146,5 +146,5 @@ impl GatewayClient {
     }
 }
 
-/// The message if there is nothing to confirm, or no longer anything.
+/// The message if the form to confirm is missing: it was sent already, or its ticket has expired.
 const GONE: &str = "the form was sent already, or asked about too long ago: send it again";

@@ -1,6 +1,6 @@
-//! Addresses of the gateway that a page of another site may have opened in a window: a file is not
-//! sent at once, because that page would see that the window stays where it is, and so learn that the
-//! file is stored.
+//! Gateway addresses that a page of another site may have opened in a window. For such a window a
+//! file is not sent at once: the window would stay at its page, and the other site would learn from
+//! this that the file is stored.
 
 use hyper::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, HeaderValue};
 use hyper::http::request::Parts;
@@ -14,8 +14,8 @@ use crate::proxy::intent::{Intent, intent};
 use crate::proxy::opener::may_be_another_site;
 use crate::proxy::reply;
 
-/// The types that every browser shows in a window. It offers others as downloads, or hands them to
-/// another program.
+/// The types that every browser shows in a window. A browser offers other types as downloads, or
+/// passes them to another program.
 const SHOWN: [&str; 12] = [
     "text/html",
     "text/plain",
@@ -34,14 +34,14 @@ const SHOWN: [&str; 12] = [
 /// The window for which a request was sent.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
-    /// The address that it opens, without our origin.
+    /// The address that the window opens, without our origin.
     address: String,
-    /// Whether a page of another site may have opened it.
+    /// Whether a page of another site may have opened the window.
     is_unproven: bool,
 }
 
 impl Window {
-    /// The window of a request; `None` if it is a part of a page, or that of a program.
+    /// The window of a request. `None` if the request is for a sub-resource, or from a program.
     pub(super) fn of(parts: &Parts, address: &str, ours: &LocalOrigin) -> Option<Self> {
         let is_window = intent(&parts.method, &parts.headers) == Intent::Person;
         is_window.then(|| Self {
@@ -50,14 +50,15 @@ impl Window {
         })
     }
 
-    /// The response for this window: a page with a link if the given one would be saved, and another
-    /// site may be watching.
+    /// The response for this window. If the browser would save the given response and another site
+    /// may observe the window, it is a page with a link.
     pub(super) fn receive(&self, shell: &Shell, mut response: Response<Body>) -> Response<Body> {
         if is_shown(&response) {
             return response;
         }
         if !self.is_unproven {
-            // The browser would take it from its cache for another site, too.
+            // Otherwise the browser would use this response from its cache after another site opens
+            // the address.
             response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
             return response;
         }
@@ -71,7 +72,7 @@ impl Window {
 /// Whether a window that gets the response shows it.
 fn is_shown(response: &Response<Body>) -> bool {
     let (status, fields) = (response.status(), response.headers());
-    // With these two, the window stays where it is (HTML §7.4.2.2).
+    // With these two statuses, the window stays at its page (HTML §7.4.2.2).
     let is_empty = matches!(status, StatusCode::NO_CONTENT | StatusCode::RESET_CONTENT);
     let content_type = fields.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let essence = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();

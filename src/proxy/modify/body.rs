@@ -26,12 +26,13 @@ pub(super) fn page(store: Store, body: Body, page: Rewriter) -> Body {
 struct Changing {
     store: Store,
     body: Body,
-    /// `None` after its end.
+    /// `None` after the end of the body.
     page: Option<Rewriter>,
 }
 
 impl Changing {
-    /// The next piece to send, and the state after it. A broken body breaks off here too.
+    /// The next piece to send, and the state after it. If the original body breaks off, the
+    /// modified body does too.
     async fn next(mut self) -> Result<Option<(Bytes, Self)>, BoxError> {
         while let Some(mut page) = self.page.take() {
             // Trailers describe the original body and are discarded.
@@ -56,8 +57,8 @@ impl Changing {
     }
 }
 
-/// The modified body of an image. Its rest is read and discarded, because stopping would end its
-/// download.
+/// The modified body of an image. After the first frame the original is still read to its end,
+/// because stopping would end its download.
 pub(super) fn image(body: Body, still: FirstFrame) -> Body {
     let frames = stream::unfold(Some((body, still)), |state| async move {
         let (mut body, mut still) = state?;

@@ -18,7 +18,8 @@ use crate::proxy::reply;
 use wwwoffle_html::rewrite::{Changes, FirstFrame, Removal, Rewriter, Sheet};
 use wwwoffle_http::redirect::location;
 
-/// Elements removed from every page there: they would not run, or would send the browser elsewhere.
+/// Elements removed from every gateway page: they would not run, or would send the browser
+/// elsewhere.
 const CUTS: [Removal; 4] =
     [Removal::Scripts, Removal::Applets, Removal::Refresh, Removal::SetCookie];
 
@@ -54,8 +55,8 @@ impl Modification {
         let bar = (shape == Shape::Page).then(|| self.bar(&gate.shell, kept, &answer)).flatten();
         *answer.headers_mut() = answered(answer.headers(), shape, &gate.shell.origin);
         if answer.status() == StatusCode::NOT_MODIFIED {
-            // A browser would apply them to its own copy (RFC 9111 §3.2), and they describe a body
-            // that is absent.
+            // A `304` has no body, and a browser would apply these fields to its cached copy (RFC
+            // 9111 §3.2).
             answer.headers_mut().remove(CONTENT_TYPE);
             answer.headers_mut().remove(CONTENT_DISPOSITION);
         }

@@ -12,7 +12,7 @@ use crate::proxy::context::ProxyContext;
 use crate::proxy::rules::is_blocked;
 use wwwoffle_html::rewrite::{PageKnowledge, UrlStatus};
 
-/// Looks in the configuration, the spool and the queue, for one of several persons.
+/// Looks up the state of URLs in the configuration, the spool and the queue, for one person.
 pub(super) struct SpoolKnown {
     config: Arc<Config>,
     spool: Spool,
@@ -39,7 +39,7 @@ impl PageKnowledge for SpoolKnown {
             return UrlStatus::Kept;
         }
         let places = Places::of(&mut url, &HeaderMap::new(), &self.owner);
-        // A mark must not cause an error: an unreadable entry counts as missing.
+        // Marking a link must not cause an error: an unreadable entry counts as missing.
         let is_there = |place| self.spool.is_there(place).unwrap_or(false);
         if is_there(&places.own) || is_there(&places.public) {
             UrlStatus::Kept

@@ -1,5 +1,5 @@
-//! Streams ranges of a stored copy to a client: reads them from the disk, verifies their checksums,
-//! and never holds the whole in memory.
+//! Streams ranges of a stored copy to a client. The ranges are read from the disk piece by piece,
+//! and their checksums are verified.
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -64,7 +64,7 @@ impl RangeReader {
         });
         self.verified = read.1;
         match read.0 {
-            // It existed when the head was sent.
+            // The file existed when the head was sent.
             Ok(None) => Err(BodyError::Disk(Arc::new(ErrorKind::UnexpectedEof.into()))),
             Ok(Some(bytes)) => {
                 let end = span.start().saturating_add(length(&bytes));

@@ -1,7 +1,8 @@
-//! A range of a page on its way from the origin: to the client and to the spool at once.
+//! Streams a range of a page from the origin to the client and to the spool at the same time.
 //!
-//! It ends when its client leaves, and its bytes are stored. A person who seeks in a film requests
-//! all the rest each time, and would otherwise download it many times.
+//! If the client leaves, the transfer ends, and the received bytes are stored. A person who seeks
+//! in a film requests the rest of the film at each seek: continuing all of these transfers would
+//! download the film many times.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -114,7 +115,7 @@ pub(in crate::proxy) async fn pass(
     response
 }
 
-/// The range of a response, or the reason why it is not stored.
+/// The range of a response to store, or the reason why it is not stored.
 fn part_of(
     ask: &ProxyRequest,
     status: StatusCode,
@@ -132,7 +133,7 @@ fn part_of(
     if must_not_be_stored(ask, fields) {
         return Err("it has no-store, which the configuration respects".to_owned());
     }
-    // A multipart body is not the content of the whole, whatever its other fields.
+    // A multipart body is not a range of the content, whatever the other fields say.
     let kind = single(fields, &CONTENT_TYPE).unwrap_or_default().to_ascii_lowercase();
     if kind.starts_with("multipart/byteranges") {
         return Err("it is multipart".to_owned());
@@ -150,8 +151,8 @@ fn must_not_be_stored(ask: &ProxyRequest, fields: &HeaderMap) -> bool {
         && is_no_store(StatusCode::OK, &ResponseControl::of(fields), requested)
 }
 
-/// The validator of a segment, from a response to `request`. A tag is unique to one variant; a date
-/// is not (RFC 9110 §8.8.3), so the values of the fields in `Vary` are added.
+/// The validator of a segment, from a response to `request`. A tag is unique to one variant, but a
+/// date is not (RFC 9110 §8.8.3). So the values of the fields in `Vary` are added.
 fn mark(fields: &HeaderMap, request: &HeaderMap) -> Option<String> {
     let mark = if_range::mark(fields)?;
     let variant = variant(fields, request);
@@ -169,7 +170,7 @@ fn new_segment(
 ) -> Result<NewSegment, getrandom::Error> {
     let fields = answer.headers();
     let request = ask.wire(&context.base.pseudonym).into_parts().0;
-    // A date cannot identify one of the responses to several persons.
+    // A date cannot distinguish the responses to several persons.
     let is_told = fields.contains_key(ETAG) || !ask.is_personal();
     let is_known = is_told && !part.doubtful;
     let mark = mark(fields, &request.headers).filter(|_| is_known);
@@ -193,15 +194,15 @@ fn new_segment(
     })
 }
 
-/// A range that is being received.
+/// The transfer of a range.
 struct Receiving {
     writer: SegmentWriter,
-    /// Its length in bytes.
+    /// The declared length of the range in bytes.
     expected: u64,
     feed: Arc<Feed>,
 }
 
-/// The gathered bytes, and perhaps the end.
+/// The gathered bytes, and the end of the range if it has arrived.
 struct GatheredRange {
     stretch: Vec<Bytes>,
     end: Option<Result<(), Failure>>,
@@ -242,8 +243,9 @@ impl Receiving {
         }
     }
 
-    /// After all expected bytes, waits a moment for the end: a client with the last byte may send
-    /// its next request at once, and must find the stored segment.
+    /// If all expected bytes have arrived, also waits a moment for the end of the response. A
+    /// client that has the last byte may send its next request at once, and must find the stored
+    /// segment.
     async fn with_end(&self, mut gathered: GatheredRange, body: &mut AnswerBody) -> GatheredRange {
         let came: usize = gathered.stretch.iter().map(Bytes::len).sum();
         let came = self.writer.written().saturating_add(u64::try_from(came).unwrap_or(u64::MAX));
@@ -258,8 +260,7 @@ impl Receiving {
         gathered
     }
 
-    /// Stores the received bytes, if they are those that were declared, and delivers the `last` of
-    /// them.
+    /// Stores the received bytes if they match the declared range, and delivers the `last` bytes.
     async fn end(
         self,
         context: &ProxyContext,
@@ -321,7 +322,7 @@ fn complete(spool: &Spool, place: &Place) -> Result<(), Error> {
     let (Some(mut fields), Some(length)) = (fields(&partial), partial.complete_length()) else {
         return Ok(());
     };
-    // Varying responses are stored side by side; segments are not.
+    // Varying responses are stored separately, but segments are not.
     let request = head::read_request(partial.request(), b"");
     if !request.is_ok_and(|request| variant(&fields, &request.headers).is_empty()) {
         return Ok(());
@@ -339,7 +340,8 @@ async fn gather(body: &mut AnswerBody) -> GatheredRange {
         match next {
             None => gathered.end = Some(Ok(())),
             Some(Err(failure)) => gathered.end = Some(Err(failure)),
-            // Trailers of the whole are not for a client with a range.
+            // Trailers belong to the whole body, so a client that requested a range does not get
+            // them.
             Some(Ok(frame)) => {
                 if let Ok(data) = frame.into_data() {
                     size += data.len();
@@ -357,7 +359,7 @@ async fn gather(body: &mut AnswerBody) -> GatheredRange {
     }
 }
 
-/// After a disk failure: delivers the rest of the body to its reader only.
+/// After a disk failure: delivers the remaining bytes to the reader only.
 async fn pass_rest(feed: &Feed, mut gathered: GatheredRange, mut body: AnswerBody) {
     feed.spill();
     loop {

@@ -17,12 +17,12 @@ use wwwoffle_http::caching::range::{Ranges, Span, StoredRanges, if_range};
 use wwwoffle_http::fields::list;
 use wwwoffle_http::head;
 
-/// The prefix that replaces a missing validator, followed by a unique number: segments without a
+/// The prefix, followed by a unique number, that replaces a missing validator. Segments without a
 /// validator are never combined.
 pub(super) const NO_VALIDATOR: &str = "none:";
 
 /// Finds the segments that contain the requested bytes, if the whole copy `kept` is missing or
-/// older. The request gets them like a stored page, with the head of the whole.
+/// older. The segments are served like a stored page, with the head of the whole response.
 pub(in crate::proxy) async fn find(
     context: &ProxyContext,
     ask: &ProxyRequest,
@@ -34,7 +34,7 @@ pub(in crate::proxy) async fn find(
     let is_newer = |part: &Kept| kept.is_none_or(|kept| kept.entry.when() < part.entry.when());
     let has_own = own.is_some() || kept.is_some_and(|kept| kept.entry.place().owner().is_some());
     if ask.start.mode == Mode::Offline && has_own {
-        // This person has seen that one.
+        // This person has seen their own segments.
         return own.filter(is_newer);
     }
     let public = at(context, ask, &ranges, &ask.places.public).await;
@@ -76,8 +76,8 @@ fn parts(ask: &ProxyRequest, ranges: &Ranges, partial: Arc<Partial>) -> Option<K
     is_meant.then_some(Kept { entry, status: StatusCode::OK, fields, request, part })
 }
 
-/// The fields of the whole: those of the newest segment, and the additional ones of older segments
-/// (RFC 9110 §15.3.7). `None` if they cannot be read.
+/// The fields of the whole response: those of the newest segment, plus fields that only older
+/// segments have (RFC 9110 §15.3.7). `None` if they cannot be read.
 pub(super) fn fields(partial: &Partial) -> Option<HeaderMap> {
     let mut all = HeaderMap::new();
     for head in partial.heads() {
@@ -88,7 +88,7 @@ pub(super) fn fields(partial: &Partial) -> Option<HeaderMap> {
     Some(all)
 }
 
-/// Whether the validator of these segments is from their origin.
+/// Whether the validator of these segments came from the origin.
 pub(super) fn is_validated(partial: &Partial) -> bool {
     !partial.validator().starts_with(NO_VALIDATOR.as_bytes())
 }
@@ -103,7 +103,7 @@ fn overwrite(fields: &mut HeaderMap, newer: &HeaderMap) {
     }
 }
 
-/// Whether `request` selects the same response as that of `stored`, as far as `Vary` shows.
+/// Whether `request` selects the same response as `stored`, as far as `Vary` shows.
 fn serves(stored: &HeaderMap, fields: &HeaderMap, request: &HeaderMap) -> bool {
     list(fields, &VARY).all(|name| {
         HeaderName::from_bytes(name.as_bytes()).is_ok_and(|name| {

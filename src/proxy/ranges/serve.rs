@@ -19,8 +19,9 @@ use wwwoffle_http::caching::range::{
     BodyPiece, ContentRange, Multipart, RangeSelection, Span, if_range,
 };
 
-/// Serves a request for ranges from a whole or partial copy; `fields` are those of the whole.
-/// Returns `None` if the whole must be served, because the request has no valid range.
+/// Serves a request for ranges from a whole or partial copy. `fields` are the fields of the whole
+/// response. Returns `None` if the whole body must be served, because the request has no valid
+/// range.
 pub(in crate::proxy) fn ranges(
     context: &ProxyContext,
     ask: &ProxyRequest,
@@ -29,7 +30,7 @@ pub(in crate::proxy) fn ranges(
 ) -> Option<Response<Body>> {
     if let Some(KeptPart { partial, satisfied }) = &kept.part {
         let answer = answer(context, kept, fields, satisfied, partial.complete_length());
-        // Several ranges cannot be separated without a boundary, and the whole is not stored.
+        // Without a boundary several ranges cannot be sent, and the whole body is not stored.
         return answer.or_else(|| Some(reply::plain(500, "the ranges cannot be separated")));
     }
     let ranges = super::asked(ask).filter(|_| kept.status == StatusCode::OK)?;
@@ -70,7 +71,7 @@ fn answer(
     };
     let mut fields = fields.clone();
     fields.remove(CONTENT_RANGE);
-    // Trailers of the whole do not follow a range.
+    // Trailers of the whole body are not sent after a range.
     fields.remove(TRAILER);
     let length = stretches.iter().map(BodyPiece::len).fold(0, u64::saturating_add);
     fields.insert(CONTENT_LENGTH, HeaderValue::from(length));
@@ -88,7 +89,7 @@ fn answer(
     Some(response)
 }
 
-/// Announces support for ranges: every stored copy has them, whatever its origin supports.
+/// Declares that ranges are supported. Stored copies support ranges even if the origin does not.
 pub(in crate::proxy) fn accept(fields: &mut HeaderMap) {
     fields.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
 }
