@@ -41,15 +41,15 @@ const MAX_FAILURES: usize = 64;
 /// entry is complete after a crash (old or new) or absent.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// None: [`crate::Writer::finish`] returns only when the entry is on the medium.
+    /// No entry can be lost: [`crate::Writer::finish`] returns only when the entry is durable.
     Each,
-    /// The entries of the last moments if the power fails; none if only the program ends. Readers
-    /// find an entry at once; it is on the medium within [`crate::Options::batch_interval`] plus
-    /// the time of the sync.
+    /// A power failure may undo the entries of the last moments; the end of the program undoes
+    /// none. Readers find an entry at once. It becomes durable within
+    /// [`crate::Options::batch_interval`] plus the time of the sync.
     #[default]
     Batch,
-    /// Every entry that the system had not written to the medium when the power failed. Some
-    /// entries may then be damaged; reading detects it.
+    /// A power failure may undo every entry that the system had not yet written to disk. Some
+    /// entries may then be damaged; reading detects this.
     None,
 }
 
@@ -68,7 +68,7 @@ pub(crate) struct Root {
     /// Reasons why finished entries could not be stored, and damage found during other work.
     failures: Mutex<Vec<Error>>,
     last_stamp: Mutex<Timestamp>,
-    /// Directories whose name, and the name of each directory above, is on the medium.
+    /// Directories whose name is durable, together with the name of each directory above.
     synced: Mutex<HashSet<PathBuf>>,
 }
 

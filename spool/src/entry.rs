@@ -143,8 +143,8 @@ impl Entry {
         self.responded()
     }
 
-    /// Since when the entry may be outdated because of a request that changes it (RFC 9111 §4.4).
-    /// It is not fresh until the origin has confirmed it.
+    /// The time since which the entry may be outdated, because a later request may have changed the
+    /// resource (RFC 9111 §4.4). The entry is not fresh until the origin has confirmed it.
     #[must_use]
     pub fn invalid_since(&self) -> Option<Timestamp> {
         self.state().invalid
@@ -207,13 +207,13 @@ impl Entry {
         self.tail.get(self.after.trailers.clone()?)
     }
 
-    /// The record of the connection over which it was received, if there is one.
+    /// The record of the connection over which the response was received, if there is one.
     #[must_use]
     pub fn connection(&self) -> Option<&[u8]> {
         self.tail.get(self.after.connection.clone()?)
     }
 
-    /// The memory that it takes in bytes, without a body on disk.
+    /// The memory in bytes that the entry uses, without a body on disk.
     #[must_use]
     pub fn memory_size(&self) -> usize {
         let tail = if Arc::ptr_eq(&self.bytes, &self.tail) { 0 } else { self.tail.len() };

@@ -29,9 +29,11 @@ impl fmt::Display for Damage {
     }
 }
 
-/// A failed call to the spool. Whatever the call should change is unchanged.
+/// A failed call to the spool. The call has changed nothing, unless its documentation says
+/// otherwise.
 ///
-/// The message says what to do, if something can be done. The error of the system is its source.
+/// The message says how to solve the problem, if there is a solution. The source is the error of
+/// the system.
 #[derive(Debug)]
 pub struct Error(Box<Kind>);
 
@@ -103,7 +105,7 @@ impl Error {
             if Errno::from_io_error(source).is_some_and(|error| limits.contains(&error)))
     }
 
-    /// The user of this process may not read or write there, or the file system is read-only.
+    /// The user of this process has no permission for the file, or the file system is read-only.
     #[must_use]
     pub fn is_denied(&self) -> bool {
         matches!(&*self.0, Kind::Disk { source, .. } if is_denied(source))
@@ -209,7 +211,8 @@ impl Error {
     }
 
     pub(crate) fn invalid(what: &'static str, why: &'static str, found: &[u8]) -> Error {
-        /// A longer quote would not make the message clearer.
+        /// The longest quote in a message, in bytes: a longer quote would not make the message
+        /// clearer.
         const SHOWN: usize = 80;
         let found = String::from_utf8_lossy(found).chars().take(SHOWN).collect();
         Kind::Invalid { what, why, found }.into()

@@ -1,5 +1,4 @@
-//! The disk, behind one small trait. Only this module and its submodules
-//! access files.
+//! The disk, behind one small trait. Only this module and its submodules access files.
 //!
 //! [`Disk`] has only the calls that the spool makes. Each call either takes effect or does not, so
 //! a test can use a disk that fails, stops or loses power at any call.
@@ -31,7 +30,7 @@ pub use shared::{SharedDisk, make_root_for};
 pub use space::{Space, is_read_only, space};
 pub use system::SystemDisk;
 
-/// Only the owner may read the spool: directories are 0700, files 0600.
+/// Only the owner may read the spool: directories have mode 0700, files 0600.
 const FILE_MODE: u32 = 0o600;
 const DIRECTORY_MODE: u32 = 0o700;
 
@@ -237,7 +236,7 @@ pub trait DiskFile: fmt::Debug + Send + Sync {
     /// Those of the system. The state of the medium is then unknown.
     fn sync(&self) -> io::Result<()>;
 
-    /// A number that no other file of the spool has while this file is open.
+    /// A number that identifies this file among all files of the spool while it is open.
     ///
     /// # Errors
     ///
@@ -262,7 +261,7 @@ pub struct Stamp {
     device: u64,
     inode: u64,
     len: u64,
-    /// Each in seconds and nanoseconds.
+    /// The time of the last change of the content, in seconds and nanoseconds.
     modified: (i64, i64),
     changed: (i64, i64),
 }

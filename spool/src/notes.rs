@@ -1,7 +1,7 @@
-//! Small files beside the entries: what the program and its user have written down.
+//! Small files beside the entries, written by the program or its user.
 //!
-//! Each is read as a whole and replaced as a whole. A damaged one is moved to `damaged/` and counts
-//! as missing, except [`pins`]: while the pins are unreadable, nothing may be purged.
+//! Each file is read as a whole and replaced as a whole. A damaged file is moved to `damaged/` and
+//! counts as missing, except [`pins`]: while the pins are unreadable, no entry may be purged.
 
 pub(crate) mod imports;
 pub(crate) mod local;

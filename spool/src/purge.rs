@@ -1,9 +1,9 @@
-//! Purging old entries: a plan, and carrying it out.
+//! Purging old entries: makes a plan and carries it out.
 //!
 //! [`plan::Planner`] turns candidates into a [`plan::Plan`] and changes nothing. A plan is a rule,
 //! not a list: it gives the fate of any entry from its properties and its age at the time of the
 //! plan. So it takes little memory for any spool. [`Sweep`] visits each entry once more and judges
-//! it in its present state, so an entry used or replaced in the meantime stays.
+//! its present state, so an entry that was used or replaced in the meantime stays.
 
 mod candidates;
 mod compress;

@@ -75,7 +75,8 @@ pub enum AddOutcome {
     New,
     /// The queue has a request with its key, waiting or failed. It is unchanged.
     Already,
-    /// The queue has a request with its key, waiting or failed. The new one was combined with it.
+    /// The queue has a request with the same key, waiting or failed. The new request was combined
+    /// with it.
     Stronger,
 }
 
@@ -83,9 +84,9 @@ pub enum AddOutcome {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::large_enum_variant, reason = "created and matched once; a box costs more")]
 pub enum FinishOutcome {
-    /// It has left the queue.
+    /// The request has left the queue.
     Gone,
-    /// More was requested in the meantime, so it stays in the queue, in this form.
+    /// More was requested in the meantime, so the request stays in the queue, in this form.
     Wanted(Outgoing),
 }
 
@@ -123,7 +124,7 @@ impl Queue {
         self.share.store(share, Ordering::Relaxed);
     }
 
-    /// Adds a request, durably. If the queue has one with its key, the two are combined.
+    /// Adds a request, durably. If the queue has a request with the same key, the two are combined.
     ///
     /// # Errors
     ///
@@ -268,7 +269,7 @@ impl Queue {
         if !lock(&self.index).requests.contains_key(key) {
             return Ok(None);
         }
-        // A rename is atomic, so the file is either the old or the new one, and reading it needs no
+        // A rename is atomic, so the file is either the old or the new one. Reading it needs no
         // lock.
         match self.read(key)? {
             RequestFile::Valid(request) => return Ok(Some(request)),
@@ -283,8 +284,8 @@ impl Queue {
         }
     }
 
-    /// Writes a changed request. False if it has left the queue; it is then not added again. Wishes
-    /// that were added since the request was read are kept.
+    /// Writes a changed request. Returns false if the request is no longer queued; it is then not
+    /// added again. Wishes that were added after the request was read are kept.
     ///
     /// # Errors
     ///
@@ -307,9 +308,9 @@ impl Queue {
         Ok(true)
     }
 
-    /// Removes a request. False if it was not in the queue.
+    /// Removes a request. Returns false if it was not in the queue.
     ///
-    /// When this returns, a request that must not be sent twice is removed on the medium.
+    /// When this returns, the removal of a request that must not be sent twice is durable.
     ///
     /// # Errors
     ///
@@ -394,8 +395,8 @@ impl Queue {
     fn read(&self, key: &Key) -> Result<RequestFile<Outgoing>> {
         let (disk, vault) = (&*self.tree.root.disk, Some(&self.vault));
         let named = request_path(&self.tree.root.path, key);
-        // A file that waits for the next batch is newer than the one with the right name. It may be
-        // renamed in the meantime.
+        // A file that waits for the next batch is newer than the file with the right name. It may
+        // be renamed in the meantime.
         if let Some(waiting) = self.tree.outbox.path(key) {
             match read_request(disk, &waiting, key, vault)? {
                 RequestFile::Missing => {}

@@ -11,15 +11,15 @@ use crate::error::{Damage, Error};
 /// The ending of the notes.
 pub(crate) const NOTE: &str = ".reason";
 
-/// The longest part of the old name that the new one contains, in bytes. With the time before it
-/// and the ending of the note behind it, the new name must not exceed 255.
+/// The longest part of the old name that the new one contains, in bytes. The new name must not
+/// exceed 255 bytes with the time before this part and the ending of the note behind it.
 const MAX_NAME: usize = 200;
 
 impl Root {
     /// Moves the file at `path` to `damaged/`, and writes a note beside it.
     pub(crate) fn move_aside(&self, path: &Path, reason: &str) -> Damage {
-        // The damaged file may be the holder of a shared body. It must be checked first: afterwards
-        // the reference to it cannot be read any more.
+        // The damaged file may refer to the holder of a shared body. The holder must be checked
+        // first, because the reference cannot be read once the file is moved.
         self.set_bad_holder_aside(path);
         let mut damage =
             Damage { path: path.to_owned(), moved_to: None, reason: reason.to_owned() };
@@ -37,8 +37,7 @@ impl Root {
     /// entries that share it are set aside when they are looked up.
     pub(crate) fn set_bad_holder_aside(&self, path: &Path) {
         if path.starts_with(self.join(BODIES)) {
-            // A holder must not refer to another. Following such a reference could lead back to
-            // itself.
+            // A holder must not refer to another holder: the reference could lead back to itself.
             return;
         }
         let Ok(Some((first, _))) = beginning(&*self.disk, path) else { return };

@@ -45,8 +45,8 @@ impl Root {
             let known = lock(&self.synced);
             for directory in directories {
                 let upward = directory.ancestors().take_while(|path| path.starts_with(&self.path));
-                // If the name of a directory is on the medium, so are the names above it. The
-                // directory itself must be synced again, because a name in it has changed.
+                // If the name of a directory is durable, so are the names above it. The directory
+                // itself must be synced again, because a name in it has changed.
                 above.push(directory);
                 above.extend(
                     upward.take_while(|path| !known.contains(*path)).filter_map(Path::parent),

@@ -1,9 +1,9 @@
 //! Changes of the outgoing queue that wait for the next batch: new requests, whose files are still
-//! below `tmp/`, and fetched requests, whose files are removed only when their responses are on the
-//! medium.
+//! below `tmp/`, and fetched requests, whose files are removed only when their responses are
+//! durable.
 //!
-//! So no crash loses a request: when its file is removed on the medium, its response and the
-//! requests that follow from it are on the medium.
+//! So no crash loses a request: before the removal of its file becomes durable, its response is
+//! durable, and so are the requests that follow from the response.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -17,8 +17,8 @@ use crate::error::{Error, Result};
 use crate::fs::parallel::lock;
 use crate::fs::{DiskFile, parallel};
 
-/// The number of waiting changes at which the caller that adds one writes the batch itself. Each
-/// new request holds a file open.
+/// The number of waiting changes at which the caller that adds a change writes the batch itself.
+/// Each new request holds a file open.
 const MAX_DUE: usize = 256;
 
 /// The changes of the queue that wait for the next batch.
@@ -32,8 +32,8 @@ pub(crate) struct Outbox {
 #[derive(Debug, Default)]
 struct DueChanges {
     added: HashMap<Key, NewRequest>,
-    /// Each with the number of its change, because a request may be added and removed again before
-    /// the batch is written.
+    /// The number of the change is stored with each key, because a request may be added and removed
+    /// again before the batch is written.
     removed: HashMap<Key, u64>,
     changes: u64,
 }
@@ -75,7 +75,8 @@ impl Outbox {
         }
     }
 
-    /// Drops the removals of a batch as [`Outbox::keep`] does, and returns its new requests.
+    /// Drops the removals of a batch, because its responses could not be stored, and returns its
+    /// new requests.
     pub(crate) fn without_removals(&self, taken: DueBatch) -> DueBatch {
         self.cancel_removals(&taken);
         DueBatch { added: taken.added, removed: Vec::new() }

@@ -26,7 +26,8 @@ use crate::fs::{DiskFile, OpenedFile, read_exactly};
 /// The file in the root.
 pub(crate) const FILE: &str = "recent";
 
-/// The largest size of the file, for about 35,000 entries. At this size its first half is dropped.
+/// The largest size of the file, for about 35,000 entries. At this size the first half of the list
+/// is dropped.
 const MAX_BYTES: u64 = 4 << 20;
 
 /// The longest line, in bytes.
@@ -53,7 +54,7 @@ pub(crate) struct RecentFile {
 struct RecentList {
     file: Option<Arc<dyn DiskFile>>,
     written: u64,
-    /// Lines that are not in the file yet.
+    /// Lines that are not written to the file yet.
     lines: Vec<u8>,
 }
 

@@ -31,7 +31,7 @@ pub(crate) const RESERVE: &str = "reserve";
 const SLOTS: u8 = 16;
 
 /// The slots reserved for the state file, so that the mode can be saved even after many requests
-/// have used the others.
+/// have used the other slots.
 const FOR_STATE: u8 = 4;
 
 /// The length of a slot in bytes. Few requests are longer, even with secrets.
@@ -108,7 +108,7 @@ impl Root {
         }
         let mut reserve = lock(&self.reserve);
         reserve.is_whole = false;
-        // A file longer than all slots together gains nothing from them.
+        // A file longer than all slots together cannot fit, so no slot is used.
         let slots = slots.rev().filter(|_| bytes.len() <= SLOT * usize::from(SLOTS - FOR_STATE));
         for number in slots {
             done = self.put_with_slot(number, to, bytes, &put).unwrap_or(done);

@@ -16,8 +16,8 @@ use crate::error::{Error, Result};
 use crate::fs::DiskFile;
 use crate::fs::parallel::lock;
 
-/// The number of unwanted files remembered because they could not be removed. Only a failing disk
-/// leaves more.
+/// The number of unwanted files to remember because they could not be removed. Only a failing disk
+/// causes more.
 const MAX_LITTER: usize = 1_024;
 
 /// The ending of files that replace a file with equivalent content.
@@ -103,8 +103,9 @@ impl Root {
         }
     }
 
-    /// Waits until every removal from `tmp/` is on the medium. If a removed name came back after
-    /// its entry was removed, the next opening would store an old state of that entry.
+    /// Waits until every removal from `tmp/` is durable. Otherwise a crash could restore a removed
+    /// file whose entry was also removed, and the next opening would store an old state of that
+    /// entry.
     pub(crate) fn sync_tmp(&self) -> Result<()> {
         let mut litter = lock(&self.tmp.litter);
         while let Some(path) = litter.pop() {
@@ -123,16 +124,16 @@ impl Root {
         synced
     }
 
-    /// Gives a file a second name in the tree, and replaces a file of that name. If the file system
-    /// allows only one name for a file, the file is moved, and for a moment its safety depends on
-    /// the file system alone.
+    /// Gives a file a second name in the tree, and replaces an existing file of that name. If the
+    /// file system allows only one name for a file, the file is moved. In this case its safety
+    /// depends on the file system for a moment.
     pub(crate) fn link_into_place(&self, from: &Path, to: &Path) -> Result<()> {
         let Some(aside) = self.link_to_tmp(from)? else {
             return self.rename_into_place(from, to);
         };
         let linked = self.rename_into_place(&aside, to);
-        // The second name under `tmp/` still exists if the rename failed, or if both names were of
-        // one file.
+        // The second name under `tmp/` still exists if the rename failed, or if both names referred
+        // to the same file.
         let _ = self.disk.remove_file(&aside);
         linked
     }

@@ -30,7 +30,7 @@ pub(crate) const MAX_BLOCKS_TEXT: usize = MAX_BLOCKS * 11 + 64;
 /// The checksums of a body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Blocks {
-    /// The length of each block except the last.
+    /// The length in bytes of each block except the last.
     len: u64,
     sums: Vec<u32>,
 }
@@ -140,7 +140,7 @@ impl BlockSummer {
     }
 }
 
-/// The sum of two consecutive ranges; the second has `len` bytes.
+/// The checksum of two consecutive ranges; the second has `len` bytes.
 pub(crate) fn joined(first: u32, second: u32, len: u64) -> u32 {
     let mut sum = Hasher::new_with_initial_len(first, 0);
     sum.combine(&Hasher::new_with_initial_len(second, len));

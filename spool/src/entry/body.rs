@@ -56,8 +56,9 @@ pub struct BodyFile {
 
 /// Checks a body, read in order, against its stored digest.
 ///
-/// The sender of a [`BodyFile`] passes every byte to it, and sends the last piece only after
-/// [`Verifier::finish`] has returned true. So a receiver never sees a damaged body as complete.
+/// The code that sends a [`BodyFile`] passes every byte to the verifier, and sends the last piece
+/// only after [`Verifier::finish`] has returned true. So a receiver never sees a damaged body as
+/// complete.
 #[derive(Debug)]
 pub struct Verifier {
     hasher: Sha256,

@@ -68,8 +68,8 @@ pub(crate) fn empty_line(head: &[u8]) -> Option<usize> {
     head.windows(4).position(|window| window == b"\r\n\r\n").map(|start| start + 4)
 }
 
-/// Whether a head has a line feed without a carriage return. Other WARC readers treat one as a line
-/// end, and could see the end of the head elsewhere.
+/// Whether a head has a line feed without a carriage return. Other WARC readers treat such a line
+/// feed as a line end, and could see the end of the head elsewhere.
 fn has_bare_line_feed(head: &[u8]) -> bool {
     let mut lines = head.split(|&byte| byte == b'\n').rev().skip(1);
     !lines.all(|line| line.ends_with(b"\r"))

@@ -61,7 +61,7 @@ pub struct SharedBody {
     pub(crate) size: u64,
 }
 
-/// Returns the shared body of the entry at a path, if it shares one.
+/// Returns the shared body of the entry at a path. `None` if the entry has its own body.
 pub(crate) fn shared_body_at(
     disk: &dyn Disk,
     root: &Path,
@@ -149,7 +149,7 @@ pub(crate) fn holder(
     })
 }
 
-/// The reason why a complete file is not a holder, if it is not.
+/// The reason why a complete file is not a holder. `None` if it is a holder.
 fn fault_of(holder: &Entry) -> Option<Reason> {
     holder.is_part().then_some("it is a segment, not a complete response")
 }
@@ -203,7 +203,8 @@ pub(crate) fn updated(entry: &Entry, head: &[u8], state: &EntryState) -> Result<
     bytes.ok_or_else(|| Error::invalid("the head of the update", "is too long", b""))
 }
 
-/// The short form of a name. Two bodies with the same short form count as one, so both are kept.
+/// The short form of a name. Two bodies with the same short form count as one body, so both are
+/// kept.
 pub(crate) fn short(name: Key) -> u64 {
     let bytes = name.as_bytes().first_chunk().copied().unwrap_or_default();
     u64::from_be_bytes(bytes)

@@ -86,13 +86,13 @@ const CONNECTION: &str = "connection";
 const BLOCKS: &str = "blocks";
 const PART: &str = "part";
 
-/// The fixed field of a file that may end as a segment. One of two lines of the same width: the
-/// body is complete, or the connection was lost (WARC 1.1 §5.13).
+/// The fixed field of a file that may end as a segment. It is one of two lines of the same width:
+/// the body is complete, or the connection was lost (WARC 1.1 §5.13).
 const ENDED: &str = "Wwwoffle-Ended: completely\r\n";
 const CUT: &str = "WARC-Truncated: disconnect\r\n";
 const _: () = assert!(ENDED.len() == CUT.len());
 
-/// The field of a file begun as a segment, which never contains a complete response.
+/// The field of a file that was begun as a segment, and so never contains a complete response.
 const IS_PART: &str = "Wwwoffle-Part";
 
 /// The fields of owner and variant.
@@ -156,8 +156,8 @@ impl StartWriter {
         StartWriter::go_on(out, fixed, place, when, state, head, purpose)
     }
 
-    /// Appends the beginning of an entry whose body is in another file. `fields` adds the reference
-    /// to that file.
+    /// Appends the beginning of an entry whose body is in another file. `fields` receives the
+    /// record, to add the reference to that file.
     pub(crate) fn write_shared(
         out: &mut Vec<u8>,
         place: &Place,

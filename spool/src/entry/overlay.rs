@@ -1,9 +1,10 @@
 //! The update file beside a large entry: a later head and state.
 //!
 //! `9f86d081….update.warc` beside `9f86d081….warc` is one WARC `revisit` record, whose block is the
-//! present head. It names the entry that it updates, and has no effect on any other. So it may stay
-//! for a moment after the entry is replaced, and it never applies to the new entry. Only entries
-//! too long to be read at once have an update file; shorter entries are rewritten with the update.
+//! present head. The record names the entry that it updates, and has no effect on any other entry.
+//! So the file may remain for a moment after the entry is replaced: it does not apply to the new
+//! entry. Only entries too long to be read at once have an update file; shorter entries are
+//! rewritten with the update.
 
 use std::path::{Path, PathBuf};
 
@@ -39,11 +40,11 @@ pub(crate) struct Overlay {
 /// The result of reading an update file.
 #[derive(Debug)]
 pub(crate) enum OverlayLookup {
-    /// The update of the given entry.
+    /// The update of this entry.
     Its(Overlay),
     /// The file is missing, or updates another entry.
     Nothing,
-    /// Unreadable.
+    /// The update file is unreadable.
     Bad,
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct SegmentPosition {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SegmentedBody {
     pub(crate) validator: Vec<u8>,
-    /// In bytes, if known.
+    /// The length of the complete body in bytes, if known.
     pub(crate) complete_length: Option<u64>,
 }
 

@@ -1,9 +1,9 @@
-//! Where an entry lies: `http/www.example.org/9f/9f86d081….warc`.
+//! The path of an entry: `http/www.example.org/9f/9f86d081….warc`.
 //!
 //! A place is a URL, an owner and a variant. The owner is part of the key: an entry of one person
 //! is found only by requests of that person. The variant is not part of the key: all variants of a
-//! response have the same key and lie together in `9f86d081….variants/`, each named by the SHA-256
-//! of its variant text ([`crate::tree::shelf`]).
+//! response have the same key and are in the directory `9f86d081….variants/`. Each has the SHA-256
+//! of its variant text as its name ([`crate::tree::shelf`]).
 
 mod names;
 
@@ -130,8 +130,8 @@ impl Place {
         Place { url: url.to_owned(), base: key, origin, owner, key, variant }
     }
 
-    /// The place according to a file. `key` includes the owner. `None` if the key does not match
-    /// the URL and the owner, as far as the file allows to check this.
+    /// Rebuilds the place from the fields of a file. `key` includes the owner. `None` if the key
+    /// does not match URL and owner. For a variant key this cannot be checked.
     pub(crate) fn recorded(url: &str, owner: &str, key: Key, origin: KeyOrigin) -> Option<Place> {
         let place = match origin {
             KeyOrigin::Url => {
@@ -212,14 +212,14 @@ impl Place {
     }
 
     /// The spelling of the URL that an entry with this variant text belongs to; `None` for the
-    /// canonical one.
+    /// canonical spelling.
     #[must_use]
     pub fn spelling_of(variant: &str) -> Option<&str> {
         variant.strip_prefix(RESPELLED)?.split('&').next()
     }
 
-    /// The path of the entry below the root of the spool. As soon as the key has a directory of
-    /// variants, its entry without variant lies there too.
+    /// The path of the entry below the root of the spool. If the key has a directory of variants,
+    /// the entry without variant is in that directory too.
     #[must_use]
     pub fn relative_path(&self) -> PathBuf {
         if self.variant.is_empty() { self.single_path() } else { self.variant_path() }

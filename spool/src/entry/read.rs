@@ -36,9 +36,9 @@ pub(crate) enum EntryContent {
 /// The entry that should be at a path.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ExpectedEntry<'a> {
-    /// A place with its key; the variant does not matter.
+    /// A place with its key; its variant is ignored.
     pub(crate) place: &'a Place,
-    /// The name of its variant.
+    /// The name of the variant.
     pub(crate) name: Key,
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn read_updated(
     };
     match overlay::read(disk, &overlay::overlay_path(path), &entry)? {
         OverlayLookup::Its(overlay) => entry.overlay = Some(overlay),
-        // The unreadable update may have said that the entry is invalid.
+        // The unreadable update may have marked the entry as invalid.
         OverlayLookup::Bad => {
             let state = EntryState { invalid: Some(entry.stored()), ..*entry.state() };
             entry.overlay = Some(Overlay { head: entry.head().to_vec(), state });

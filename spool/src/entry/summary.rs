@@ -1,4 +1,4 @@
-//! An entry as a list shows it, read from the beginning of its file.
+//! The summary of an entry for lists, read from the beginning of its file.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use crate::fs::{Disk, Stamp};
 /// The number of bytes in which most beginnings and heads fit. Others take a second read.
 const SUMMARY_READ: usize = 8 << 10;
 
-/// An entry as a list shows it. Its body was not checked.
+/// The summary of an entry for lists. The body was not checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
     /// The place, for [`Place::url`], [`Place::key`] and [`crate::Spool::remove`].

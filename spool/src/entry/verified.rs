@@ -97,7 +97,7 @@ fn read_segments(
     let still =
         current.as_ref().is_some_and(|(index, _)| all.get(*index).and_then(covers).is_some());
     if !still {
-        // The segment that reaches farthest serves the most later reads.
+        // The segment that extends farthest serves the most later reads.
         let best = all
             .iter()
             .enumerate()

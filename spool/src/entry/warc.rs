@@ -39,7 +39,7 @@ pub(crate) struct Header<'a> {
     fields: [(&'a str, &'a str); MAX_FIELDS],
     /// The length in bytes, including the empty line: the offset of the block.
     pub(crate) len: usize,
-    /// The range of the check's digits in the record.
+    /// Where the digits of `Wwwoffle-Check` are in the record.
     check: Range<usize>,
 }
 
@@ -99,7 +99,7 @@ impl<'a> Header<'a> {
         Ok(digest)
     }
 
-    /// Compares the check with that of `covered`, which begins with the header.
+    /// Compares the check with that of `covered`, the bytes of the record from its header on.
     pub(crate) fn verify(&self, covered: &[u8]) -> Result<(), Reason> {
         let found = covered.get(self.check.clone()).unwrap_or_default();
         let before = covered.get(..self.check.start).unwrap_or_default();

@@ -12,20 +12,21 @@ use super::{DiskFile, Stamp};
 use crate::error::is_missing;
 use std::sync::Arc;
 
-/// What a path leads to.
+/// The result of following a path.
 #[derive(Debug)]
 pub enum PathTarget {
     /// A plain file, its length, and its stamp.
     File(Arc<dyn DiskFile>, u64, Stamp),
     /// A directory.
     Directory,
-    /// Nothing that may be read: the name is missing, another type of file, or behind a link.
+    /// Nothing that may be read: the name is missing, is another type of file, or leads through a
+    /// link.
     Nothing,
 }
 
-/// Opens the file that the names of `path` lead to, starting at `root`. A symbolic link on the path
-/// counts as missing, wherever it leads: the right to create a link in a directory must not become
-/// the right to read the target of the link through this program.
+/// Opens the file at `path` below `root`. A symbolic link on the path counts as missing, wherever
+/// it leads: a user who may create a link in a directory must not be able to read the target of the
+/// link through this program.
 ///
 /// # Errors
 ///

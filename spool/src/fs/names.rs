@@ -17,7 +17,7 @@ pub(crate) fn names<'a>(
     }
 }
 
-/// As [`names`], but a missing directory has no names.
+/// Like [`names`], but a missing directory has no names.
 pub(crate) fn names_if_any<'a>(
     disk: &dyn Disk,
     directory: &'a Path,

@@ -13,7 +13,7 @@ pub(crate) fn for_each<T: Sync, R: Send>(
     let call = &call;
     let share = items.len().div_ceil(threads.max(1)).max(1);
     let mut shares = items.chunks(share);
-    // The present thread takes the first share.
+    // The present thread processes the first share.
     let mine = shares.next().unwrap_or_default();
     scope(|scope| {
         let others: Vec<_> = shares.map(|share| begin(scope, share, call)).collect();
@@ -23,7 +23,7 @@ pub(crate) fn for_each<T: Sync, R: Send>(
                 Ok(thread) => {
                     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
                 }
-                // If a thread cannot be started, the present thread does its share.
+                // If a thread cannot be started, the present thread processes its share.
                 Err(share) => share.iter().map(call).collect(),
             });
         }

@@ -130,8 +130,8 @@ pub fn make_root_for(root: &Path, mode: u32, user: u32, group: u32) -> io::Resul
     }
     match SystemDisk.create_dir(root) {
         Ok(()) => {
-            // Uses an open file: a user who may write in its parent directory could replace it with
-            // a link.
+            // Uses an open file: otherwise a user who may write in the parent directory could
+            // replace the root with a link.
             let flags = (OFlags::NOFOLLOW | OFlags::DIRECTORY).bits().cast_signed();
             let directory = OpenOptions::new().read(true).custom_flags(flags).open(root)?;
             directory.set_permissions(Permissions::from_mode(mode))?;

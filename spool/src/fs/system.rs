@@ -128,8 +128,8 @@ pub(super) fn new_file(path: &Path) -> io::Result<File> {
 
 /// Opens a plain file for reading, or also for writing. `None` if it is not a plain file.
 fn plain_file(path: &Path, to_change: bool) -> io::Result<Option<(File, std::fs::Metadata)>> {
-    // `std` adds O_CLOEXEC. O_NONBLOCK has no effect on a plain file, but with it the opening of a
-    // FIFO returns at once.
+    // `std` adds O_CLOEXEC. O_NONBLOCK has no effect on a plain file, but lets the opening of a
+    // FIFO return at once.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
     let opened = OpenOptions::new().read(true).write(to_change).custom_flags(flags).open(path);
     let file = match opened {
@@ -148,8 +148,8 @@ fn is_no_file(error: &io::Error) -> bool {
     [Errno::LOOP, Errno::NXIO].iter().any(|kind| error.raw_os_error() == Some(kind.raw_os_error()))
 }
 
-/// A held lock. Closing the file is not enough to release it: a process that another thread has
-/// just forked has the same open file until it executes its own program.
+/// A held lock. Closing the file is not enough to release the lock: a process that another thread
+/// has just forked shares the open file until it executes its own program.
 #[derive(Debug)]
 struct SystemLock(File);
 
@@ -212,7 +212,7 @@ mod tests {
         let path = directory.path().join("lock");
         let lock = SystemDisk.lock(&path).unwrap().unwrap();
         assert!(SystemDisk.lock(&path).unwrap().is_none());
-        // The file that a forked process has until it executes its own program.
+        // The open file that a forked process shares until it executes its own program.
         let inherited = lock.downcast_ref::<SystemLock>().unwrap().0.try_clone().unwrap();
         drop(lock);
         assert!(SystemDisk.lock(&path).unwrap().is_some());

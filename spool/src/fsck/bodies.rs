@@ -13,7 +13,7 @@ use crate::entry::{Entry, holder, read};
 use crate::error::Result;
 use wwwoffle_url::Key;
 
-/// What a check knows about shared bodies.
+/// The facts about shared bodies that a check has gathered.
 #[derive(Debug, Default)]
 pub(super) struct BodyIndex {
     /// The bodies that some entry refers to.
@@ -44,7 +44,8 @@ impl FileJudge<'_> {
         Ok(reason)
     }
 
-    /// Records the reference of an invalid entry. If it cannot be read, every body is kept.
+    /// Records the reference of an invalid entry. If the reference cannot be read, no shared body
+    /// is reported as unneeded.
     pub(super) fn bad_entry(&self, path: &Path) -> Result<()> {
         let first = beginning(self.disk, path)?.map(|(first, _)| first);
         let mut bodies = self.bodies.borrow_mut();
@@ -89,7 +90,8 @@ impl FileJudge<'_> {
         if bodies.is_blind || bodies.needed.contains(&holder::short(key)) {
             return Ok(None);
         }
-        // The check may have missed references to a body that was created after it began.
+        // The body was created after the check began, so the check may have missed references to
+        // it.
         let stamp = self.disk.stamp(path).ok().flatten();
         if stamp.zip(self.began).is_some_and(|(stamp, began)| stamp.changed() >= began) {
             return Ok(None);

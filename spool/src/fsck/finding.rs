@@ -11,7 +11,7 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// The path below the root of the spool.
+    /// The path of the file below the root of the spool.
     pub path: PathBuf,
     /// What can be done about it, or was done.
     pub verdict: CheckVerdict,
@@ -43,19 +43,19 @@ impl fmt::Display for Finding {
 /// What can be done about a fault, or was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CheckVerdict {
-    /// A repair can restore it without loss.
+    /// A repair can restore the file without loss.
     Mendable,
-    /// A repair has restored it.
+    /// A repair has restored the file.
     Repaired,
-    /// It cannot be restored. A repair sets it aside, if possible.
+    /// The file cannot be restored. A repair sets it aside, if possible.
     BeyondRepair,
-    /// It could not be restored, and is now in `damaged/`.
+    /// The file could not be restored, and is now in `damaged/`.
     SetAside,
-    /// It is harmless and useless, for example after a crash. A repair removes it.
+    /// The file is harmless and useless, for example after a crash. A repair removes it.
     Leftover,
-    /// It was harmless and useless, and has been removed.
+    /// The file was harmless and useless, and has been removed.
     Removed,
-    /// It does not belong to the spool. It stays where it is.
+    /// The file does not belong to the spool, and stays where it is.
     Foreign,
 }
 
@@ -107,7 +107,7 @@ pub struct CheckTotals {
     pub admitted: u64,
     /// Files in `damaged/`, without the notes.
     pub damaged: u64,
-    /// Their length, in bytes.
+    /// The total length of the files in `damaged/`, in bytes.
     pub damaged_bytes: u64,
 }
 
@@ -152,7 +152,8 @@ pub(super) enum Remedy {
     Rename(PathBuf),
     /// Move it to `damaged/`.
     SetAside,
-    /// Move the entry, which hides the variants of its key, into the directory of variants.
+    /// Move the entry, which prevents the variants of its key from being found, into the directory
+    /// of variants.
     Unhide,
     /// Mark the entry as invalid, because its update is lost.
     Distrust,
@@ -160,11 +161,11 @@ pub(super) enum Remedy {
     Narrow(u32),
     /// Remove the useless file.
     Remove,
-    /// Nothing now: the next lookup of that entry, or the next opening, handles it.
+    /// No action: the next lookup of the entry, or the next opening, corrects the fault.
     Wait,
-    /// Nothing can be done.
+    /// No remedy exists.
     Nothing,
-    /// It does not belong to the spool.
+    /// The file does not belong to the spool.
     Foreign,
 }
 

@@ -35,7 +35,7 @@ use wwwoffle_url::Key;
 pub(super) enum FileRole {
     /// An entry or an older version.
     Entry,
-    /// A removed entry or version, whose removal can be undone.
+    /// A removed entry or version whose removal can still be undone.
     Resting,
     /// The update file of a large entry.
     Overlay,
@@ -94,8 +94,8 @@ impl FileJudge<'_> {
             FileRole::State => self.text(path, state::MAX_STATE, state::reason),
             FileRole::Statistics => self.text(path, statistics::MAX_STATISTICS, statistics::reason),
             FileRole::Secret => self.text(path, seal::KEY_LEN, seal::reason),
-            // An unreadable file of pins stops every purge. If the file were moved away, everything
-            // could be purged. So it stays.
+            // An unreadable file of pins stops every purge. It must stay in its place: if it were
+            // moved away, every entry could be purged.
             FileRole::Pins => self
                 .text(path, pins::MAX_FILE, pins::reason)
                 .map(|fault| fault.map(|fault| FileFault { remedy: Remedy::Nothing, ..fault })),
@@ -177,7 +177,7 @@ impl FileJudge<'_> {
         Ok(names)
     }
 
-    /// Reports a single entry that hides variants of its key.
+    /// Reports a single entry that prevents the variants of its key from being found.
     fn hidden_variants(&self, place: &Place) -> Result<Option<FileFault>> {
         let hidden = self.others(place)?;
         let why = "it hides the variants of its URL";
@@ -247,7 +247,8 @@ impl FileJudge<'_> {
         let of = name::entry_of(path);
         let entry = match read::read(self.disk, self.root, &of, None)? {
             EntryContent::Whole(entry) => entry,
-            // The entry beside it is damaged or moved. That is reported for the entry.
+            // The entry of this update file is damaged or moved. The fault is reported for the
+            // entry.
             EntryContent::Bad(_) | EntryContent::Moved => return Ok(None),
             EntryContent::Missing if named(&of) == NameKind::Entry => {
                 return leftover("the update of a missing entry");

@@ -1,7 +1,7 @@
 //! Repairing faults, so that a crash at any step loses no file.
 //!
 //! During a repair no other process has the spool open. A renamed file has both names until the new
-//! one is on the medium.
+//! name is durable.
 
 use std::path::{Path, PathBuf};
 
@@ -36,8 +36,8 @@ pub(super) fn mend(
         Remedy::SetAside => {
             let to = set_aside(tree, path, &fault.reason)?;
             if matches!(role, Some(FileRole::Entry | FileRole::Resting)) {
-                // The update file follows its entry: an entry must never exist without its update
-                // file.
+                // The update file is moved after its entry: an entry must never exist without its
+                // update file.
                 let overlay = overlay_path(path);
                 if tree.root.is_file(&overlay)? {
                     set_aside(tree, &overlay, OF_ASIDE)?;
@@ -82,8 +82,8 @@ fn rename(
     Ok(())
 }
 
-/// Renames one file. If another file has the target name, that file is invalid, older, or misnamed.
-/// A misnamed one is parked, and returned with its right name.
+/// Renames one file. If the target name is taken, the other file is invalid, older, or misnamed. A
+/// misnamed file is parked, and returned with its right name.
 fn rename_one(
     tree: &Tree,
     judge: &FileJudge<'_>,
@@ -94,7 +94,7 @@ fn rename_one(
     let is_entry = role == Some(FileRole::Entry);
     let mut parked = None;
     if about.is_some() {
-        // The misnamed file gets a second name, and loses this one when it is replaced.
+        // The misnamed file gets a second name, and loses its present name when it is replaced.
         match judge.fault(FileRole::Entry, to).filter(|_| is_entry).map(|fault| fault.remedy) {
             Some(Remedy::Rename(right)) => parked = Some(park(tree, to, &right)?),
             // The file with the target name is unreadable, so its content must not be lost.

@@ -45,7 +45,7 @@ fn is_stem(stem: &str) -> bool {
     key.parse::<Key>().is_ok() && (!stem.contains('.') || is_time(time))
 }
 
-/// Whether the name contains a time, as those of older versions do.
+/// Whether the name contains a time, like the names of older versions.
 fn is_version(path: &Path) -> bool {
     let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     is_stem(stem) && stem.contains('.')

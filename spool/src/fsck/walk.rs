@@ -21,8 +21,8 @@ use crate::tree::segments::files;
 use crate::tree::{Tree, salvage};
 use wwwoffle_url::Key;
 
-/// The largest number of faults that wait until their directory was read. Only then are they
-/// reported and repaired, because repairs change names.
+/// The largest number of faults that wait until their directory was read completely. Faults are
+/// reported and repaired after that, because repairs change names.
 const MAX_HELD: usize = 4_096;
 
 /// The number of levels to which unexpected directories are followed.
@@ -31,8 +31,8 @@ const MAX_DEPTH: usize = 8;
 /// The largest number of names in the root that are checked.
 const MAX_ROOT: usize = 65_536;
 
-/// Names in the root that are not checked: spool files without content of their own, files of other
-/// parts of the program, and `lost+found` of an empty file system.
+/// Names in the root that are not checked: files of the spool without content, files of other parts
+/// of the program, and `lost+found` of an empty file system.
 const KNOWN: [&str; 11] = [
     "version",
     "lock",
@@ -140,7 +140,7 @@ impl<'a> CheckWalk<'a> {
                 if is_followed && depth < MAX_DEPTH {
                     walk.tree(path, depth + 1);
                 } else {
-                    // The directory cannot be read, so its references are unknown.
+                    // The directory cannot be read, so the references in it are unknown.
                     walk.judge.bodies.borrow_mut().is_blind = true;
                 }
             }
@@ -242,7 +242,8 @@ impl<'a> CheckWalk<'a> {
         }
     }
 
-    /// Checks the directories of a removal: schemes, hosts and keys.
+    /// Checks one directory below `removed/`, recursively. At `depth` 0 it contains schemes, at 1
+    /// hosts, at 2 keys.
     fn resting(&mut self, path: &Path, depth: usize) {
         self.permissions_of(path);
         self.names(path, &|walk, path, name, about| {
@@ -267,7 +268,7 @@ impl<'a> CheckWalk<'a> {
         if about.kind == FileKind::File {
             self.sums.unfinished += 1;
         } else {
-            // An opening of the spool cannot remove it, so it is set aside.
+            // An opening of the spool cannot remove this name, so it is set aside.
             self.hold_fault(path, None, FileFault::set_aside("it is not a plain file"));
         }
     }
@@ -408,8 +409,8 @@ impl<'a> CheckWalk<'a> {
         }
     }
 
-    /// Judges a file again. While another process uses the spool, a file may be replaced or renamed
-    /// during the check.
+    /// Judges a file again, because another process that uses the spool may have replaced or
+    /// renamed the file during the check.
     fn recheck(&self, held: &PendingFault) -> Option<FileFault> {
         let is_there = || matches!(self.judge.disk.about(&held.path), Ok(Some(_)) | Err(_));
         match held.role {

@@ -1,4 +1,5 @@
-//! The progress of imports: one text file each, `imports/<key>`. The caller defines its form.
+//! The progress of imports: one text file for each import, `imports/<key>`. The caller defines the
+//! form of the text.
 
 use std::path::PathBuf;
 

@@ -67,7 +67,7 @@ pub(crate) fn read_all(root: &Root) -> Result<UserPages> {
     Ok(UserPages { pages, not_read })
 }
 
-/// Whether a name is that of a page, and not of an editor's backup.
+/// Whether the name is that of a page. The name of an editor's backup is not.
 fn is_one(name: &str) -> bool {
     !name.starts_with('.') && ENDINGS.iter().any(|ending| name.ends_with(ending))
 }

@@ -55,7 +55,7 @@ impl Counts {
     }
 
     /// Adds `more` to a count. Ignored if the name is invalid (not of `a`–`z` and `-`), or if the
-    /// count is new and there are too many already.
+    /// count is new and the number of counts has reached its limit.
     pub fn add(&mut self, name: &str, more: u64) {
         if more == 0 {
             return;
@@ -74,12 +74,12 @@ impl Counts {
         }
     }
 
-    /// Every count that is not zero, ordered by name.
+    /// All counts that are not zero, ordered by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
         self.0.iter().map(|(name, count)| (name.as_str(), *count))
     }
 
-    /// Whether all are zero.
+    /// Whether all counts are zero.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

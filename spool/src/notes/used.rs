@@ -27,7 +27,7 @@ const FIRST_LINE: &str = "wwwoffle-used 1\n";
 /// The length of a line in bytes.
 const LINE: usize = 28;
 
-/// The largest number of lines. Further ones are dropped.
+/// The largest number of lines. Further lines are dropped.
 pub const MAX_USED: usize = 2_000_000;
 
 /// The number of lines read or written at once.

@@ -10,18 +10,18 @@ use crate::tree::walk::{HostDirectory, KeyDirectory, SpoolWalk, WalkedEntry};
 /// An entry found by a walk, with its disk usage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SizedEntry {
-    /// Its summary.
+    /// The summary of the entry.
     pub summary: Summary,
     /// The bytes on the disk of the entry, its older versions and its update files.
     pub size: u64,
     /// When its file was written, if the file system knows.
     pub written: Option<Timestamp>,
-    /// The shared bodies that it or one of its older versions refers to.
+    /// The shared bodies that the entry or one of its older versions refers to.
     pub bodies: Vec<SharedBody>,
 }
 
-/// The entries of a spool, directory by directory. Entries in the current batch are not included;
-/// they are too new to be purged.
+/// The entries of a spool, directory by directory. Entries in the current batch are not included,
+/// because they are too new to be purged.
 pub struct Candidates {
     /// Whether any body of the spool is shared.
     has_bodies: bool,

@@ -18,14 +18,13 @@ const AT_ONCE: usize = 64;
 pub struct CompressStep {
     /// The number of entries visited; 0 at the end.
     pub looked: u64,
-    /// The number of entries of which the entry itself, or an older version, was compressed.
+    /// The number of entries that were compressed, or of which an older version was.
     pub entries: u64,
-    /// Their disk usage before.
+    /// The disk usage of these entries before compression.
     pub before: u64,
-    /// Their disk usage now.
+    /// The disk usage of these entries now.
     pub after: u64,
-    /// The number of entries of which the entry itself, or an older version, could not be
-    /// compressed.
+    /// The number of entries that could not be compressed, or of which an older version could not.
     pub failed: u64,
     /// Whether the limits stopped the work.
     pub is_stopped: bool,
@@ -65,9 +64,9 @@ pub struct CompressionRun {
 /// Why an entry was not compressed.
 #[derive(Debug)]
 pub enum CompressFailure {
-    /// The disk has too little free space for it.
+    /// The disk has too little free space for the compressed file.
     NoRoom,
-    /// It cannot be read or written.
+    /// The entry cannot be read or written.
     Failed(Error),
 }
 

@@ -2,20 +2,20 @@
 //!
 //! # How old is old
 //!
-//! The *share* of an entry is its age divided by the age that it may reach. At share 1 it is
-//! purged. To bring the spool below a size, or to free space on the disk, entries are purged at a
-//! smaller share, the same for all: like the age profile of WWWOFFLE, scaled. It is scaled no
-//! further than needed. The limit for the size counts only our files; the limit for free space
-//! counts the whole disk. If no scale can free enough space, something else fills the disk, and no
-//! entry is purged for it.
+//! The *share* of an entry is its age divided by its age limit. At share 1 it is purged. To bring
+//! the spool below a size, or to free space on the disk, entries are purged at a smaller share.
+//! This share is the same for all entries, like the scaled age profile of WWWOFFLE, and is not
+//! smaller than needed. The limit for the size counts only our files; the limit for free space
+//! counts the whole disk. If no share can free enough space, other files fill the disk, and no
+//! entry is purged to free space.
 //!
 //! # Sub-resources
 //!
 //! A sub-resource lives as long as the youngest page that needs it, and at least as long as its own
 //! age allows. This also holds for resources that sub-resources need. A sub-resource that no known
 //! page needs may belong to any page of its site, or of all sites if its own site has no page. So
-//! it lives as long as the youngest of these. A sub-resource that known pages need may also belong
-//! to pages of its site whose references are not all known.
+//! it lives as long as the youngest of these pages. A sub-resource that known pages need may also
+//! belong to pages of its site whose references are not all known.
 //!
 //! # Entries that are never purged
 //!
@@ -43,7 +43,7 @@ use crate::entry::holder::SharedBody;
 /// Entries used or stored within this time are not purged.
 pub const GRACE: Duration = Duration::from_secs(60 * 60);
 
-/// The share at which an entry is purged for its age alone.
+/// The share at which an entry is purged because of its age alone.
 const ONE: u32 = 1 << 20;
 
 /// How long an entry may stay, determined by its URL.
@@ -51,9 +51,9 @@ const ONE: u32 = 1 << 20;
 pub enum EntryLimit {
     /// Without limit.
     Never,
-    /// Until it has this age.
+    /// Until the entry has this age.
     At(Duration),
-    /// A rule says that its URL would no longer be fetched or stored.
+    /// A rule says that the URL would no longer be fetched or stored.
     Excluded(Exclusion),
 }
 
@@ -122,44 +122,45 @@ impl PurgeLimits {
 /// Why an entry is purged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PurgeReason {
-    /// It has reached its age limit.
+    /// The entry has reached its age limit.
     Old,
-    /// It has reached its scaled age limit.
+    /// The entry has reached its scaled age limit.
     Room,
-    /// It is never fetched.
+    /// The entry's URL is never fetched.
     NeverGot,
-    /// It is never stored.
+    /// The entry's URL is never stored.
     NeverKept,
 }
 
 /// Why an entry stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum KeepReason {
-    /// It is younger than its age limit.
+    /// The entry is younger than its age limit.
     Young,
-    /// It was used or stored within the last hour.
+    /// The entry was used or stored within the last hour.
     Recent,
-    /// It has no age limit.
+    /// The entry has no age limit.
     NoAge,
-    /// It is pinned.
+    /// The entry is pinned.
     Pinned,
-    /// A page that stays needs it.
+    /// A page that stays needs the entry.
     Needed,
-    /// A page that stays may need it.
+    /// A page that stays may need the entry.
     PerhapsNeeded,
 }
 
 /// What happens to an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fate {
-    /// It is purged.
+    /// The entry is purged.
     Goes(PurgeReason),
-    /// It stays.
+    /// The entry stays.
     Stays(KeepReason),
 }
 
-/// The name by which other entries refer to this one: the first eight bytes of the SHA-256 of its
-/// canonical URL. If two URLs have the same name, both are kept for the pages that need either.
+/// The name by which other entries refer to this entry: the first eight bytes of the SHA-256 of its
+/// canonical URL. If two URLs have the same name, the entries of both stay as long as a page needs
+/// one of them.
 #[must_use]
 pub fn name(url: &str) -> u64 {
     Sha256::digest(url).first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
@@ -168,9 +169,9 @@ pub fn name(url: &str) -> u64 {
 /// The longest expiries of the entries of one site, or of all sites.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct SiteExpiry {
-    /// The longest of all its pages.
+    /// The longest expiry of the pages of the site.
     youngest: ExpiryMark,
-    /// The longest of its entries whose references are not all known.
+    /// The longest expiry of the entries whose references are not all known.
     open: ExpiryMark,
 }
 
@@ -178,12 +179,12 @@ struct SiteExpiry {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct NeedMark {
     expiry: ExpiryMark,
-    /// Whether a page is known to need it.
+    /// Whether a page is known to need the name.
     is_known: bool,
 }
 
-/// The expiry of an entry considering the entries that need it, and whether that need is known.
-/// `sites` are its own site, and all sites together.
+/// The expiry of an entry with regard to the entries that need it, and whether that need is known.
+/// `sites` are the entry's own site, and all sites together.
 fn combined_expiry(
     own: ExpiryMark,
     is_part: bool,
@@ -206,7 +207,7 @@ fn combined_expiry(
 pub struct Plan {
     limits: PurgeLimits,
     now: Timestamp,
-    /// Entries with at least this share are purged.
+    /// Entries with this share or a larger one are purged.
     share: u32,
     sites: HashMap<String, SiteExpiry>,
     overall: SiteExpiry,
@@ -216,7 +217,7 @@ pub struct Plan {
     kept: HashSet<u64>,
     /// The number of entries for each fate.
     pub fates: Vec<(Fate, Sum)>,
-    /// The number of bytes that the limits still require to be freed, but that cannot be freed.
+    /// The number of bytes that should be freed to meet the limits, but cannot be freed.
     pub missing: u64,
     /// All shared bodies of the candidates.
     pub shared: Sum,
@@ -259,7 +260,7 @@ impl Plan {
         self.overall = SiteExpiry { youngest: stays, open: open(self.overall.open) };
     }
 
-    /// The fate of an entry, from its own expiry and the one that results from other entries.
+    /// The fate of an entry, from its own expiry and the expiry that results from other entries.
     fn decide_fate(&self, own: Expiry, expiry: Expiry, is_known: bool) -> Fate {
         let goes = |expiry: Expiry| match expiry {
             Expiry::Now(why) => Fate::Goes(why),
@@ -271,7 +272,8 @@ impl Plan {
         match (goes(own), goes(expiry)) {
             (Fate::Goes(_), Fate::Stays(_)) if is_known => Fate::Stays(KeepReason::Needed),
             (Fate::Goes(_), Fate::Stays(_)) => Fate::Stays(KeepReason::PerhapsNeeded),
-            // It is purged together with its pages, for the reason of the one that stayed longest.
+            // The entry is purged together with the pages that need it, for the reason of the page
+            // that stayed longest.
             (Fate::Goes(_), goes @ Fate::Goes(_)) => goes,
             (stays, _) => stays,
         }

@@ -1,5 +1,5 @@
-//! Limits for segments and damaged files. The oldest are removed first. Files set aside recently
-//! stay, whatever their size, because a person may want to look at them or repair them.
+//! Limits for segments and damaged files. The oldest files are removed first. Files set aside
+//! recently stay, whatever their size, because a person may want to inspect or repair them.
 //!
 //! The clock may be wrong, now or when a file was written, so an impossible age is ignored.
 
@@ -30,7 +30,7 @@ pub const MAX_DAMAGED_AGE: SignedDuration = SignedDuration::from_hours(365 * 24)
 /// Files that were set aside more recently than this stay, whatever their size.
 pub const MIN_DAMAGED_AGE: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-/// The largest plausible age. A greater one comes from a wrong clock.
+/// The largest plausible age. A greater age comes from a wrong clock.
 const MAX_PLAUSIBLE_AGE: SignedDuration = SignedDuration::from_hours(10 * 365 * 24);
 
 /// The largest number of items held in memory. The remaining ones wait for the next call.
@@ -54,7 +54,7 @@ pub struct TrimReport {
 struct TrimBounds {
     bytes: u64,
     age: SignedDuration,
-    /// Younger items stay, whatever their size.
+    /// Items younger than this stay, whatever their size.
     spared: Option<SignedDuration>,
 }
 

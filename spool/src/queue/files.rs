@@ -37,8 +37,8 @@ pub(super) fn keys(names: impl Iterator<Item = Result<OsString>>, most: usize) -
     Ok(keys)
 }
 
-/// Reads the file at `path`, which belongs to `key`. `decode` parses at most `most` bytes, and
-/// returns the key in the file too.
+/// Reads the file at `path`, which belongs to `key`. `decode` parses at most `most` bytes, and also
+/// returns the key that the file contains.
 pub(super) fn read_file<T>(
     disk: &dyn Disk,
     path: &Path,

@@ -12,8 +12,8 @@ use crate::queue::outgoing::{Outgoing, OutgoingSummary};
 
 impl Queue {
     /// Removes a request if `is_meant` is true for its present state. So a request that was added
-    /// or renewed since the caller looked is kept. False if nothing was removed. `is_meant` must
-    /// not call the queue.
+    /// or renewed since the caller read it stays. Returns false if nothing was removed. `is_meant`
+    /// must not call the queue.
     ///
     /// # Errors
     ///

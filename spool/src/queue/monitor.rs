@@ -120,8 +120,8 @@ impl Monitor {
 
 impl MonitorSummary {
     /// When the page is next due, by the clocks of `zone`. The time is in the past if the page
-    /// became due while nothing could be fetched. It is then due once, however many times have
-    /// passed.
+    /// became due while it could not be fetched. The page is then due once, even if several
+    /// scheduled times have passed.
     #[must_use]
     pub fn next_run(&self, now: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
         // A wrong clock may have recorded a time in the future.

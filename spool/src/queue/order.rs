@@ -30,16 +30,16 @@ pub enum Priority {
 pub struct ParsePriorityError;
 
 /// The position of a request in the queue. The request with the least position is fetched first.
-/// Priority counts first, then the kind ([`crate::RequestKind::rank`]), then the age.
+/// The order is by priority, then by kind ([`crate::RequestKind::rank`]), then by age.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct QueuePosition {
     /// The given priority.
     pub priority: Priority,
-    /// The rank of its kind.
+    /// The rank of the request's kind.
     pub rank: u8,
     /// When the request was made.
     pub queued: Timestamp,
-    /// Its unique key.
+    /// The unique key of the request.
     pub key: Key,
 }
 
@@ -113,8 +113,8 @@ impl Queue {
     }
 }
 
-/// The priority of a request that is made again. A new request with priority `first` raises it;
-/// nothing else changes it.
+/// The priority of a request that is made again. Only a new request with priority `first` changes
+/// it.
 pub(super) fn raised_priority(known: Priority, new: Priority) -> Priority {
     match new.cmp(&Priority::Usual) {
         Ordering::Less => new,

@@ -33,7 +33,7 @@ pub const MAX_REASON: usize = 1 << 10;
 pub const MAX_OPTIONS: usize = 1 << 10;
 
 /// The largest file of a request, in bytes. It has two URLs, two reasons, options, an owner and a
-/// variant, all with every byte escaped; secrets in hex; other fields, head and body.
+/// variant, all with every byte escaped. It also has secrets in hex, other fields, head and body.
 pub(crate) const MAX_REQUEST_FILE: usize = 3 * 2 * (MAX_URL + MAX_REASON)
     + 3 * (MAX_OWNER + MAX_VARIANT + MAX_OPTIONS)
     + 2 * MAX_SECRETS
@@ -44,7 +44,7 @@ pub(crate) const MAX_REQUEST_FILE: usize = 3 * 2 * (MAX_URL + MAX_REASON)
 /// A request that waits to be fetched, or has failed permanently.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outgoing {
-    /// The part that lists show.
+    /// The summary of the request, which lists show.
     pub summary: OutgoingSummary,
     /// The request as it will be sent: request line, fields and empty line, without secrets.
     pub head: Vec<u8>,
@@ -55,7 +55,7 @@ pub struct Outgoing {
     /// The number of sub-resources between the page and this request: 1 for an image that a style
     /// sheet names.
     pub nesting: u8,
-    /// Further wishes that apply when the response is stored. The caller defines their form.
+    /// Further options that apply when the response is stored. The caller defines their form.
     pub options: Option<String>,
     /// Whether a person has accepted a response of any length.
     pub any_length: bool,
@@ -82,7 +82,7 @@ pub struct OutgoingSummary {
     pub wishes: Vec<Wish>,
     /// The type of the sub-resource, a word of `a`–`z` and `-`. `None` for a page.
     pub class: Option<String>,
-    /// Fetch it even if a copy is stored. Always set for some kinds.
+    /// Whether to fetch the request even if a copy is stored. Always true for some kinds.
     pub renew: bool,
     /// Where the person who made the request was.
     pub asked_from: RequesterLocation,
@@ -135,22 +135,22 @@ pub enum RequestKind {
     Page,
     /// A page needs it as a sub-resource.
     Part,
-    /// It is stored already, and must be revalidated.
+    /// A copy is stored already, and must be revalidated.
     Refresh,
     /// A form, confirmed by a person.
     Post,
-    /// A recursive fetch has reached it: a page, or a sub-resource of one.
+    /// A recursive fetch has reached the URL: a page, or a sub-resource of a page.
     Recursive,
-    /// A monitored page, or a sub-resource of one.
+    /// A monitored page, or a sub-resource of a monitored page.
     Monitored,
 }
 
 /// Whether a request still waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RequestState {
-    /// It will be tried.
+    /// The request will be tried.
     Waiting,
-    /// It will not be tried again automatically.
+    /// The request will not be tried again automatically.
     Failed {
         /// The reason, for a person.
         reason: String,
@@ -174,7 +174,7 @@ pub enum Secrets {
     None,
     /// Secrets in clear. They exist in memory only.
     Open(Vec<u8>),
-    /// Secrets sealed with a key that the spool no longer has. They are stored unchanged.
+    /// Secrets encrypted with a key that the spool no longer has. They are stored unchanged.
     Unreadable(SealedSecrets),
 }
 

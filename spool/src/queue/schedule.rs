@@ -49,7 +49,7 @@ const SHORT: [(&str, &str); 7] = [
 /// Abbreviations such as `@daily` are accepted.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Schedule {
-    /// Each is a set of numbers, in which each number is a bit.
+    /// Each field is a set of numbers, in which each number is a bit.
     minutes: u64,
     hours: u64,
     days: u64,
@@ -152,8 +152,8 @@ impl Schedule {
     /// Simplifies the schedule. Fails if it never occurs.
     fn check_occurrence(mut self) -> Result<Schedule, ParseScheduleError> {
         if self.days == DAYS.all() || self.weekdays == WEEKDAYS.all() {
-            // If one set has every day, requiring only one set would leave the other without
-            // effect.
+            // If one set contains every day, requiring only one of the sets would make the other
+            // set useless.
             self.days_in = match self.days_in {
                 DaysIn::Both => DaysIn::Both,
                 DaysIn::Either => {

@@ -114,7 +114,7 @@ pub(crate) fn add(wishes: &mut Vec<Wish>, wish: Wish) -> bool {
     has_room
 }
 
-/// Whether `new` asks for anything that `known` does not.
+/// Whether `new` asks for more than `known`.
 pub(crate) fn wants_more(new: &OutgoingSummary, known: &OutgoingSummary) -> bool {
     if known.kind == RequestKind::Post || new.kind == RequestKind::Post {
         return false;
@@ -127,16 +127,15 @@ pub(crate) fn wants_more(new: &OutgoingSummary, known: &OutgoingSummary) -> bool
         || new.wishes.iter().any(|wish| add(&mut wishes, *wish))
 }
 
-/// Whether a request made at `new` may reach hosts that one made at `known` may not.
+/// Whether a request made at `new` may reach hosts that a request made at `known` may not.
 fn goes_further(new: RequesterLocation, known: RequesterLocation) -> bool {
     (new, known) == (RequesterLocation::Here, RequesterLocation::Elsewhere)
 }
 
-/// Changes `known` into one request for both. It has the stronger kind, and is sent in the form of
-/// the request of that kind. If they were made at different machines, the form is that of the
-/// request made at this machine: a request from elsewhere must not reach hosts that only this
-/// machine may reach. State and age stay those of `known`, except that a new wish to revalidate
-/// sets its time.
+/// Combines `new` into `known`. The result has the stronger kind, and is sent in the form of the
+/// request of that kind. If they were made at different machines, the form is that of the request
+/// made at this machine: a request from elsewhere must not reach hosts that only this machine may
+/// reach. State and age stay those of `known`, except that a new wish to revalidate sets its time.
 pub(crate) fn merge(known: &mut Outgoing, new: &Outgoing) {
     let (summary, other) = (&mut known.summary, &new.summary);
     let is_stronger = other.kind.rank() < summary.kind.rank();

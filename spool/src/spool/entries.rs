@@ -244,9 +244,9 @@ impl Spool {
         self.tree().forget_removed(most)
     }
 
-    /// Undoes a removal. If the place has a newer entry, that stays, and the removed one becomes
-    /// its older version. `came` receives the place of each file. `None` if the removal does not
-    /// exist any more.
+    /// Undoes a removal. If the place has a newer entry, that entry stays, and the removed one
+    /// becomes its older version. `came` receives the place of each file. `None` if the removal
+    /// does not exist any more.
     ///
     /// # Errors
     ///

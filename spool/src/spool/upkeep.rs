@@ -62,8 +62,8 @@ impl Spool {
         fsck::repair(disk, root, options.versions.clone(), how, tell)
     }
 
-    /// Compresses the file of exactly this place, if that saves enough space. Reading it, as a
-    /// whole or in part, works as before. At each moment one of the two forms is on the medium.
+    /// Compresses the file of exactly this place, if that saves enough space. Reads of the whole or
+    /// a part of it work as before. At each moment one of the two forms is durable.
     ///
     /// # Errors
     ///

@@ -19,7 +19,7 @@ pub enum RewriteOutcome {
     Already,
     /// Compression would save too little disk space. The file is unchanged.
     NotWorth,
-    /// The entry of the place has changed in the meantime. The new one is unchanged.
+    /// The entry of the place has changed in the meantime. The changed entry is left as it is.
     Overtaken,
     /// The disk has too little free space.
     NoRoom,

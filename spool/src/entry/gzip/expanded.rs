@@ -11,10 +11,10 @@ use crate::fs::size::{narrow, wide};
 use crate::fs::{DiskFile, Stamp, read_exactly};
 use sha2::{Digest, Sha256};
 
-/// The number of readers of one file for which no stretch is expanded twice.
+/// The number of readers of one file for which each stretch is expanded only once.
 const MAX_CURSORS: usize = 4;
 
-/// The largest and the smallest number of bytes that are expanded at once.
+/// The largest and the smallest number of bytes that are expanded in one step.
 const WINDOW: usize = 64 << 10;
 const LEAST_WINDOW: usize = 8 << 10;
 
@@ -43,13 +43,14 @@ impl StretchCursor {
         self.inflating.at() - wide(self.window.len())
     }
 
-    /// Whether it can return the bytes at `offset` without expanding the stretch from its
+    /// Whether the cursor can return the bytes at `offset` without expanding the stretch from its
     /// beginning.
     fn reaches(&self, offset: u64) -> bool {
         (self.window_start()..self.inflating.stretch().to).contains(&offset)
     }
 
-    /// Copies the bytes at `offset`, which must be in its stretch and not before its window.
+    /// Copies the bytes at `offset`, which must be in the cursor's stretch and not before its
+    /// window.
     fn read(&mut self, file: &dyn DiskFile, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         while offset >= self.inflating.at() {
             self.window.resize(buffer.len().clamp(LEAST_WINDOW, WINDOW), 0);
@@ -69,7 +70,7 @@ impl ExpandedFile {
         ExpandedFile { file, table, cursors: Mutex::default() }
     }
 
-    /// Removes the cursor nearest before `offset` from the list, or creates one.
+    /// Takes the nearest cursor before `offset` out of the list, or creates one.
     fn cursor(&self, offset: u64) -> Option<StretchCursor> {
         let mut cursors = lock(&self.cursors);
         let reaching = cursors.iter().enumerate().filter(|(_, cursor)| cursor.reaches(offset));
@@ -107,8 +108,8 @@ impl ExpandedFile {
         inflate::members(&packed, expanded).map_err(broken)
     }
 
-    /// Expands the whole file both as other programs do and as this program does. Returns the
-    /// SHA-256 of the uncompressed file, or why the file is damaged.
+    /// Expands the whole file twice: like other programs do, and like this program does. Returns
+    /// the SHA-256 of the uncompressed file, or why the file is damaged.
     pub(super) fn verify(&self) -> io::Result<Result<[u8; 32], Reason>> {
         match self.expand() {
             Err(error) => match inflate::reason_of(&error) {

@@ -47,7 +47,7 @@ pub(crate) fn reason_of(error: &io::Error) -> Option<Reason> {
 pub(super) struct Inflater {
     stretch: Stretch,
     inflate: Decompress,
-    /// The offset in the uncompressed file up to which it is expanded.
+    /// The offset in the uncompressed file of the next byte to expand.
     at: u64,
     /// The offset of the first compressed byte not yet read.
     packed_at: u64,

@@ -33,8 +33,8 @@ pub(crate) struct OpenEntry {
     /// The length of the file on the disk, in bytes.
     pub(crate) disk_len: u64,
     pub(crate) beginning: Vec<u8>,
-    /// How many bytes may be read as the beginning. The body is excluded if it is a stretch of its
-    /// own.
+    /// How many bytes may be read as the beginning. The body is excluded if it forms a separate
+    /// stretch.
     most: u64,
     /// The reader of the uncompressed bytes, if the file is compressed.
     pub(crate) expanded: Option<Arc<ExpandedFile>>,

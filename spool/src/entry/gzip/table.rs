@@ -1,20 +1,21 @@
 //! The table of a compressed file, in an extra field of its first gzip header (RFC 1952 §2.3.1.1).
-//! Other programs skip it.
+//! Other programs skip this field.
 //!
 //! ```text
 //! version    1 byte, 1
-//! expanded   8 bytes: the length of the whole file when it is expanded
-//! record     8: of that, the length of record 1
+//! expanded   8 bytes: the length of the whole uncompressed file
+//! record     8: the uncompressed length of record 1
 //! start      8: where the body begins in record 1; 0: record 1 is not divided
 //! block      8: the length of a block of the body; 0 if record 1 is not divided
 //! tail       8: where member 2 begins in the compressed file
 //! length     8: the length of the compressed file
 //! points     8 each: where each block of the body begins in the compressed file, and the end of record 1
-//! check      4: CRC-32 of all before it
+//! check      4: CRC-32 of all bytes before this field
 //! ```
 //!
-//! Numbers are little-endian, as in gzip. The compressor restarts at each point, so the bytes from
-//! a point on can be expanded without those before it. A file that is read at once is not divided.
+//! Numbers are little-endian, as in gzip. The compressor restarts at each point, so the bytes after
+//! a point can be expanded without the bytes before it. A file that is small enough to be read at
+//! once is not divided.
 
 use crate::entry::blocks::{BLOCK, MAX_BLOCKS};
 use crate::entry::layout::{FIRST_READ, MAX_TAIL};
@@ -48,8 +49,8 @@ pub(super) const TRAILER: u64 = 8;
 /// The largest compression ratio of deflate: a match of 258 bytes takes two bits.
 const MOST_FOR_A_BYTE: u64 = 1_032;
 
-/// The length of the end of a record. It is a stretch of its own, because it is read together with
-/// the tail, not with the last block of the body.
+/// The length of the end of a record. The end forms a separate stretch, because it is read together
+/// with the tail, not with the last block of the body.
 pub(super) const END: u64 = 4;
 const _: () = assert!(BLOCK_END.len() == 4);
 
@@ -295,7 +296,7 @@ mod tests {
         OffsetTable { expanded, record, start, tail, length: tail + tail_len, points }
     }
 
-    /// Replaces the check of a header by the correct one, whatever its numbers say.
+    /// Replaces the check of a header by the correct value, even if its numbers are invalid.
     fn with_check(header: &[u8]) -> Vec<u8> {
         let (table, _) = header[BEFORE..].split_last_chunk::<4>().unwrap();
         let check = crc32fast::hash(table).to_le_bytes();
@@ -342,7 +343,7 @@ mod tests {
         }
     }
 
-    /// Whether the table is safe to use: no number leads out of the file.
+    /// Whether the table is safe to use: no number points outside the file.
     fn is_safe(table: &OffsetTable) -> bool {
         let stretches: Vec<_> = table.stretches().collect();
         stretches.len() == table.points.len() + 1

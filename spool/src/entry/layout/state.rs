@@ -14,8 +14,8 @@ const INVALID: &str = "Wwwoffle-Invalid";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EntryState {
     pub(crate) asked: Timestamp,
-    /// When the origin last confirmed the entry. `None`: it never did, and the time of the entry's
-    /// own response counts.
+    /// When the origin last confirmed the entry. `None` if it never did: the time of the entry's
+    /// own response then counts.
     pub(crate) responded: Option<Timestamp>,
     /// Orders the states of one entry: the later is the newer, and `None` is the oldest.
     pub(crate) updated: Option<Timestamp>,
@@ -39,7 +39,7 @@ impl EntryState {
     }
 
     /// Parses the fields. `when` is the time of the response. It also replaces the time of the
-    /// request, which old entries lack.
+    /// request if an old entry does not have that.
     pub(crate) fn read(header: &Header<'_>, when: Timestamp) -> Result<EntryState, Reason> {
         let time = |name| header.get(name).map(|_| header.time(name)).transpose();
         Ok(EntryState {

@@ -1,20 +1,20 @@
 //! Names of the directories of schemes and hosts.
 //!
-//! A host comes from the network, so the name of its directory is built from an allow-list and is
-//! always one plain name inside the spool. `a`–`z`, `0`–`9`, `.`, `-` and `_` stand for themselves,
-//! but `.` and `-` not at the beginning. Every other byte is `%` and two lower-case hex digits. A
+//! A host comes from the network. So the name of its directory is built from an allow-list, and is
+//! always one plain name inside the spool. `a`–`z`, `0`–`9`, `.`, `-` and `_` are copied, except
+//! `.` and `-` at the beginning. Every other byte becomes `%` and two lower-case hex digits. A
 //! missing host is `%`. A name longer than [`MAX_NAME`] becomes `=` and the SHA-256 of the host. So
 //! no two hosts have the same directory, even if the file system ignores case.
 //!
-//! A scheme other than the four that the program supports has the prefix `=`. Otherwise a scheme
+//! A scheme that is not one of the four supported schemes gets the prefix `=`. Otherwise a scheme
 //! could be called `tmp`, like another directory of the root.
 
 use std::borrow::Cow;
 
 use sha2::{Digest, Sha256};
 
-/// The longest name of a directory, in bytes. File systems allow 255; the rest is for `=` and
-/// endings.
+/// The longest name of a directory, in bytes. File systems allow 255 bytes; the difference is for
+/// `=` and endings.
 pub(crate) const MAX_NAME: usize = 240;
 
 /// The schemes whose directories have no prefix.

@@ -1,4 +1,5 @@
-//! The expiry of an entry: its own, and the one that results from the entries that need it.
+//! The expiry of an entry: its own expiry, and the expiry that results from the entries that need
+//! it.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,31 +10,33 @@ use super::{
     EntryLimit, Exclusion, GRACE, KeepReason, ONE, PurgeCandidate, PurgeLimits, PurgeReason,
 };
 
-/// 1990-01-01. A clock before that was never set: machines without a battery start in 1970 or 1980.
+/// 1990-01-01. A clock that shows an earlier time was never set: machines without a battery start
+/// in 1970 or 1980.
 const CLOCK_IS_SET: Timestamp = Timestamp::constant(631_152_000, 0);
 
-/// How soon an entry is purged. The entry with the smaller value stays longer.
+/// How soon an entry is purged. An entry with a smaller value stays longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Expiry {
-    /// It is never purged.
+    /// The entry is never purged.
     Never(KeepReason),
-    /// It is purged when the plan purges at this share or below.
+    /// The entry is purged if the plan purges at this share or a smaller one.
     Share(u32),
-    /// It is purged in any case.
+    /// The entry is always purged.
     Now(PurgeReason),
 }
 
-/// The reasons to stay for ever. Their positions are the first values of an [`ExpiryMark`], in the
-/// order of [`KeepReason`].
+/// The reasons why an entry is never purged. Their positions are the first values of an
+/// [`ExpiryMark`], in the order of [`KeepReason`].
 const NEVER: [KeepReason; 3] = [KeepReason::Recent, KeepReason::NoAge, KeepReason::Pinned];
 
 /// The number of values before the smallest share.
 const BEFORE: u32 = 3;
 
-/// The reasons to go in any case, from the last value backwards.
+/// The reasons why an entry is always purged. They are the last values, counted backwards.
 const NOW: [PurgeReason; 2] = [PurgeReason::NeverKept, PurgeReason::NeverGot];
 
-/// An expiry, or none, in four bytes. Values have the order of expiries; none is last.
+/// An optional expiry in four bytes. Values have the order of expiries; the last value means no
+/// expiry.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ExpiryMark(u32);
 
@@ -61,7 +64,7 @@ impl ExpiryMark {
         now.or(never).or_else(|| Some(Expiry::Share(self.0.saturating_sub(BEFORE))))
     }
 
-    /// Returns the expiry that stays longer, or the only one.
+    /// Returns the longer of the two expiries, or the only one.
     pub(super) fn or_longer(self, other: ExpiryMark) -> ExpiryMark {
         self.min(other)
     }
@@ -75,7 +78,8 @@ impl From<Expiry> for ExpiryMark {
     fn from(expiry: Expiry) -> ExpiryMark {
         match expiry {
             Expiry::Never(because) => {
-                // Staying for the sake of other entries is not an expiry of its own.
+                // An entry that stays because others need it has no expiry of its own for this
+                // reason.
                 let at = NEVER.iter().position(|one| *one == because).unwrap_or_default();
                 ExpiryMark(u32::try_from(at).unwrap_or_default())
             }
@@ -86,11 +90,11 @@ impl From<Expiry> for ExpiryMark {
     }
 }
 
-/// The largest share: an entry four thousand times as old as it may be.
+/// The largest share: the age of the entry is four thousand times its limit.
 const MAX_SHARE: u32 = u32::MAX - 8;
 
 /// The expiry of an entry that lives at least as long as the entries that need it. An entry that
-/// would never be fetched or stored is useless to them too.
+/// would never be fetched or stored is useless to them, so they do not extend its life.
 pub(super) fn as_long_as(own: Expiry, others: ExpiryMark) -> Expiry {
     match (own, others.expiry()) {
         (Expiry::Share(_), Some(others)) => own.min(others),
@@ -103,13 +107,13 @@ pub(super) fn as_long_as(own: Expiry, others: ExpiryMark) -> Expiry {
 pub fn age(candidate: &PurgeCandidate, by_stored: bool, now: Timestamp) -> Duration {
     let stored = candidate.stored;
     let since = if by_stored { stored } else { stored.max(candidate.used) };
-    // A time in the future counts as now. So does a time from a clock that was not set.
+    // A time in the future counts as now, and so does a time from a clock that was not set.
     let is_dated = (if by_stored { stored } else { candidate.used }) >= CLOCK_IS_SET;
     let age = Duration::try_from(now.duration_since(since)).unwrap_or_default();
     if is_dated { age } else { Duration::ZERO }
 }
 
-/// The expiry of an entry itself, without the entries that need it.
+/// The expiry of an entry alone, ignoring the entries that need it.
 pub(super) fn own_expiry(
     candidate: &PurgeCandidate,
     limits: &PurgeLimits,

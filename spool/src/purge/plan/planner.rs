@@ -1,9 +1,9 @@
 //! Gathering the candidates of a plan, and their needs.
 //!
-//! A need connects two entries: a page and a resource that it refers to. The page is identified by
-//! its number, which counts the candidates before it; the resource by its name, which may be
-//! ambiguous. Each entry takes about forty bytes. Needs take none: for each name, only the
-//! longest-lived entry that needs it is recorded.
+//! A need connects two entries: a page and a resource that the page refers to. The page is
+//! identified by its number, which is its position among the candidates. The resource is identified
+//! by its name, which may be ambiguous. Each entry takes about forty bytes. Needs take no memory:
+//! for each name, only the longest-lived entry that needs it is recorded.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -38,15 +38,15 @@ struct PlannedEntry {
     size: u64,
     name: u64,
     own: ExpiryMark,
-    /// The longest expiry of the entries that need this one.
+    /// The longest expiry of the entries that need this entry.
     need: ExpiryMark,
     site: u32,
     is_part: bool,
-    /// Whether some of its references are unknown.
+    /// Whether some references of the entry are unknown.
     is_open: bool,
-    /// Whether it needs other entries.
+    /// Whether the entry needs other entries.
     has_parts: bool,
-    /// Whether a page is known to need it, directly or through other sub-resources.
+    /// Whether a page is known to need the entry, directly or through other sub-resources.
     is_known: bool,
 }
 
@@ -104,7 +104,7 @@ impl Planner {
         next
     }
 
-    /// Ends the list of candidates. Needs can be added now.
+    /// Ends the list of candidates. After this call, needs can be added.
     #[must_use]
     pub fn needs(self) -> Needs {
         let numbered = (0_u32..).zip(&self.entries);
@@ -188,7 +188,8 @@ impl Needs {
         }
     }
 
-    /// Records that a name is needed until `expiry`. `on_change` receives each entry that this changes.
+    /// Records that a name is needed until `expiry`. `on_change` receives each entry whose need has
+    /// changed.
     fn need(
         &mut self,
         name: u64,
@@ -205,8 +206,8 @@ impl Needs {
             let at = usize::try_from(*number).ok();
             let Some(one) = at.and_then(|at| self.planner.entries.get_mut(at)) else { break };
             let is_new = expiry < one.need || (is_known && !one.is_known);
-            // The expiries of pages are final by then, because others were derived from them. So a
-            // need that is only possible extends just sub-resources.
+            // The expiries of pages are final at this point, because other expiries were derived
+            // from them. So a need that is only possible extends the lives of sub-resources only.
             let is_meant = is_known || one.is_part;
             if one.name == name && is_new && is_meant {
                 one.need = one.need.or_longer(expiry);
@@ -232,7 +233,8 @@ impl Needs {
             |one: &PlannedEntry| if one.is_part { one.is_known } else { one.need < one.own };
         self.extend_lives(begin, true, &mut parts_of)?;
         self.note_sites();
-        // Then from sub-resources that pages may need: the needs of those are only possible too.
+        // Then from sub-resources that pages may need. What these need is also only possibly
+        // needed.
         self.extend_lives(|one| one.is_part, false, &mut parts_of)
     }
 
@@ -254,7 +256,7 @@ impl Needs {
             let Ok(at) = usize::try_from(number) else { continue };
             let Some(one) = self.planner.entries.get(at) else { continue };
             if self.extended_expiry(one, is_known) != expiry {
-                // It was visited earlier, with its final expiry.
+                // The entry was visited earlier, with its final expiry.
                 continue;
             }
             let name = one.name;
@@ -276,7 +278,7 @@ impl Needs {
         Ok(())
     }
 
-    /// The expiry of an entry, considering known needs only, or also possible ones.
+    /// The expiry of an entry, considering known needs only, or also possible needs.
     fn extended_expiry(&self, one: &PlannedEntry, is_known: bool) -> ExpiryMark {
         if !is_known {
             return self.planner.combined_expiry(one).0.into();

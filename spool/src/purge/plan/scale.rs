@@ -3,14 +3,14 @@
 use super::expiry::Expiry;
 use super::{ONE, PurgeLimits};
 
-/// Shares are counted by their upper half first, then by the lower half, so that few sums are
+/// Shares are counted first by their upper half and then by their lower half, so that few sums are
 /// needed.
 const HALF: u32 = 10;
 
 /// The scale for the limits of a purge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Scaling {
-    /// Entries with at least this share are purged.
+    /// Entries with this share or a larger one are purged.
     pub(super) share: u32,
     /// The number of bytes that are still missing at that share.
     pub(super) missing: u64,
@@ -33,7 +33,7 @@ pub(super) fn find_scaling(
     let (for_size, _) = share_for(above);
     let for_room = match share_for(below) {
         (share, 0) => share,
-        // Purging everything would not free enough, so nothing is purged for it.
+        // Purging every entry would not free enough, so no entry is purged to free space.
         _ => ONE,
     };
     let share = for_size.min(for_room);

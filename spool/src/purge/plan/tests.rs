@@ -261,11 +261,11 @@ proptest! {
         let left = plan.fates.iter().any(|(fate, _)| *fate == Fate::Stays(KeepReason::Young));
         prop_assert!(gone >= above || !left, "something could still go");
         let alone = super::tests::plan(&mut all, PurgeLimits { max_size: None, ..limits });
-        // If purging everything does not free enough, nothing is purged for it.
+        // If purging every entry does not free enough, no entry is purged to free space.
         prop_assert!(alone.missing == 0 || alone.share == ONE);
         let wanted = if alone.missing == 0 { above.max(below) } else { above };
         if plan.share < ONE {
-            // A share that is one larger would not free enough.
+            // A share that is larger by one would not free enough.
             let less = Plan { share: plan.share + 1, ..plan.clone() };
             let gone: u64 = all
                 .iter()

@@ -63,7 +63,7 @@ impl CronField {
         };
         let (from, to) = match range.split_once('-') {
             None if range == "*" => (self.first, self.last),
-            // With a step, a single number begins a range that ends with the last number.
+            // With a step, a single number begins a range that ends with the largest number.
             None => {
                 let from = self.number(range)?;
                 (from, if step.is_some() { self.last } else { from })

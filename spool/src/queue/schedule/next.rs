@@ -1,8 +1,9 @@
 //! The next moment of a schedule.
 //!
-//! A schedule matches local time. If the clock skips a matching time, it counts as reached at the
-//! next time that the clock shows. If the clock shows a time twice, the first counts. So each
-//! matching time has one moment, and moments have the order of times.
+//! A schedule matches local time. If the clock skips a matching time, that time counts as reached
+//! at the next time that the clock shows. If the clock shows a matching time twice, the first
+//! counts. So each matching time has exactly one moment, and the moments are in the order of the
+//! times.
 
 use jiff::civil::{Date, DateTime};
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
@@ -10,8 +11,8 @@ use jiff::{Span, Timestamp};
 
 use super::{DaysIn, Schedule, has};
 
-/// The number of years that the search covers. The 29th of February is a given day of the week at
-/// least once in 40 years, and every other date more often.
+/// The number of years that the search covers. The 29th of February falls on a given day of the
+/// week at least once in 40 years; every other date does so more often.
 const HORIZON: i16 = 41;
 
 /// The limit for the binary search to one second. A clock is never changed by more than some days.
