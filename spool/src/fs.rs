@@ -34,7 +34,7 @@ pub use system::SystemDisk;
 const FILE_MODE: u32 = 0o600;
 const DIRECTORY_MODE: u32 = 0o700;
 
-/// The number of threads that wait for the medium at once. More gain little, and other programs
+/// The number of threads that wait for the disk at once. More gain little, and other programs
 /// need the disk too.
 const WAITS_AT_ONCE: usize = 8;
 
@@ -117,14 +117,14 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// Those of the system, such as `NotFound`.
     fn remove_file(&self, path: &Path) -> io::Result<()>;
 
-    /// Waits until the changed names in a directory are on the medium.
+    /// Waits until the changed names in a directory are durable.
     ///
     /// # Errors
     ///
-    /// Those of the system. The state of the medium is then unknown.
+    /// Those of the system. The state on the disk is then unknown.
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
 
-    /// Waits until every change below a directory, by any program, is on the medium.
+    /// Waits until every change below a directory, by any program, is durable.
     ///
     /// # Errors
     ///
@@ -134,7 +134,7 @@ pub trait Disk: fmt::Debug + Send + Sync {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// The number of threads that may wait for the medium at once. A file system with a journal
+    /// The number of threads that may wait for the disk at once. A file system with a journal
     /// syncs ten files in about the time of one.
     fn waits_at_once(&self) -> usize {
         1
@@ -229,11 +229,11 @@ pub trait DiskFile: fmt::Debug + Send + Sync {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Waits until content and length are on the medium.
+    /// Waits until content and length are durable.
     ///
     /// # Errors
     ///
-    /// Those of the system. The state of the medium is then unknown.
+    /// Those of the system. The state on the disk is then unknown.
     fn sync(&self) -> io::Result<()>;
 
     /// A number that identifies this file among all files of the spool while it is open.
@@ -243,7 +243,7 @@ pub trait DiskFile: fmt::Debug + Send + Sync {
     /// Those of the system.
     fn identity(&self) -> io::Result<u64>;
 
-    /// Reads like `read_at` without waiting for the medium. `None` if that is not possible.
+    /// Reads like `read_at` without waiting for the disk. `None` if that is not possible.
     fn read_cached(&self, buffer: &mut [u8], offset: u64) -> Option<usize> {
         let _ = (buffer, offset);
         None

@@ -45,7 +45,7 @@ pub const RESERVED: usize = 20_000;
 
 /// The outgoing queue of a spool.
 ///
-/// When [`Queue::add`] has returned, the request is on the medium and no crash loses it, unless the
+/// When [`Queue::add`] has returned, the request is durable and no crash loses it, unless the
 /// spool was opened with [`Durability::None`].
 #[derive(Debug)]
 pub struct Queue {
@@ -341,7 +341,7 @@ impl Queue {
     /// in the form in which it was fetched.
     ///
     /// Under [`Durability::Batch`] its file is removed when its response, and the requests [that
-    /// follow from it](Queue::add_next), are on the medium. After a crash the request may be back;
+    /// follow from it](Queue::add_next), are durable. After a crash the request may be back;
     /// the fetch then finds its response.
     ///
     /// # Errors

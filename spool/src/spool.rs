@@ -127,7 +127,7 @@ impl Spool {
         &self.0.monitors
     }
 
-    /// Waits until every finished entry is on the medium under its name.
+    /// Waits until every finished entry is durable under its name.
     ///
     /// # Errors
     ///

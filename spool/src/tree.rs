@@ -1,9 +1,10 @@
 //! The tree of entries: look up, store, replace, remove.
 //!
-//! Two locks synchronise the threads. `commit` is held while names of entries change, so its holder
-//! sees them unchanged. It is held over a sync only in four cases: a key gets its first variant, a
-//! key has too many variants, an update file is removed with its entry ([`shelf`]), or an older
-//! version is kept ([`versions`]). The lock of `pending` is held only for one access to its map.
+//! Two locks synchronise the threads. `commit` is held while names of entries change, so a thread
+//! that holds it sees the names unchanged. It is held over a sync only in four cases: a key gets
+//! its first variant, a key has too many variants, an update file is removed with its entry
+//! ([`shelf`]), or an older version is kept ([`versions`]). The lock of `pending` is held only for
+//! one access to its map.
 
 pub(crate) mod check_recent;
 pub(crate) mod disk_usage;
@@ -48,8 +49,8 @@ use crate::fs::parallel::{self, lock};
 use crate::fs::{DiskFile, parent};
 use crate::notes::pins::PinLock;
 
-/// The number of attempts of a lookup for an entry that is being renamed. After them, the lookup
-/// blocks renames.
+/// The number of attempts of a lookup if an entry is being renamed. After these, the lookup blocks
+/// renames.
 pub(crate) const LOOKUP_TRIES: usize = 4;
 
 /// The number of updates, of different keys, that can be written at the same time.
@@ -116,18 +117,18 @@ impl FinishedFile {
 /// The entry that a new one may replace.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ReplaceCondition<'a> {
-    /// Any entry, or none.
+    /// The place may have any entry, or no entry.
     Anything,
-    /// None: the place must have no entry.
+    /// The place must have no entry.
     Nothing,
     /// The entry with this record id.
     Only(&'a str),
-    /// This entry, if it was not updated since.
+    /// The place must have this entry, and it was not updated since it was read.
     Seen(&'a Entry),
 }
 
 impl<'a> ReplaceCondition<'a> {
-    /// The condition that the place still has the entry that was found, or none if none was found.
+    /// The condition that the place still has the entry that was found, or still has no entry.
     pub(crate) fn found(found: Option<&'a Entry>) -> ReplaceCondition<'a> {
         found.map_or(ReplaceCondition::Nothing, |entry| ReplaceCondition::Only(entry.id()))
     }
@@ -330,17 +331,18 @@ impl Tree {
         if !(200..300).contains(&finished.status) {
             return;
         }
-        // If they cannot be removed, they are older than the entry, and harmless.
+        // If the segments cannot be removed, they are harmless, because they are older than the
+        // entry.
         let _ = segments::files::remove(self, &finished.place, Some(finished.stored));
     }
 
-    /// Renames every finished file into place and syncs it. A file for whose name there is no room
-    /// stays in `tmp/`, on the medium, until the next batch. A file that cannot be stored for
-    /// another reason is discarded. Each reason is recorded as a failure once.
+    /// Renames every finished file into place and syncs it. If there is no room for the name of a
+    /// file, the file stays durably in `tmp/` until the next batch. A file that cannot be stored
+    /// for another reason is discarded. Each reason is recorded as a failure once.
     pub(crate) fn write_batch(&self) {
         let _one = lock(&self.pending.batch);
         // The changes of the queue are taken first. The responses to these requests are then in
-        // this batch, or already on the medium.
+        // this batch, or already durable.
         let outbox = self.outbox.due_batch();
         let (mut failures, mut changed) = (Vec::new(), Vec::new());
         let mut synced = Vec::new();
@@ -371,7 +373,7 @@ impl Tree {
                     self.pending.remove(&finished.place);
                     changed.push((finished, path));
                 }
-                // Lookups read it below `tmp/`, and the next opening would find it there.
+                // Lookups read the file below `tmp/`, and the next opening would find it there.
                 Err(error)
                     if error.is_full() && self.pending.hold_for_room(&self.root, &finished) => {}
                 Err(error) => {
@@ -383,7 +385,8 @@ impl Tree {
         self.root.write_recent();
         let directories: Vec<_> = changed.iter().map(|(_, path)| parent(path)).collect();
         match self.root.sync_names(&directories) {
-            // The entries on the medium may still need their update files.
+            // The renames may not be durable, so the old entries may still need their update files.
+            // Keep them.
             Err(error) => failures.push(error),
             Ok(()) => {
                 for (finished, path) in &changed {

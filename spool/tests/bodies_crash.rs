@@ -13,12 +13,12 @@ use support::sim::{Fault, SimDisk};
 use support::{bytes, place, store};
 use wwwoffle_spool::{Durability, Lookup, Options, Result, Spool, Timestamp, Update, Versions};
 
-/// The settings, each with the number of power cuts after each stop; each cut loses something else
-/// at random. Under `None`, a power cut may lose new entries.
+/// The settings, each with the number of power cuts after each stop. Each power cut loses other
+/// data at random. Under `None`, a power cut may lose new entries.
 const DURABILITIES: [(Durability, u64); 3] =
     [(Durability::Each, 1), (Durability::Batch, 2), (Durability::None, 0)];
 
-/// Entries with equal bodies, small and large. The last is replaced, the first removed.
+/// Entries with equal bodies, small and large. The last entry is replaced, the first is removed.
 const SMALL: [&str; 3] = ["http://a/1", "http://a/2", "http://b/3"];
 const LARGE: [&str; 3] = ["http://a/4", "http://a/5", "http://b/6"];
 
@@ -35,7 +35,7 @@ fn open(disk: &SimDisk, durability: Durability) -> Spool {
     Spool::open_with(Arc::new(disk.clone()), root(), &options).unwrap().0
 }
 
-/// A spool with all of these entries on the medium, and an update of one of them.
+/// A spool with all of these entries on disk, and an update of one entry.
 fn base() -> SimDisk {
     let disk = SimDisk::new();
     let spool = open(&disk, Durability::Each);

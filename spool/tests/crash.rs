@@ -28,7 +28,7 @@ use wwwoffle_spool::{
 
 const DURABILITIES: [Durability; 3] = [Durability::Each, Durability::Batch, Durability::None];
 
-/// The number of power cuts after each stop. Each loses something else at random.
+/// The number of power cuts after each stop. Each power cut loses other data at random.
 const CUTS: u64 = 6;
 
 /// Entries stored before the run, and replaced or added in it.
@@ -68,7 +68,7 @@ fn open(disk: &SimDisk, durability: Durability) -> Result<(Spool, Recovery)> {
     Spool::open_with(Arc::new(disk.clone()), root(), &options(durability))
 }
 
-/// The spool before the run, on the medium.
+/// The spool before the run, with every change durable.
 fn base() -> SimDisk {
     let disk = SimDisk::new();
     let (spool, _) = open(&disk, Durability::Each).unwrap();
@@ -150,11 +150,11 @@ fn write(spool: &Spool, index: usize) -> Result<()> {
 /// The changes that may be lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Loss {
-    /// None: the program only stopped.
+    /// No loss: the program only stopped.
     Nothing,
-    /// Changes that were not promised to be on the medium.
+    /// Changes that were not promised to be durable are lost.
     Unsynced,
-    /// Entries of a failed batch: the run continued after errors.
+    /// Entries of a failed batch are lost: the run continued after errors.
     GivenUp,
 }
 

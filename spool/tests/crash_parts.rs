@@ -89,7 +89,7 @@ fn body(validator: &str) -> Vec<u8> {
     BODY.iter().take(LEN).map(|byte| byte ^ validator.as_bytes()[0]).collect()
 }
 
-/// The spool before the run, on the medium.
+/// The spool before the run, with every change durable.
 fn base() -> SimDisk {
     let disk = SimDisk::new();
     let spool = open(&disk, Durability::Each).unwrap();
@@ -151,15 +151,15 @@ fn break_off(spool: &Spool, done: &mut Acknowledged) -> Result<bool> {
 /// The changes that may be lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Loss {
-    /// None: the program only stopped.
+    /// No loss: the program only stopped.
     Nothing,
-    /// Entries of a failed batch: the run continued after errors.
+    /// Entries of a failed batch are lost: the run continued after errors.
     GivenUp,
-    /// Changes that were not promised to be on the medium.
+    /// Changes that were not promised to be durable are lost.
     Unsynced,
 }
 
-/// The segments of a place. Each byte is compared with the one that was written.
+/// The segments of a place. Each byte is compared with the byte that was written.
 fn there(spool: &Spool, url: &str, what: &str) -> Option<Partial> {
     let partial = spool.partial(&place(url)).unwrap_or_else(|error| panic!("{what}: {error}"))?;
     let validator = std::str::from_utf8(partial.validator()).unwrap();
@@ -226,7 +226,7 @@ fn check(disk: &SimDisk, durability: Durability, done: &Acknowledged, loss: Loss
         assert!(!done.begun || has(WHOLE, 500..1_500), "{what}: a new part is lost");
         assert!(!done.changed || has(CHANGES, 500..1_500), "{what}: the new body is lost");
         assert!(!done.cut || has(CUT, 0..LARGE as u64), "{what}: what broke off is lost");
-        // If the disk fails, the download is discarded and nothing is left of it. This disk may
+        // If the disk fails, the download is discarded, and no part of it is left. This disk may
         // also lose both names of a file that is being renamed.
         let may_go = loss == Loss::GivenUp || done.moving && loss == Loss::Unsynced;
         let is_kept = may_go || done.checked == 0 || has(CUT, 0..done.checked);

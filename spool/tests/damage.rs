@@ -240,7 +240,7 @@ fn a_damaged_variant_is_set_aside_alone() {
     }
     let german = root.path().join(variants[1].relative_path());
     let english = root.path().join(variants[2].relative_path());
-    // A file of one variant under the name of another is foreign there.
+    // The file of one variant is foreign under the name of another variant.
     fs::copy(&english, &german).unwrap();
     let reader = Reader::open(root.path()).unwrap();
     let entries = reader.entries(&variants[0]).unwrap();

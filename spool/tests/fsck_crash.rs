@@ -61,7 +61,7 @@ fn damaged() -> SimDisk {
     rename(&disk, &at(LARGE), &odd);
     rename(&disk, &at(LARGE).with_extension("update.warc"), &odd.with_extension("update.warc"));
     spoil(&disk, &odd.with_extension("update.warc"), 100);
-    // A variant has the name that hides the others.
+    // A variant has the name that prevents the others from being found.
     let [german, ..] = full::varying();
     let english = root().join(full::varying()[2].relative_path());
     rename(&disk, &root().join(german.relative_path()), &at(VARIES));
@@ -109,7 +109,8 @@ fn check(base: &SimDisk, disk: &SimDisk, what: &str) {
     let parts = reader.partial(&support::place(full::PART)).unwrap().unwrap();
     assert_eq!(parts.ranges().len(), 2, "{what}");
     let sums = reader.check(&CheckOptions::new(true), &mut |finding| {
-        // The second name of the large entry's update file may still exist. It is foreign there.
+        // The second name of the large entry's update file may still exist. The name is foreign in
+        // that directory.
         assert_eq!(finding.verdict, CheckVerdict::Foreign, "{what}: {finding}");
     });
     assert_eq!(sums.unwrap().unfinished, 0, "{what}");

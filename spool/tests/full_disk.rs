@@ -1,4 +1,4 @@
-//! Entries finished on a full disk, without room for their names: they were served, so they stay.
+//! Entries finished on a full disk, without room for their names. They were served, so they stay.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

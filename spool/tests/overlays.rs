@@ -1,5 +1,6 @@
-//! The update file of a large entry belongs to no other entry. Just after the entry was replaced,
-//! the file still exists. It must not be moved along to a name where no lookup reads it.
+//! The update file of a large entry belongs to no other entry. It still exists just after the entry
+//! was replaced. It must not be renamed together with another file, because no lookup would find it
+//! there.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -32,7 +33,7 @@ fn since() -> Timestamp {
     Timestamp::from_second(1_700_000_001).unwrap()
 }
 
-/// A spool with two large entries of one body on the medium, and an update of the first.
+/// A spool with two large entries of one body on disk, and an update of the first.
 fn base(disk: &SimDisk, durability: Durability) -> Spool {
     let options = Options { versions: Versions::by(|_| 3), ..support::options(durability) };
     let (spool, _) = Spool::open_with(Arc::new(disk.clone()), root(), &options).unwrap();
@@ -59,8 +60,8 @@ fn overlays(disk: &SimDisk) -> Vec<PathBuf> {
     disk.files(root()).into_iter().filter(is_one).collect()
 }
 
-/// Whether the file of the entry has no body of its own, or a short one, which shows that the
-/// concurrent step was done in time.
+/// Whether the file of the entry has no body of its own, or a short body. This shows that the
+/// concurrent step ran in time.
 fn is_replaced(disk: &SimDisk) {
     let file = disk.content(&path()).unwrap();
     assert!(file.len() < 10_000, "{} bytes", file.len());

@@ -176,7 +176,7 @@ fn another_body_takes_the_place_of_the_older() {
         complete_length,
         ..segment(5_000, None)
     };
-    // Each row has the newer segment, and the number of ranges afterwards.
+    // Each row has the newer segment, and the expected number of ranges.
     for (new, ranges) in [
         (other(b"\"v2\"", Some(200_000)), 1),
         (other(b"\"v2\"", None), 1),
@@ -232,8 +232,8 @@ fn a_whole_entry_and_a_removal_take_the_parts_along() {
         keep(&spool, &body, 0..1_000);
         keep(&spool, &body, 2_000..200_000);
         support::store(&spool, URL, &body).unwrap();
-        // Under `Batch` the entry is not on the medium yet. If the segments were removed now, a
-        // power cut could lose both.
+        // Under `Batch` the entry is not durable yet. If the segments were removed now, a power cut
+        // could lose both.
         assert_eq!(spool.partial(&place(URL)).unwrap().is_some(), durability == Durability::Batch);
         spool.flush().unwrap();
         assert!(spool.partial(&place(URL)).unwrap().is_none());
@@ -358,7 +358,7 @@ fn parts_of_answers_that_vary_lie_side_by_side() {
     assert_eq!(spool.partials().unwrap().count(), 3);
     assert!(spool.remove_variant(&german).unwrap());
     assert_eq!(variants(), ["", "accept-language: en"]);
-    // The number of variants is limited. Those to which nothing was added for the longest time are
+    // The number of variants is limited. The variants that have not grown for the longest time are
     // removed.
     for number in 0..12 {
         keep(&format!("n: {number:02}"));

@@ -204,7 +204,7 @@ proptest! {
                 spool = open(root.path(), durability);
             }
             take(&spool, step, &mut model);
-            // Under `Batch` the segments stay until the entry is on the medium.
+            // Under `Batch` the segments stay until the entry is durable.
             spool.flush().unwrap();
             compare(&spool, &model);
             // The oldest of the segments that do not touch is then removed. The model does not

@@ -111,7 +111,7 @@ fn only_what_is_meant_is_taken_off() {
     let key = request.summary.place.key();
     assert!(!queue.remove_if(&key, |_| true).unwrap(), "there is none");
     queue.add(&request).unwrap();
-    // It is requested again in the meantime.
+    // The page is requested again in the meantime.
     let later = request.summary.queued + Duration::from_secs(1);
     let mut renewed = request.clone();
     (renewed.summary.queued, renewed.summary.renew) = (later, true);

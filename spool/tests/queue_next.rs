@@ -199,7 +199,7 @@ fn what_is_asked_for_while_a_request_is_on_its_way_is_not_lost() {
     assert_eq!(queue.finish(&now).unwrap(), FinishOutcome::Gone);
     assert_eq!((queue.len(), queue.get(&seen.summary.place.key()).unwrap()), (0, None));
     assert!(!queue.update(&failed).unwrap());
-    // It may be added again at once.
+    // The request may be added again at once.
     assert_eq!(queue.add_next(&recursive(2)).unwrap(), AddOutcome::New);
     spool.flush().unwrap();
     drop(spool);

@@ -40,7 +40,7 @@ fn what_goes_first_and_what_last_is_kept_whatever_becomes_of_the_request() {
         let mut failed = seen;
         failed.summary.fetching.attempts = 3;
         assert!(queue.update(&failed).unwrap());
-        // Requesting it again neither fetches it twice nor changes its priority.
+        // Requesting a URL again neither fetches it twice nor changes its priority.
         assert_eq!(queue.add(&outgoing("http://a/2", Part)).unwrap(), AddOutcome::Already);
         assert_eq!(queue.add(&outgoing("http://a/3", Page)).unwrap(), AddOutcome::Already);
         let mut part_of_a_first = requests[0].clone();

@@ -96,7 +96,7 @@ fn what_was_removed_is_gone_at_once_and_comes_back_as_it_was() {
     assert!(spool.removals("bob").unwrap().is_empty());
     assert_eq!(removal.to_string().parse(), Ok(removal));
 
-    // It survives the end of the program.
+    // The removal survives the end of the program.
     drop(spool);
     let spool = open(root.path());
     assert_eq!(spool.removals("ada").unwrap(), resting);

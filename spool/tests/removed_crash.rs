@@ -16,8 +16,8 @@ use wwwoffle_spool::{
     Update, Versions,
 };
 
-/// The settings, each with the number of power cuts after each stop; each cut loses something else
-/// at random.
+/// The settings, each with the number of power cuts after each stop. Each power cut loses other
+/// data at random.
 const DURABILITIES: [(Durability, u64); 3] =
     [(Durability::Each, 1), (Durability::Batch, 2), (Durability::None, 0)];
 
@@ -51,7 +51,7 @@ fn since() -> Timestamp {
     Timestamp::from_second(1_700_000_001).unwrap()
 }
 
-/// A spool with all of these entries on the medium.
+/// A spool with all of these entries on disk.
 fn base() -> SimDisk {
     let disk = SimDisk::new();
     let spool = open(&disk, Durability::Each);
@@ -170,8 +170,8 @@ fn an_error_at_any_step_loses_nothing() {
     }
 }
 
-/// Two responses of each of two URLs, each removed separately, on the medium; one or both have an
-/// update.
+/// Two responses of each of two URLs, each removed separately, with all changes durable. One
+/// response or both have an update.
 fn twice() -> SimDisk {
     let disk = SimDisk::new();
     let spool = open(&disk, Durability::Each);

@@ -28,7 +28,7 @@ fn open(disk: &SimDisk, durability: Durability) -> (Spool, Recovery) {
     Spool::open_with(Arc::new(disk.clone()), root(), &options(durability)).unwrap()
 }
 
-/// A spool with an entry, a mode, a request and its reserve, on the medium.
+/// A spool with an entry, a mode, a request and its reserve, all durable.
 fn base() -> SimDisk {
     let disk = SimDisk::new();
     let (spool, _) = open(&disk, Durability::Each);

@@ -1,4 +1,4 @@
-//! Restoring an older version: neither it nor the present entry is ever lost.
+//! Restoring an older version: neither this version nor the present entry is ever lost.
 
 #![allow(clippy::disallowed_methods, reason = "tests look at and spoil the files themselves")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]

@@ -77,9 +77,9 @@ const ZONES: [Zone; 5] = [
         posix: "EST5EDT,M3.2.0,M11.1.0",
         ahead: |minute| summer(minute, (3, 8, 7 * 60), (11, 1, 6 * 60), -300, -240),
     },
-    // Australia/Lord_Howe: by half an hour; from the first Sunday of October at 15:30 UTC the day
-    // before to the first of April at 15:00 UTC the day before. Summer is the time outside April to
-    // October.
+    // Australia/Lord_Howe: the clock changes by half an hour. Summer time lasts from the first
+    // Sunday of October, at 15:30 UTC on the day before, to the first Sunday of April, at 15:00 UTC
+    // on the day before. In the code, summer is the time outside April to October.
     Zone {
         posix: "<+1030>-10:30<+11>-11,M10.1.0,M4.1.0",
         ahead: |minute| {
@@ -90,8 +90,8 @@ const ZONES: [Zone; 5] = [
     Zone { posix: "UTC0", ahead: |_| 0 },
 ];
 
-/// Whether it is summer time: from the Sunday on or after one day to that of another, each at a
-/// minute of its UTC day.
+/// Whether summer time applies. It begins on the first Sunday on or after one day and ends on the
+/// first Sunday on or after another day, each at a minute of the UTC day.
 fn summer(
     minute: i64,
     start: (i64, i64, i64),

@@ -1,7 +1,7 @@
-//! Variants, updates, removals and crashes in any order, against a model that is a map.
+//! Variants, updates, removals and crashes in any order, compared with a model that is a map.
 //!
-//! The model knows the possible states of each place: one in normal operation, and more if a call
-//! failed halfway, or if the change is only promised from the next flush on.
+//! The model knows the possible states of each place. In normal operation there is one. There are
+//! more if a call failed halfway, or if a change is only promised from the next flush on.
 
 #![allow(
     clippy::indexing_slicing,
@@ -66,7 +66,8 @@ struct Model {
 }
 
 impl Model {
-    /// Records a change of a place. `done`: it has happened. `lasting`: no power cut undoes it.
+    /// Records a change of a place. `done`: the change has happened. `lasting`: no power cut undoes
+    /// it.
     fn set(&mut self, slot: Slot, state: Option<State>, done: bool, lasting: bool) {
         for (states, certain) in [(&mut self.may, done && lasting), (&mut self.stopped, done)] {
             let states = states.entry(slot).or_insert_with(|| vec![None]);
@@ -129,15 +130,15 @@ fn said(entry: &Entry) -> State {
     }
 }
 
-/// The state of an entry. Its body is checked.
+/// The state of an entry. Also checks the body.
 fn state(entry: &Entry) -> State {
     let state = said(entry);
     assert!(support::body(entry) == Some(body(state)), "{state:?} has another body");
     state
 }
 
-/// Every entry found, by place, and whether any was set aside. If `careless`, a large entry may
-/// have a damaged body, and does not count then.
+/// Every entry found, by place, and whether any entry was set aside. If `careless`, a large entry
+/// may have a damaged body, and is then ignored.
 fn found(spool: &Spool, careless: bool) -> (BTreeMap<Slot, State>, usize) {
     let (mut found, mut set_aside) = (BTreeMap::new(), 0);
     for owner in 0..2 {
@@ -245,7 +246,7 @@ fn update(
     };
     let done = spool.update(entry, &update);
     if matches!(done, Ok(None)) {
-        // The entry is still the one of its place, so its batch could not be written.
+        // The place still has this entry, so its batch could not be written.
         return Err(spool.failures().pop().expect("a reason"));
     }
     model.set(slot, Some(new), done.is_ok(), lasting);

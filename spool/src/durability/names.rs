@@ -38,7 +38,7 @@ impl Root {
     }
 
     /// Waits until the changed names in these directories, and the names of the directories
-    /// themselves, are on the medium.
+    /// themselves, are durable.
     pub(crate) fn sync_names(&self, directories: &[&Path]) -> Result<()> {
         let mut above: Vec<&Path> = Vec::new();
         {

@@ -133,8 +133,8 @@ impl Outbox {
         }
     }
 
-    /// Writes the new requests to the medium, and removes the files of fetched ones. Must be called
-    /// only when the responses are on the medium.
+    /// Writes the new requests to disk, and removes the files of fetched ones. Must be called
+    /// only when the responses are durable.
     pub(crate) fn write(&self, root: &Root, taken: &DueBatch) -> Result<()> {
         let threads = root.disk.waits_at_once();
         let done = parallel::for_each(&taken.added, threads, |(_, added)| added.file.sync());

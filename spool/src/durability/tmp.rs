@@ -40,7 +40,7 @@ pub(crate) struct Tmp {
 
 impl Default for Tmp {
     fn default() -> Tmp {
-        // The removals of the previous run may not be on the medium.
+        // The removals of the previous run may not be durable.
         Tmp { next: AtomicU64::new(0), litter: Mutex::default(), left: AtomicBool::new(true) }
     }
 }

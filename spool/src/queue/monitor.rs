@@ -74,7 +74,7 @@ pub enum SetOutcome {
 
 /// The monitored pages of a spool.
 ///
-/// When [`Monitors::set`] has returned, the page is on the medium and no crash loses it, unless the
+/// When [`Monitors::set`] has returned, the page is durable and no crash loses it, unless the
 /// spool was opened with [`Durability::None`].
 #[derive(Debug)]
 pub struct Monitors {

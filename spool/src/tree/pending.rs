@@ -58,7 +58,7 @@ type VariantKey = (Key, Key);
 #[derive(Debug, Default)]
 struct Batch {
     waiting: BTreeMap<VariantKey, FinishedFile>,
-    /// Files that are on the medium, but could not be renamed because the disk is full.
+    /// Files that are durable, but could not be renamed because the disk is full.
     short_of_room: HashSet<PathBuf>,
     /// Whether a change other than an entry waits for the next batch.
     is_requested: bool,

@@ -9,7 +9,7 @@
 //! alone can undo it ([`back`]). Lookups do not read this directory, so readers stop finding the
 //! entries at once.
 //!
-//! Each file has both names on the medium before the old name is removed ([`rest`]), and likewise
+//! Each file has both names on the disk before the old name is removed ([`rest`]), and likewise
 //! when it is brought back. So after a crash every file is in one of the two places. A file that
 //! refers to a shared body still needs it. So the walk that finds unneeded bodies also reads this
 //! directory, and it removes nothing while files move ([`MoveGuard`]).

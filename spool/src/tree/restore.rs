@@ -1,8 +1,8 @@
 //! Making an older version the entry again, and removing a version.
 //!
 //! A restored version is rewritten and stored like a new response, so there is a complete entry at
-//! each moment. First the present entry gets its name as a version, on the medium, even if no
-//! versions are kept. The restored version is removed last, when the new entry is on the medium.
+//! each moment. First the present entry gets its name as a version, on the disk, even if no
+//! versions are kept. The restored version is removed last, when the new entry is durable.
 
 use std::path::Path;
 use std::sync::{Arc, MutexGuard};
@@ -66,7 +66,7 @@ pub(crate) fn restore(
         let digest = finished.digest;
         if tree.admit_over(finished, ReplaceCondition::found(present.as_ref()))? {
             writer.set_admitted();
-            // Until the new entry is on the medium, the version is the only copy there.
+            // Until the new entry is durable, the version is the only copy there.
             if tree.is_on_medium(place, digest)? {
                 tree.remove_version(place, stored)?;
             }
@@ -114,7 +114,7 @@ impl Drop for SpareGuard<'_> {
 }
 
 impl Tree {
-    /// Gives the present entry of a place a second name as a version, on the medium, unless it has
+    /// Gives the present entry of a place a second name as a version, on the disk, unless it has
     /// the body of `old`. Returns the present entry.
     fn link_present(&self, old: &Entry) -> Result<Option<Entry>> {
         // An entry that waits for its batch has no name yet, so the batch is written first.
@@ -128,14 +128,14 @@ impl Tree {
     }
 
     /// Keeps the versions of a place from being removed as surplus. The restored version may be one
-    /// of them, and is needed until the new entry is on the medium.
+    /// of them, and is needed until the new entry is durable.
     fn spare(&self, place: &Place) -> SpareGuard<'_> {
         let one = lock(&self.versions.restoring);
         *lock(&self.versions.spared) = Some((place.key(), place.variant_name()));
         SpareGuard { tree: self, _one: one }
     }
 
-    /// Whether the entry of a place has this body, and is on the medium under its name.
+    /// Whether the entry of a place has this body, and is durable under its name.
     fn is_on_medium(&self, place: &Place, digest: [u8; 32]) -> Result<bool> {
         self.write_batch();
         let Some((path, now)) = self.newest_in_tree(place)? else { return Ok(false) };

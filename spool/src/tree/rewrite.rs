@@ -152,7 +152,7 @@ impl Tree {
                 return Ok(RewriteOutcome::Missing);
             }
         };
-        // Synced under every setting, because the file that it replaces may be on the medium.
+        // Synced under every setting, because the file that it replaces may be durable.
         file.sync().map_err(|error| Error::disk("write", aside, error))?;
         let place = entry.place();
         let _told = self.changing(place);

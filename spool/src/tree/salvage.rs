@@ -148,7 +148,7 @@ impl Checkpoints {
         if is_synced {
             file.sync()?;
             if is_new {
-                // This puts the names of both files on the medium.
+                // This puts the names of both files on the disk.
                 root.disk.sync_dir(parent(&self.path))?;
             }
         }

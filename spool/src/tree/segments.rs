@@ -5,13 +5,13 @@
 //! <root>/partial/9f/9f86d081….5d0b9d1e…/…                 the same for a response that varies
 //! ```
 //!
-//! A segment is an immutable file like that of an entry, but it cannot be taken for a complete
-//! response: it lies in another directory, and is marked. All segments of a place belong to one
-//! body, with the same strong validator and the same complete length, as far as that is known.
-//! Segments that disagree with a newer one are removed. Segments may overlap.
+//! A segment is an immutable file like that of an entry. It cannot be mistaken for a complete
+//! response, because it is in another directory and is marked as a segment. All segments of a place
+//! belong to one body: they have the same strong validator and, as far as known, the same complete
+//! length. Segments that disagree with a newer one are removed. Segments may overlap.
 //!
-//! Segments only save transfers. Surplus ones are removed, and all of them when a complete entry is
-//! stored.
+//! Segments only save transfers. Surplus segments are removed. When a complete entry is stored, all
+//! its segments are removed.
 
 mod calls;
 pub(crate) mod files;
@@ -52,8 +52,8 @@ pub use segment::{NewSegment, SegmentWriter};
 pub(crate) struct SegmentLocks {
     /// Held while names below `partial/` change.
     names: Mutex<()>,
-    /// Held while segments are made from interrupted downloads. Has the files for which that
-    /// failed.
+    /// Held while segments are made from interrupted downloads. Contains the files that could not
+    /// be converted.
     pub(crate) salvaging: Mutex<HashSet<PathBuf>>,
     /// Whether some checkpoints are still below `tmp/`, although their data is below `partial/`,
     /// because the disk failed.
@@ -150,7 +150,7 @@ impl Partial {
         self.whole.complete_length.is_some_and(|length| self.contains(&(0..length)))
     }
 
-    /// The status of the newest segment: 206, or that of the complete response that was
+    /// The status of the newest segment: 206, or the status of the complete response that was
     /// interrupted.
     #[must_use]
     pub fn status(&self) -> u16 {
@@ -164,7 +164,7 @@ impl Partial {
     }
 
     /// The heads of all segments, the oldest first. A 206 in reply to `If-Range` may omit fields
-    /// that an older one has (RFC 9110 §15.3.7).
+    /// that an older head has (RFC 9110 §15.3.7).
     pub fn heads(&self) -> impl DoubleEndedIterator<Item = &[u8]> {
         self.segments.iter().map(Entry::head)
     }
@@ -232,8 +232,8 @@ pub(crate) fn complete(
     head: Vec<u8>,
 ) -> Result<Option<StoredEntry>> {
     let (place, whole) = (partial.place(), &partial.whole);
-    // The stored segments are read again. Those of a newer body must neither get this head nor be
-    // replaced by its entry.
+    // The stored segments are read again. If they now belong to a newer body, they must neither get
+    // this head nor be replaced by the entry.
     let Some(partial) = read(session, place)? else { return Ok(None) };
     if !partial.is_complete() || !partial.whole.agrees(whole) {
         return Ok(None);

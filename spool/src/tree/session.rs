@@ -12,7 +12,7 @@ use crate::tree::{Tree, pending};
 /// An open tree with its lock. Every writer refers to it, so the lock is held until the last writer
 /// is dropped.
 ///
-/// Dropping it writes every finished entry, then releases the lock.
+/// Dropping the session writes every finished entry, then releases the lock.
 pub(crate) struct Session {
     pub(crate) tree: Arc<Tree>,
     background: Option<JoinHandle<()>>,

@@ -1,23 +1,23 @@
 //! Bodies that several entries share, stored once.
 //!
 //! ```text
-//! bodies/6a/6ae8a755….warc    a holder: the file of the entry that had this body first, with it
+//! bodies/6a/6ae8a755….warc    a holder: the file of the first entry with this body, and the body
 //! ```
 //!
 //! A holder is named by the SHA-256 of its body. For an entry with an owner, the name is the
 //! SHA-256 of that name in hex, a line feed and the owner. So copies of one person share bodies
 //! only with each other, and no file, size or time reveals what others have stored. Each entry and
-//! older version that shares a body, the first one too, has a `revisit` record in place of its
-//! response, and otherwise its own file with its own head and times. Removing or replacing one
-//! leaves the others complete. There is no reference count: a holder is removed when a walk over
-//! all files finds no reference to it ([`share`]).
+//! older version that shares a body, including the first one, has a `revisit` record in place of
+//! its response, and still has its own file with its own head and times. If one is removed or
+//! replaced, the others stay complete. There is no reference count: a holder is removed when a walk
+//! over all files finds no reference to it ([`share`]).
 //!
-//! # What keeps a holder from being removed too early
+//! # Why no holder is removed too early
 //!
-//! Only entries and older versions have references, never files that wait below `tmp/`: an update
-//! of an entry that shares its body is renamed at once ([`Tree::update`]). Names change only while
-//! `commit` is held, and a file is only renamed within its directory of keys. So a directory that
-//! was unchanged while it was read shows every reference in it, then and later. Only
+//! Only entries and older versions have references. Files that wait below `tmp/` never have one: an
+//! update of an entry that shares its body is renamed at once ([`Tree::update`]). Names change only
+//! while `commit` is held, and a file is only renamed within its directory of keys. So a directory
+//! that was unchanged while it was read shows every reference in it, then and later. Only
 //! [`crate::Spool::share`] adds references, and only one call of it runs at a time.
 
 mod all;

@@ -1,14 +1,14 @@
 //! The entries of one key, and their paths.
 //!
 //! ```text
-//! 9f/9f86d081….warc               the only one, which varies with nothing
-//! 9f/9f86d081….variants/<…>.warc  all of them, as soon as one varies, by the SHA-256 of their variant
+//! 9f/9f86d081….warc               the only entry, if it varies with nothing
+//! 9f/9f86d081….variants/<…>.warc  all entries, as soon as one varies, by the SHA-256 of their variant
 //! ```
 //!
-//! A file of the first form hides those of the second. So most keys, which have a single entry,
-//! take one open, and a crash while an entry moves to the second form leaves it visible. While a
-//! key has a directory of variants, every new entry goes there. Entries in the current batch come
-//! before both.
+//! If a file of the first form exists, lookups do not see files of the second form. So most keys,
+//! which have a single entry, take one open. A crash while an entry moves to the second form leaves
+//! it visible. While a key has a directory of variants, every new entry is stored there. Entries in
+//! the current batch take precedence over both forms.
 
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
@@ -29,13 +29,13 @@ use crate::fs::{Disk, parent};
 use crate::tree::{FinishedFile, Tree, segments};
 use wwwoffle_url::Key;
 
-/// The largest number of entries of one key. The oldest is removed for a new one.
+/// The largest number of entries of one key. If a new entry exceeds it, the oldest is removed.
 pub const MAX_VARIANTS: usize = 16;
 
 /// The largest number of names read in a directory of variants. Only other programs leave more.
 const MAX_NAMES: usize = 4 * MAX_VARIANTS;
 
-/// The order in which entries of a key are removed for new ones. Those of other spellings of the
+/// The order in which entries of a key are removed to make room. Entries of other spellings of the
 /// URL come first, because any client can create them; then the oldest.
 pub(crate) fn eviction_order(place: &Place, stored: Timestamp) -> (bool, Timestamp) {
     (Place::spelling_of(place.variant_text()).is_none(), stored)
@@ -49,12 +49,12 @@ pub(crate) enum VariantChoice {
     Exact,
 }
 
-/// What a lookup found.
+/// The result of a lookup.
 #[derive(Debug, Default)]
 pub(crate) struct KeyLookup {
     pub(crate) found: Vec<Entry>,
     pub(crate) bad: Vec<(PathBuf, Reason)>,
-    /// Whether a file was being renamed, so that it may have been missed.
+    /// Whether a file was being renamed during the lookup, so that the lookup may have missed it.
     pub(crate) moved: bool,
 }
 
@@ -160,7 +160,8 @@ impl Tree {
         let path = self.name_for(&finished.place)?;
         self.keep_version(finished, &path)?;
         let renamed = self.root.rename_into_place(&finished.path, &path);
-        // Only now, because a sync between the mark and the rename would miss the rename.
+        // Only after the rename, because a sync between the mark and the rename would miss the
+        // rename.
         self.root.leaves_tmp();
         renamed?;
         self.root.add_recent(&path);
@@ -180,8 +181,8 @@ impl Tree {
     }
 
     /// Moves the single entry of a key, if there is one, into the directory of variants. At each
-    /// moment it has one of the two names on the medium. The removal of the old name is synced too,
-    /// so the entry cannot hide the variants later.
+    /// moment the entry has at least one of the two names on disk. The removal of the old name is
+    /// synced too, so that the entry cannot hide the variants later.
     pub(crate) fn move_single(&self, place: &Place, directory: &Path) -> Result<()> {
         let (single, name) = (self.root.join(place.single_path()), Place::SINGLE);
         let expected = ExpectedEntry { place, name };
@@ -202,7 +203,7 @@ impl Tree {
         };
         // After a crash the entry may have both names.
         if there <= Some(here.order()) {
-            // An update file is not linked, only removed, if it belongs to an earlier entry, or if
+            // An update file is removed instead of linked if it belongs to an earlier entry, or if
             // the entry already contains its content.
             if here.overlay.is_some() && self.root.is_file(&overlay_path(&single))? {
                 self.root.link_into_place(&overlay_path(&single), &overlay_path(&to))?;
@@ -243,8 +244,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Removes the update file of an entry that was removed from `path`, but only after that
-    /// removal is on the medium: an entry must not come back without its updates. The caller holds
+    /// Removes the update file of an entry that was removed from `path`. First makes the removal of
+    /// the entry durable: an entry must not come back without its updates. The caller holds
     /// `commit`, over a sync if there is an update file.
     pub(crate) fn drop_overlay(&self, path: &Path) -> Result<()> {
         let overlay = overlay_path(path);
@@ -257,7 +258,7 @@ impl Tree {
         self.root.remove_file(&overlay).map(|_| ())
     }
 
-    /// The paths that an entry may have in the tree. The one that hides the other comes first.
+    /// The paths that an entry may have in the tree. If both exist, lookups use the first.
     pub(crate) fn names_of(&self, place: &Place) -> Vec<PathBuf> {
         let among = self.root.join(place.variant_path());
         if place.variant_text().is_empty() {
@@ -295,7 +296,7 @@ impl Tree {
     }
 
     /// Removes an entry if `is_meant` is true while names cannot change. Also removes its segments
-    /// finished before `parts_before`, or all of them if that is `None`.
+    /// finished before `parts_before`, or all its segments if `parts_before` is `None`.
     pub(crate) fn remove_variant_if(
         &self,
         place: &Place,
@@ -357,8 +358,8 @@ impl Tree {
         self.remove_after(place, || Ok(false))
     }
 
-    /// Removes every entry of a key. First calls `first`, while names cannot change, which returns
-    /// whether there was one.
+    /// Removes every entry of a key. First calls `first`, while names cannot change; it returns
+    /// whether there was an entry.
     pub(crate) fn remove_after(
         &self,
         place: &Place,
@@ -405,8 +406,7 @@ impl Tree {
     /// Syncs a removal, as durably as the setting promises.
     fn removed(&self, place: &Place, removed: bool) -> Result<bool> {
         if removed && self.root.durability == Durability::Each {
-            // Synced once more: another entry may have been stored in the meantime, and removed
-            // too.
+            // Synced once more: another entry may have been stored and removed in the meantime.
             self.root.sync_tmp()?;
             let (single, variants) = (place.single_path(), place.variants_path());
             self.root.sync_names(&[parent(&self.root.join(single)), &self.root.join(variants)])?;

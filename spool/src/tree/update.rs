@@ -34,7 +34,7 @@ pub enum Update {
     /// A request may have changed the resource (§4.4). If the entry is invalid already, its earlier
     /// time stays.
     Invalid {
-        /// When the response to that request arrived.
+        /// When the response arrived that makes the entry invalid.
         since: Timestamp,
     },
 }
@@ -73,8 +73,8 @@ impl Update {
 }
 
 impl Tree {
-    /// Writes an update, and returns the updated entry. `None` if it is no longer the entry of its
-    /// place.
+    /// Writes an update, and returns the updated entry. `None` if `entry` is no longer the entry of
+    /// its place.
     pub(crate) fn update(&self, entry: &Entry, update: &Update) -> Result<Option<Entry>> {
         update.check(entry)?;
         let place = entry.place();
@@ -116,8 +116,8 @@ impl Tree {
         if written? { Ok(self.exact(place)?.filter(is_it)) } else { Ok(None) }
     }
 
-    /// Renames an update into place: over the entry, or beside a large one. False if the entry is
-    /// gone.
+    /// Renames an update into place: over the entry, or beside a large entry. Returns false if the
+    /// entry is gone.
     fn write_learnt(
         &self,
         entry: &Entry,
@@ -132,7 +132,7 @@ impl Tree {
             file.sync().map_err(fail)?;
         }
         if self.pending.path(entry.place()).is_some() {
-            // The update file lies beside the entry, so the entry needs its final name first.
+            // The update file is stored beside the entry, so the entry needs its final name first.
             self.write_batch();
         }
         let path = {

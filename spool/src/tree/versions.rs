@@ -5,9 +5,10 @@
 //! 9f/9f86d081….variants/<…>.20261120T….warc        of a variant
 //! ```
 //!
-//! The time in a name is when the version was finished, so no two have the same name. Before the
-//! new entry is renamed into place, the old file gets its version name on the medium. So at each
-//! moment it has one of the two names. The update file of a large entry is kept with its version.
+//! The time in a name is when the version was finished, so no two versions have the same name.
+//! Before the new entry is renamed into place, the version name of the old file is made durable. So
+//! the old file has at least one of the two names at each moment. The update file of a large entry
+//! is kept with its version.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -56,16 +57,16 @@ impl Versions {
     }
 }
 
-/// How many older versions are kept, and which ones are not removed.
+/// How many older versions are kept, and which are exempt from removal.
 #[derive(Debug)]
 pub(crate) struct VersionLimits {
     rule: Versions,
     /// The number of versions that monitors require, by URL.
     monitored: Mutex<HashMap<String, u16>>,
-    /// Held while an older version is made the entry again.
+    /// Held while an older version becomes the entry again.
     pub(crate) restoring: Mutex<()>,
-    /// The key and variant of the place where that happens. None of its versions counts as surplus
-    /// at that time.
+    /// The key and variant of the place that is being restored. During this time none of its
+    /// versions counts as surplus.
     pub(crate) spared: Mutex<Option<(Key, Key)>>,
 }
 
@@ -99,8 +100,8 @@ impl Tree {
         self.versions.of(place.url())
     }
 
-    /// Gives the entry at `path` a second name as an older version, if `new` replaces it with
-    /// another body. The caller holds `commit`, over a sync.
+    /// Gives the entry at `path` a second name as an older version, if `new` replaces it by an
+    /// entry with another body. The caller holds `commit`, over a sync.
     pub(crate) fn keep_version(&self, new: &FinishedFile, path: &Path) -> Result<()> {
         if self.versions_kept(&new.place) == 0 {
             return Ok(());
@@ -144,8 +145,8 @@ impl Tree {
         self.root.sync_names(&[parent(&path)])
     }
 
-    /// Makes a file that a crash has left in `tmp/` a version of the newer entry. False if it must
-    /// not become one.
+    /// Makes a file that a crash has left in `tmp/` a version of the newer entry. Returns false if
+    /// the file must not become a version.
     pub(crate) fn recover_version(&self, old: &FinishedFile, newer: &Entry) -> Result<bool> {
         let is_older = old.stored < newer.stored() && old.digest != *newer.digest();
         if !is_older || self.versions_kept(&old.place) == 0 {
@@ -156,10 +157,9 @@ impl Tree {
         Ok(true)
     }
 
-    /// The time for an added older version: `stored`, or the next time that is free. `None` if
-    /// versions are not kept, if it would be removed first, or if the entry is not newer. The
-    /// caller holds `commit` until the version is stored, so that no other version gets the same
-    /// time.
+    /// The time for an added older version: `stored`, or the next free time. `None` if versions are
+    /// not kept, if this version would be removed first, or if the entry is not newer. The caller
+    /// holds `commit` until the version is stored, so that no other version gets the same time.
     pub(crate) fn time_for_version(
         &self,
         place: &Place,
@@ -180,8 +180,8 @@ impl Tree {
         Ok((newer < kept && is_older).then_some(stored))
     }
 
-    /// The first free time from `stored` on for a version with this body. `None` if a version at
-    /// one of the times in between has the same body.
+    /// The first free time from `stored` on for a version with this body. `None` if the body is
+    /// already stored as a version with one of the times that were tried.
     pub(crate) fn free_version(
         &self,
         place: &Place,
@@ -211,7 +211,7 @@ impl Tree {
         let renamed = self.root.rename_into_place(&old.path, &to);
         self.root.leaves_tmp();
         renamed?;
-        // The old name still exists if both were names of the same file.
+        // The old name still exists if both names referred to the same file.
         let _ = self.root.disk.remove_file(&old.path);
         if self.root.durability == Durability::None {
             return Ok(());
@@ -219,8 +219,8 @@ impl Tree {
         self.root.sync_names(&[parent(&to)])
     }
 
-    /// Removes the oldest surplus versions of a place. Failures are ignored, because a version too
-    /// many is harmless. The caller holds `commit`.
+    /// Removes the oldest surplus versions of a place. Failures are ignored, because a surplus
+    /// version is harmless. The caller holds `commit`.
     pub(crate) fn drop_surplus(&self, place: &Place) {
         let kept = self.versions_kept(place);
         let is_spared = *lock(&self.versions.spared) == Some((place.key(), place.variant_name()));
@@ -231,7 +231,7 @@ impl Tree {
         if times.len() <= kept {
             return;
         }
-        // After a crash the present entry may have a version name too. It does not count as a
+        // After a crash the present entry may have a version name too. The name does not count as a
         // version.
         let present = self.newest_in_tree(place).ok().flatten().map(|(_, entry)| entry.stored());
         let surplus = times.into_iter().filter(|time| Some(*time) != present).skip(kept);
@@ -286,7 +286,7 @@ impl Tree {
     }
 }
 
-/// Rounds a time to one that a name can hold: microseconds, from 1970 on.
+/// Rounds a time to a time that a name can hold: microseconds, from 1970 on.
 fn nameable(stored: Timestamp) -> Timestamp {
     Timestamp::from_microsecond(stored.as_microsecond().max(0)).unwrap_or(Timestamp::UNIX_EPOCH)
 }
@@ -304,7 +304,7 @@ pub(crate) fn version_path(place: &Place, stored: Timestamp) -> PathBuf {
 /// The directory of the versions of a place, and the stem of their names.
 fn versions_at(place: &Place) -> (PathBuf, String) {
     if place.variant_text().is_empty() {
-        // They lie there even if the entry itself lies among its variants.
+        // The versions are there even if the entry itself is among its variants.
         (parent(&place.single_path()).to_owned(), place.key().to_string())
     } else {
         (place.variants_path(), place.variant_name().to_string())

@@ -1,8 +1,8 @@
 //! Walking the directories of entries one at a time, for data derived from the files.
 //!
-//! A list ([`crate::EntryList`]) returns every entry. A caller with an index walks by directory instead:
-//! the stamp of a directory shows whether a name in it has changed, and several threads can each
-//! read another directory.
+//! A list ([`crate::EntryList`]) returns every entry. A caller with an index walks by directory
+//! instead. The stamp of a directory shows whether a name in it has changed, and each thread can
+//! read a different directory.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -34,7 +34,8 @@ pub struct WalkedEntry {
     pub size: u64,
     /// When its file was written, if the file system knows.
     pub(crate) written: Option<Timestamp>,
-    /// The shared bodies that it or one of its older versions refers to, if they were requested.
+    /// The shared bodies that the entry or one of its older versions refers to, if they were
+    /// requested.
     pub(crate) bodies: Vec<SharedBody>,
 }
 
@@ -144,7 +145,7 @@ impl HostDirectory {
         self.walk.stamp(&self.path)
     }
 
-    /// The directories of keys in it, in order; empty if it is not a directory.
+    /// The directories of keys of this host, in order; empty if the path is not a directory.
     ///
     /// # Errors
     ///
@@ -181,7 +182,7 @@ impl KeyDirectory {
         self.walk.stamp(&self.path)
     }
 
-    /// The entries in it. Other files are skipped.
+    /// The entries in this directory. Other files are skipped.
     ///
     /// # Errors
     ///
@@ -352,7 +353,7 @@ impl NamesByKey {
     }
 }
 
-/// The names in a directory that are UTF-8; empty if it is not a directory.
+/// The names in a directory that are UTF-8; empty if the path is not a directory.
 pub(crate) fn texts(disk: &dyn Disk, directory: &Path) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for name in names_if_any(disk, directory)? {

@@ -48,7 +48,7 @@ pub struct NewEntry {
     pub connection: Option<Vec<u8>>,
 }
 
-/// An entry being written. Dropping it discards it; the present entry of its place stays.
+/// An entry being written. Dropping the writer discards it; the present entry of its place stays.
 pub struct Writer {
     session: Arc<Session>,
     place: Place,
@@ -107,9 +107,9 @@ enum WriteState {
 /// How the body of a file ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BodyExtent {
-    /// It is the body of an entry.
+    /// The body of an entry.
     Whole,
-    /// It is a segment. `cut`: the transfer broke off.
+    /// The body of a segment. `cut`: the transfer broke off.
     Part { cut: bool },
 }
 
@@ -138,8 +138,8 @@ impl Writer {
         Writer::begin_as(session, place, new, &state, purpose, part)
     }
 
-    /// Begins a copy of an entry at another place, with its state and times. It counts as finished
-    /// at `stored`. If that is `None`, it counts as newer than every other entry.
+    /// Begins a copy of an entry at another place, with its state and times. The copy counts as
+    /// finished at `stored`. If `stored` is `None`, it counts as newer than every other entry.
     pub(crate) fn begin_copy(
         session: Arc<Session>,
         place: &Place,
@@ -346,7 +346,7 @@ impl Writer {
         }
         self.write_at(bytes, self.output.flushed)?;
         self.output.flushed += wide(bytes.len());
-        // A [`Tail`] must not see bytes behind the body, and must see each byte before the count
+        // A [`Tail`] must not see bytes after the body, and a byte must be written before the count
         // includes it.
         let body = self.output.flushed.saturating_sub(self.start.body_offset()).min(self.body.len);
         self.output.visible.store(body, Ordering::Release);

@@ -22,7 +22,7 @@ fn bodies_that_only_claim_to_be_equal_are_never_shared() {
         let bytes = support::with_digest(&fs::read(&path).unwrap(), &digest);
         fs::write(&path, bytes).unwrap();
         if at_first {
-            // One file is valid, and one falsely claims to have the same body.
+            // One file is valid, and another falsely claims to have the same body.
             spool.remove(&place(THREE)).unwrap();
         }
         let sharing = spool.share(Some(0), &|| true);
@@ -143,7 +143,7 @@ fn any_changed_byte_of_a_file_that_refers_is_noticed() {
         assert!(matches!(reader.entry(&place(ONE)).unwrap(), Lookup::SetAside(_)), "cut at {at}");
     }
     fs::write(&path, &good).unwrap();
-    // The same with the file of the holder: it never serves another body.
+    // The same for the file of the holder: another body is never served.
     let holder = holders(root.path()).remove(0);
     let whole = fs::read(&holder).unwrap();
     for at in (0..whole.len()).step_by(97) {

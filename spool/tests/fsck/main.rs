@@ -61,7 +61,7 @@ fn each_damage_has_its_verdict() {
         if let Err(what) = judge(case, root, &whole) {
             wrong.push(format!("{}: {what}", case.name));
         }
-        // Apart from files written by the repair, and useless ones.
+        // Apart from useless files and files that the repair has written.
         let after = contents(root);
         let is_useless = |bytes: &[u8]| bytes.starts_with(b"unfinished");
         for bytes in before.keys().filter(|bytes| !is_useless(bytes)) {
@@ -245,8 +245,8 @@ fn base() -> (&'static Path, &'static full::SpoolContents) {
     (root.path(), whole)
 }
 
-/// The files of a spool whose content matters: not the format, which would make the spool be
-/// refused, and not the lock.
+/// The files of a spool whose content matters. The format is excluded, because the spool would be
+/// refused, and so is the lock.
 fn spoilable(root: &Path) -> Vec<PathBuf> {
     let mut files: Vec<_> = support::files(root)
         .into_iter()

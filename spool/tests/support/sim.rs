@@ -1,9 +1,9 @@
 //! A disk in memory that fails, stops or loses power at a chosen call.
 //!
 //! It records the present and the synced state of each file and directory. After a power failure
-//! each unsynced name is the old or the new one, at random and independently, and each unsynced
-//! block is old, new or zeros. Every file system guarantees more, so a test that passes here holds
-//! on all of them.
+//! each unsynced name is the old or the new one, at random and independently. Each unsynced block
+//! is old, new or zeros. Every file system guarantees more than this, so a test that passes here
+//! passes on all file systems.
 
 // The path is explicit because the fuzz targets include this file too.
 #[path = "torn.rs"]
@@ -24,16 +24,16 @@ use wwwoffle_spool::fs::{DirectoryNames, Disk, DiskFile, Lock, OpenedFile};
 pub enum Fault {
     /// No fault.
     Never,
-    /// That call fails. The later ones work.
+    /// The chosen call fails. Later calls work.
     Fail(u64, ErrorKind),
     /// No file and no directory can be created: the disk is full.
     Full,
-    /// The disk is full until that call, which fails as do all later ones.
+    /// The disk is full until the chosen call. This call and all later calls fail.
     FullAndStop(u64),
     /// A full disk that cannot overwrite either, because each change takes another block. A removal
     /// makes room for one file.
     FullOfCopies,
-    /// That call and all later ones fail, as if the process had ended.
+    /// The chosen call and all later calls fail, as if the process had ended.
     Stop(u64),
 }
 
@@ -52,11 +52,12 @@ struct Machine {
     meanwhile: Meanwhile,
 }
 
-/// Concurrent steps: one done before the next file is created, and one done between two openings.
+/// Simulated concurrent steps: one runs before the next file creation, the other between two opens
+/// of the same path.
 #[derive(Default)]
 struct Meanwhile(Option<Box<dyn FnOnce() + Send>>, Option<Between>);
 
-/// A concurrent step, done before a path is opened, after a number of openings.
+/// A concurrent step that runs before a path is opened, after the given number of opens.
 type Between = (PathBuf, usize, Box<dyn FnOnce() + Send>);
 
 impl Meanwhile {

@@ -164,7 +164,7 @@ impl Tree {
             return Ok(BackTarget::Nowhere);
         }
         if is_entry {
-            // An entry in the current batch must be on the medium before the removed one becomes
+            // An entry in the current batch must be durable before the removed one becomes
             // its version.
             self.put_waiting_in_place(place)?;
             let Some((at, there)) = self.newest_in_tree(place)? else {

@@ -19,7 +19,7 @@ impl Tree {
         self.remove_after(place, || self.link_files(place, removal))
     }
 
-    /// Gives every file of a key a second name under `removal`, on the medium. Returns whether
+    /// Gives every file of a key a second name under `removal`, on the disk. Returns whether
     /// there was a file. The caller holds `commit`, over syncs.
     fn link_files(&self, place: &Place, removal: &Removal) -> Result<bool> {
         // An entry in the current batch has no path to which it could be brought back, so it is
@@ -54,7 +54,7 @@ impl Tree {
         Ok(!files.is_empty())
     }
 
-    /// Renames every file of a key in the current batch into place, on the medium. The caller holds
+    /// Renames every file of a key in the current batch into place, on the disk. The caller holds
     /// `commit`, over syncs.
     pub(super) fn put_waiting_in_place(&self, place: &Place) -> Result<()> {
         for finished in self.pending.variants(place.key()) {

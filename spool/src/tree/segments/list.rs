@@ -22,11 +22,11 @@ pub struct PartialSummary {
     pub place: Place,
     /// The number of segments.
     pub segments: usize,
-    /// The total length of their files, in bytes.
+    /// The total length of the files of the segments, in bytes.
     pub file_len: u64,
-    /// When the newest was received.
+    /// When the newest segment was received.
     pub when: Timestamp,
-    /// When the newest was finished.
+    /// When the newest segment was finished.
     pub stored: Timestamp,
 }
 

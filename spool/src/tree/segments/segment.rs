@@ -43,7 +43,7 @@ pub struct SegmentWriter {
 }
 
 impl SegmentWriter {
-    /// Begins a segment without checkpoints, because its bytes are on the disk already.
+    /// Begins a segment without checkpoints, because its bytes are stored already.
     pub(crate) fn begin_copy(
         session: &Arc<Session>,
         place: &Place,

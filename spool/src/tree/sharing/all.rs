@@ -26,8 +26,8 @@ impl SharedBodies {
         self.0.is_empty()
     }
 
-    /// The shared body with this SHA-256, for entries without an owner. `None` if it is not shared.
-    /// An entry with this digest may still have a body of its own.
+    /// The shared body with this SHA-256, for entries without an owner. `None` if the body is not
+    /// shared. An entry with this digest may still have a body of its own.
     #[must_use]
     pub fn of(&self, digest: [u8; 32]) -> Option<SharedBody> {
         let name = short(name_of(digest, None));

@@ -13,9 +13,9 @@ const KEYS: usize = 3;
 /// The number of levels to which unexpected directories are followed.
 const MAX_DEPTH: usize = 8;
 
-/// The directories of keys, read as the iterator advances. It returns every directory inside those
-/// of hosts, whatever its name. A directory that exists but cannot be read, and a dangling link,
-/// are errors, because their references are unknown.
+/// The directories of keys, read as the iterator advances. It returns every directory inside the
+/// directories of hosts, whatever its name. A directory that exists but cannot be read is an error,
+/// and so is a dangling link, because the references in them are unknown.
 pub(super) struct Directories<'a> {
     disk: &'a dyn Disk,
     ahead: Vec<(PathBuf, usize)>,
@@ -68,7 +68,7 @@ pub(super) fn files(disk: &dyn Disk, directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The names in a directory that are UTF-8; empty if it is a file, or missing.
+/// The names in a directory that are UTF-8. Empty if `directory` is a file or is missing.
 pub(super) fn names(disk: &dyn Disk, directory: &Path) -> Result<Vec<String>> {
     let fail = |error| Error::disk("read", directory, error);
     let names = match disk.read_dir(directory) {

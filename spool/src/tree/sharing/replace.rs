@@ -1,5 +1,5 @@
-//! Comparing two bodies, making a holder, and replacing an entry's file by one with a reference.
-//! Each step is on the medium before the next begins.
+//! Comparing two bodies, making a holder, and replacing an entry's file by a file with a reference.
+//! Each step is durable before the next begins.
 
 use std::path::Path;
 
@@ -43,7 +43,7 @@ impl Tree {
         Ok(is_same_file && now.id() == entry.id() && about(&now) == about(entry))
     }
 
-    /// Makes a holder from the file of an entry, on the medium. False if the entry has changed.
+    /// Makes a holder from the file of an entry, durably. Returns false if the entry has changed.
     pub(super) fn make_holder(&self, path: &Path, entry: &Entry, to: &Path) -> Result<bool> {
         let linked = {
             let _commit = lock(&self.commit);
@@ -106,8 +106,8 @@ impl Tree {
         copied
     }
 
-    /// Replaces the file of an entry by one that refers to the holder. False if the entry has
-    /// changed.
+    /// Replaces the file of an entry by a file that refers to the holder. Returns false if the
+    /// entry has changed.
     pub(super) fn replace_by_reference(
         &self,
         path: &Path,
@@ -125,7 +125,7 @@ impl Tree {
         self.root.sync_names(&[parent(path)])?;
         let overlay = overlay_path(path);
         if self.root.is_file(&overlay)? {
-            // The new file, on the medium, contains the head and state of the update file.
+            // The new file is durable, and contains the head and state of the update file.
             let _commit = lock(&self.commit);
             if matches!(self.read_at(path, entry.place())?, EntryContent::Whole(now) if now.shares_body())
             {

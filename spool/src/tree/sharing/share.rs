@@ -23,22 +23,21 @@ use crate::tree::versions::version_path;
 use crate::tree::{Sum, Tree};
 use wwwoffle_url::Key;
 
-/// The smallest body that is shared, in bytes. For a smaller one, the reference takes as much
-/// space.
+/// The smallest body that is shared, in bytes. For a smaller body, the reference takes as much
+/// space as the body.
 pub const MIN_SHARED: u64 = 16 << 10;
 
 /// The result of [`crate::Spool::share`].
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct SharingReport {
-    /// The entries and older versions that now share their body, and the bytes saved by that.
+    /// The entries and older versions that now share their body, and the bytes that this saves.
     pub made: Sum,
     /// The holders that were removed because no file refers to them.
     pub removed: Sum,
     /// The holders that remain.
     pub bodies: Sum,
-    /// All entries and older versions that share a body, and the bytes that separate bodies would
-    /// take.
+    /// All entries and older versions that share a body, and the bytes that sharing saves in total.
     pub saved: Sum,
     /// The failure that stopped the work, if any. Earlier work stays done.
     pub failure: Option<Error>,
@@ -81,7 +80,7 @@ struct SharingWork<'a> {
     moves: MoveCount,
 }
 
-/// What a file contributes: a reference, or a body.
+/// What a file contributes: a reference, or a body that could be shared.
 enum BodyMark {
     Refers(u64, u64),
     Own(u64),
@@ -140,8 +139,8 @@ impl SharingWork<'_> {
         }
     }
 
-    /// Returns the references of a directory of keys, and the bodies in it that could be shared,
-    /// all at one moment.
+    /// Returns the references in a directory of keys, and the bodies in it that could be shared.
+    /// All are read in one state of the directory.
     fn marks(&mut self, directory: &Path) -> Result<Vec<BodyMark>> {
         let disk = &*self.tree.root.disk;
         let recorder = RecordingDisk::new(disk);
@@ -149,7 +148,8 @@ impl SharingWork<'_> {
         if recorder.into_trace(disk.now()).is_some_and(|seen| seen.is_current(disk)) {
             return Ok(marks);
         }
-        // The directory is changing, or has no stamp. So it is read while names cannot change.
+        // The directory is changing, or has no stamp. So it is read again while names cannot
+        // change.
         let _commit = lock(&self.tree.commit);
         self.read_marks(disk, directory)
     }
@@ -201,7 +201,8 @@ impl SharingWork<'_> {
             synced => synced.map_err(|error| Error::disk("write", &tree.root.path, error))?,
         }
         for (path, len) in unneeded {
-            // A holder that was made during the walk may have references in files written after it.
+            // A holder that was made during the walk may be referred to by files that the walk has
+            // already passed.
             let stamp = disk.stamp(&path).ok().flatten();
             if stamp.is_some_and(|stamp| stamp.changed() >= self.began) {
                 continue;

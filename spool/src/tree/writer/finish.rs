@@ -19,7 +19,7 @@ use crate::tree::{FinishedFile, segments};
 /// The result of [`Writer::finish_over`].
 #[derive(Debug)]
 pub enum ReplaceOutcome {
-    /// It is now the entry of its place.
+    /// The new entry is now the entry of its place.
     Stored(StoredEntry),
     /// The place has another entry now. The writer is returned.
     Overtaken(Box<Writer>),
@@ -43,7 +43,7 @@ impl Writer {
     }
 
     /// Finishes the entry if the entry of its place is still `found`, and was not updated since.
-    /// Otherwise returns the writer unchanged, because the entry there may be the better one.
+    /// Otherwise returns the writer unchanged, because the stored entry may be better.
     ///
     /// # Errors
     ///
@@ -79,9 +79,9 @@ impl Writer {
         }
     }
 
-    /// Finishes the entry as an older version of the present one, with the time `stored` or the
-    /// next free time. `None`, and nothing is stored, if versions are not kept, if it would be
-    /// removed first, or if the present entry is not newer.
+    /// Finishes the entry as an older version of the present entry, with the time `stored` or the
+    /// next free time. Returns `None` and stores nothing if versions are not kept, if this version
+    /// would be removed first, or if the present entry is not newer.
     ///
     /// # Errors
     ///

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::error::{Error, Result};
 use crate::fs::DiskFile;
 
-/// Reads the body of an entry up to the last written byte. It stays readable after the writer has
-/// finished or discarded the entry.
+/// Reads the body of an entry up to the last written byte. The reader stays valid after the writer
+/// has finished or discarded the entry.
 #[derive(Debug, Clone)]
 pub struct Tail {
     pub(super) file: Arc<dyn DiskFile>,
