@@ -84,7 +84,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Sets the file at a path aside, if it is still not a valid entry.
+    /// Sets the file at a path aside, unless it is a valid entry by now.
     fn set_path_aside(&self, path: &Path) -> Result<Option<Damage>> {
         let _commit = lock(&self.commit);
         let read = read::read(&*self.root.disk, &self.root.path, path, None)?;

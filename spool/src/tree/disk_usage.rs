@@ -45,8 +45,8 @@ pub(crate) fn of_place(disk: &dyn Disk, root: &Path, place: &Place) -> Result<Di
     }
     let mut taken = beside(disk, keys, &key)?;
     if matches!(disk.open(&single), Err(error) if is_missing(&error)) {
-        // The entry lies among the variants, but versions stored earlier lie where the entry was
-        // before.
+        // The entry is among the variants, but earlier versions are in the directory where the
+        // entry was before.
         taken.bytes = taken.bytes.saturating_add(beside(disk, &shelf, &name)?.bytes);
     }
     Ok(taken)

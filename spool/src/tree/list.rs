@@ -32,7 +32,7 @@ pub struct SpoolHost {
 pub struct EntryList {
     disk: Arc<dyn Disk>,
     root: PathBuf,
-    /// Finished entries that are not renamed yet. They are listed first.
+    /// Finished entries that are not renamed yet. The list returns them first.
     pending: Vec<FinishedFile>,
     /// The entries already listed, by key and variant.
     listed: HashSet<(Key, Key)>,
@@ -44,7 +44,7 @@ pub struct EntryList {
 
 struct DirectoryLevel {
     path: PathBuf,
-    /// 1: the directory of a scheme; 2: of a host; 3: of keys; 4: of variants.
+    /// The level of the directory. 1: of a scheme; 2: of a host; 3: of keys; 4: of variants.
     depth: usize,
     names: DirectoryNames,
 }
@@ -120,7 +120,7 @@ impl EntryList {
             return self.enter(path, depth + 1).map(|()| None);
         }
         if depth == KEYS && name.ends_with(VARIANTS) {
-            // A valid entry at the first name hides those in the directory of variants.
+            // A valid entry under the first name takes precedence over the directory of variants.
             let single = path.with_extension(EXTENSION.trim_start_matches('.'));
             let hidden = read_summary(&*self.disk, &single)?.is_some();
             return if hidden { Ok(None) } else { self.enter(path, depth + 1).map(|()| None) };

@@ -18,8 +18,8 @@ use wwwoffle_url::Key;
 /// How long finished entries are collected before they are written as a batch.
 pub const BATCH_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The number of waiting entries at which the caller that finishes one writes the batch itself.
-/// Each entry holds its file open.
+/// The number of waiting entries at which the caller that finishes an entry writes the batch
+/// itself. Each entry holds its file open.
 pub(crate) const MAX_PENDING: usize = 256;
 
 /// The number of entries at which a batch is written: at most an eighth of the files that the
@@ -117,8 +117,8 @@ impl Pending {
     }
 
     /// Leaves a synced entry for the next batch, because the disk has no room for its name. Only
-    /// the first such error is recorded as a failure, not one for each batch. False if too many
-    /// wait.
+    /// the first such error is recorded as a failure, not one for each batch. Returns false if the
+    /// number of waiting entries has reached its limit.
     pub(crate) fn hold_for_room(&self, root: &Root, finished: &FinishedFile) -> bool {
         let (is_first, is_held) = {
             let short_of_room = &mut lock(&self.gathering).short_of_room;
@@ -141,8 +141,8 @@ impl Pending {
         lock(&self.gathering).short_of_room.contains(&finished.path)
     }
 
-    /// Updates the set of entries that wait for room, after a batch. Returns whether it is not
-    /// empty.
+    /// Updates the set of entries that wait for room, after a batch. Returns whether any entry
+    /// still waits.
     pub(crate) fn update_shortage(&self) -> bool {
         let mut gathering = lock(&self.gathering);
         let Batch { waiting, short_of_room, .. } = &mut *gathering;
@@ -153,7 +153,7 @@ impl Pending {
         !short_of_room.is_empty()
     }
 
-    /// The error of an entry that still waits after a batch, because there is no room for its name.
+    /// The error of an entry that still waits after a batch because there is no room for its name.
     pub(crate) fn shortage(&self) -> Option<Error> {
         let gathering = lock(&self.gathering);
         let path = gathering.short_of_room.iter().next()?;
@@ -167,7 +167,7 @@ impl Pending {
         all
     }
 
-    /// Schedules a batch for a change other than an entry.
+    /// Schedules a batch for a change that is not an entry.
     pub(crate) fn schedule_batch(&self) {
         lock(&self.gathering).is_requested = true;
         self.changed.notify_all();
@@ -209,7 +209,8 @@ fn slots(key: Key) -> RangeInclusive<VariantKey> {
     (key, Key::from_bytes([0; 32]))..=(key, Key::from_bytes([u8::MAX; 32]))
 }
 
-/// Writes batches until [`Pending::stop`] is called. Its caller then writes the last batch.
+/// Writes batches until [`Pending::stop`] is called. The caller of `run` then writes the last
+/// batch.
 pub(crate) fn run(tree: &Arc<Tree>, interval: Duration) {
     while tree.pending.gather(interval) {
         tree.write_batch();

@@ -16,10 +16,11 @@ use crate::tree::{FinishedFile, Tree, salvage, segments};
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Recovery {
-    /// The number of finished entries that were not renamed yet, and were renamed now.
+    /// The number of finished entries that the previous run had not renamed, and that were renamed
+    /// now.
     pub admitted: u64,
-    /// The number of interrupted downloads of which a part was saved. [`crate::Spool::partial`]
-    /// returns it.
+    /// The number of interrupted downloads whose received bytes were saved.
+    /// [`crate::Spool::partial`] returns these.
     pub set_apart: u64,
     /// The number of unfinished or outdated files, which were removed.
     pub removed: u64,
@@ -33,8 +34,8 @@ pub struct Recovery {
     pub failures: Vec<Error>,
 }
 
-/// Empties `tmp/`. A complete file is renamed into place, unless the file that has the name is
-/// newer. An incomplete file with checkpoints is moved to `partial/`.
+/// Empties `tmp/`. A complete file is renamed into place, unless the file with that name is newer.
+/// An incomplete file with checkpoints is moved to `partial/`.
 pub(crate) fn recover(tree: &Tree, recovery: &mut Recovery) -> Result<()> {
     let tmp = tree.root.join(TMP);
     let names = names(&*tree.root.disk, &tmp)?;
@@ -43,7 +44,7 @@ pub(crate) fn recover(tree: &Tree, recovery: &mut Recovery) -> Result<()> {
         names.into_iter().partition(|path| salvage::is_check(path));
     let mut admitted = Vec::new();
     for path in files {
-        // If one file cannot be recovered, the others still are.
+        // If one file cannot be recovered, the others are still recovered.
         let done = recover_file(tree, &path, recovery, &mut admitted);
         recovery.failures.extend(done.err());
     }
@@ -92,17 +93,17 @@ fn recover_file(
 
 /// The result for a file in `tmp/`.
 enum LeftFile {
-    /// It was complete, and is now renamed into place.
+    /// The file was complete, and is now renamed into place.
     Admitted(Box<AdmittedFile>),
-    /// It was complete, and is now an older version.
+    /// The file was complete, and is now an older version.
     Version,
-    /// It is complete, but the file that has its name is newer.
+    /// The file is complete, but the file that has its name is newer.
     Outdated,
-    /// It is incomplete.
+    /// The file is incomplete.
     Broken,
 }
 
-/// Renames a file of `tmp/`, if it is complete and newer than the present one.
+/// Renames a file of `tmp/` into place, if it is complete and newer than the present entry.
 fn admit(tree: &Tree, path: &Path) -> Result<LeftFile> {
     let EntryContent::Whole(new) =
         read::read_any(&*tree.root.disk, Some(&tree.root.path), path, None)?

@@ -68,7 +68,7 @@ pub(crate) fn move_to(
         copied.push((entry, to));
     }
     // The batch is written before the older versions are copied. Otherwise, after a crash, the next
-    // opening would make the newest of them the entry.
+    // opening would make the newest version the entry.
     tree.write_batch();
     for entry in &found {
         let to = place_of(entry);
@@ -89,8 +89,8 @@ pub(crate) fn move_to(
     Ok(MoveOutcome::Yes)
 }
 
-/// Copies an entry to a place where `there` was found. False if the place got another entry in the
-/// meantime.
+/// Copies an entry to a place where `there` was found. Returns false if the place got another entry
+/// in the meantime.
 fn copy(
     session: &Arc<Session>,
     entry: &Entry,
@@ -128,11 +128,12 @@ fn remove_copies(tree: &Tree, copied: &[(&Entry, Place)]) -> Result<()> {
 
 fn copy_versions(session: &Arc<Session>, from: &Place, to: &Place) -> Result<()> {
     let tree = &session.tree;
-    // The oldest is copied first, so an interrupted move leaves no gaps.
+    // The oldest version is copied first, so an interrupted move leaves no gaps.
     for stored in versions::times(&*tree.root.disk, &tree.root.path, from)?.into_iter().rev() {
         let entry = match tree.version(from, stored)? {
             Lookup::Found(entry) => entry,
-            // The version is still there but was not found. Removing the entry would lose it.
+            // The version still exists but was not found. Removing the entry would lose the
+            // version.
             Lookup::Missing
                 if versions::times(&*tree.root.disk, &tree.root.path, from)?.contains(&stored) =>
             {
@@ -148,7 +149,7 @@ fn copy_versions(session: &Arc<Session>, from: &Place, to: &Place) -> Result<()>
         let mut writer = Writer::begin_copy(Arc::clone(session), to, &entry, Some(entry.stored()))?;
         match write_body(&entry, &mut writer) {
             Ok(()) => writer.finish_version(&entry)?,
-            // The damaged version is set aside, so that it is not removed with the others.
+            // The damaged version is set aside, so that it is not removed with the other versions.
             Err(error) if error.is_damaged() => {
                 tree.set_refuted_holder_aside(&entry)?;
                 tree.damaged_version(from, stored);
@@ -180,8 +181,8 @@ fn write_body(entry: &Entry, writer: &mut Writer) -> Result<()> {
 }
 
 impl Writer {
-    /// Copies the body of an entry and stores the result. False if the place is not in the expected
-    /// state.
+    /// Copies the body of an entry and stores the result. Returns false if the place is not in the
+    /// expected state.
     fn finish_copy(&mut self, entry: &Entry, over: ReplaceCondition<'_>) -> Result<bool> {
         write_body(entry, self)?;
         let (finished, _) = self.complete(entry.trailers(), BodyExtent::Whole)?;
@@ -192,7 +193,7 @@ impl Writer {
         Ok(is_there)
     }
 
-    /// Stores it as an older version of its place, unless the place has that version already.
+    /// Stores the copy as an older version of its place, unless the place has that version already.
     fn finish_version(mut self, entry: &Entry) -> Result<()> {
         let session = Arc::clone(self.session());
         let tree = &session.tree;

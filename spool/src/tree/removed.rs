@@ -4,15 +4,15 @@
 //! removed/1700000000000000-6ae8a755…/http/www.example.org/9f/9f86d081….warc
 //! ```
 //!
-//! Files that are removed together lie in one directory, under their previous paths. The name of
-//! the directory is the time of removal, in microseconds since 1970, and a hash of the person, who
-//! alone can undo it ([`back`]). Lookups do not read this directory, so readers stop finding the
-//! entries at once.
+//! Files that are removed together are in one directory, under their previous paths. The name of
+//! the directory is the time of removal, in microseconds since 1970, and a hash of the person. Only
+//! this person can undo the removal ([`back`]). Lookups do not read this directory, so readers stop
+//! finding the entries at once.
 //!
-//! Each file has both names on the disk before the old name is removed ([`rest`]), and likewise
-//! when it is brought back. So after a crash every file is in one of the two places. A file that
-//! refers to a shared body still needs it. So the walk that finds unneeded bodies also reads this
-//! directory, and it removes nothing while files move ([`MoveGuard`]).
+//! The new name of each file is made durable before the old name is removed ([`rest`]), also when
+//! the file is brought back. So after a crash every file is in one of the two places. A removed
+//! file may still need a shared body. So the walk that finds unneeded bodies also reads this
+//! directory, and removes nothing while files move ([`MoveGuard`]).
 
 mod back;
 mod rest;
@@ -63,7 +63,7 @@ pub struct Removal {
 /// A removal that can be undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RemovalSummary {
-    /// Its name.
+    /// The name of the removal.
     pub removal: Removal,
     /// The number of entries, without their older versions.
     pub entries: u64,
@@ -126,8 +126,8 @@ impl FromStr for Removal {
 }
 
 impl Removal {
-    /// Whether it can no longer be undone. If its time is in the future, because a clock was set
-    /// back, that must not keep its files for ever.
+    /// Whether the removal can no longer be undone. If its time is in the future, because a clock
+    /// was set back, the removal must not last for ever.
     fn is_over(&self, now: Timestamp) -> bool {
         now.duration_since(self.at).abs() > REMOVED_FOR
     }
@@ -163,7 +163,7 @@ pub(crate) struct MoveCount {
 }
 
 impl MoveCount {
-    /// Whether nothing has moved since `before`, and nothing was moving then.
+    /// Whether nothing has moved since `before`, and no move was in progress at that time.
     pub(crate) fn none_since(self, before: MoveCount) -> bool {
         before.under_way == 0 && self.begun == before.begun
     }
@@ -178,7 +178,7 @@ pub(crate) struct RemovalLocks {
     resting: Mutex<()>,
 }
 
-/// While it exists, files count as moving.
+/// While the guard exists, files count as moving.
 pub(crate) struct MoveGuard<'a>(&'a Tree);
 
 impl Drop for MoveGuard<'_> {
@@ -196,9 +196,9 @@ impl Tree {
         all.iter().rev().map(|removal| self.summarize(removal)).collect()
     }
 
-    /// Deletes removals older than [`REMOVED_FOR`]. Also deletes the oldest ones while all of them
-    /// together have more than `most` bytes (at most [`MAX_REMOVED_BYTES`]). Returns the number of
-    /// deleted bytes.
+    /// Deletes removals older than [`REMOVED_FOR`]. Then deletes the oldest removals until all of
+    /// them together have at most `most` bytes (at most [`MAX_REMOVED_BYTES`]). Returns the number
+    /// of deleted bytes.
     pub(crate) fn forget_removed(&self, most: u64) -> Result<u64> {
         let (now, most, mut gone) = (self.root.disk.now(), most.min(MAX_REMOVED_BYTES), 0_u64);
         let mut all = Vec::new();

@@ -1,8 +1,8 @@
 //! Making an older version the entry again, and removing a version.
 //!
 //! A restored version is rewritten and stored like a new response, so there is a complete entry at
-//! each moment. First the present entry gets its name as a version, on the disk, even if no
-//! versions are kept. The restored version is removed last, when the new entry is durable.
+//! each moment. First the present entry gets its name as a version, durably, even if no versions
+//! are kept. The restored version is removed last, when the new entry is durable.
 
 use std::path::Path;
 use std::sync::{Arc, MutexGuard};
@@ -34,9 +34,9 @@ pub enum RestoreOutcome {
     Done,
     /// The present entry has the same body. Nothing was changed.
     Same,
-    /// There is no such version, or it was damaged and set aside.
+    /// The version does not exist, or it was damaged and set aside.
     Missing,
-    /// The entry was replaced again and again. The call can be repeated.
+    /// The entry was replaced repeatedly during the call. The call can be repeated.
     Overtaken,
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn restore(
         let digest = finished.digest;
         if tree.admit_over(finished, ReplaceCondition::found(present.as_ref()))? {
             writer.set_admitted();
-            // Until the new entry is durable, the version is the only copy there.
+            // Until the new entry is durable, the version is the only durable copy.
             if tree.is_on_medium(place, digest)? {
                 tree.remove_version(place, stored)?;
             }
@@ -101,7 +101,7 @@ fn copy(session: &Arc<Session>, old: &Entry) -> Result<Option<Writer>> {
     Ok(Some(writer))
 }
 
-/// Spares the versions of one place until it is dropped.
+/// While it exists, the versions of one place are not removed.
 struct SpareGuard<'a> {
     tree: &'a Tree,
     _one: MutexGuard<'a, ()>,
@@ -114,8 +114,8 @@ impl Drop for SpareGuard<'_> {
 }
 
 impl Tree {
-    /// Gives the present entry of a place a second name as a version, on the disk, unless it has
-    /// the body of `old`. Returns the present entry.
+    /// Gives the present entry of a place a second name as a version, durably, unless it has the
+    /// body of `old`. Returns the present entry.
     fn link_present(&self, old: &Entry) -> Result<Option<Entry>> {
         // An entry that waits for its batch has no name yet, so the batch is written first.
         self.write_batch();
@@ -127,8 +127,8 @@ impl Tree {
         Ok(Some(present))
     }
 
-    /// Keeps the versions of a place from being removed as surplus. The restored version may be one
-    /// of them, and is needed until the new entry is durable.
+    /// Prevents the removal of surplus versions of a place. The restored version may be surplus,
+    /// and is needed until the new entry is durable.
     fn spare(&self, place: &Place) -> SpareGuard<'_> {
         let one = lock(&self.versions.restoring);
         *lock(&self.versions.spared) = Some((place.key(), place.variant_name()));
@@ -159,8 +159,8 @@ impl Tree {
         let _commit = lock(&self.commit);
         let removed = self.root.remove_file(&path)?;
         self.drop_overlay(&path)?;
-        // An update file without its version would have no use. The directory of variants may be
-        // empty now.
+        // An update file is useless without its version. The directory of variants may be empty
+        // now.
         let _ = self.root.disk.remove_dir(&self.root.join(place.variants_path()));
         if removed && self.root.durability == Durability::Each {
             self.root.sync_names(&[parent(&path)])?;
@@ -168,9 +168,9 @@ impl Tree {
         Ok(removed)
     }
 
-    /// Gives the entry at `path` a second name as an older version. `old` is the entry read there,
-    /// with its update file; if another update file is beside it now, that is not linked. The
-    /// caller holds `commit`, over a sync.
+    /// Gives the entry at `path` a second name as an older version. `old` is the entry that was
+    /// read at this path, with its update file. If there is now another update file beside it, that
+    /// file is not linked. The caller holds `commit`, over a sync.
     pub(crate) fn link_version(&self, old: &Entry, path: &Path) -> Result<()> {
         let to = self.root.join(version_path(old.place(), old.stored()));
         if old.overlay.is_some() && self.root.is_file(&overlay_path(path))? {

@@ -80,7 +80,8 @@ impl Tree {
         bounds: &RewriteBounds<'_>,
     ) -> Result<RewriteOutcome> {
         if matches!(which, RewriteTarget::Entry) && self.pending.path(place).is_some() {
-            // The rewritten file replaces one by its name, so the file needs its final name.
+            // The rewritten file replaces the file of this name, so that file needs its final name
+            // first.
             self.write_batch();
         }
         let Some((path, entry)) = self.file_of(place, which)? else {
@@ -115,8 +116,8 @@ impl Tree {
             }
         };
         match found {
-            // Without a body of its own the file is small. The holder of its body is rewritten
-            // instead.
+            // An entry without a body of its own has a small file. The holder of its body is
+            // rewritten instead.
             Some((_, entry)) if entry.shares_body() => self.holder_of(&entry),
             found => Ok(found),
         }

@@ -10,10 +10,10 @@
 //!
 //! The file of checkpoints begins with a record that has everything a segment needs except its
 //! body. Lines of fixed width follow: the length of the body, the CRC-32 of the bytes since the
-//! previous line, and the CRC-32 of the line. Lines are only appended, each when its bytes are on
-//! the medium (unless the spool syncs nothing). The bytes up to the last line that matches them
-//! become a segment. This happens when the segment is first needed, because reading a large file
-//! takes long; opening a spool only moves the two files.
+//! previous line, and the CRC-32 of the line. A line is appended when its bytes are durable (unless
+//! the spool syncs nothing). After a crash, the bytes up to the last line that matches them become
+//! a segment. The segment is made when it is first needed, because reading a large file takes long;
+//! opening a spool only moves the two files.
 
 use crate::durability::Root;
 use std::ffi::{OsStr, OsString};
@@ -45,8 +45,8 @@ use crate::tree::session::Session;
 /// The smallest distance between two checkpoints, in bytes.
 const STEP: u64 = 2 << 20;
 
-/// In a longer body, the distance is the length divided by this number. So the number of lines
-/// grows slowly.
+/// In a longer body, the distance between two lines is the length divided by this number. So the
+/// number of lines grows slowly.
 const STEPS: u64 = 16;
 
 /// The length of a line: length of the body, its checksum, and the checksum of the line.
@@ -64,14 +64,14 @@ const MAX_START: usize = (2 << 10)
 /// An upper bound for the lines of any body.
 const MAX_LINES: usize = 4_096;
 
-/// The largest number of files that are remembered, until the next opening, because no segment
-/// could be made of them.
+/// The largest number of files to remember, until the next opening, because they could not be
+/// converted to segments.
 const MAX_GIVEN_UP: usize = 1_024;
 
 /// The number of bytes of a body that are read at once.
 const PIECE: usize = 256 << 10;
 
-/// The endings of the two files below `tmp/`, and of the two below `partial/`.
+/// The endings of the two files below `tmp/`, and of the two files below `partial/`.
 const DATA: &str = "warc";
 const CHECK: &str = "check";
 pub(crate) const UNFINISHED: &str = "unfinished";
@@ -81,7 +81,7 @@ pub(crate) const CHECKPOINT: &str = "checkpoint";
 #[derive(Debug)]
 pub(crate) struct Checkpoints {
     path: PathBuf,
-    /// The first record. It is stored here until the file is created.
+    /// The first record. It is held in memory until the file is created.
     start: Vec<u8>,
     file: Option<Arc<dyn DiskFile>>,
     /// The length of the file of checkpoints.
@@ -90,7 +90,7 @@ pub(crate) struct Checkpoints {
     sum: Hasher,
     /// The length of the body at the last checkpoint.
     last: u64,
-    /// Whether a checkpoint could not be written. The earlier ones stay valid.
+    /// Whether a checkpoint could not be written. The earlier checkpoints stay valid.
     is_given_up: bool,
 }
 
@@ -148,7 +148,7 @@ impl Checkpoints {
         if is_synced {
             file.sync()?;
             if is_new {
-                // This puts the names of both files on the disk.
+                // This makes the names of both files durable.
                 root.disk.sync_dir(parent(&self.path))?;
             }
         }
@@ -344,7 +344,7 @@ fn has_extension(path: &Path, extension: &str) -> bool {
 }
 
 /// Moves an unfinished file of `tmp/` to `partial/`, if it has a checkpoint. Returns false if it
-/// has none and is useless.
+/// has no checkpoint, and so is useless.
 pub(crate) fn move_to_partial(tree: &Tree, data: &Path) -> Result<bool> {
     let check = data.with_extension(CHECK);
     let Some(read) = CheckpointFile::from(&*tree.root.disk, &check)? else { return Ok(false) };
@@ -372,8 +372,8 @@ pub(crate) fn move_to_partial(tree: &Tree, data: &Path) -> Result<bool> {
 /// Moves a file of checkpoints beside its data file. Removes it if the data file is missing.
 pub(crate) fn move_checkpoints(tree: &Tree, check: &Path) -> Result<()> {
     if tree.root.is_file(&check.with_extension(DATA))? {
-        // The data file could not be moved, for example on a full disk. A later opening tries it
-        // again.
+        // The data file could not be moved, for example on a full disk. A later opening tries to
+        // move it again.
         return Ok(());
     }
     if let Some(read) = CheckpointFile::from(&*tree.root.disk, check)? {
@@ -398,7 +398,7 @@ pub(crate) fn make_segments(
 ) -> Result<()> {
     let tree = &session.tree;
     let directory = directory(&tree.root.path, place);
-    // Only one caller at a time does this. A file that another one has handled is gone.
+    // Only one caller at a time makes segments. A file that another caller has handled is gone.
     let mut given_up = lock(&tree.segments.salvaging);
     for name in left {
         let data = directory.join(name);
@@ -414,14 +414,14 @@ pub(crate) fn make_segments(
         }
         let check = data.with_extension(CHECKPOINT);
         if tree.segments.has_strays.load(Ordering::Acquire) && !tree.root.is_file(&check)? {
-            // Only one of the two files is here. The next opening moves the other.
+            // Only one of the two files is in `partial/`. The next opening moves the other.
             continue;
         }
         match make_segment(session, place, &data, &check) {
             Ok(true) => {}
             Ok(false) => continue,
             Err(error) => {
-                // The file may be large, and the disk full. So it is not read again for every
+                // The file may be large, and the disk full. So the file is not read again for every
                 // request.
                 if given_up.len() < MAX_GIVEN_UP {
                     given_up.insert(data);
@@ -436,7 +436,7 @@ pub(crate) fn make_segments(
     Ok(())
 }
 
-/// Makes a segment from one file, up to its first fault. False if the file is gone.
+/// Makes a segment from one file, up to its first fault. Returns false if the file is gone.
 fn make_segment(session: &Arc<Session>, place: &Place, data: &Path, check: &Path) -> Result<bool> {
     let disk = &*session.tree.root.disk;
     match disk.open(data) {
@@ -483,7 +483,7 @@ fn write_matching(
                 writer.write(&piece)?;
                 offset += wide(len);
             }
-            // The file is read twice. The bytes written must be those that were verified.
+            // The file is read twice. The bytes in the segment must be those that were verified.
             if again.finalize() == sum { writer.finish_short() } else { Ok(()) }
         });
     match written {

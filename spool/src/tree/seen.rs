@@ -1,8 +1,8 @@
 //! Which files a lookup read, so that its result can be cached and checked for changes.
 //!
-//! A lookup whose result may be cached uses [`RecordingDisk`], which records each name that it
-//! reads, with its stamp, and also missing names. While all of them are unchanged, another lookup
-//! returns the same. Changes by this process are reported at once, by place, to every
+//! A lookup whose result may be cached uses [`RecordingDisk`]. This disk records each name that the
+//! lookup reads, with its stamp, including missing names. While all of these are unchanged, another
+//! lookup returns the same. Changes by this process are reported at once, by place, to every
 //! [watcher](crate::Spool::watch).
 
 use std::io;
@@ -47,11 +47,11 @@ impl LookupTrace {
 /// Receives changes; see [`crate::Spool::watch`].
 pub trait Watcher: std::fmt::Debug + Send + Sync {
     /// The entries of this place's key have changed. Called by the thread that changed them, before
-    /// its call returns. It must neither wait nor call the spool.
+    /// its own call returns. An implementation must neither wait nor call the spool.
     fn changed(&self, place: &Place);
 }
 
-/// Reports a change when it is dropped, which is after all changes, even if some of them failed.
+/// Reports a change when it is dropped: after all changes were made, even if some failed.
 pub(crate) struct ChangeGuard<'a> {
     tree: &'a Tree,
     place: &'a Place,
@@ -70,7 +70,7 @@ impl Tree {
         watchers.iter().for_each(|watcher| watcher.changed(place));
     }
 
-    /// Adds a watcher. False if there are too many.
+    /// Adds a watcher. Returns false if the number of watchers has reached its limit.
     pub(crate) fn watch(&self, watcher: Arc<dyn Watcher>) -> bool {
         let mut watchers = self.watchers.write().unwrap_or_else(PoisonError::into_inner);
         let has_room = watchers.len() < MAX_WATCHERS;
@@ -147,7 +147,8 @@ impl Disk for RecordingDisk<'_> {
     }
 
     fn read_dir(&self, path: &Path) -> io::Result<DirectoryNames> {
-        // The stamp is taken before the names are read. So a name added during the read changes it.
+        // The stamp is taken before the names are read, so that a name added during the read
+        // changes the stamp.
         match self.disk.stamp(path) {
             Ok(stamp) => self.record(path, stamp),
             Err(_) => self.give_up(),

@@ -1,8 +1,8 @@
 //! Undoing a removal.
 //!
-//! If the place has a newer entry, that stays, and the removed one becomes its older version. If
-//! the present entry was itself brought back and is older, it becomes the version. So the newest
-//! response is the entry, in whatever order removals are undone.
+//! If the place has a newer entry, that entry stays, and the removed entry becomes its older
+//! version. If the present entry was itself brought back and is older, it becomes the version. So
+//! the newest response is the entry, in whatever order removals are undone.
 
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,7 @@ pub struct BringBackReport {
     /// The number of entries that were brought back as older versions, because their places have
     /// newer entries.
     pub overtaken: u64,
-    /// The number of entries whose place already has one with the same head and body.
+    /// The number of entries whose place already has an entry with the same head and body.
     pub there: u64,
     /// The number of files that stay removed: unreadable files, and entries for which there is no
     /// room among the variants of their URL.
@@ -36,17 +36,18 @@ pub struct BringBackReport {
 
 /// The target of a removed file.
 enum BackTarget {
-    /// To this path.
+    /// The file goes to this path.
     Path(PathBuf),
-    /// None: its place has the same entry already.
+    /// No target: the place has the same entry already.
     There,
-    /// None: it cannot be brought back.
+    /// No target: the file cannot be brought back.
     Nowhere,
 }
 
 impl Tree {
-    /// Undoes a removal. If the place has a newer entry, the removed one becomes its older version.
-    /// `came` receives the place of each file. `None` if the removal does not exist any more.
+    /// Undoes a removal. If the place has a newer entry, the removed entry becomes its older
+    /// version. `came` receives the place of each file. `None` if the removal does not exist any
+    /// more.
     pub(crate) fn bring_back(
         &self,
         removal: &Removal,
@@ -80,8 +81,8 @@ impl Tree {
         Ok(is_any.then_some(done))
     }
 
-    /// Brings back an entry or version with its update file, and returns its place. `None` if it
-    /// stays removed.
+    /// Brings back an entry or version with its update file, and returns its place. `None` if the
+    /// file stays removed.
     fn bring_one(
         &self,
         base: &Path,
@@ -130,8 +131,8 @@ impl Tree {
         Ok(Some(place.clone()))
     }
 
-    /// Renames a removed file to `to`, after its update file. The caller holds `commit`, over
-    /// syncs.
+    /// Renames a removed file to `to`. Its update file is renamed first. The caller holds `commit`,
+    /// over syncs.
     fn put_back(&self, path: &Path, entry: &Entry, to: &Path) -> Result<()> {
         let (aside, beside) = (overlay_path(path), overlay_path(to));
         if self.root.is_file(&aside)? {
@@ -141,7 +142,8 @@ impl Tree {
                 self.root.sync_names(&[parent(to)])?;
             }
         }
-        // If the file system allows only one name, the entry is moved last, so it is complete.
+        // If the file system allows only one name, the entry is moved last, so that it is never
+        // found without its update file.
         self.root.link_into_place(path, to)?;
         self.root.leaves_tmp();
         if matches!(
@@ -164,8 +166,7 @@ impl Tree {
             return Ok(BackTarget::Nowhere);
         }
         if is_entry {
-            // An entry in the current batch must be durable before the removed one becomes
-            // its version.
+            // Sync and rename a pending entry first: the restored file becomes its version.
             self.put_waiting_in_place(place)?;
             let Some((at, there)) = self.newest_in_tree(place)? else {
                 return self.free_name(place);
@@ -185,8 +186,8 @@ impl Tree {
         Ok(if self.root.is_file(&version)? { BackTarget::There } else { BackTarget::Path(version) })
     }
 
-    /// If the file at `path` is newer than the present entry, makes that entry a version and
-    /// returns the path that is free now. The caller holds `commit`, over syncs.
+    /// If the file at `path` is newer than the present entry, makes the present entry a version,
+    /// and returns the path that this frees. The caller holds `commit`, over syncs.
     fn overtake(&self, path: &Path, newer: &Entry, there: &Entry) -> Result<Option<PathBuf>> {
         if there.order() >= newer.order() {
             return Ok(None);
@@ -199,8 +200,8 @@ impl Tree {
         self.link_version(&older, &to)?;
         if self.root.is_file(&overlay_path(path))? {
             // The update files of both entries need the same path, and neither entry may exist
-            // without its own. So for a moment there is no entry, but the removed one can still be
-            // brought back.
+            // without its update file. So for a moment the place has no entry, but the removed one
+            // can still be brought back.
             self.root.remove_file(&to)?;
             if self.root.durability != Durability::None {
                 self.root.sync_names(&[parent(&to)])?;
@@ -209,7 +210,7 @@ impl Tree {
         Ok(Some(to))
     }
 
-    /// The path for an entry of an empty place, or no target if another variant would have to be
+    /// The path for an entry of an empty place. No target if another variant would have to be
     /// removed.
     fn free_name(&self, place: &Place) -> Result<BackTarget> {
         let directory = self.root.join(place.variants_path());
@@ -221,8 +222,8 @@ impl Tree {
     }
 }
 
-/// Whether both are the same response. Equal bodies are not enough: most redirects have none, and
-/// many errors have the same.
+/// Whether both entries are the same response. Equal bodies are not enough: most redirects have an
+/// empty body, and many errors have the same body.
 fn is_same(there: &Entry, entry: &Entry) -> bool {
     let is_alike = there.digest() == entry.digest() && there.head() == entry.head();
     there.id() == entry.id() || is_alike

@@ -12,22 +12,22 @@ use crate::tree::Tree;
 use crate::tree::walk::texts;
 
 impl Tree {
-    /// Removes every entry of a key, as [`Tree::remove`] does, but keeps the files under `removal`
-    /// for [`Tree::bring_back`]. Segments are not kept. False if there was nothing to remove.
+    /// Removes every entry of a key like [`Tree::remove`], but keeps the files under `removal` for
+    /// [`Tree::bring_back`]. Segments are not kept. Returns false if there was nothing to remove.
     pub(crate) fn remove_for_now(&self, place: &Place, removal: &Removal) -> Result<bool> {
         let _moving = self.moving();
         self.remove_after(place, || self.link_files(place, removal))
     }
 
-    /// Gives every file of a key a second name under `removal`, on the disk. Returns whether
-    /// there was a file. The caller holds `commit`, over syncs.
+    /// Gives every file of a key a second name under `removal`, durably. Returns whether there was
+    /// a file. The caller holds `commit`, over syncs.
     fn link_files(&self, place: &Place, removal: &Removal) -> Result<bool> {
         // An entry in the current batch has no path to which it could be brought back, so it is
         // renamed first.
         self.put_waiting_in_place(place)?;
         let (files, overlays) = self.files_of(place)?;
         let base = self.root.join(removal.directory());
-        // An entry must not exist without its update file, so update files come first.
+        // An entry in `removed/` must not lack its update file, so update files are linked first.
         let mut late = Vec::new();
         for file in &overlays {
             let (from, to) = (self.root.join(file), base.join(file));
@@ -36,7 +36,8 @@ impl Tree {
                     self.root.rename_into_place(&aside, &to)?;
                     let _ = self.root.disk.remove_file(&aside);
                 }
-                // The file can have only one name, and must stay beside its entry until that moves.
+                // The file can have only one name, and must stay beside its entry until the entry
+                // moves.
                 None => late.push((from, to)),
             }
         }
@@ -54,7 +55,7 @@ impl Tree {
         Ok(!files.is_empty())
     }
 
-    /// Renames every file of a key in the current batch into place, on the disk. The caller holds
+    /// Renames every file of a key in the current batch into place, durably. The caller holds
     /// `commit`, over syncs.
     pub(super) fn put_waiting_in_place(&self, place: &Place) -> Result<()> {
         for finished in self.pending.variants(place.key()) {
@@ -86,7 +87,7 @@ impl Tree {
         for name in texts(&*self.root.disk, &self.root.join(&among))? {
             files.push(among.join(name));
         }
-        // Foreign files stay, as in any removal.
+        // Foreign files stay, as with any removal.
         let is_entry =
             |file: &PathBuf| matches!(named(file), Some(RemovedKind::Entry | RemovedKind::Version));
         files.retain(is_entry);

@@ -6,14 +6,13 @@ use crate::tree::writer::Writer;
 
 impl Writer {
     /// Adds the leading bytes of the body from segments, to resume a download that broke off.
-    /// Returns their number.
+    /// Returns their number. The entry must be begun with [`crate::Spool::begin_resumable`].
     ///
     /// # Errors
     ///
     /// [`crate::Error::is_invalid`] if the segments are of another place or body than this entry,
-    /// which must be begun with [`crate::Spool::begin_resumable`], or if bytes were written
-    /// already; nothing is then added. [`crate::Error::is_damaged`] if a segment is damaged; those
-    /// of [`Writer::write`]. In these two cases begin the entry again.
+    /// or if bytes were written already; nothing is then added. [`crate::Error::is_damaged`] if a
+    /// segment is damaged; those of [`Writer::write`]. In these two cases begin the entry again.
     pub fn write_prefix(&mut self, partial: &Partial) -> Result<u64> {
         let is_its = self.part().is_some_and(|part| part.whole.agrees(&partial.whole));
         if !is_its || self.place() != partial.place() || self.written() > 0 {

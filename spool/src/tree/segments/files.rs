@@ -22,8 +22,8 @@ use crate::fs::names::names_if_any;
 use crate::fs::{Disk, parent};
 use crate::tree::{FinishedFile, Tree, salvage};
 
-/// The largest number of segments of one key. Above it, two neighbours are joined, or the oldest
-/// segment is removed.
+/// The largest number of segments of one key. If it is exceeded, two neighbours are joined, or the
+/// oldest segment is removed.
 pub const MAX_SEGMENTS: usize = 32;
 
 /// The largest number of variants of a key with segments.
@@ -51,7 +51,7 @@ pub(super) struct SegmentSet {
     vanished: bool,
 }
 
-/// Reads the segments of a place. Invalid files are set aside, outdated ones removed.
+/// Reads the segments of a place. Invalid files are set aside, and outdated files are removed.
 pub(crate) fn read(tree: &Tree, place: &Place) -> Result<Option<Partial>> {
     let mut found = read_set(&*tree.root.disk, &tree.root.path, place)?;
     for _ in 1..TRIES {
@@ -88,8 +88,8 @@ pub(crate) fn read_only(disk: &dyn Disk, root: &Path, place: &Place) -> Result<O
 }
 
 /// Makes a finished file under `tmp/` a segment of its place, and removes the segments that become
-/// useless. With `instead`, it replaces the segments finished at these times, and is discarded if
-/// they are gone. Returns its path; `None` if it was useless and discarded.
+/// useless. With `instead`, the new segment replaces the segments finished at these times, and is
+/// discarded if these are gone. Returns its path; `None` if it was useless and discarded.
 pub(crate) fn admit(
     tree: &Tree,
     finished: &FinishedFile,
@@ -132,8 +132,8 @@ pub(crate) fn admit(
     Ok(Some(to))
 }
 
-/// Removes the segments of a place and their empty directory. With `before`, removes only those
-/// finished earlier. False if there were none.
+/// Removes the segments of a place and their empty directory. With `before`, removes only segments
+/// finished before that time. Returns false if there were none.
 pub(crate) fn remove(tree: &Tree, place: &Place, before: Option<Timestamp>) -> Result<bool> {
     remove_in(tree, &directory(&tree.root.path, place), place, before)
 }
@@ -167,15 +167,15 @@ fn remove_in(
         }
     }
     if removed && before.is_none() && tree.root.durability == Durability::Each {
-        // After a crash, the name that the file had while it was written could come back too.
+        // After a crash, the name that the file had while it was being written could come back too.
         tree.root.sync_tmp()?;
         tree.root.sync_names(&[directory, parent(directory)])?;
     }
     Ok(removed)
 }
 
-/// Whether the file at a path was finished at `time` or later, or is an interrupted download whose
-/// response arrived then or later.
+/// Whether the file at a path is a segment that was finished at `time` or later, or an interrupted
+/// download whose response arrived at `time` or later.
 fn is_newer(tree: &Tree, path: &Path, place: &Place, time: Option<Timestamp>) -> Result<bool> {
     let Some(time) = time else { return Ok(false) };
     if path.file_name().is_some_and(salvage::is_left) {
@@ -270,8 +270,8 @@ fn read_set(disk: &dyn Disk, root: &Path, place: &Place) -> Result<SegmentSet> {
     Ok(found)
 }
 
-/// Whether a segment belongs to the body of the newer segments. `body` is that body, and where the
-/// last of its segments ends.
+/// Whether a segment belongs to the body of the newer segments. `body` has that body, and the end
+/// of its last segment.
 fn joins(body: &mut Option<(SegmentedBody, u64)>, segment: &Entry) -> bool {
     let (Some(part), Some((_, end))) = (segment.part(), span(segment)) else { return false };
     let Some((whole, reached)) = body else {
