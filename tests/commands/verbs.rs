@@ -34,8 +34,9 @@ fn without_a_daemon_the_verbs_that_need_one_say_what_to_do() {
 fn a_command_works_as_soon_as_the_port_accepts_connections() {
     for start in 0..20 {
         let place = Daemon::prepare(None);
-        // No other test uses this address, so the port stays free after the listener is dropped.
-        let port = TcpListener::bind("127.0.69.1:0").unwrap().local_addr().unwrap();
+        // The system gives no other test such a port, not even for all addresses, so it stays free.
+        let free = (20_000..30_000).find_map(|port| TcpListener::bind(("127.0.69.1", port)).ok());
+        let port = free.unwrap().local_addr().unwrap();
         let mut serve = place.command(&["serve", "--listen", &port.to_string()]);
         let mut child = serve.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         eventually("the port accepts a connection", || TcpStream::connect(port).is_ok());

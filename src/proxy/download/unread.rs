@@ -40,10 +40,11 @@ impl LastRead {
         Self { since: Instant::now(), bytes: download.progress.shown().bytes }
     }
 
-    /// Whether too few bytes of `download` have arrived since the last reader left.
-    fn is_slow(&self, download: &Download) -> bool {
+    /// Whether too few bytes of `download` have arrived since the last reader left, at least `slow`
+    /// ago.
+    fn is_slow(&self, download: &Download, slow: Duration) -> bool {
         let (elapsed, bytes) = (self.since.elapsed(), download.progress.shown().bytes);
-        elapsed >= SLOW && bytes.saturating_sub(self.bytes) < SLOWEST * elapsed.as_secs()
+        elapsed >= slow && bytes.saturating_sub(self.bytes) < SLOWEST * elapsed.as_secs()
     }
 }
 
@@ -56,6 +57,8 @@ pub(super) struct UnreadLimits {
     pub(super) time: Duration,
     /// How long an unawaited download may stall.
     pub(super) still: Duration,
+    /// How long it may be slower than [`SLOWEST`].
+    pub(super) slow: Duration,
 }
 
 impl UnreadLimits {
@@ -64,7 +67,7 @@ impl UnreadLimits {
             SizeLimit::At(size) => size.bytes(),
             SizeLimit::None => u64::MAX,
         };
-        Self { size, time: config.options.unread_time, still: STILL }
+        Self { size, time: config.options.unread_time, still: STILL, slow: SLOW }
     }
 
     /// Why a download without readers ends; `total` is the length of its body.
@@ -82,7 +85,8 @@ impl UnreadLimits {
         }
         // A download that has broken off already waits between its attempts.
         let is_unwanted = !download.is_awaited() && !download.progress.is_waiting();
-        let is_still = download.progress.stalled_for() >= self.still || left.is_slow(download);
+        let is_still =
+            download.progress.stalled_for() >= self.still || left.is_slow(download, self.slow);
         (is_unwanted && is_still).then_some(Failure::Stalled)
     }
 }

@@ -94,7 +94,8 @@ impl<A: OriginClient + Send + 'static> DownloadTestBed<A> {
         download: Arc<Download>,
         about: Revalidation,
     ) -> DownloadEnd {
-        let unread = UnreadLimits { size: u64::MAX, time: Duration::MAX, still: Duration::MAX };
+        let never = Duration::MAX;
+        let unread = UnreadLimits { size: u64::MAX, time: never, still: never, slow: never };
         let patience = Patience { attempts: ATTEMPTS, pause: PAUSE, most: u64::MAX, unread };
         let Self { asks, store, downloads, mode, tasks, .. } = self;
         let local = &LocalHost::default();
