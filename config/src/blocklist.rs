@@ -154,7 +154,7 @@ impl BlockList {
         self.decide(asked).filter(BlockVerdict::blocks)
     }
 
-    /// Like [`blocks`](Self::blocks), for a URL without a known page and purpose.
+    /// Like [`blocks`](Self::blocks), for a URL whose page and purpose are unknown.
     #[must_use]
     pub fn matches_parts(&self, url: &UrlParts<'_>) -> Option<BlockVerdict<'_>> {
         self.blocks(&BlockQuery::of(url))

@@ -22,13 +22,13 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Parses the text of a configuration. `file` is its present or future path. It is named in
-    /// faults, and the files of lists and sections are found relative to its directory.
+    /// Parses the text of a configuration. `file` is its present or future path. Faults mention
+    /// this path, and the files of lists and sections are found relative to its directory.
     ///
     /// # Errors
     ///
     /// All faults of the text and of the files it names. A text that is not TOML has one fault,
-    /// because the rest of it cannot be interpreted.
+    /// because the rest of the text cannot be interpreted.
     pub fn parse(text: &str, file: &Path) -> Result<Self, Faults> {
         let file: Arc<Path> = file.into();
         let mut collected = FaultCollector::default();

@@ -186,7 +186,7 @@ fn section_markdown(section: &Section) -> String {
 fn option_markdown(option: &OptionInfo) -> String {
     let sentence = option.sentence.trim();
     let kind = option.kind;
-    // An anchor is its heading in lower case, with a dash for each space and without the colon.
+    // An anchor is the heading in lower case, with a dash for each space and without the colon.
     let anchor = kind.to_ascii_lowercase().replace(' ', "-");
     let default = option.default;
     let effect = match option.effect {

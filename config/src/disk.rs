@@ -97,13 +97,13 @@ impl fmt::Display for FileError {
 #[expect(clippy::disallowed_methods, reason = "this is the one file that opens any")]
 fn read_bytes(file: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
     watch::note(file);
-    // Checked before opening, because opening a named pipe waits for a writer.
+    // Checked before opening, because the opening of a named pipe waits for a writer.
     if !fs::metadata(file).map_err(FileError::Io)?.is_file() {
         return Err(FileError::NotRegular);
     }
     let mut bytes = Vec::new();
     let opened = fs::File::open(file).map_err(FileError::Io)?;
-    // One byte more than allowed detects a large file, even one that is still growing.
+    // Reads one byte more than allowed, to detect a file that is too large or still growing.
     let length = opened.take(limit + 1).read_to_end(&mut bytes).map_err(FileError::Io)?;
     if u64::try_from(length).is_ok_and(|length| length > limit) {
         return Err(FileError::TooLarge { limit });

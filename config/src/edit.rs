@@ -65,8 +65,8 @@ pub enum Edit {
         /// The option in it.
         key: String,
     },
-    /// Adds an element to an option that is an array. If the option is not set, the array starts as
-    /// its default.
+    /// Adds an element to an option that is an array. If the option is not set, the array starts
+    /// with its default.
     Add {
         /// The section, without brackets.
         section: String,
@@ -74,8 +74,8 @@ pub enum Edit {
         key: String,
         /// The element.
         item: String,
-        /// The element to insert it before, counted from 0. `None`, or a number beyond the last,
-        /// means the end.
+        /// The number of the element before which to insert, counted from 0. `None`, or a number
+        /// beyond the last element, means the end.
         before: Option<usize>,
     },
     /// Removes an element from an option that is an array.
@@ -93,8 +93,8 @@ pub enum Edit {
         section: String,
         /// The new rule.
         rule: Rule,
-        /// The rule of the section to insert it before, counted from 0. `None`, or a number beyond
-        /// the last, means the end.
+        /// The number of the rule of the section before which to insert, counted from 0. `None`, or
+        /// a number beyond the last rule, means the end.
         before: Option<usize>,
     },
     /// Removes a rule.
@@ -106,7 +106,7 @@ pub enum Edit {
         /// The URL-SPECIFICATIONs that the rule is expected to have.
         urls: Vec<String>,
     },
-    /// Replaces a rule. Parts that are equal in both keep their notation.
+    /// Replaces a rule. Values that are equal in both rules keep their notation.
     ReplaceRule {
         /// The section.
         section: String,

@@ -6,7 +6,7 @@ use crate::{
 };
 use std::{error, fmt, net::SocketAddr, path::Path, sync::Arc};
 
-/// The largest number of reported faults. More would only scroll the first ones away.
+/// The largest number of reported faults. With more, the first ones would scroll out of view.
 const MAX_FAULTS: usize = 100;
 
 /// All faults of a configuration, at least one. The previous configuration stays in force.
@@ -26,7 +26,7 @@ pub struct Faults {
 #[derive(Debug)]
 pub struct Fault {
     file: Arc<Path>,
-    /// Counted from 1; `None` if no line of a text is at fault.
+    /// The line, counted from 1; `None` if the fault is not in a line of a text.
     line: Option<usize>,
     kind: Kind,
 }
@@ -110,10 +110,10 @@ pub(crate) enum Kind {
     Open(OpenListener),
 }
 
-/// A listener that other machines can reach, without a setting that this requires.
+/// A listener that other machines can reach although a required setting is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenListener {
-    /// No clients and no users are named.
+    /// The configuration names neither clients nor users.
     #[error(
         "other machines can reach {0}, but no setting says which of them may use the proxy: name \
          them in \"hosts\" of [allowed-connect-hosts], or users in \"users\" of \
@@ -155,7 +155,7 @@ impl fmt::Display for Faults {
     }
 }
 
-// No source: several faults have no common cause, and each one displays its own.
+// Without a source: the faults have no common cause, and each displays its own cause.
 impl error::Error for Faults {}
 
 impl Fault {

@@ -81,7 +81,7 @@ impl FromStr for TextStamp {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigFile {
     path: PathBuf,
-    /// Whether the file may be missing; the first edit then creates it.
+    /// Whether the file may be missing. If it is missing, the first edit creates it.
     may_be_made: bool,
     /// The options that changes may touch.
     reach: ChangeScope,
@@ -125,7 +125,7 @@ pub enum ChangeError {
     Conflict {
         /// The present text.
         current: String,
-        /// The intended new text; `None` if it can no longer be made.
+        /// The intended new text; `None` if it can no longer be computed.
         wanted: Option<String>,
     },
     /// The edit does not fit the text.
@@ -252,7 +252,7 @@ impl ConfigFile {
         })
     }
 
-    /// Replaces the whole text, if it is still the one that `expected` identifies.
+    /// Replaces the whole text, if the present text is the one that `expected` identifies.
     ///
     /// # Errors
     ///
@@ -266,8 +266,8 @@ impl ConfigFile {
         self.change(Some(expected), now, |_| Ok((text.to_owned(), None)))
     }
 
-    /// Restores a version: the given one, or the latest that differs. The replaced text becomes a
-    /// version too, so undoing twice changes nothing.
+    /// Restores a version: the given one, or the latest that differs from the present text. The
+    /// replaced text becomes a version too, so a second undo reverses the first.
     ///
     /// # Errors
     ///
@@ -351,7 +351,8 @@ impl ConfigFile {
             versions::keep(&directory, &old.text, now)?;
         }
         let written = write(&real, &directory, &new.text, old.exists)?;
-        // An editor takes no lock. It may have saved the file while our text was being written.
+        // An editor does not take the lock. It may have saved the file while our text was being
+        // written.
         let still = self.read()?;
         if still.stamp != old.stamp {
             return Err(ChangeError::Conflict { current: still.text, wanted: Some(new.text) });

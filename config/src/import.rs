@@ -75,7 +75,8 @@ impl ImportedConfig {
         let text = read_classic(file)
             .map_err(|error| Faults::from(Fault::new(&file.into(), None, Kind::File(error))))?;
         Ok(Self::of(&text, file, |name| {
-            // "[file]" names a file in the same directory; 2.9 does not read other directories.
+            // "[file]" names a file in the same directory; 2.9 does not read files in other
+            // directories.
             let name = Path::new(name).file_name().ok_or("it has no name")?;
             let path = file.with_file_name(name);
             let text = read_classic_list(&path).map_err(|error| error.to_string())?;
@@ -136,8 +137,8 @@ struct Importer {
     left_out: Vec<SkippedLine>,
     /// Comments and empty lines that belong to the next line.
     above: Vec<String>,
-    /// Options that are already set for every URL. Later lines have no effect, because the first
-    /// match decides.
+    /// Options that are already set for every URL. A later line for such an option has no effect,
+    /// because the first match decides.
     settled: HashSet<(&'static str, String)>,
     listen: Vec<ListenLine>,
 }
@@ -186,22 +187,22 @@ impl Importer {
         self.end(home(name));
     }
 
-    /// Ends a section. Comments below its last line stay below.
+    /// Ends a section. Comments after its last line stay at the end.
     fn end(&mut self, section: &str) {
         let left = std::mem::take(&mut self.above);
         self.sheet.comment(section, left.into_iter().skip_while(String::is_empty).collect());
     }
 
-    /// Converts a setting. An error is the text that is left out, and the reason.
+    /// Converts a setting. Returns as an error the text that is left out, and the reason.
     fn item(&mut self, section: &'static str, item: &OldItem) -> Result<(), (String, String)> {
         let (section, put) = self.refuse_untunnelled(convert_setting(section, item)?);
-        // A refused line decides nothing, so later lines stay effective.
+        // A refused line has no effect, so later lines for the same option stay effective.
         if let Some(because) = fault(section, &put).or_else(|| self.is_dead(section, &put)) {
             return Err((item.text.clone(), because));
         }
         let above = std::mem::take(&mut self.above);
-        // An exception from tunnels applies in 2.9 at any place. Here the first match decides, so
-        // it goes first.
+        // In 2.9 an exception from tunnels applies wherever it stands. Here the first match
+        // decides, so the exception goes first.
         match &put {
             SheetLine::Member { key: "tunnel", value } if value.contains('!') => {
                 self.sheet.put_first(section, above, put);
@@ -211,7 +212,7 @@ impl Importer {
         Ok(())
     }
 
-    /// 2.9 refuses HTTPS that it may not tunnel, unless it intercepts it.
+    /// 2.9 refuses HTTPS that it neither may tunnel nor intercepts.
     fn refuse_untunnelled(&self, placed: (&'static str, SheetLine)) -> (&'static str, SheetLine) {
         match placed {
             ("https", SheetLine::Member { key: "tunnel", value })
@@ -300,7 +301,7 @@ impl Importer {
         let put = SheetLine::Option { key: "listen", value: format!("[{}]", addresses.join(", ")) };
         self.sheet.put("startup", above, put);
         if is_shared {
-            // A password of 2.9 cannot be converted, but its proxy was shared nevertheless.
+            // A password of 2.9 cannot be converted, but other machines could use the proxy of 2.9.
             let why = "Add a control password (`wwwoffle passwd`), and remove the next line.";
             let put = SheetLine::Option { key: "share-without-password", value: "true".to_owned() };
             self.sheet.put("startup", vec![format!("# {why}")], put);
@@ -354,7 +355,7 @@ fn convert_setting(
             Ok((ours, ruled(item, key, value)))
         }
         Some(Counterpart::Member(ours, key)) => {
-            // 2.9 names these one by one instead of in a list: `file-ext = .gz`.
+            // 2.9 names these values one by one instead of in a list: `file-ext = .gz`.
             let member = given.filter(|_| section == "DontCompress");
             Ok((ours, SheetLine::Member { key, value: quoted(member.unwrap_or(&item.text)) }))
         }
@@ -413,7 +414,7 @@ fn url_prefix(spec: &str) -> &str {
     spec.strip_suffix('*').filter(|rest| rest.ends_with('/')).unwrap_or(spec)
 }
 
-/// The fault that the parser finds in a line alone, if any.
+/// The fault that the parser finds in the line on its own, if any.
 fn fault(section: &'static str, put: &SheetLine) -> Option<String> {
     if let SheetLine::Member { key: "urls", value } = put
         && matches!(section, "dont-get" | "dont-cache")

@@ -15,7 +15,7 @@ use crate::{
 
 /// The common interface of all sections.
 pub(crate) trait SectionOptions: Sized {
-    /// Its name and options.
+    /// The name and the options of the section.
     const SECTION: Section;
     /// Reads each option from the text, or its default. Faults are recorded in `source`.
     fn take(source: &mut ValueSource<'_>) -> Self;
@@ -164,7 +164,7 @@ macro_rules! config {
             }
         }
 
-        /// Compares values, wherever they were written.
+        /// Compares values and ignores where they were written.
         impl PartialEq for Config {
             fn eq(&self, other: &Self) -> bool {
                 $( self.$field == other.$field )&&+
@@ -227,9 +227,9 @@ config! {
 impl Eq for Config {}
 
 impl Config {
-    /// URLs that browsers and systems request on their own: `noise` of `[offline-options]`, then
-    /// the shipped list. They are computed when the options are read; changing a field later does
-    /// not change them.
+    /// URLs that browsers and systems request without a person's action: `noise` of
+    /// `[offline-options]`, then the shipped list. The list is computed when the options are read;
+    /// changing a field later does not change it.
     ///
     /// ```
     /// use wwwoffle_config::Config;

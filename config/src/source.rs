@@ -113,8 +113,8 @@ impl<'a> ValueSource<'a> {
         &self.rules
     }
 
-    /// The value of an option. Returns the default if the option is not set, and also if it is
-    /// faulty, so that the next faults are found too.
+    /// The value of an option. Returns the default if the option is not set. Also returns the
+    /// default if the value is faulty, so that later faults are found too.
     pub(crate) fn option<T: Value>(
         &mut self,
         section: &'static str,
@@ -232,7 +232,7 @@ pub(crate) fn rules_of(table: &dyn TableLike) -> Vec<&dyn TableLike> {
     }
 }
 
-/// A value as a fault quotes it: on one line, and shortened.
+/// A value in the form in which a fault quotes it: on one line, and shortened.
 pub(crate) fn quoted(text: &ParsedText, value: &Toml) -> String {
     if let Some(text) = value.as_str() {
         return format!("{:?}", shortened(text));

@@ -166,7 +166,7 @@ fn the_first_entry_that_matches_decides() {
             "http://ads.test/ok",
             "hosts:1 *://ads.test/*",
         ),
-        // Consecutive lists count as one, also for exceptions.
+        // Consecutive lists count as one list, also for exceptions.
         (format!("{easy}, {more}"), "http://ads.test/ok", "more.txt:1 @@||ads.test/ok^ excepts"),
         (format!("{easy}, {more}"), "http://more.test/", "more.txt:2 ||more.test^"),
         (

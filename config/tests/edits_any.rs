@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use wwwoffle_config::edit::{Edit, Rule, apply, overview};
 
-/// Lines that may stand in a section, each option at most once.
+/// Lines that may be in a section, each option at most once.
 const LINES: &[&str] = &[
     "log-level = \"info\"",
     "  dns-timeout   =  '1m'   # why not",
@@ -126,7 +126,7 @@ proptest! {
     #[test]
     fn what_was_not_set_is_as_before_after_set_and_unset(text in text()) {
         let (section, key) = ("options".to_owned(), "head-timeout".to_owned());
-        // A section that was empty, without a comment, is removed with its last option.
+        // A section that becomes empty and has no comment is removed with its last option.
         let Some((_, below)) = text.split_once("[options]") else { return Ok(()) };
         if below.trim_start().is_empty() || below.trim_start().starts_with('[') {
             return Ok(());

@@ -92,8 +92,8 @@ fn list(source: &Path, directory: &Path, into: &mut Vec<String>) {
     }
 }
 
-/// Calls `found` with the first part of each path that begins at the root of the crate, outside
-/// comments and unit tests. `depth` is 1 for a file directly in `src/`.
+/// Calls `found` with the first component of each path that begins at the root of the crate,
+/// outside comments and unit tests. `depth` is 1 for a file directly in `src/`.
 fn collect(text: &str, depth: usize, found: &mut impl FnMut(&str)) {
     let end = text.find("mod tests {").unwrap_or(text.len());
     let code: Vec<&str> = text

@@ -1,4 +1,4 @@
-//! URL-SPECIFICATIONs against URLs: by table, and against a matcher that tries every way.
+//! URL-SPECIFICATIONs against URLs: by table, and against a matcher that tries every possibility.
 
 use proptest::prelude::*;
 use std::path::Path;

@@ -1,12 +1,12 @@
 //! Lists of rules in the format of EasyList, which blockers in browsers read.
 //!
-//! The crate `adblock` matches the rules. It was made for lists from the vendor of a browser, so
-//! its input is bounded here. [`rule`] checks each line first and leaves out those that the crate
-//! would misread. A panic in the crate disables these lists, not the proxy.
+//! The crate `adblock` matches the rules. It was written for lists that a browser vendor controls,
+//! so its input is limited here. [`rule`] checks each line first and leaves out lines that the
+//! crate would misread. A panic in the crate disables these lists, not the proxy.
 //!
-//! The engine has a lock inside, for regular expressions that are compiled on first use. The lock
-//! is held while a request is compared, for a few microseconds; `docs/performance.md` gives the
-//! cost for many requests at once.
+//! The engine has an internal lock, for regular expressions that are compiled on first use. The
+//! lock is held while a request is compared, for a few microseconds; `docs/performance.md` gives
+//! the cost for many simultaneous requests.
 
 mod rule;
 
@@ -40,18 +40,18 @@ const MAX_RULES: usize = 700_000;
 /// line and addresses it by 32 bits.
 const MAX_TEXT: usize = 64 << 20;
 
-/// The largest number of rules of one list that may be tried on each URL: those for all hosts.
-/// EasyList has some ten thousand.
+/// The largest number of rules of one list that apply to all hosts, and so may be compared with
+/// each URL. EasyList has about ten thousand.
 const MAX_GENERAL: usize = 50_000;
 
-/// The largest number of those rules that are regular expressions. Each is compiled when it is
-/// first tried.
+/// The largest number of general rules that are regular expressions. Each is compiled when it is
+/// first compared.
 const MAX_EXPRESSIONS: usize = 5_000;
 
 /// A list as read from its file.
 pub(crate) struct EasyList {
     file: Arc<Path>,
-    /// The lines with rules. The others are empty lines, so that line numbers stay.
+    /// The lines with rules. All other lines are empty, so that line numbers stay correct.
     text: String,
     rules: usize,
     note: Option<ListNote>,
@@ -136,13 +136,13 @@ pub(crate) struct EasyLists(Arc<RuleEngine>);
 
 struct RuleEngine {
     engine: Engine,
-    /// Indexed by the numbers that the engine assigns.
+    /// The file of each rule, indexed by the numbers that the engine assigns.
     files: Vec<Arc<Path>>,
     rules: usize,
     notes: Vec<ListNote>,
     /// The digest of all rules. Equal digests mean equal lists.
     digest: [u8; 32],
-    /// Set after a panic in the engine, whose poisoned lock would refuse every later call.
+    /// Set after a panic in the engine. Its poisoned lock would refuse every later call.
     broken: AtomicBool,
 }
 
@@ -157,7 +157,7 @@ impl EasyLists {
             ));
         }
         let (mut digest, mut files, mut notes) = (Sha256::new(), Vec::new(), Vec::new());
-        // With debug information, which later names the rule and its line.
+        // With debug information, which later identifies the rule and its line.
         let mut set = FilterSet::new(true);
         for EasyList { file, text, note, .. } in lists {
             digest.update(&text);
@@ -165,7 +165,7 @@ impl EasyLists {
             notes.extend(note);
             set.add_filter_list(text, rule::options());
         }
-        // Without joining rules: of a joined rule, the deciding line would be unknown.
+        // Without joining rules, because the line of a joined rule would be unknown.
         let make = || Engine::new_with_filter_set_no_optimize(set);
         let Ok(engine) = catch_unwind(AssertUnwindSafe(make)) else {
             return Err("its rules cannot be compiled".to_owned());

@@ -4,8 +4,8 @@ use crate::pattern::parts::UrlParts;
 use std::net::Ipv4Addr;
 use wwwoffle_url::CanonicalUrl;
 
-/// Second-level names under which countries register names. Below them the registered name has one
-/// more label: `co.uk`.
+/// Second-level names under which countries register names, such as `co.uk`. Below these, the
+/// registered name has one more label.
 const SHARED: &[&str] =
     &["ac", "co", "com", "edu", "go", "gob", "gouv", "gov", "mil", "ne", "net", "nom", "or", "org"];
 
@@ -36,8 +36,8 @@ impl<'a> BlockQuery<'a> {
         self.page.map(CanonicalUrl::host).or_else(own)
     }
 
-    /// Whether the page is of another site. An unknown page is not: otherwise rules for other sites
-    /// would block a URL that a person typed.
+    /// Whether the page is of another site. An unknown page does not count as another site:
+    /// otherwise rules for other sites would block a URL that a person typed.
     #[cfg_attr(not(feature = "easylist"), expect(dead_code, reason = "only EasyList asks"))]
     pub(crate) fn is_third_party(&self) -> bool {
         match self.site {

@@ -4,8 +4,8 @@ use crate::{error::OpenListener, schema::Config, values::clients::ResolvedNames}
 use std::net::{IpAddr, SocketAddr};
 
 impl Config {
-    /// Checks that it is safe to listen on these addresses: either only this machine reaches them,
-    /// or the configuration names who may use and who may control the proxy.
+    /// Checks that it is safe to listen on these addresses. It is safe if only this machine reaches
+    /// them, or if the configuration names who may use and who may control the proxy.
     ///
     /// ```
     /// let config = wwwoffle_config::Config::default();
@@ -29,11 +29,11 @@ impl Config {
         Ok(())
     }
 
-    /// Whether a client may use the proxy, by its address alone. `ours` is the address at which it
-    /// reached us; `names` are the known addresses of names.
+    /// Whether a client may use the proxy, according to its address. `ours` is the address to which
+    /// it connected; `names` are the known addresses of names.
     ///
-    /// This machine always may, as in 2.9: from 127.0.0.1 and `::1`, or from the same address that
-    /// it connects to.
+    /// This machine always may, as in 2.9: a client at 127.0.0.1 or `::1`, or at the same address
+    /// as `ours`.
     #[must_use]
     pub fn serves(&self, client: IpAddr, ours: IpAddr, names: &ResolvedNames) -> bool {
         let (client, ours) = (client.to_canonical(), ours.to_canonical());

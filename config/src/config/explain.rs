@@ -31,8 +31,8 @@ impl Config {
         told
     }
 
-    /// The options that are set and have no effect yet: section, option, and the location of one of
-    /// its values.
+    /// The options that are set but have no effect yet: section, option, and the location of one of
+    /// the values.
     #[must_use]
     pub fn without_effect(&self) -> Vec<(&'static str, &'static str, Location)> {
         let later = SECTIONS.iter().flat_map(|section| {
@@ -47,7 +47,7 @@ impl Config {
         set.collect()
     }
 
-    /// The value of an option outside of rules, shortened to a line, and its location. `None` if
+    /// The value of an option outside of rules, shortened to one line, and its location. `None` if
     /// the option has its default or does not exist.
     #[must_use]
     pub fn setting_of(&self, section: &str, key: &str) -> Option<(&str, &Location)> {
@@ -57,8 +57,8 @@ impl Config {
         Some((&*origin.shown, &origin.location))
     }
 
-    /// The location where an option is set outside of rules. `None` if it has its default or does
-    /// not exist.
+    /// The location where an option is set outside of rules. `None` if the option has its default
+    /// or does not exist.
     #[must_use]
     pub fn origin_of(&self, section: &str, key: &str) -> Option<&Location> {
         let option = SECTIONS.iter().find(|known| known.name == section)?;

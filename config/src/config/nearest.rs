@@ -7,10 +7,11 @@ const MAX_EDITS: usize = 3;
 /// costs the product of the lengths.
 const MAX_NAME: usize = 64;
 
-/// Returns the member of `known` nearest to `typed`, unless all are too different to be a useful
+/// Returns the member of `known` nearest to `typed`. `None` if all are too different to be a useful
 /// guess.
 ///
-/// Case, and `_` for `-`, cost nothing. Apart from that, at most a third of the letters may differ.
+/// Differences of case, and `_` for `-`, are ignored. Apart from that, at most a third of the
+/// letters may differ.
 pub(crate) fn nearest(
     typed: &str,
     known: impl Iterator<Item = &'static str>,

@@ -6,8 +6,8 @@ use crate::schema::{Effect, OptionInfo, SECTIONS, Section};
 const ONE_OR_MORE: &str = r#"{"type": ["string", "array"], "items": {"type": "string"}}"#;
 const URL: &str = r#"{"type": ["string", "array"], "items": {"type": ["string", "object"]}}"#;
 
-/// The configuration as a JSON schema. A file that violates it is faulty. The parser checks more
-/// than the schema, so a file that follows it may be faulty too.
+/// The configuration as a JSON schema. A file that violates the schema is faulty. The parser checks
+/// more than the schema, so a file that conforms to the schema may also be faulty.
 #[must_use]
 pub fn json_schema() -> String {
     let sections = joined(SECTIONS.iter().map(section));

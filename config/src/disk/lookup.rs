@@ -42,7 +42,7 @@ pub struct Environment {
 pub enum ConfigLookup {
     /// This file, which was named explicitly and must exist.
     Named(PathBuf),
-    /// The first of these that exists. If none exists, all options have their defaults.
+    /// The first of these files that exists. If none exists, all options have their defaults.
     FirstOf(Vec<PathBuf>),
 }
 

@@ -14,7 +14,8 @@ struct FileState {
     device: u64,
     inode: u64,
     length: u64,
-    /// Seconds and nanoseconds of the last write, and of the last change of name or permissions.
+    /// The time of the last write, and the time of the last change of name or permissions, each in
+    /// seconds and nanoseconds.
     written: (i64, i64),
     changed: (i64, i64),
 }
@@ -33,8 +34,8 @@ impl FileState {
     }
 }
 
-/// The state of all files involved in reading a configuration, just before they were read,
-/// including missing ones: its possible locations and every list it names.
+/// The state of all files involved in reading a configuration, just before they were read: the
+/// possible locations of the configuration, and every list that it names. Includes missing files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WatchedFiles(BTreeMap<PathBuf, Option<FileState>>);
 

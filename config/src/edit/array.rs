@@ -117,7 +117,7 @@ fn position(array: &Array, item: &str) -> Option<usize> {
     array.iter().position(|element| same(element, &wanted))
 }
 
-/// Whether two values mean the same. A number equals its text.
+/// Whether two values mean the same. A number is equal to its text.
 fn same(a: &Toml, b: &Toml) -> bool {
     let plain = |value: &Toml| match value.as_str() {
         Some(text) => text.to_owned(),
@@ -146,7 +146,8 @@ impl<'a> Elements<'a> {
         self.all.end.saturating_sub(1)
     }
 
-    /// Whether only white space precedes `at` on its line, and the line begins inside the array.
+    /// Whether only white space precedes `at` on its line, and the beginning of this line is inside
+    /// the array.
     fn begins_line(&self, at: usize) -> bool {
         let start = line_start(self.layout.text, at);
         start > self.all.start && is_blank(self.text(start..at))
@@ -212,7 +213,8 @@ impl<'a> Elements<'a> {
         let spaces = after.len() - after.trim_start_matches([' ', '\t']).len();
         let at = match (before, comma) {
             (Some(before), None) => before.end..element.end,
-            // The space before the last element is removed with it, so that no gap remains.
+            // The space before the last element is removed together with the element, so that no
+            // gap remains.
             (Some(before), Some(_)) if number + 1 == self.spans.len() => {
                 let from = super::layout::comma(text, before.end, element.start);
                 from.map_or(element.start, |from| from + 1)..end

@@ -18,8 +18,8 @@ pub struct OptionChange {
 }
 
 /// The options to which `old` and `new` give different values. Both texts must be free of faults.
-/// The spelling of a value, and whether a default is written at all, makes no difference. The
-/// content of lists in other files is ignored.
+/// The notation of a value makes no difference, nor whether a default is written. The content of
+/// lists in other files is ignored.
 #[must_use]
 pub fn changes(old: &str, new: &str) -> Vec<OptionChange> {
     let (Ok(old), Ok(new)) = (Document::parse(old), Document::parse(new)) else {

@@ -20,17 +20,17 @@ pub(super) struct OptionEntry<'a> {
     pub(super) item: &'a Item,
     /// The range of the value.
     pub(super) value: Range<usize>,
-    /// The range of its name, without the section's name that may precede it.
+    /// The range of the option's name, without the section's name that may precede it.
     key: Range<usize>,
 }
 
 /// The notation of a section.
 enum SectionForm<'a> {
-    /// Below a header, which ends at this offset.
+    /// The section is below a header, which ends at this offset.
     Headed(&'a Table, usize),
-    /// As `section.key = value`.
+    /// The option is written as `section.key = value`.
     Dotted(&'a Table),
-    /// As `section = { … }`.
+    /// The section is written as `section = { … }`.
     Inline(&'a dyn TableLike, Range<usize>),
     /// The section does not exist in the text.
     Missing,
@@ -66,7 +66,8 @@ impl<'a> SectionForm<'a> {
         }
     }
 
-    /// Extends a change of an option so that comments in the removed text move to lines above it.
+    /// Extends a change of an option so that comments in the removed text move to lines above the
+    /// option.
     fn replaced(
         &self,
         text: &str,
@@ -74,7 +75,8 @@ impl<'a> SectionForm<'a> {
         splice: &Splice,
         newline: &str,
     ) -> Splice {
-        // Other options may precede this one on its line, even one that began on a line above.
+        // Other options may precede this option on its line, including an option that began on a
+        // line above.
         let first = match self {
             Self::Inline(_, span) => span.start,
             _ => entry.key.start,
@@ -141,7 +143,8 @@ pub(super) fn set(
     check_result(&splice.apply(text), was, target, key, value)
 }
 
-/// Inserts a line for an option that is not set: after its commented-out form, or at the end.
+/// Inserts a line for an option that is not set: after the commented-out line of the option, or at
+/// the end.
 fn insert_option(
     layout: &Layout<'_>,
     home: &SectionForm<'_>,
@@ -273,7 +276,7 @@ fn without_empty(text: &str, section: &str) -> Option<String> {
     Some([above.get(..kept.len() + end)?, next].concat())
 }
 
-/// Removes `key = value` from an inline table, with the comma that separates it.
+/// Removes `key = value` and its comma from an inline table.
 fn remove_from_inline(
     text: &str,
     table: &dyn TableLike,

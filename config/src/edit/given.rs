@@ -21,8 +21,8 @@ pub(super) fn of_rule(section: &str, key: &str, typed: &str) -> String {
     read(typed, |value| format!("[[{section}.for]]\n{url}\n{key} = {value}\n"))
 }
 
-/// Returns `typed` unchanged if it is TOML, otherwise as a quoted text. For a word that can be
-/// either, for example `443`, the type of the option decides.
+/// Returns `typed` unchanged if it is TOML, otherwise as a quoted text. If both are possible, for
+/// example for `443`, the type of the option decides.
 fn read(typed: &str, whole: impl Fn(&str) -> String) -> String {
     let typed = typed.trim();
     let Ok(value) = typed.parse::<Toml>() else {

@@ -32,8 +32,8 @@ impl<'a> Layout<'a> {
         self.document.as_table()
     }
 
-    /// The end of the lines below the header that ends at `from`. It is at the beginning of a line,
-    /// before blank lines and before the comment of the next header.
+    /// The end of the lines below the header that ends at `from`: the beginning of a line, before
+    /// blank lines and before the comment of the next header.
     pub(super) fn end_of(&self, from: usize) -> usize {
         let next = self.headers.iter().find(|header| **header >= from);
         let body = line_end(self.text, from);
@@ -62,7 +62,7 @@ impl<'a> Layout<'a> {
         start
     }
 
-    /// The start of the line after a commented-out `key`, if there is one in `within`.
+    /// The start of the line after a commented-out `key`, if `within` contains such a line.
     pub(super) fn after_commented(&self, key: &str, within: Range<usize>) -> Option<usize> {
         let mut at = within.start;
         while at < within.end {
@@ -109,7 +109,7 @@ impl<'a> Layout<'a> {
     }
 
     /// Inserts `lines`, each with its line ending, at the beginning of a line. If the last line of
-    /// the text has no line ending, the new last line has none either.
+    /// the text has no line ending, the new last line does not get one.
     pub(super) fn lines_at(&self, at: usize, lines: &str) -> super::Splice {
         let before = self.text.get(..at).unwrap_or_default();
         if is_without_text(before) || before.ends_with('\n') {
@@ -120,7 +120,7 @@ impl<'a> Layout<'a> {
         super::Splice::insert(at, format!("{newline}{lines}"))
     }
 
-    /// Removes whole lines, but preserves the comments in `commented`, a range of them.
+    /// Removes whole lines. Comments in `commented`, a range of these lines, are preserved.
     pub(super) fn without_lines(
         &self,
         lines: Range<usize>,
@@ -135,7 +135,8 @@ impl<'a> Layout<'a> {
             return super::Splice { at: lines, with: kept };
         }
         let kept = kept.strip_suffix(newline).unwrap_or(&kept).to_owned();
-        // If the removed last line has no line ending, the line before it must lose its own.
+        // If the removed last line has no line ending, the line ending before it must be removed
+        // too.
         let before = self.text.get(..lines.start).unwrap_or_default();
         let end = if !kept.is_empty() {
             0

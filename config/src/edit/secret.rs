@@ -1,6 +1,6 @@
-//! Hiding of passwords: results show that a password is set, and nothing else.
+//! Hiding of passwords: results show only that a password is set.
 //!
-//! With enough time a hash reveals its password, so it is hidden like one.
+//! A password can be found from its hash with enough time, so hashes are hidden too.
 
 use super::{Edit, EditError, EditResult, Rule};
 use crate::schema::SECTIONS;
@@ -65,7 +65,7 @@ pub(super) fn hide(
 
 /// A text without readable secrets, for display. A text that is not TOML becomes empty.
 ///
-/// The values of secrets are hidden wherever they stand, and so is a password hash in a comment.
+/// The values of secrets are hidden wherever they occur, and so is a password hash in a comment.
 #[must_use]
 pub fn without_secrets(text: &str) -> String {
     let Ok(document) = Document::parse(text) else { return String::new() };
@@ -128,7 +128,8 @@ mod tests {
     use super::super::{Edit, EditError, Rule, apply, overview};
     use super::without_secrets;
 
-    /// Texts with `hunter2` where a secret may stand, or a hash where none is expected.
+    /// Texts with `hunter2` in a place where a secret may be, or with a hash where none is
+    /// expected.
     const TEXTS: &[&str] = &[
         "[startup]\npassword = \"hunter2\"\n",
         "startup.password = 'hunter2'\n",
@@ -194,7 +195,7 @@ mod tests {
         let told = apply(text, &none).unwrap_err();
         assert!(matches!(&told, EditError::NoItem { .. }));
         assert!(!told.to_string().contains("hunter"), "{told}");
-        // A page sends back the placeholder of a secret, which leaves the secret unchanged.
+        // A page sends back the placeholder of a secret. The secret then stays unchanged.
         let kept = apply(text, &replace).unwrap().text;
         assert_eq!(kept, text.replace("url = \"u\"", "url = [\"v\"]"));
     }

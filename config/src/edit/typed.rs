@@ -19,7 +19,7 @@ pub fn elements(value: &str) -> Option<Vec<String>> {
     Some(value.as_array()?.iter().map(plain).collect())
 }
 
-/// The content of a quoted text; `None` if the value is not a text.
+/// The content of a quoted text; `None` if the value is not a quoted text.
 #[must_use]
 pub fn unquoted(value: &str) -> Option<String> {
     parsed(value)?.as_str().map(str::to_owned)

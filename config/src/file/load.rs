@@ -30,8 +30,8 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// As [`Config::load`]. A missing file is an error only if it was named explicitly. An existing
-    /// file that cannot be read is always an error, because it was written to be used.
+    /// Those of [`Config::load`]. A missing file is an error only if it was named explicitly. An
+    /// existing file that cannot be read is always an error.
     pub fn find(lookup: &ConfigLookup) -> Result<(Self, Option<PathBuf>), Faults> {
         let candidates = match lookup {
             ConfigLookup::Named(file) => return Ok((Self::load(file)?, Some(file.clone()))),

@@ -14,8 +14,8 @@ pub enum ChangeScope {
     Guarded,
 }
 
-/// Returns the part of a change that needs [`ChangeScope::Whole`], if any. `known` are the files
-/// read for `was`, and `read` those for `now`. A faulty configuration is `None`.
+/// Returns the first change that needs [`ChangeScope::Whole`], if any. `known` are the files read
+/// for `was`, and `read` the files read for `now`. A faulty configuration is `None`.
 pub(super) fn find_protected_change(
     (was, known): (Option<&Config>, &WatchedFiles),
     (now, read): (Option<&Config>, &WatchedFiles),
@@ -26,7 +26,7 @@ pub(super) fn find_protected_change(
     // A faulty new text is refused later, with its faults.
     let now = now?;
     let Some(was) = was else {
-        // The protected options of the faulty text cannot be compared.
+        // The protected options of a faulty text cannot be compared.
         return Some("a faulty configuration".to_owned());
     };
     let mut differences = now.differences(was).into_iter();

@@ -7,10 +7,10 @@
 //!     new                                            the text being written
 //! ```
 //!
-//! The directory is beside the file: every account that may replace the file may also write there,
-//! even where only `/etc` is writable. Only its owner can access it, because a configuration can
-//! contain passwords. If the administrator changes the file of a service's user, that user still
-//! owns all of it.
+//! The directory is beside the file: every account that may replace the file may also write in the
+//! directory that contains both, even where only `/etc` is writable. Only the owner of the versions
+//! can access them, because a configuration can contain passwords. If the administrator changes the
+//! configuration of a service, all files still belong to the user of the service.
 #![expect(clippy::disallowed_methods, reason = "this is the part that keeps the versions")]
 
 use super::{ChangeError, disk};
@@ -49,7 +49,7 @@ const DATE: &str = "%Y%m%dT%H%M%SZ";
 /// An earlier text of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EarlierConfig {
-    /// Its number, which names it; later versions have higher numbers.
+    /// The number that identifies the version; later versions have higher numbers.
     pub number: u64,
     /// The time at which it was replaced, to the second.
     pub until: SystemTime,
@@ -61,7 +61,7 @@ impl EarlierConfig {
     ///
     /// # Errors
     ///
-    /// If it cannot be read, perhaps because it was removed as too old.
+    /// If the version cannot be read, perhaps because it was removed as too old.
     pub fn text(&self) -> Result<String, ChangeError> {
         read(&self.file, MAX_CONFIG).map_err(|error| ChangeError::Unreadable {
             file: self.file.clone(),
@@ -107,9 +107,9 @@ pub(super) fn lock(real: &Path, directory: &Path) -> Result<fs::File, ChangeErro
     }
 }
 
-/// Ensures that the owner of the directory is an account that may replace the configuration. Another
-/// account that can create a directory or a link beside the file could redirect our texts, or pass
-/// its own texts off as ours.
+/// Ensures that the owner of the directory is an account that may replace the configuration. Any
+/// other account that can create a directory or a link beside the file could redirect our texts, or
+/// present its own texts as ours.
 fn ensure_owner(real: &Path, directory: &Path, opened: &fs::File, is_new: bool) -> io::Result<()> {
     let (seen, about) = (fs::symlink_metadata(directory)?, opened.metadata()?);
     if !seen.is_dir() || (seen.dev(), seen.ino()) != (about.dev(), about.ino()) {
@@ -117,7 +117,7 @@ fn ensure_owner(real: &Path, directory: &Path, opened: &fs::File, is_new: bool) 
     }
     let above = fs::metadata(real.parent().unwrap_or(Path::new("/")))?;
     if is_new {
-        // The administrator creates it for the usual editor of the file.
+        // The administrator creates the directory for the usual editor of the file.
         if about.uid() == ROOT && about.uid() != above.uid() {
             fchown(opened, Some(above.uid()), Some(above.gid()))?;
         }

@@ -32,9 +32,9 @@ pub(super) enum OldLine {
 /// A setting in a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OldItem {
-    /// The URLs it applies to, between `<` and `>`; all URLs if absent.
+    /// The URLs to which the line applies, between `<` and `>`; all URLs if absent.
     pub(super) spec: Option<String>,
-    /// The text before the `=`, or all of it for a member of a list.
+    /// The text before the `=`, or the whole line for a member of a list.
     pub(super) key: String,
     /// The text after the `=`, if there is one.
     pub(super) value: Option<String>,
@@ -52,7 +52,7 @@ pub(super) enum OldPart {
     Outside(NumberedLine),
     /// A section with its lines between braces.
     Section { name: &'static str, line: usize, lines: Vec<NumberedLine> },
-    /// A section whose lines are in another file, named between brackets.
+    /// A section whose lines are in another file, which is named between brackets.
     Elsewhere { name: &'static str, line: usize, file: String },
 }
 
@@ -81,7 +81,7 @@ fn wrong(line: usize, text: &str, because: &'static str) -> OldPart {
     OldPart::Outside((line, OldLine::Wrong { text: text.trim().to_owned(), because }))
 }
 
-/// The section named `name`, or else the first whose name begins with it.
+/// The section named `name`, or else the first section whose name begins with `name`.
 fn section(name: &str) -> Option<&'static str> {
     let begins = |section: &&str| {
         section.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
@@ -160,8 +160,8 @@ fn item(text: &str) -> OldLine {
     OldLine::OldItem(OldItem { spec, key: key.to_owned(), value, text: text.to_owned() })
 }
 
-/// Splits at the first `=` with a space before it, because a URL may contain another `=`. Without
-/// such a `=`, splits at the first that is not part of a URL's arguments.
+/// Splits at the first `=` with a space before it, because a URL may contain other `=`. If there is
+/// no such `=`, splits at the first `=` that is not part of a URL's arguments.
 fn equals(text: &str) -> Option<(&str, &str)> {
     if let Some(at) = text.find(" =").or_else(|| text.find("\t=")) {
         let (key, rest) = text.split_at(at);

@@ -19,7 +19,7 @@ pub(super) enum SheetLine {
 /// The sections of the new text.
 #[derive(Debug)]
 pub(super) struct ConfigDraft {
-    /// One for each section of the schema, in its order.
+    /// A draft for each section of the schema, in its order.
     drafts: Vec<SectionDraft>,
 }
 
@@ -50,7 +50,7 @@ impl ConfigDraft {
         }
     }
 
-    /// Adds a line before all others of `section`.
+    /// Adds a line before all other lines of `section`.
     pub(super) fn put_first(&mut self, section: &str, above: Vec<String>, put: SheetLine) {
         if let Some(draft) = self.drafts.iter_mut().find(|draft| draft.name == section) {
             draft.entries.insert(0, SheetEntry { above, put });
@@ -184,7 +184,7 @@ impl SectionDraft {
         }
     }
 
-    /// Each key that `of` returns, once, in order.
+    /// Each key that `of` returns, in order, without duplicates.
     fn keys(&self, of: impl Fn(&SheetLine) -> Option<&&'static str>) -> Vec<&'static str> {
         let mut keys = Vec::new();
         for key in self.entries.iter().filter_map(|entry| of(&entry.put)) {

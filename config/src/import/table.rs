@@ -15,7 +15,7 @@ pub(super) enum Counterpart {
     Member(&'static str, &'static str),
     /// A listening address or a port.
     Listen(ListenKey),
-    /// A host and port whose HTTPS is tunnelled, or with `negated` is not.
+    /// A host and port whose HTTPS is tunnelled; with `negated`, whose HTTPS is not tunnelled.
     Tunnel { negated: bool },
     /// No counterpart, for this reason.
     Gone(&'static str),

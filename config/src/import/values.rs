@@ -18,9 +18,10 @@ pub(super) fn truth(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// The reason why the import does not turn the storing of HTTPS off.
+/// The reason why the import never disables the storing of HTTPS.
 ///
-/// 2.9 refuses HTTPS by default, so its file names these options to make HTTPS work at all.
+/// 2.9 refuses HTTPS by default, so a file of 2.9 sets these options only to make HTTPS work at
+/// all.
 pub(super) const HTTPS_IS_STORED: &str = "HTTPS is stored by default; to let all of it pass \
                                           unread, set \"intercept = false\" in [https]";
 
@@ -45,7 +46,7 @@ pub(super) fn time(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// The age at which a page is revalidated; a negative one means never. The number is in minutes.
+/// The age at which a page is revalidated, in minutes; a negative number means never.
 pub(super) fn ask_again(text: &str) -> Result<String, &'static str> {
     match number(text)? {
         (..=-1, _) => Ok(quoted("never")),
@@ -61,7 +62,7 @@ pub(super) fn ask_again(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// The age of a page, in days or in the unit of its letter; a negative one means never.
+/// The age of a page, in days or in the unit of its letter; a negative number means never.
 pub(super) fn age(text: &str) -> Result<String, &'static str> {
     match number(text)? {
         (..=-1, _) => Ok(quoted("never")),

@@ -36,7 +36,7 @@ pub enum ParseHostSpecError {
     /// A text with a `/` that is not a network.
     #[error("it is not a network, such as \"192.168.0.0/16\" or \"fd00::/8\"")]
     Network,
-    /// A network whose address has bits set beyond its length.
+    /// A network whose address has bits set after its prefix.
     #[error("its address has bits set beyond the length of the network")]
     HostBits,
 }
@@ -77,7 +77,7 @@ impl HostSpec {
         }
     }
 
-    /// Whether it begins with `!`, which excludes the hosts that it matches.
+    /// Whether the pattern begins with `!`, and so excludes the hosts that it matches.
     #[must_use]
     pub fn negated(&self) -> bool {
         self.negated

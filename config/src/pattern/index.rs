@@ -1,13 +1,14 @@
 //! An index of the specifications in a list that could match a URL.
 //!
 //! Each specification is filed under one property that it requires of a URL: the host, the end of
-//! the host, or a few consecutive bytes of path or arguments. Of all its properties, the one with
-//! the fewest specifications so far is used. So `/ads/` in fifty thousand specifications does no
-//! harm if each requires something else too. A URL is looked up by all of its properties. One pass
-//! over its bytes does that, and nearly all lookups end at a bit of a table that fits the cache.
+//! the host, or a few consecutive bytes of path or arguments. Of the properties of a specification,
+//! the one with the fewest specifications so far is used. So fifty thousand specifications may
+//! contain `/ads/`, if each also requires another property. A URL is looked up by all of its
+//! properties. This takes one pass over its bytes, and nearly all lookups end at a bit of a table
+//! that fits the cache.
 //!
-//! A specification found this way only could match: two different properties may share a key, so
-//! each one is still compared as a whole.
+//! A specification found this way only may match: two different properties may share a key, so the
+//! specification is still compared as a whole.
 
 use crate::pattern::{parts::UrlParts, spec::UrlSpec};
 use std::{
@@ -25,10 +26,11 @@ const BITS_PER_KEY: usize = 16;
 /// The smallest table, as a power of two bits.
 const MIN_BITS: u32 = 12;
 
-/// An odd number without pattern that spreads keys (the golden ratio, times 2^64).
+/// An odd number without a pattern, which spreads keys (the golden ratio, times 2^64).
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The kind of property that a key stands for. Eight bytes fill a key; shorter runs have a mark.
+/// The kind of property that a key stands for. Eight bytes fill a key; shorter runs are marked with
+/// their kind.
 const HOST: u64 = 1;
 const HOST_END: u64 = 2;
 const THREE: u64 = 3 << 32;
@@ -38,11 +40,11 @@ const EIGHT: u64 = 0;
 /// The numbers of specifications by the property they require.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SpecIndex {
-    /// By key, each list in ascending order.
+    /// The specifications by key, each list in ascending order.
     filed: HashMap<u64, Vec<IndexedSpec>, BuildHasherDefault<IdentityHasher>>,
-    /// Two bits of one word for each existing key.
+    /// For each existing key, two bits of one word are set.
     bits: Vec<u64>,
-    /// The lengths of host ends that do not begin with a dot. Each must be tried on a host.
+    /// The lengths of host ends that do not begin with a dot. A lookup tries each of these lengths.
     lengths: BTreeSet<usize>,
     /// Whether any specification is filed under eight, four or three bytes of path or arguments.
     by_eight: bool,
@@ -56,7 +58,7 @@ pub(crate) struct SpecIndex {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IndexedSpec {
     pub(crate) number: usize,
-    /// A bit for each run of four bytes that it requires. Many runs share a bit.
+    /// A bit for each run of four bytes that the specification requires. Many runs share a bit.
     runs: u128,
 }
 
@@ -127,8 +129,8 @@ impl SpecIndex {
         }
     }
 
-    /// Goes backwards from the end of the host, so that the key of each end is complete at its
-    /// first byte.
+    /// Starts at the end of the host and goes backwards, so that the key of each end is complete at
+    /// the first byte of that end.
     fn by_host(&self, host: &str, consider: &mut impl FnMut(&[IndexedSpec])) {
         let mut key = HOST_END;
         for (length, byte) in (1..).zip(host.bytes().rev()) {
@@ -165,8 +167,8 @@ impl SpecIndex {
         }
     }
 
-    /// The key of consecutive bytes with the fewest specifications, and among those one of the
-    /// longest.
+    /// The key with the fewest specifications among the keys of consecutive bytes. Of equal keys, a
+    /// longest one.
     fn rarest(&self, spec: &UrlSpec) -> Option<(u64, KeyKind)> {
         let keys = spec.required().map(str::as_bytes).flat_map(|piece| {
             let (length, kind) = match piece.len() {

@@ -166,7 +166,7 @@ impl UrlSpec {
         self.matches_parts(&UrlParts::of(url))
     }
 
-    /// Whether it begins with `!`, which excludes the URLs that it matches from a list.
+    /// Whether the pattern begins with `!`, and so excludes the URLs that it matches from a list.
     #[must_use]
     pub fn negated(&self) -> bool {
         self.negated

@@ -9,11 +9,11 @@ pub(crate) struct Wildcard(Box<str>);
 /// The simplest description of a pattern, for an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WildcardShape<'a> {
-    /// It matches every text.
+    /// The pattern matches every text.
     Anything,
-    /// It matches only this text.
+    /// The pattern matches only this text.
     Exactly(&'a str),
-    /// It matches every text with this end.
+    /// The pattern matches every text with this end.
     EndsWith(&'a str),
     /// Any other pattern.
     Other,
@@ -46,7 +46,7 @@ impl Wildcard {
 /// Whether `pattern` matches the whole of `text`.
 ///
 /// The leftmost position of each piece is always right, because it leaves the most text for the
-/// pieces after it. So nothing is tried twice, and the time is linear in both lengths.
+/// pieces after it. So no position is tried twice, and the time is linear in both lengths.
 pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     let mut pieces = pattern.split('*');
     let Some(rest) = pieces.next().and_then(|first| text.strip_prefix(first)) else {
@@ -78,7 +78,7 @@ mod tests {
     use super::{Wildcard, WildcardShape};
     use proptest::prelude::*;
 
-    /// A reference implementation: it tries every way, so it is obviously correct but slow.
+    /// A reference implementation: tries every possibility, so it is obviously correct but slow.
     fn naive(pattern: &[u8], text: &[u8]) -> bool {
         match (pattern.split_first(), text.split_first()) {
             (None, None) => true,

@@ -14,7 +14,7 @@ pub struct OptionExplanation {
     pub value: String,
     /// The location of the value; `None` for a default.
     pub location: Option<Location>,
-    /// The specification that selected the value for this URL, if one did.
+    /// The specification that selected the value for this URL, or `None` if no rule did.
     pub rule: Option<ListedSpec>,
 }
 

@@ -31,7 +31,7 @@ pub(crate) trait OptionType: Sized {
         key: &'static str,
         default: &'static str,
     ) -> Self;
-    /// The value that a rule selects for a URL, if one does.
+    /// The value that a rule selects for a URL, or `None` if no rule does.
     fn value_for_url(&self, url: &UrlParts<'_>) -> Option<UrlValue>;
 }
 

@@ -79,8 +79,8 @@ impl Value for UrlSpecSet {
 }
 
 impl UrlSpecSet {
-    /// Parses a list with one specification on each line. Calls `fault` with each faulty line's
-    /// number and fault.
+    /// Parses a list with one specification on each line. Calls `fault` with the line number of
+    /// each faulty line and its fault.
     pub(crate) fn add_lines(
         &mut self,
         text: &str,
@@ -194,8 +194,8 @@ pub(crate) fn list_file(
     }
 }
 
-/// The entries of a list, one on each line, with the numbers of the lines. A comment begins at a
-/// `#` at the start of a line or after a space.
+/// The entries of a list, one on each line, with their line numbers. A comment begins at a `#` at
+/// the start of a line or after a space.
 pub(crate) fn entries(text: &str) -> impl Iterator<Item = (usize, &str)> {
     // Some editors begin a file with a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);

@@ -57,7 +57,7 @@ pub struct UrlRules<T> {
     plain: T,
     /// Shared by the options of a section.
     specs: Arc<RuleSpecs>,
-    /// By the number of the rule, ascending. Rules that do not set the option are absent.
+    /// The value and the number of each rule that sets the option, in ascending order.
     set: Vec<(usize, T, ValueOrigin)>,
 }
 
@@ -68,7 +68,8 @@ impl<T> UrlRules<T> {
         self.rule(url).map_or(&self.plain, |(_, value, _)| value)
     }
 
-    /// The value for a URL, and the specification of the rule that decided, if one did.
+    /// The value for a URL, and the specification of the rule that decided. The specification is
+    /// `None` if no rule decided.
     #[must_use]
     pub fn decided(&self, url: &UrlParts<'_>) -> (&T, Option<&ListedSpec>) {
         self.rule(url).map_or((&self.plain, None), |(listed, value, _)| (value, Some(listed)))
@@ -114,8 +115,8 @@ impl<T> UrlRules<T> {
         words.join(" ")
     }
 
-    /// The same rules for a part of the value. `of` extracts the part. If neither a rule nor the
-    /// plain value has it, it is `otherwise`.
+    /// The same rules for a part of the value. `of` extracts the part. `otherwise` is used if
+    /// neither a rule nor the plain value has the part.
     pub(crate) fn narrowed<P>(&self, of: impl Fn(&T) -> Option<P>, otherwise: P) -> UrlRules<P> {
         let part = |(number, value, origin): &(usize, T, ValueOrigin)| {
             Some((*number, of(value)?, origin.clone()))
@@ -148,8 +149,8 @@ impl<T> UrlRules<T> {
     }
 }
 
-/// Equal if the values and the URLs to which they apply are written alike. Their locations, and rules
-/// that do not set the option, do not count.
+/// Two options are equal if their values and the URLs of these values are written alike. Locations
+/// are ignored, and so are rules that do not set the option.
 impl<T: PartialEq> PartialEq for UrlRules<T> {
     fn eq(&self, other: &Self) -> bool {
         let is_same = |(one, two): (&(usize, T, ValueOrigin), &(usize, T, ValueOrigin))| {
@@ -212,10 +213,10 @@ impl RuleSpecs {
         (from..to).filter_map(|number| self.specs.get(number))
     }
 
-    /// The first rule that applies to `url` and for which `sets` returns a value.
+    /// The value for `url` that `sets` returns for the first rule that applies to `url`.
     ///
-    /// In a rule the first matching specification decides. If it has a `!`, or if the rule sets
-    /// nothing, the next rule is tried.
+    /// In a rule the first matching specification decides. If it begins with `!`, or if `sets`
+    /// returns `None` for the rule, the next rule is tried.
     pub(crate) fn first<S>(
         &self,
         url: &UrlParts<'_>,

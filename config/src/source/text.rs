@@ -110,7 +110,7 @@ struct IncludeLine {
     line: Option<usize>,
 }
 
-/// All texts: the configuration itself first, each text before those that it includes.
+/// All texts: the configuration itself first, and each text before the texts that it includes.
 pub(crate) struct ParsedTexts {
     all: Vec<ParsedText>,
 }

@@ -30,13 +30,13 @@ pub(crate) trait Value: Sized {
     }
     /// Parses a value. Faults are recorded in `source`.
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self>;
-    /// The element that decides about a URL, for types that are lists with values for some URLs.
+    /// For types that are lists with values for some URLs: the element that decides about the URL.
     fn value_for_url(&self, _: &UrlParts<'_>) -> Option<UrlValue> {
         None
     }
 }
 
-/// Reads each element of an array. All are read, so that all their faults are reported.
+/// Reads each element of an array. All elements are read, so that all their faults are reported.
 pub(crate) fn elements<T>(
     given: &RawValue<'_>,
     source: &mut ValueSource<'_>,

@@ -4,7 +4,8 @@ use crate::source::{RawValue, ValueSource, value::Value};
 use std::time::Duration;
 use toml_edit::Value as Toml;
 
-/// The longest age, in days: a hundred years. Subtracted from any date, it overflows no clock.
+/// The longest age, in days: a hundred years. No clock overflows if this age is subtracted from a
+/// date.
 const MAX_AGE_DAYS: u64 = 36_500;
 
 const HOUR: u64 = 60 * 60;
@@ -34,11 +35,11 @@ pub enum AgeLimit {
 /// The age at which a stored page is revalidated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RevalidationAge {
-    /// When it is stale by HTTP's own rules (RFC 9111).
+    /// If it is stale by HTTP's own rules (RFC 9111).
     Standard,
     /// At no age.
     Never,
-    /// When it is older than this, whatever its response header says.
+    /// If it is older than this, whatever its response header says.
     OlderThan(Age),
 }
 

@@ -36,11 +36,11 @@ const MAX_VALUE: usize = 8 << 10;
 /// The treatment of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FieldAction {
-    /// It stays unchanged.
+    /// The field stays unchanged.
     Leave,
-    /// It is removed.
+    /// The field is removed.
     Remove,
-    /// It gets this value, if it is present.
+    /// The field gets this value, if it is present.
     Replace(String),
 }
 

@@ -19,8 +19,9 @@ const MAX_PASSES: u32 = 16;
 const MAX_LANES: u32 = 16;
 
 /// The least memory that a check allocates, in KiB; only the memory that its hash needs is touched.
-/// glibc returns an allocation of this size to the system when it is freed. A smaller one stays in
-/// the arena of its thread (`M_MMAP_THRESHOLD` in `mallopt(3)`: the threshold grows to 32 MiB).
+/// glibc returns an allocation of this size to the system when it is freed. A smaller allocation
+/// stays in the arena of its thread (`M_MMAP_THRESHOLD` in `mallopt(3)`: the threshold grows to 32
+/// MiB).
 const ALLOCATED_MEMORY: usize = 33 * 1024;
 
 /// The least memory of a hash, in KiB. With less, passwords are guessed too fast (RFC 9106 §4

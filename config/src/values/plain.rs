@@ -19,7 +19,8 @@ use wwwoffle_url::LocalHost;
 /// The largest count: far above any use, and far below the overflow of a semaphore or a sum.
 const MAX_COUNT: usize = 1_000_000;
 
-/// The longest time, in milliseconds: 52 weeks. Added to any present date, it overflows no clock.
+/// The longest time, in milliseconds: 52 weeks. No clock overflows if this time is added to a
+/// present date.
 const MAX_TIME_MS: u64 = 52 * 7 * 24 * 60 * 60 * 1_000;
 
 impl Value for bool {

@@ -12,7 +12,7 @@ use toml_edit::Value as Toml;
 pub struct PortRange(RangeInclusive<u16>);
 
 impl PortRange {
-    /// Parses a port, or two with `-` between them.
+    /// Parses a port, or two ports with `-` between them.
     ///
     /// `None` for anything else: port 0, ports above 65535, and a range that ends before it begins.
     #[must_use]

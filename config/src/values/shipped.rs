@@ -24,7 +24,7 @@ pub(crate) struct ShippedList {
 }
 
 impl ShippedList {
-    /// Appends this list to the user's, if it is `used`. The user's list comes first, so that a `!`
+    /// Appends this list to the user's list, if `used`. The user's list comes first, so that a `!`
     /// in it makes an exception.
     ///
     /// An unreadable line of this list is skipped here, and fails a test.

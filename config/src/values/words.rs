@@ -45,11 +45,11 @@ words! {
     "`\"each\"`: each page, before it counts as stored. `\"batch\"`: many pages together, within a
 second; a power cut can lose them. `\"none\"`: when the operating system does it.",
     "\"each\", \"batch\" or \"none\"":
-    /// Each entry, before it counts as stored.
+    /// Each entry is synced before it counts as stored.
     Each = "each",
     /// Many entries together, within a second.
     Batch = "batch",
-    /// When the operating system does it.
+    /// Data is synced when the operating system decides to.
     None = "none",
 }
 
@@ -91,8 +91,8 @@ words! {
     NoStore, "no-store",
     "`\"keep\"`: it is stored, but only for offline use. `\"respect\"`: it is not stored.",
     "\"keep\" or \"respect\"":
-    /// It is stored, but only for offline use.
+    /// The response is stored, but only for offline use.
     Keep = "keep",
-    /// It is passed on and not stored.
+    /// The response is passed on and not stored.
     Respect = "respect",
 }

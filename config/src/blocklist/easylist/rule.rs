@@ -13,26 +13,27 @@ const MAX_LINE: usize = 32 << 10;
 /// The longest pattern that a rule compares with a URL, in bytes.
 const MAX_PATTERN: usize = 512;
 
-/// The largest number of `*` and `^` in a pattern. The crate turns a pattern with one into a
+/// The largest number of `*` and `^` in a pattern. The crate turns a pattern with wildcards into a
 /// regular expression.
 const MAX_WILDCARDS: usize = 32;
 
 /// The largest compiled regular expression, in bytes: once for the automaton, and once more for its
-/// cache. Matching is linear in the URL, and this bounds the factor.
+/// cache. Matching time is linear in the length of the URL, and this limit bounds the factor.
 const MAX_EXPRESSION: usize = 256 << 10;
 
 /// The class of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LineClass {
-    /// Empty, a comment, or the head of the list.
+    /// An empty line, a comment, or the head of the list.
     Nothing,
     /// A rule that changes pages, requests or responses, and blocks nothing.
     Passed,
-    /// A rule that blocks or excepts, for one host or for the pages of some sites.
+    /// A rule that blocks or excepts requests, for one host or for the pages of some sites.
     Rule,
     /// A rule for all hosts.
     General,
-    /// A rule that is compared as a regular expression: for all hosts, or written as one.
+    /// A rule that is compared as a regular expression, because it is for all hosts or is written
+    /// as a regular expression.
     Expression,
     /// An unreadable line.
     Unread,
@@ -96,7 +97,7 @@ fn of_filter(line: &str, filter: &NetworkFilter<'_>) -> LineClass {
             LineClass::Unread
         };
     }
-    // No URL contains these characters, but text that is not a list does.
+    // No URL contains these characters, but a file that is not a list does.
     if [host, pattern].iter().any(|part| part.contains([' ', '\t', '<', '>', '"', '`'])) {
         return LineClass::Unread;
     }
@@ -104,7 +105,7 @@ fn of_filter(line: &str, filter: &NetworkFilter<'_>) -> LineClass {
     if host.is_empty() && matches!(pattern, "" | "^" | "/") && !line.contains('$') {
         return LineClass::Unread;
     }
-    // `||com/` matches most of the web too.
+    // A rule such as `||com/` matches most of the web too.
     let is_general = !host.contains('.') && filter.opt_domains.is_none();
     match (is_general, filter.mask.contains(NetworkFilterMask::IS_REGEX)) {
         (false, _) => LineClass::Rule,
@@ -113,12 +114,12 @@ fn of_filter(line: &str, filter: &NetworkFilter<'_>) -> LineClass {
     }
 }
 
-/// Whether the crate compiles `/pattern/` to the intended regular expression.
+/// Whether the crate compiles `/pattern/` to the regular expression that the author meant.
 fn is_expression(line: &str, pattern: &str, keeps_case: bool) -> bool {
     let Some(inner) = pattern.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')) else {
         return false;
     };
-    // The crate converts it to lower case, which turns `\D` into its opposite.
+    // The crate converts the pattern to lower case, which turns `\D` into its opposite.
     if !keeps_case && turns_in_lower_case(line) {
         return false;
     }
@@ -131,7 +132,7 @@ fn is_expression(line: &str, pattern: &str, keeps_case: bool) -> bool {
     made.is_ok_and(|made| !made.is_match(b""))
 }
 
-/// Whether a line has an escape with another meaning in lower case.
+/// Whether a line has an escape that has another meaning in lower case.
 fn turns_in_lower_case(line: &str) -> bool {
     let mut after_escape = false;
     line.bytes().any(|byte| {
