@@ -159,9 +159,9 @@ async fn done(
 
 /// Whether the stored copy answers the request, and how it arrived.
 ///
-/// It may have been stored for another client that requested the same without further secrets, if
-/// it is for everyone. Redirects are followed for each request. A run counts a copy as its own if
-/// it was checked since the run began. A fresh copy needs no request unless the run demands one.
+/// A shared copy may have been stored for another client that sent the same request without further
+/// secrets. Redirects are followed for each request. A run counts a copy as its own if the copy was
+/// checked since the run began. A fresh copy needs no request unless the run demands one.
 fn is_answered(context: &FetchContext, outgoing: &Outgoing, kept: &Kept) -> Option<UrlOutcome> {
     if outgoing.summary.kind == RequestKind::Post {
         return None;
@@ -241,23 +241,23 @@ async fn run_ours(
 ) -> (Arc<Download>, DownloadEnd, Option<Duration>) {
     context.base.tasks.spawn(run(Arc::clone(&context.proxy), job, Arc::clone(&download)));
     let (download, outcome) = download.outcome().await;
-    // A response that is not stored has no reader here. The response to a client belongs to the
-    // client.
+    // A response that is not stored has no reader here. If a client requested it, it belongs to
+    // that client.
     let answer = download.take();
     let wait = answer.and_then(|answer| retry_after(answer.headers(), clock::now()));
     (download, outcome, wait)
 }
 
-/// The verdict that follows from the URL and the requester. The configuration may have changed
-/// since the request was queued, and redirects may lead anywhere.
+/// The verdict that follows from the URL and the requester, without sending a request. The
+/// configuration may have changed since the request was queued, and redirects may lead to any URL.
 async fn by_rule(context: &Arc<FetchContext>, outgoing: &Outgoing) -> Option<FetchVerdict> {
     let failed = |error: &str| Some(FetchVerdict::Failed { error: error.to_owned(), status: None });
-    // An invalid URL fails later, with that reason.
+    // An invalid URL fails later, with its own reason.
     let url = CanonicalUrl::parse(base(outgoing), &context.base.local).ok()?;
     if url.is_form_answer() {
         return failed("it is the response to a form; only sending the form again gets a new one");
     }
-    // A request with lost secrets fails later, with that reason.
+    // A request with lost secrets fails later, with its own reason.
     let asker = recorded(outgoing).map_or_else(
         |_| Asker::default(),
         |request| {
@@ -301,7 +301,7 @@ async fn prepare(
     outgoing: &Outgoing,
 ) -> Result<(Parts, DownloadJob, Option<Arc<Kept>>), String> {
     let request = recorded(outgoing)?;
-    // Only its port is used: path and fields are as recorded.
+    // Only the port is used; path and fields are those of the recorded request.
     let mut resource =
         of_url(base(outgoing), &context.base.local).map_err(|error| error_chain(&error))?;
     let places =

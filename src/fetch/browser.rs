@@ -72,7 +72,7 @@ pub(super) enum VisitOutcome {
     Interrupted,
 }
 
-/// Opens a page whose response is stored, if configured. Dropping the future ends the browser.
+/// The page waits for its turn. After that the browser sends requests like any other client.
 pub(super) async fn open(
     context: &Arc<FetchContext>,
     outgoing: &Outgoing,
@@ -94,7 +94,8 @@ pub(super) async fn open(
     let path = request.uri.path_and_query().map_or("/", |path| path.as_str());
     let protocol = if resource.origin.scheme == Scheme::Https { "https" } else { "http" };
     let spelled = format!("{protocol}://{}{path}", resource.origin);
-    // The page waits for its turn. Then the browser sends requests as any client does.
+    // Whether the request is for a page that people view, not for a sub-resource, a form or an
+    // image.
     context.fetcher.step_aside(&outgoing.summary.place.key());
     let mut mode = context.base.mode.watch();
     let opened = async {
@@ -133,7 +134,11 @@ pub(super) async fn open(
     VisitOutcome::Over
 }
 
-/// Whether it is a page that people view: not a sub-resource, a form or an image.
+/// The address at which the browser connects as the requester.
+///
+/// # Errors
+///
+/// The reason why there is no such address.
 fn is_page(outgoing: &Outgoing, answered: &Answered<'_>) -> bool {
     let is_of_kind = match outgoing.summary.kind {
         RequestKind::Page
@@ -235,11 +240,7 @@ fn cookies(fields: &HeaderMap) -> Vec<Cookie> {
     pairs.take(MAX_COOKIES).collect()
 }
 
-/// Runs a browser for one visit.
-///
-/// # Errors
-///
-/// The reason why the page was not opened.
+/// The messages of the browser are read while it runs; otherwise it would block.
 async fn browse(
     context: &FetchContext,
     told: &BrowserParameters<'_>,
@@ -309,7 +310,8 @@ async fn converse(
     }
 }
 
-/// A line of the browser without control characters, for a message.
+/// Budgets for each fetch of the queue and for each day, over all connections and over metered
+/// connections. Pure except for the meter, which downloads share.
 fn shown(line: &str) -> String {
     line.chars().filter(|character| !character.is_control()).take(MAX_SAID).collect()
 }

@@ -12,7 +12,10 @@ use crate::api::{BudgetOf, Held};
 use crate::net::link::LinkClass;
 use crate::proxy::download::Meter;
 
-/// The key in the state of the spool.
+/// The bytes fetched and the remaining budgets.
+///
+/// Bytes over a metered connection count twice: for all connections and for metered connections.
+/// Bytes over any other connection do not use up the metered budgets.
 pub(super) const STATE: &str = "fetched-today";
 
 /// The bytes fetched and the remaining budgets.
@@ -54,7 +57,7 @@ impl Used {
 /// The configured budgets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Allowed {
-    /// Over all connections.
+    /// Over metered connections. `None` if the current connection is not metered.
     pub(super) all: Most,
     /// Over metered connections, if the current one is metered.
     pub(super) over_metered: Option<Most>,
@@ -87,7 +90,8 @@ impl Allowed {
 /// The budget that is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spent {
-    /// Whether it is a budget for metered connections.
+    /// The start of the next day; `None` if the budget is renewed only at the next fetch of the
+    /// queue.
     pub(super) metered: bool,
     /// The start of the next day; `None` if it lasts until the next fetch of the queue.
     pub(super) until: Option<Timestamp>,
@@ -102,27 +106,27 @@ impl Spent {
 }
 
 impl Budget {
-    /// The meter for downloads.
+    /// Starts a fetch of the queue. `only_now` is a budget for this fetch only.
     pub(super) fn meter(&self) -> Arc<Meter> {
         Arc::clone(&self.meter)
     }
 
-    /// Starts a fetch of the queue, perhaps with a budget of its own.
+    /// Sets the meter to the remaining budget. Returns the exhausted budget, if any. If several are
+    /// exhausted, returns the one that is renewed last.
     pub(super) fn begins(&mut self, only_now: Option<u64>) {
         self.count();
         (self.all.fetch, self.over_metered.fetch, self.only_now) = (0, 0, only_now);
         self.spent = None;
     }
 
-    /// Sets the meter to the rest of the budgets. Returns the budget that is used up, if any: of
-    /// several the one that lasts longest.
+    /// The bytes received so far came over the former connection.
     pub(super) fn settle(
         &mut self,
         allowed: Allowed,
         now: Timestamp,
         zone: &TimeZone,
     ) -> Option<Spent> {
-        // Bytes received so far came over the former connection.
+        // A budget that only a person renews may last longer than until midnight.
         self.count();
         self.is_metered = allowed.over_metered.is_some();
         let now = now.to_zoned(zone.clone());
@@ -182,7 +186,8 @@ impl Budget {
         std::mem::take(&mut self.is_changed).then(|| format!("{} {all} {metered}", self.day))
     }
 
-    /// Restores the stored text. Invalid text counts as zero.
+    /// An earlier version did not record the class of the connection. In this case all bytes count
+    /// as metered, so no metered budget is exceeded.
     pub(super) fn remember(&mut self, text: &str) {
         let mut words = text.split(' ');
         let (Some(Ok(day)), Some(Ok(all))) =

@@ -1,18 +1,18 @@
-//! The arguments that make Chromium and its relatives use and trust this proxy, and change nothing
-//! else.
+//! A page requested by http is a different page from one requested by https.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::Path;
 
 const DISABLED_FEATURES: [&str; 5] = [
-    // A page requested by http is not the same page as by https.
+    // These features contact servers of the vendor.
     "HttpsUpgrades",
-    // These contact servers of the vendor.
+    // This feature searches the local network for devices.
     "NetworkTimeServiceQuerying",
     "OptimizationHints",
     "Translate",
-    // This searches the local network for devices.
+    // Without these arguments the browser contacts servers of its vendor at each start. Browsers
+    // never connect to port 1 (WHATWG Fetch, "port blocking").
     "MediaRouter",
 ];
 
@@ -32,8 +32,7 @@ const QUIET: [&str; 11] = [
     "--gaia-url=http://127.0.0.1:1/",
 ];
 
-/// The arguments for a browser with its own `profile` that sends all requests to `proxy` and
-/// accepts certificates of the authority whose public key has the SHA-256 `key`, in base64.
+/// Without this argument, requests to this machine bypass the proxy.
 #[must_use]
 pub fn arguments(proxy: SocketAddr, profile: &Path, key: &str) -> Vec<OsString> {
     let mut directory = OsString::from("--user-data-dir=");
@@ -41,7 +40,9 @@ pub fn arguments(proxy: SocketAddr, profile: &Path, key: &str) -> Vec<OsString> 
     vec![
         directory,
         format!("--proxy-server=http://{proxy}").into(),
-        // Without this, requests to this machine bypass the proxy.
+        // Accepts every chain that contains a certificate with this key. Our chains contain the
+        // authority, so the key of the authority is enough. Chromium requires a separate profile
+        // for this argument.
         "--proxy-bypass-list=<-loopback>".into(),
         // Accepts every chain that has a certificate with this key. Our chains include the
         // authority, so its key is enough. Chromium requires a separate profile for this.

@@ -24,7 +24,7 @@ pub(super) struct Answered<'a> {
     pub(super) request: &'a Parts,
     /// The places of its response.
     pub(super) places: &'a Places,
-    /// The status of the answer.
+    /// The fields of the response.
     pub(super) status: StatusCode,
     /// Its fields.
     pub(super) fields: &'a HeaderMap,
@@ -42,11 +42,13 @@ pub(super) struct Following {
 }
 
 impl Answered<'_> {
-    /// The stored copy; `None` if it has been removed.
+    /// The requests that follow from a response, for the `runs` that want it. If the daemon ends
+    /// before the request leaves the queue, this is repeated for the same response. URLs that are
+    /// queued or stored are not requested twice.
     ///
     /// # Errors
     ///
-    /// If the disk fails.
+    /// The reason, in words for the user. The request then stays in the queue.
     pub(super) async fn kept(&self, context: &FetchContext) -> Result<Option<Arc<Kept>>, Error> {
         if let Some(kept) = &self.known {
             return Ok(Some(Arc::clone(kept)));

@@ -5,7 +5,8 @@ use tokio::time::Instant;
 use crate::api::Whole;
 use crate::base::pace::Pace;
 
-/// The state between two measurements.
+/// Adds the rate and the time left. The time is omitted unless all downloads make progress
+/// (`moves`).
 #[derive(Clone, Debug, Default)]
 pub struct Gauge {
     bytes: Pace,

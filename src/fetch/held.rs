@@ -75,11 +75,12 @@ struct HoldFacts {
     window: Option<Timestamp>,
     rests: Rests,
     not_before: Option<Timestamp>,
-    /// Whether all automatic attempts have failed.
+    /// The reason that lasts longest. Pure.
     is_last: bool,
 }
 
-/// The reason that lasts longest. Pure.
+/// If two reasons end together, the more specific one is returned: the `Retry-After` of the host
+/// holds this request as long as the other reasons.
 fn judge(state: &RequestState, facts: &HoldFacts) -> Option<Held> {
     match state {
         RequestState::Failed { .. } => return None,

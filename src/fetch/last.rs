@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-/// The key in the state of the spool.
+/// How long after a response a new start still continues the same fetch.
 pub(super) const STATE: &str = "last-fetch";
 
 /// The time after a response within which a new start continues the same fetch.
@@ -19,7 +19,7 @@ pub struct LastFetch {
     pub failed: u64,
 }
 
-/// The results of the current fetch and the one before.
+/// The responses since the last start of fetching the queue.
 #[derive(Debug, Default)]
 pub(super) struct LastFetches {
     /// Since the last start of fetching the queue.
@@ -34,7 +34,8 @@ impl LastFetches {
         self.before = read(text);
     }
 
-    /// The text to store, if it has changed since the last call.
+    /// Starts a fetch. Going online starts a fetch twice, by the mode and by a command. So
+    /// responses that have just arrived belong to the same fetch.
     pub(super) fn changed(&mut self) -> Option<String> {
         let LastFetch { at, done, failed } = self.told()?;
         std::mem::take(&mut self.is_changed).then(|| format!("{at} {done} {failed}"))
@@ -87,7 +88,11 @@ mod tests {
         last.count(false, at(7));
         let told = LastFetch { at: at(7), done: 2, failed: 1 };
         assert_eq!(last.told(), Some(told));
-        // A start without responses.
+        // Monitored pages: puts due pages into the queue.
+        //
+        // One task ([`work`]) does this whenever the mode allows. If several scheduled times passed
+        // while the mode did not allow it, the page is fetched once. A page is queued before this
+        // is recorded, so a crash causes at most one additional conditional request.
         last.begins(at(60));
         assert_eq!(last.told(), Some(told));
         let text = last.changed().unwrap();

@@ -65,7 +65,7 @@ pub struct MonitorSettings {
 }
 
 impl MonitorSettings {
-    /// The page with its sub-resources, on a schedule.
+    /// Adds the pages that the page links to, up to `depth` links and within `scope`.
     #[must_use]
     pub fn new(url: String, schedule: Schedule, versions: u16) -> Self {
         Self { url, schedule, versions, aim: None }

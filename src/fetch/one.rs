@@ -21,7 +21,8 @@ use crate::base::error_chain::error_chain;
 use crate::fetch::context::FetchContext;
 use crate::storage::store::{Unqueued, timestamp};
 
-/// The pause after the spool failed to record the result of a request.
+/// The request of this key. If an import marked the request as the start of a recursive fetch,
+/// starts the recursive fetch first.
 const AFTER_SPOOL_FAILURE: Duration = Duration::from_secs(10);
 
 /// Fetches one queued request and records the result. Returns its event. Report the event only when
@@ -86,18 +87,20 @@ async fn queued(context: &Arc<FetchContext>, key: Key) -> Result<Option<Outgoing
     match recurse::begin_at(context, outgoing.clone(), &aim).await {
         Ok(_) => {}
         Err(NotBegun::Page(WantError::Spool(error))) => return Err(error),
-        // The page itself is fetched anyway.
+        // Queues the requests that follow, then removes the request, unless it was requested again.
+        // Returns whether the request was removed.
         Err(error) => warn!(error = error_chain(&error), "links of a page are not followed"),
     }
-    // The requests of the run are queued.
+    // A request that was made again is judged again, and may need no request to the origin.
     let Some(mut begun) = context.storage.store.queued(key).await? else { return Ok(None) };
     begun.options = None;
     let is_there = context.storage.store.requeue(begun.clone()).await?;
     Ok(is_there.then_some(begun))
 }
 
-/// Queues the requests that follow, then removes the request, unless it was requested again.
-/// Returns whether it was removed.
+/// Queues the requests that follow, and reports those that cannot be fetched to their runs. Queued
+/// requests that failed earlier for other runs are retried. Requests that need a person's consent
+/// count as failed.
 async fn finish(
     context: &FetchContext,
     outgoing: &Outgoing,
@@ -150,7 +153,9 @@ async fn enqueue(context: &FetchContext, next: Vec<Outgoing>) -> Result<(), Erro
     Ok(())
 }
 
-/// A request of a run may have been queued and failed before.
+/// The recorded form while it is being sent. If the daemon ends during this time, it does not send
+/// the form again: it is unknown whether the origin received the form, and only its owner can
+/// decide.
 async fn wake(context: &FetchContext, key: Key) -> Result<(), Error> {
     let state =
         context.storage.store.spool().queue().summary(&key).map(|known| known.fetching.state);
@@ -170,7 +175,8 @@ async fn wake(context: &FetchContext, key: Key) -> Result<(), Error> {
     Ok(())
 }
 
-/// Reports the result of a request to its runs.
+/// Pauses a request whose result cannot be recorded. The request is still due, and its origin would
+/// otherwise be contacted repeatedly.
 fn tell_runs(
     context: &FetchContext,
     outgoing: &Outgoing,
@@ -202,8 +208,8 @@ pub(super) fn on_its_way(form: &Outgoing) -> Outgoing {
     form
 }
 
-/// Pauses a request whose result cannot be recorded. It is still due, and its origin would
-/// otherwise be contacted again and again.
+/// Asks a person whether such a large response may be fetched. The received bytes are preserved,
+/// and the download will be resumed.
 async fn rest(context: &FetchContext, error: &Error) {
     spool_failed(error);
     tokio::select! {
@@ -212,7 +218,7 @@ async fn rest(context: &FetchContext, error: &Error) {
     }
 }
 
-/// Records a temporary failure: a growing delay, and at last a failure.
+/// For its runs the request counts as failed until a person allows it.
 async fn again(
     context: &FetchContext,
     mut outgoing: Outgoing,

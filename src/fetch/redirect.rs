@@ -6,7 +6,7 @@ use hyper::{Method, StatusCode};
 
 use crate::net::upstream::{Origin, Scheme};
 
-/// The maximum number of redirects followed in a row; browsers stop at twenty.
+/// RFC 9110 §10.1.3: the URL of a secure page is not sent in clear text.
 pub(super) const MAX_HOPS: u8 = 20;
 
 /// Turns the redirected request into one for the target: the method changes as in browsers, and

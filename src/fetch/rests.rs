@@ -1,4 +1,4 @@
-//! The rest times of origins, saved for the next start. Pure.
+//! The largest number of hosts in the text. Hosts with the longest pause take precedence.
 
 use std::sync::Arc;
 
@@ -7,16 +7,17 @@ use jiff::Timestamp;
 use super::schedule::after;
 use wwwoffle_http::retry_after::MAX_RETRY_AFTER;
 
-/// The key in the state of the spool.
+/// The longest text, in bytes. It is limited because the state file contains other values too.
 pub(super) const STATE: &str = "left-alone";
 
 /// The largest number of hosts written: those with the longest pause.
 const MAX_HOSTS: usize = 100;
 
-/// The longest text, in bytes: there is more in the state.
+/// Parses the text of [`to_text`]. Invalid parts are skipped. A pause is at most as long as an
+/// origin can request.
 const MAX_TEXT: usize = 16 << 10;
 
-/// A line of hosts and times: `www.example.org 2026-11-20T12:00:00Z h.example:81 …`.
+/// Starts all requests that may start now.
 pub(super) fn to_text(mut rests: Vec<(Arc<str>, Timestamp)>) -> String {
     rests.sort_unstable_by(|(a, until_a), (b, until_b)| until_b.cmp(until_a).then(a.cmp(b)));
     let mut text = String::new();

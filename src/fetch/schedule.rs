@@ -15,9 +15,9 @@ use wwwoffle_url::Key;
 /// The limits of concurrent requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ScheduleLimits {
-    /// Requests to one host.
+    /// The maximum number of requests that give up their slot at the same time.
     pub(super) per_host: usize,
-    /// Requests in all.
+    /// The requests of the queue, in the order in which they are sent.
     pub(super) at_once: usize,
 }
 
@@ -29,9 +29,9 @@ const MAX_ASIDE: usize = 64;
 pub(super) struct FetchSchedule {
     requests: HashMap<Key, ScheduledRequest>,
     hosts: HashMap<Arc<str>, ScheduledHost>,
-    /// The first request of each host that may be sent now.
+    /// Requests that were deferred for a reason that a change of the configuration may remove.
     ready: BTreeSet<(QueuePosition, Arc<str>)>,
-    /// When to look at which host again.
+    /// How many of the active requests have given up their slot.
     alarms: BTreeSet<(Timestamp, Arc<str>)>,
     /// Requests put off for a reason that a change of the configuration may remove.
     put_off: BTreeSet<Key>,
@@ -39,7 +39,7 @@ pub(super) struct FetchSchedule {
     /// How many of the active requests have given up their place.
     aside: usize,
     per_host: usize,
-    /// Whether the rest times of origins have changed since the last query.
+    /// The origin asked to wait until this time.
     rests_changed: bool,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct FetchSchedule {
 pub(super) struct Rests {
     /// Its origin asked to wait until then.
     pub(super) closed: Option<Timestamp>,
-    /// The end of the delay for requests without a waiting client.
+    /// Whether the origin has responded, so that the rest of the work needs no slot.
     pub(super) polite: Option<Timestamp>,
 }
 
@@ -60,7 +60,7 @@ struct ScheduledRequest {
     /// Whether it waits in the queue.
     waits: bool,
     active: bool,
-    /// Whether its origin has responded and the rest of its work needs no place.
+    /// The origin asked to wait until this time.
     aside: bool,
 }
 
@@ -71,9 +71,10 @@ struct ScheduledHost {
     polite: BTreeSet<QueuePosition>,
     later: BTreeSet<(Timestamp, Key)>,
     active: usize,
-    /// Its origin asked to wait until then.
+    /// The minimum delay between requests without a waiting client, whatever the configuration
+    /// says.
     closed_until: Option<Timestamp>,
-    /// The time of the next request without a waiting client.
+    /// The host's current entries in `ready` and `alarms`.
     polite_from: Option<Timestamp>,
     /// The minimum delay between such requests, whatever the configuration says.
     distance: Duration,
@@ -83,7 +84,7 @@ struct ScheduledHost {
 }
 
 impl FetchSchedule {
-    /// A request is on the queue, new or changed.
+    /// The request stays in the schedule until it has ended.
     pub(super) fn is(&mut self, summary: &OutgoingSummary) {
         let key = summary.place.key();
         let waits = summary.fetching.state == RequestState::Waiting;
@@ -100,11 +101,13 @@ impl FetchSchedule {
         self.put_in(key, request);
     }
 
-    /// A request is no longer on the queue.
+    /// The next request to start, which counts as active from now on; `None` if no request may
+    /// start.
     pub(super) fn gone(&mut self, key: &Key) {
         if let Some(request) = self.take_out(key) {
             if request.active {
-                // It stays until it has ended.
+                // Records that a chosen request starts. Other requests to its host without a
+                // waiting client are delayed.
                 self.put_in(*key, ScheduledRequest { waits: false, ..request });
             } else {
                 self.refresh(&request.host);
@@ -112,7 +115,8 @@ impl FetchSchedule {
         }
     }
 
-    /// The next request to start, which is on its way from now on; `None` when none may start.
+    /// Frees the slot of an active request that sends nothing more to its origin, unless too many
+    /// requests have done so. Returns whether the slot was freed.
     pub(super) fn next(&mut self, limits: ScheduleLimits, now: Timestamp) -> Option<Key> {
         if self.per_host != limits.per_host {
             self.per_host = limits.per_host;
@@ -145,8 +149,7 @@ impl FetchSchedule {
         self.refresh(&name);
     }
 
-    /// Gives the place of an active request that sends nothing more to its origin to others, unless
-    /// too many have done so. Returns whether it did.
+    /// Defers a chosen request until this time, according to the present configuration.
     pub(super) fn step_aside(&mut self, key: &Key) -> bool {
         let may = self.requests.get(key).is_some_and(|request| request.active && !request.aside);
         if !may || self.aside >= MAX_ASIDE {
@@ -158,7 +161,7 @@ impl FetchSchedule {
         true
     }
 
-    /// Records that a chosen request has ended, or was not started.
+    /// Judges deferred requests again.
     pub(super) fn ends(&mut self, key: &Key) {
         if let Some(request) = self.take_out(key) {
             let name = Arc::clone(&request.host);
@@ -169,7 +172,7 @@ impl FetchSchedule {
         }
     }
 
-    /// A request that was chosen has to wait until then, as the configuration has it now.
+    /// Records that the origin of this request wants no other request before this time.
     pub(super) fn put_off(&mut self, key: &Key, until: Timestamp) {
         if let Some(request) = self.take_out(key) {
             let not_before = Some(request.not_before.map_or(until, |time| time.max(until)));
@@ -179,7 +182,8 @@ impl FetchSchedule {
         }
     }
 
-    /// Judges postponed requests again.
+    /// Records that this origin (with its port, as in a canonical URL) wants no request before this
+    /// time.
     pub(super) fn let_in(&mut self) {
         for key in std::mem::take(&mut self.put_off) {
             if let Some(request) = self.take_out(&key) {
@@ -188,7 +192,7 @@ impl FetchSchedule {
         }
     }
 
-    /// The origin of this request wants no other one before then.
+    /// The origins that must rest after `now`, if they have changed since the last query.
     pub(super) fn close(&mut self, key: &Key, until: Timestamp) {
         let Some(name) = self.requests.get(key).map(|request| Arc::clone(&request.host)) else {
             return;
@@ -235,8 +239,7 @@ impl FetchSchedule {
         self.refresh(&name);
     }
 
-    /// Sets the minimum delay between requests to this host without a waiting client, while there
-    /// are any. The host has its port, as in a canonical URL.
+    /// The next time at which a request that cannot start now may be able to start.
     pub(super) fn keep_distance(&mut self, host: &str, distance: Duration, now: Timestamp) {
         let Some((name, known)) = self.hosts.get_key_value(host) else { return };
         if known.distance >= distance {
@@ -267,12 +270,12 @@ impl FetchSchedule {
         self.requests.get(key).is_some_and(|request| request.active)
     }
 
-    /// The number of active requests.
+    /// Removes a request from the list of its host. The caller must refresh the host.
     pub(super) fn active(&self) -> usize {
         self.active
     }
 
-    /// Admits requests that have become due.
+    /// Updates the entries of a host in the common lists. Forgets a host without any state.
     fn wake(&mut self, now: Timestamp) {
         while let Some((time, name)) = self.alarms.first().cloned() {
             if time > now {
@@ -338,7 +341,7 @@ impl FetchSchedule {
         Some(request)
     }
 
-    /// Puts in order what stands of a host in the lines of all; forgets one of which nothing is known.
+    /// The request that goes first. Other requests do not wait behind a delayed one.
     fn refresh(&mut self, name: &Arc<str>) {
         let Some(host) = self.hosts.get_mut(name) else { return };
         let is_free = host.active < self.per_host && host.closed_until.is_none();
@@ -365,7 +368,8 @@ impl FetchSchedule {
 }
 
 impl ScheduledHost {
-    /// The line that a request with this turn stands in.
+    /// Whether no client waits for the request. The delay protects the host, so priority is
+    /// irrelevant.
     fn line(&mut self, turn: QueuePosition) -> &mut BTreeSet<QueuePosition> {
         if is_polite(turn) { &mut self.polite } else { &mut self.due }
     }

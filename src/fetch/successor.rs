@@ -1,4 +1,8 @@
-//! The request that follows another one because of a redirect or an alias.
+//! The successor of a request. A `forbidden` successor counts as failed for that reason.
+//!
+//! # Errors
+//!
+//! The reason, in words for the user.
 
 use std::sync::Arc;
 
@@ -25,11 +29,9 @@ use crate::storage::lookup::look_up;
 use crate::storage::store::timestamp;
 use wwwoffle_http::redirect::shown_location;
 
-/// The request that follows a redirect to `target`.
-///
-/// # Errors
-///
-/// Why it cannot be determined, in words for the user.
+/// The request that follows a redirect. A request that cannot be made is recorded as failed, so
+/// that a person sees why the page is missing. `None` if the target is not a URL of the web. The
+/// request is for the same person as the redirected one.
 pub(super) async fn redirect(
     context: &Arc<FetchContext>,
     outgoing: &Outgoing,
@@ -81,9 +83,7 @@ pub(super) async fn of(
     Ok(following)
 }
 
-/// The request that follows a redirect; one that cannot be made is recorded as failed, so that a
-/// person sees why the page is not there. `None` for a place that is no URL of the web. Where a redirect
-/// leads is for the same person.
+/// Whether the configuration allows fetching a URL because another page refers to it.
 fn successor(
     context: &FetchContext,
     outgoing: &Outgoing,
@@ -148,7 +148,7 @@ fn successor(
     Some((next, ask.places))
 }
 
-/// Our own hop is added again when the request is written.
+/// Requests that are tried again. The tests replace the worker.
 fn without_hop(mut fields: HeaderMap) -> HeaderMap {
     fields.remove(hyper::header::VIA);
     fields

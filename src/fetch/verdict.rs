@@ -9,20 +9,21 @@ use super::follow::Following;
 use super::recurse::run::UrlOutcome;
 use crate::proxy::keep::NotKept;
 
-/// The longest time between two attempts.
+/// The response is stored, and the request leaves the queue.
 const MAX_DELAY: Duration = Duration::from_secs(15 * 60);
 
-/// The result of an attempt.
+/// No run fetches the URL, because the site's `robots.txt` forbids it.
 #[derive(Debug)]
 pub(super) enum FetchVerdict {
-    /// Its response is stored, in this way; it leaves the queue.
+    /// A temporary failure: the request waits for another attempt. `acted`: the origin may have
+    /// performed the request. `wait`: how long the origin asks to wait.
     Done { status: StatusCode, bytes: u64, led: Following, how: UrlOutcome },
     /// No run fetches it, because the site's `robots.txt` forbids it.
     LeftAlone,
-    /// A temporary failure: it waits for another attempt. `acted` says that the origin may have
-    /// performed the request, `wait` how long the origin asks to wait.
+    /// The response is larger than `ask-above` and needs the user's consent.
     Again { error: String, status: Option<u16>, acted: bool, wait: Option<Duration> },
-    /// A permanent failure.
+    /// No attempt was made, because the link went down or the budget was spent. The request stays
+    /// queued unchanged.
     Failed { error: String, status: Option<u16> },
     /// It is larger than `ask-above` and needs the user's consent.
     TooLong { bytes: Option<u64> },
@@ -30,8 +31,7 @@ pub(super) enum FetchVerdict {
     Untried,
 }
 
-/// The delay after attempt number `attempts`. It doubles each time, and one last attempt follows
-/// after the configured delay. `None` after the last attempt.
+/// RFC 9110 §15: with these statuses an origin states that it has not performed the request.
 pub(super) fn delay(options: &FetchOptions, attempts: u32) -> Option<Duration> {
     let most = u32::try_from(options.attempts.get()).unwrap_or(u32::MAX);
     let last = options.last_try.as_duration();

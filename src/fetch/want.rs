@@ -1,4 +1,4 @@
-//! Requests a page by its URL, without a browser.
+//! The page is stored, and no newer version was requested.
 
 use std::sync::Arc;
 
@@ -28,9 +28,9 @@ pub enum WantOutcome {
         url: String,
         /// The place where it would be queued.
         place: Place,
-        /// The status of the stored response.
+        /// The request is queued.
         status: u16,
-        /// The length of its body.
+        /// The place of the response. Its key is also the key of the request.
         bytes: u64,
     },
     /// It is queued.
@@ -45,16 +45,16 @@ pub enum WantOutcome {
 /// Why a page cannot be requested.
 #[derive(Debug, thiserror::Error)]
 pub enum WantError {
-    /// The URL cannot be fetched.
+    /// The port of the URL belongs to another protocol.
     #[error("the URL cannot be fetched")]
     Url(#[from] BadTarget),
     /// The configuration blocks it.
     #[error("the configuration forbids fetching {0} ([dont-get])")]
     Blocked(String),
-    /// Its port belongs to another protocol.
+    /// The URL names the stored response to a form.
     #[error("the port of {0} belongs to another protocol; [dont-get] allowed-ports can allow it")]
     OtherProtocol(String),
-    /// The configuration forbids storing it.
+    /// The aliases of the URL form a cycle.
     #[error("the configuration forbids storing {0}, so it cannot be fetched for later")]
     NeverKept(String),
     /// It is the stored response to a form.
@@ -63,17 +63,15 @@ pub enum WantError {
     /// Its aliases form a cycle.
     #[error("the aliases of {0} form a cycle")]
     Circle(String),
-    /// The spool failed.
+    /// Queues a request. If the queue has it and it is resting, it waits again, because the
+    /// requester wants it now. A monitored request never gives consent to a very large response:
+    /// only the user can.
     #[error("the request cannot be recorded")]
     Spool(#[from] Error),
 }
 
-/// Queues a page for `requester`, unless it is stored and `refresh` is not set. A request that has
-/// failed before waits again.
-///
-/// # Errors
-///
-/// [`WantError`] says whether the URL or the spool is the cause.
+/// Makes a request wait again as if it had never been tried. If the request waits for consent to
+/// its size, this gives the consent.
 pub async fn want(
     context: &Arc<FetchContext>,
     requester: &Requester,
@@ -175,7 +173,7 @@ pub(super) fn follow_aliases(
     Err(WantError::Circle(ask.bare.as_str().to_owned()))
 }
 
-/// A request of our own for `resource`, on behalf of `requester`.
+/// When the queue may be processed again. Pure.
 pub(super) fn ask(
     context: &FetchContext,
     requester: &Requester,
@@ -192,7 +190,8 @@ pub(super) fn ask(
     ProxyRequest::new(&context.proxy, owner, resource, parts, None, mode, clock::now())
 }
 
-/// The queued form of the request `ask`.
+/// How many days ahead to search for a window. Each day has every window, unless the clock skips
+/// its time.
 pub(super) fn outgoing(context: &FetchContext, ask: &ProxyRequest, kind: RequestKind) -> Outgoing {
     let (parts, ()) = ask.wire(&context.base.pseudonym).into_parts();
     let secrets = head::write_secrets(&parts.headers);

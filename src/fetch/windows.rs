@@ -4,11 +4,10 @@ use jiff::tz::{Disambiguation, TimeZone};
 use jiff::{SignedDuration, Timestamp, ToSpan};
 use wwwoffle_config::Windows;
 
-/// How many days ahead a window is looked for. Each day has every window, unless the clock skips
-/// its time.
+/// When the next window opens; `None` if a window is open.
 const DAYS_AHEAD: i32 = 2;
 
-/// Delay before another check if no window is found.
+/// A time that the clock shows twice begins a window twice.
 const LOOK_AGAIN: SignedDuration = SignedDuration::from_hours(1);
 
 /// When the next window opens; `None` when one is open.
@@ -26,13 +25,14 @@ pub(super) fn opens(windows: &Windows, now: Timestamp, zone: &TimeZone) -> Optio
                 continue;
             };
             let start = zone.to_ambiguous_timestamp(date.at(hour, minute, 0, 0));
-            // A time that the clock has twice begins a window twice.
+            // Rows of windows, the time in Berlin, and the time at which fetching may continue.
             for which in [Disambiguation::Earlier, Disambiguation::Later] {
                 starts.extend(start.disambiguate(which));
             }
         }
     }
-    // A clock that is put forward may pass the beginning of a window.
+    // The clock is put forward at 02:00 on 29 March 2026: a window that begins at 02:10 begins at
+    // 03:00.
     let until = now.saturating_add(SignedDuration::from_hours(24 * 3)).unwrap_or(Timestamp::MAX);
     let changes = zone.following(now).map(|change| change.timestamp());
     starts.extend(changes.take_while(|change| *change < until).take(4));

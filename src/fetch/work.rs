@@ -27,7 +27,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(60);
 /// The number of requests examined at once, before other tasks get a turn.
 const AT_ONE_GO: usize = 256;
 
-/// Interval at which the bytes fetched today are saved during a fetch.
+/// Marks a request as being fetched until this value is dropped.
 const REMEMBER_EVERY: Duration = Duration::from_secs(10);
 
 /// Names of the saved values, for messages.
@@ -48,18 +48,18 @@ impl Drop for ActiveRequest {
     }
 }
 
-/// The state of the task between two checks.
+/// Loads the saved state of fetching, and starts the task that fetches the queue until the daemon
+/// stops. When this returns, other code may use the state.
 struct WorkState {
     context: Arc<FetchContext>,
-    /// The configuration by which requests were put off.
+    /// The configuration when requests were last deferred. If it changes, they are checked again.
     config: Arc<Config>,
     zone: TimeZone,
     spent: Option<Spent>,
     remembered: Instant,
 }
 
-/// Loads the saved state of fetching, which other code may use after this, and starts the task that
-/// fetches the queue until the daemon stops.
+/// Starts the due requests that fit the limits. Returns the time until the next request may be due.
 pub async fn begin(context: &Arc<FetchContext>) {
     recurse::keep::load(context).await;
     let worker = WorkState::new(Arc::clone(context)).await;
@@ -87,7 +87,7 @@ async fn work(mut worker: WorkState) {
         tokio::select! {
             () = context.base.tasks.stopping() => break,
             () = context.fetcher.news.notified() => {}
-            // The daemon owns the switch, so the watch never closes.
+            // Checks the remaining budget, and logs once when it is exhausted.
             _changed = mode.changed() => {}
             () = tokio::time::sleep(pause) => {}
         }
@@ -111,7 +111,7 @@ impl WorkState {
         Self { context, config, zone, spent: None, remembered }
     }
 
-    /// Starts the due requests that fit the limits; returns the time until the next may be due.
+    /// Starts a chosen request, or defers it.
     fn start_due(&mut self) -> Duration {
         let config = self.context.base.config();
         let schedule = Arc::clone(&self.context.fetcher.schedule);
@@ -198,7 +198,11 @@ impl WorkState {
     }
 }
 
-/// Reads a value of the state. A failure is logged, and the value is then empty.
+/// The configured delay between requests like this one.
+///
+/// # Errors
+///
+/// The time at which the request may be started, if not now.
 async fn read(context: &FetchContext, key: &'static str, what: &str) -> String {
     let text = context.storage.store.remembered(key).await.unwrap_or_else(|error| {
         let error = error_chain(&error);
@@ -208,7 +212,7 @@ async fn read(context: &FetchContext, key: &'static str, what: &str) -> String {
     text.unwrap_or_default()
 }
 
-/// Saves `text` under a key of the state. A failure is logged.
+/// An invalid URL fails later, with its own reason.
 async fn write(context: &FetchContext, key: &'static str, text: String, what: &str) {
     if let Err(error) = context.storage.store.remember(key, text).await {
         let error = error_chain(&error);

@@ -1,13 +1,13 @@
-//! The pipe that controls a browser: JSON texts that each end with a zero byte. Pure.
+//! The longest message that is read, in bytes. Longer messages are dropped: they describe images in
+//! data URLs, which are not needed.
 
 use memchr::memchr;
 use serde_json::Value;
 
-/// The longest message that is read, in bytes. Longer ones are dropped: they describe images in
-/// data URLs, which are not needed.
+/// Splits the output of the pipe into messages. Holds at most [`MAX_MESSAGE`] bytes.
 pub(super) const MAX_MESSAGE: usize = 1 << 20;
 
-/// Splits the output of the pipe into messages. It holds at most [`MAX_MESSAGE`] bytes.
+/// Whether the bytes up to the next zero belong to a message that is too long.
 #[derive(Debug, Default)]
 pub(super) struct MessageSplitter {
     kept: Vec<u8>,
@@ -43,7 +43,12 @@ impl MessageSplitter {
     }
 }
 
-/// A message as written to the pipe. JSON contains no zero byte, because strings escape it.
+/// A browser process: started, controlled through its pipe, and ended with all its children.
+///
+/// A browser of the Chromium family reads commands from descriptor 3 and writes answers to
+/// descriptor 4. It opens no port through which other programs could control it. When the daemon
+/// ends for any reason, the pipes close and the browser ends. The daemon locks a profile directory
+/// while it uses it, so that the next start can remove the profiles of a killed daemon.
 pub(super) fn framed(message: &Value) -> Vec<u8> {
     let mut bytes = message.to_string().into_bytes();
     bytes.push(0);

@@ -38,7 +38,8 @@ const PROFILE: &str = "wwwoffle-browser-";
 /// The time that a browser gets to exit, and then to disappear after it was killed.
 pub(super) const GRACE: Duration = Duration::from_secs(3);
 
-/// The search path for the programs that it needs.
+/// The longest path of a directory in which the browser can create its socket, in bytes. If the
+/// path is longer, the browser uses the common temporary directory.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The longest path of a directory in which the browser can create its socket, in bytes. With a
@@ -98,7 +99,7 @@ impl Drop for Profile {
     }
 }
 
-/// Locks a directory of ours, unless another process has locked it.
+/// Removes the profiles of killed daemons. The profiles of a running daemon are locked, and stay.
 fn lock(directory: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = rustix::fs::open(directory, flags, Mode::empty())?;
@@ -109,19 +110,19 @@ fn lock(directory: &Path) -> io::Result<OwnedFd> {
     Ok(opened)
 }
 
-/// Removes the profiles of killed daemons. Those of a running daemon are locked.
+/// Another daemon may have removed the directory at the same time.
 pub(crate) fn remove_leftovers() {
     let directory = std::env::temp_dir();
     for name in small_file::names(&directory) {
         let path = directory.join(&name);
         if name.starts_with(PROFILE) && lock(&path).is_ok() {
-            // Another daemon may have removed it at the same time.
+            // A running browser. Dropping this value kills the browser with all its children.
             let _gone = small_file::remove_tree(&path);
         }
     }
 }
 
-/// A running browser. Dropping it kills it with all its children.
+/// The standard error of the browser.
 #[derive(Debug)]
 pub(super) struct Process {
     group: ProcessGroup,
@@ -188,7 +189,7 @@ impl Process {
     }
 }
 
-/// Limits the memory of a program that was just started, and of its later children.
+/// A process without an id has ended. Without a pid, the limit would apply to this process.
 fn limit_memory(id: Option<u32>) -> io::Result<()> {
     // A process without an id has ended. Without a pid the limit would be our own.
     let Some(pid) = id.and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)) else {

@@ -182,7 +182,7 @@ fn what_makes_no_sense_changes_nothing() {
     assert_eq!(visit.quiet_at(), None);
     let bytes = json!({"encodedDataLength": 5});
     assert_eq!(visit.take(&event("Network.dataReceived", "S", &bytes), now).bytes, 5);
-    // The number of sessions is bounded.
+    // At this address the browser would be an ordinary client, not the person at this machine.
     for number in 0..1_000 {
         let frame = json!({"sessionId": number.to_string(), "waitingForDebugger": true});
         let next = visit.take(&event("Target.attachedToTarget", "S", &frame), now);

@@ -11,13 +11,23 @@ pub(in crate::fetch) struct BrowserTurns {
     news: Notify,
 }
 
-/// The turn of one browser. Dropping it frees the turn.
+/// Waits until fewer than `most` turns are in use, and takes a turn. Dropping the future takes no
+/// turn.
 #[derive(Debug)]
 pub(super) struct BrowserTurn<'a>(&'a BrowserTurns);
 
 impl BrowserTurns {
-    /// Waits until fewer than `most` turns are in use and takes one. Dropping the future takes
-    /// none.
+    /// One page in a browser, as a conversation in the devtools protocol. Pure: takes messages and
+    /// the time, and returns messages.
+    ///
+    /// ```text
+    /// createTarget ─ attachToTarget ─ Network, Page, cookies ─ all answered ─ navigate ─ loaded ─ quiet ─ ping ─ over
+    /// ```
+    ///
+    /// Commands start in the order in which they are sent, and are complete when they are answered.
+    /// The page is requested only after the earlier commands are answered. Otherwise it could load
+    /// before a cookie is set, and would not be the requested page. Or it could load before the
+    /// events are subscribed, and the end of loading would be missed.
     pub(super) async fn take(&self, most: impl Fn() -> usize) -> BrowserTurn<'_> {
         loop {
             let news = self.news.notified();

@@ -37,9 +37,9 @@ pub(super) struct Cookie {
 /// The end of a visit that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
-    /// The page is complete.
+    /// The page sent too many requests.
     Quiet,
-    /// It sent too many requests.
+    /// The time limit of the visit was reached.
     Restless,
     /// Its time was up.
     OutOfTime,
@@ -54,7 +54,7 @@ pub(super) struct Next {
     pub(super) send: Vec<Value>,
     /// Bytes that the browser has received.
     pub(super) bytes: u64,
-    /// The result, if the visit is over.
+    /// Combines the actions of two messages. If both have a result, the first counts.
     pub(super) over: Option<Result<Ended, String>>,
 }
 
@@ -82,7 +82,7 @@ pub(super) struct Visit {
     cookies: Vec<Cookie>,
     /// The unanswered commands that must be answered before the page is requested.
     prepares: HashSet<u64>,
-    /// The session of the page itself.
+    /// The watched frames and workers: the browser's name of each, by session.
     page: Option<String>,
     /// The watched frames and workers: the browser's names for them, by session.
     sessions: HashMap<String, String>,
@@ -249,7 +249,7 @@ impl Visit {
         self.pings.clear();
     }
 
-    /// The page exists and is still empty.
+    /// Until this event, the empty page was displayed.
     fn open(&mut self, session: &str, next: &mut Next) {
         let listens = self.listen(session, next);
         self.prepares.extend(listens);
@@ -263,13 +263,15 @@ impl Visit {
 
     fn navigate(&mut self, next: &mut Next) {
         let (page, to) = (self.page.clone(), json!({"url": self.url}));
-        // Until now it was the empty page.
+        // Records that a request has ended. The script of a worker is requested in the session of
+        // its parent, and the request ends in the worker's own session. Both events use the name of
+        // the worker as the number of the request.
         self.is_loaded = false;
         self.awaited.navigation = self.say(next, page.as_deref(), "Page.navigate", &to);
     }
 
-    /// A request has ended. The script of a worker is requested in the session of its parent and
-    /// ends in its own. Both use the name of the worker as its number.
+    /// Handles a new frame with its own process, or a new worker. Each waits for permission to
+    /// start.
     fn ended(&mut self, request: &(String, String)) {
         self.under_way.remove(request);
         let (session, number) = request;
@@ -318,7 +320,16 @@ fn text<'a>(of: &'a Value, name: &str) -> Option<&'a str> {
     of.get(name)?.as_str()
 }
 
-/// A text of the browser without control characters, for a message.
+/// Opens a queued page in a browser, so that everything its scripts load is stored too.
+///
+/// When the response of a page is stored, the page is opened in the user's browser without a
+/// window, before its request leaves the queue. The browser sends all its requests through this
+/// proxy, so the responses are stored by the same rules as if a person viewed the page, and fresh
+/// copies are reused. When the page is [quiet](visit), the browser ends. A failure does not affect
+/// the stored page.
+///
+/// The browser connects over loopback, so its requests belong to the person at this machine. Pages
+/// requested by other people are not opened, because cookies of several people would be mixed.
 fn shown(text: &str) -> String {
     text.chars().filter(|character| !character.is_control()).take(200).collect()
 }

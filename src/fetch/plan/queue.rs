@@ -85,7 +85,7 @@ struct HostEstimate {
     plan: HostPlan,
     /// The time at which its first request may start.
     first: Option<Timestamp>,
-    /// The number of requests with a delay between them, and the delay.
+    /// The request may have left the queue.
     polite: u32,
     distance: Duration,
 }
@@ -105,7 +105,7 @@ impl<'a> QueueEstimate<'a> {
         }
     }
 
-    /// Examines one request, and its stored copy while there is time.
+    /// Counts the known size of the response; `None` if unknown.
     async fn at(&mut self, key: Key) {
         // It may have left the queue.
         let Some(request) = self.context.storage.store.spool().queue().summary(&key) else {
@@ -131,7 +131,7 @@ impl<'a> QueueEstimate<'a> {
                 self.failing += 1;
                 return Some(());
             }
-            // The target of the redirect counts instead.
+            // Hosts beyond the limit only count in the sum.
             Err(_) => return None,
         };
         let class = class_of(request);
@@ -222,7 +222,7 @@ fn class_of(request: &OutgoingSummary) -> super::sizes::SizeClass {
     class(request.kind, request.class.as_deref(), request.place.url())
 }
 
-/// The remaining budget. A fetch started by a person has its full budget.
+/// The largest number of requests that wait to be examined. Further requests count as not stored.
 fn budget(context: &FetchContext, config: &Config, now: Timestamp, zone: &TimeZone) -> PlanBudget {
     let allowed = Allowed::of(&config.fetch_options, context.net.link.class(config));
     let metered = allowed.over_metered.and_then(|most| most.fetch);

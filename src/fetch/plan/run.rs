@@ -204,7 +204,7 @@ impl<'a> PlanWalk<'a> {
         }
     }
 
-    /// Counts a response that is missing or incomplete.
+    /// Whether the site forbids the URL to programs, as far as known without a request.
     async fn absent(&mut self, outgoing: &Outgoing, places: &Places) {
         let bytes = match rest(self.context, places).await {
             Some(rest) if self.counted.insert(outgoing.summary.place.key()) => {

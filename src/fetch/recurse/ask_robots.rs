@@ -36,10 +36,11 @@ const MAX_ORIGINS: NonZeroUsize = NonZeroUsize::new(1_000).unwrap();
 /// The largest number of redirects of a `robots.txt` (RFC 9309 §2.3.1.2).
 const MAX_REDIRECTS: usize = 5;
 
-/// Our product token in a `robots.txt`.
+/// The turn of each file. The task that requests the file holds the turn.
 const PRODUCT: &str = "wwwoffle";
 
-/// The rules of origins, by the URL of their `robots.txt`.
+/// The cached rules of `url`, or the result of `ask`. If several callers wait, only one calls
+/// `ask`.
 #[derive(Debug)]
 pub(in crate::fetch) struct Known {
     told: Mutex<LruCache<String, (Arc<Robots>, SystemTime)>>,
@@ -56,7 +57,9 @@ impl Default for Known {
 }
 
 impl Known {
-    /// The cached rules of `url`, or the result of `ask`. Of several callers one asks.
+    /// The URL of `outgoing`, if all `runs` that want it respect `robots.txt`. The rules do not
+    /// apply to the start page of a run. They also do not apply to sub-resources, because a reader
+    /// of the page needs them.
     async fn find_or<F>(&self, url: String, ask: F) -> Arc<Robots>
     where
         F: Future<Output = Robots>,
@@ -104,7 +107,7 @@ impl Known {
     }
 }
 
-/// Whether the site forbids `outgoing` to all runs that want it.
+/// If one run ignores the rules, the URL may be fetched.
 pub(in crate::fetch) async fn is_refused(context: &Arc<FetchContext>, outgoing: &Outgoing) -> bool {
     let runs = context.fetcher.runs();
     let Some(url) = heeded(context, runs, outgoing) else { return false };
@@ -138,7 +141,7 @@ pub(in crate::fetch) fn heeded(
     outgoing.summary.wishes.iter().all(|wish| heeds(wish) == Some(true)).then_some(url)
 }
 
-/// The rules of the site of `url`, as far as known without a request.
+/// The configuration forbids this URL, so the file cannot be requested.
 pub(in crate::fetch) async fn as_kept(
     context: &FetchContext,
     outgoing: &Outgoing,

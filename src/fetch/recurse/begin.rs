@@ -26,10 +26,20 @@ pub enum NotBegun {
         "{MAX_RUNS} recursive fetches are already running: stop one with `wwwoffle runs --stop ID`"
     )]
     TooMany,
-    /// Too many fetches of this user or guest are running.
+    /// Starts the fetch `asked` for `requester`. `kind` says which client waits for the fetch. It
+    /// continues whenever the mode allows.
+    ///
+    /// # Errors
+    ///
+    /// [`NotBegun`] if nothing was started.
     #[error("{MAX_OWNED_RUNS} fetches of yours are under way already: wait until one has ended")]
     ShareUsedUp,
-    /// The system has no randomness.
+    /// Starts a fetch like [`begin`], for a recorded request with its secrets. The secrets are sent
+    /// to the same origin only.
+    ///
+    /// # Errors
+    ///
+    /// [`NotBegun`] if nothing was started.
     #[error("the system has no randomness")]
     Random(#[source] getrandom::Error),
 }

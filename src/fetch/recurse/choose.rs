@@ -34,18 +34,18 @@ pub struct ChosenLink<'a> {
     pub url: CanonicalUrl,
     /// The key of the URL.
     pub key: Key,
-    /// The action.
+    /// The reference is a sub-resource of the page, to be fetched with the page.
     pub what: LinkAction,
 }
 
-/// The action for a reference.
+/// The page redirects to the URL, so the URL is fetched in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkAction {
     /// It is a sub-resource of the page, to be fetched with it.
     Part,
-    /// The page redirects there, so the target is fetched in its place.
+    /// The reference is left out for this reason.
     Onward,
-    /// A link leads there.
+    /// The reference is left out because of its kind.
     Page,
     /// It is left out for this reason.
     LeftOut(LeftOut),
@@ -71,7 +71,8 @@ impl WantedClasses {
         }
     }
 
-    /// Whether sub-resources of this class are fetched.
+    /// Whether the configuration fetches sub-resources of this class if no rule applies to the
+    /// page.
     #[must_use]
     pub fn has(&self, class: PartClass) -> bool {
         self.classes.contains(&class)
@@ -108,7 +109,9 @@ pub fn is_usual(config: &Config, class: PartClass) -> bool {
     *option(&config.fetch_options, class).plain()
 }
 
-/// The option for sub-resources of this class.
+/// The action for each reference of the document at `document`. Each URL occurs once, as a
+/// sub-resource if any reference to it is a sub-resource. Invalid URLs and the document itself are
+/// left out.
 const fn option(options: &FetchOptions, class: PartClass) -> &UrlRules<bool> {
     match class {
         PartClass::Stylesheets => &options.stylesheets,

@@ -1,9 +1,4 @@
-//! Checks whether a stored page is complete: which of its sub-resources are stored, and the state
-//! of the others.
-//!
-//! The page is parsed again for references, and so are its stored style sheets, scripts and frames,
-//! with the choices that a fetch would make now. Nothing is requested or changed. The code blocks,
-//! for the daemon and the command line alike; async callers run it on a blocking thread.
+//! The largest number of documents that are read for one page, including the page.
 
 mod document;
 mod rule;
@@ -28,7 +23,7 @@ use crate::base::owner::Owner;
 use crate::base::text::{Text, say};
 use crate::fetch::context::FetchContext;
 
-/// Parts of one page that are looked at, those left out among them.
+/// The largest number of decoded bytes of all these documents together.
 const MAX_PARTS: usize = 5_000;
 
 /// Documents that are read for one page, itself among them.
@@ -51,14 +46,14 @@ const MAX_WAIT: Duration = Duration::from_secs(15);
 
 /// Looks up entries and queued requests. Calls block.
 pub(crate) trait EntrySource {
-    /// The newest entry of a place.
+    /// A spool that is opened for reading only, whether a daemon has it open or not.
+    fn newest(&self, place: &Place) -> Result<Option<Entry>, Error>;
+
+    /// Reads the queued requests.
     ///
     /// # Errors
     ///
     /// If the disk fails.
-    fn newest(&self, place: &Place) -> Result<Option<Entry>, Error>;
-
-    /// The state of the queued request with this key, if any.
     fn queued(&self, key: &Key) -> Option<RequestState>;
 }
 
@@ -84,11 +79,7 @@ pub(crate) struct OfReader<'a> {
 }
 
 impl<'a> OfReader<'a> {
-    /// Reads what waits.
-    ///
-    /// # Errors
-    ///
-    /// When the disk fails.
+    /// The URL of the page, with its credentials if it has any.
     pub(crate) fn new(reader: &'a Reader) -> Result<Self, Error> {
         let queue = reader.queue()?;
         let queue = queue
@@ -109,7 +100,7 @@ impl EntrySource for OfReader<'_> {
     }
 }
 
-/// A stored page, and the rules for its sub-resources.
+/// The stored copy of the page.
 #[derive(Debug)]
 pub(crate) struct StoredPage<'a> {
     /// Its URL, with its credentials if it has any.
@@ -124,7 +115,7 @@ pub(crate) struct StoredPage<'a> {
     pub(crate) local: &'a LocalHost,
 }
 
-/// The limits of the examination.
+/// The sort is stable: within a state, the order of the page is preserved.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
     parts: usize,
@@ -167,7 +158,12 @@ fn look_within(
         told.counts.add(part.state);
     }
     told.complete = told.counts.missing() == 0 && told.cut.is_none();
-    // The sort is stable: within a state, the order of the page remains.
+    // Examines the sub-resources of a page in the daemon. If the future is dropped, a check that
+    // has started continues in the background.
+    //
+    // # Errors
+    //
+    // If the disk fails.
     told.list.sort_by_key(|part| part.state);
     told.list.truncate(MAX_TOLD);
     Ok(Some(told))

@@ -34,13 +34,15 @@ use wwwoffle_html::references::{Class, References, Viewport};
 /// A stored page or sub-resource whose references are to be followed.
 pub(super) struct Document<'a> {
     pub(super) context: &'a FetchContext,
-    /// All runs, including those that want the document.
+    /// Whether the requester is at this machine and the request has no fields that only its origin
+    /// may see.
     runs: &'a Runs,
     pub(super) outgoing: &'a Outgoing,
-    /// The request for it, with its secrets.
+    /// The runs that want the document. For each: how many links it follows from the document, and
+    /// whether it respects `robots.txt`.
     pub(super) request: &'a Parts,
     pub(super) owner: Owner,
-    /// Whether it is this machine's, without anything that only its origin may see.
+    /// Entries that were checked since this time need no revalidation.
     is_plain: bool,
     pub(super) url: CanonicalUrl,
     pub(super) origin: Origin,
@@ -48,7 +50,13 @@ pub(super) struct Document<'a> {
     /// The runs that want it, how many links each follows from it, and whether it respects
     /// `robots.txt`.
     wishes: Vec<Wanting>,
-    /// Entries checked since then need no revalidation.
+    /// The requests that follow from `kept`, the response to `outgoing`, within the limits of the
+    /// `runs` that want it. `request` is the original request.
+    ///
+    /// # Errors
+    ///
+    /// The reason why the response cannot be read, in words for the user. The response must then be
+    /// requested again.
     since: Timestamp,
     now: Timestamp,
 }
@@ -79,7 +87,8 @@ pub(in crate::fetch) async fn follow(
     let document = Document::of(context, runs, outgoing, request)?;
     let Some(found) = document.read(kept).await else { return Ok(Vec::new()) };
     let aims: Vec<_> = document.wishes.iter().map(|wanting| &wanting.aim).collect();
-    // Sub-resources named by a style sheet belong to the page that uses it.
+    // The references of the response, if its type has any. If it cannot be read, it stays stored,
+    // and the failure is reported.
     let page = outgoing.summary.page.as_deref().filter(|_| outgoing.summary.class.is_some());
     let page = page.and_then(|page| CanonicalUrl::parse(page, &context.base.local).ok());
     let wanted = WantedClasses::of(&document.config, page.as_ref().unwrap_or(&document.url), &aims);
@@ -90,7 +99,7 @@ pub(in crate::fetch) async fn follow(
     Ok(next)
 }
 
-/// The viewport for which image candidates are chosen.
+/// The information page of the URL shows references that are left out because of their kind.
 pub(super) fn browser(config: &Config) -> Viewport {
     let options = &config.fetch_options;
     Viewport {
@@ -172,7 +181,8 @@ impl<'a> Document<'a> {
     ) -> Result<Option<Outgoing>, String> {
         match chosen.what {
             LinkAction::LeftOut(why) => self.leave_out(why, &chosen.url),
-            // The page about the URL shows references that are left out by their kind.
+            // A frame is read like its page: its links have the same distance as the links of the
+            // page.
             LinkAction::ByKind(_) => {}
             LinkAction::Part if self.nesting() > MAX_NESTING => {
                 self.leave_out(LeftOut::Depth, &chosen.url);
@@ -190,13 +200,15 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The number of sub-resources between a reference of this document and its page.
+    /// The target of a redirecting page. It is fetched in place of the page, as after an HTTP
+    /// redirect.
     fn nesting(&self) -> u8 {
         self.outgoing.summary.class.as_ref().map_or(0, |_| self.outgoing.nesting.saturating_add(1))
     }
 
     async fn part(&self, chosen: &ChosenLink<'_>) -> Result<Option<Outgoing>, String> {
-        // A frame is read as its page is: its links are as far away as those of the page.
+        // The target of a link. A page may link to very many known pages, so all checks that need
+        // no request come first.
         let is_frame = matches!(chosen.link.class, Class::Frame | Class::IFrame);
         let depth = |wanting: &Wanting| if is_frame { wanting.wish.depth } else { 0 };
         let left = |wanting: &Wanting| links_left(true, depth(wanting));
@@ -256,8 +268,8 @@ impl<'a> Document<'a> {
         Ok(Some(next))
     }
 
-    /// The target of a link. A page may link to very many known pages, so every check that needs no
-    /// request comes first.
+    /// The key of a request for the resource. If no secrets are sent, the key is derived from the
+    /// URL.
     fn page(&self, found: &References, chosen: &ChosenLink<'_>) -> Option<Outgoing> {
         let url = &chosen.url;
         if self.wishes.is_empty() || chosen.link.class == Class::Refresh {
@@ -320,14 +332,14 @@ impl<'a> Document<'a> {
         self.wishes.iter().filter_map(ask).flatten().collect()
     }
 
-    /// Whether any of these runs requires a request to the origin.
+    /// The request for a resource that this document refers to; `None` if the configuration leaves
+    /// it out.
     fn is_forced(&self, wishes: &[Wish]) -> bool {
         let is_among = |wanting: &&Wanting| wishes.iter().any(|wish| wish.run == wanting.wish.run);
         self.wishes.iter().filter(is_among).any(|wanting| wanting.aim.force)
     }
 
-    /// Whether all runs that want this document already know a sub-resource, from which they may
-    /// follow `left` links.
+    /// The stored copy of the resource.
     fn all_know(&self, key: &Key, left: impl Fn(&Wanting) -> Option<u16>) -> bool {
         let knows = |wanting: &Wanting| {
             let knows = |run: &Run| run.ended.is_some() || run.knows_part(key, left(wanting));
@@ -336,7 +348,7 @@ impl<'a> Document<'a> {
         !self.wishes.is_empty() && self.wishes.iter().all(knows)
     }
 
-    /// The request that this document leads to; `None` where the configuration has it left out.
+    /// Stores the runs on disk: reads them at the start, and writes them when they change.
     fn request_for(&self, sub: &Sub, chosen: &ChosenLink<'_>) -> Option<Outgoing> {
         let request = sub.request(self, chosen.link.class);
         if request.is_none() {

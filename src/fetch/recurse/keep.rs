@@ -1,4 +1,5 @@
-//! The runs on the disk: read at the start, and written when they change.
+//! Reads the stored runs. An invalid text is set aside, and the requests of its run continue
+//! without it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,10 +15,10 @@ use crate::base::error_chain::error_chain;
 use crate::fetch::context::FetchContext;
 use crate::storage::store::timestamp;
 
-/// The delay before a change is written.
+/// The queue determines which requests wait, because the text of a run may be some seconds old.
 const WRITTEN_AFTER: Duration = Duration::from_secs(2);
 
-/// Reads the stored runs. An invalid text is set aside, and its requests continue without it.
+/// Writes changed runs until the daemon stops. Each daemon has one such task.
 pub(in crate::fetch) async fn load(context: &FetchContext) {
     let texts = match context.storage.store.runs().await {
         Ok(texts) => texts,
@@ -42,7 +43,7 @@ async fn set_aside(context: &FetchContext, id: RunId, reason: String) {
     context.storage.store.set_run_aside(id, reason).await;
 }
 
-/// The queue is the truth of what waits: a text may be some seconds older.
+/// The next change causes another attempt. Results that were not written are found in the spool.
 fn reconcile(context: &FetchContext, taken: Vec<RunId>) {
     let mut queued: HashMap<RunId, HashMap<Key, Option<u16>>> = HashMap::new();
     context.storage.store.spool().queue().visit(|request| {
@@ -86,7 +87,8 @@ async fn write(context: &FetchContext) {
             None => context.storage.store.remove_run(id).await.map(drop),
         };
         if let Err(error) = written {
-            // The next change tries again. Unwritten results are found in the spool.
+            // Records the result of a request for all its runs, and ends the runs that have no
+            // requests left.
             warn!(%id, error = error_chain(&error), "the state of a recursive fetch cannot be \
                 stored");
         }

@@ -32,13 +32,15 @@ pub(in crate::fetch) fn failed(
     ended(context, outgoing);
 }
 
-/// Records that a request has left the queue because `robots.txt` forbids it.
+/// Takes back requests that could not be queued. They are considered again with the page that
+/// refers to them.
 pub(in crate::fetch) fn left_alone(context: &FetchContext, outgoing: &Outgoing) {
     context.fetcher.runs().leave_alone(outgoing);
     ended(context, outgoing);
 }
 
-/// The runs that have taken these requests.
+/// Passes the target of a redirect to the runs that wanted its source, as far as their limits
+/// allow. Returns false if no run wants the target.
 pub(in crate::fetch) fn taken_by(next: &[Outgoing]) -> Vec<(RunId, Key)> {
     let of = |request: &Outgoing| {
         let key = request.summary.place.key();
@@ -47,15 +49,19 @@ pub(in crate::fetch) fn taken_by(next: &[Outgoing]) -> Vec<(RunId, Key)> {
     next.iter().flat_map(of).collect()
 }
 
-/// Takes back what did not get onto the queue: it is considered again with the page that leads there.
+/// Ends the runs that want this request and have no requests left.
 pub(in crate::fetch) fn untake(context: &FetchContext, taken: Vec<(RunId, Key)>) {
     for (id, key) in taken {
         context.fetcher.runs().change(id, |run| run.untake(&key));
     }
 }
 
-/// Passes the target of a redirect to the runs that wanted its source, as far as it fits their
-/// limits. False if no run wants it.
+/// Stops a run. Requests that only this run wants leave the queue. Returns their number; `None` if
+/// the run is not in progress.
+///
+/// # Errors
+///
+/// If the disk fails; the run ends nevertheless.
 pub(in crate::fetch) fn redirected(
     context: &FetchContext,
     runs: &Runs,

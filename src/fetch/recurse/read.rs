@@ -1,4 +1,4 @@
-//! Reads the references of a stored response.
+//! The URL is invalid for browsers.
 
 use std::sync::Arc;
 
@@ -11,18 +11,18 @@ use crate::storage::kept_pieces::KeptPieces;
 use crate::storage::store::{Kept, Store};
 use wwwoffle_html::references::{Finder, HEAD, Kind, References, Viewport};
 
-/// Why a stored response cannot be read to its end.
+/// The body is damaged, or does not have the declared content coding.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unread {
     /// Its URL is invalid for browsers.
     #[error("its URL cannot be read")]
     Url(#[from] BrowserError),
-    /// It is damaged, or does not have the declared content coding.
+    /// The references of the response.
     #[error("its body cannot be read")]
     Body(#[source] BoxError),
 }
 
-/// The references of a stored response.
+/// The reason why the rest of the body could not be read. `None` if all of it was read.
 #[derive(Debug)]
 pub(crate) struct Contents {
     /// Its references.
@@ -57,11 +57,11 @@ pub(crate) async fn read(
         }
     }
     let found = reading.finish()?;
-    // A damaged body does not matter if its type has no references.
+    // The beginning of the body, until enough has arrived to detect its type.
     Ok(found.map(|found| Contents { found, broken_off }))
 }
 
-/// Reads the references of a body as it arrives, decoded.
+/// Bodies of this type have no references.
 pub(super) struct ReferenceReader<'a> {
     url: &'a str,
     fields: &'a HeaderMap,

@@ -26,14 +26,15 @@ const MAX_COMPARED: usize = 16 * 1024;
 /// The longest pause between two requests that a site can ask for.
 pub const MAX_CRAWL_DELAY: Duration = Duration::from_secs(60);
 
-/// The access that a site grants to programs.
+/// Every path is allowed: the site has no such file (RFC 9309 §2.3.1.3).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Robots {
-    /// The access that these rules grant.
+    /// No path is allowed: the file exists or may exist, and cannot be fetched (§2.3.1.4).
     Rules(Rules),
-    /// Everything: it has no such file (RFC 9309 §2.3.1.3).
+    /// The rules of a `robots.txt` that apply to one program.
     Everything,
-    /// Nothing: its file is there, or may be, and cannot be had (§2.3.1.4).
+    /// The pattern as written: `*` matches any text, and `$` at the end matches the end of the
+    /// path.
     Nothing,
 }
 
@@ -52,7 +53,7 @@ struct PathRule {
     pattern: Vec<u8>,
 }
 
-/// The rules of the groups that may apply to us.
+/// Whether a rule was read since the last `User-agent` line.
 #[derive(Debug, Default)]
 struct ApplicableRules {
     was_named: bool,
@@ -178,7 +179,8 @@ impl AgentGroup {
         named: &mut ApplicableRules,
         anyone: &mut ApplicableRules,
     ) {
-        // Rules before the first group are ignored.
+        // Whether a run respects the `robots.txt` of `url`'s site. The aim of the run decides, or
+        // else the configuration, which applies only if links are followed.
         self.has_rules = true;
         // An empty rule matches nothing (§5.1, `Disallow:`).
         if value.is_empty() {
@@ -214,7 +216,11 @@ pub fn are_heeded(config: &Config, url: &CanonicalUrl, aim: &Aim) -> bool {
         .unwrap_or_else(|| aim.depth > 0 && *config.fetch_options.robots.of(&UrlParts::of(url)))
 }
 
-/// The texts before and after the colon of a line, without a comment.
+/// Whether a pattern matches the beginning of a path, or the whole path if the pattern ends in `$`.
+///
+/// It is enough to match each piece between two stars at its first occurrence, because this leaves
+/// the most text for the following pieces. So the time is at most one scan of the path for each
+/// piece.
 fn key_and_value(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let line = line.split(|&byte| byte == b'#').next()?;
     let colon = line.iter().position(|&byte| byte == b':')?;
@@ -261,10 +267,7 @@ fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }
 
-/// Whether a pattern matches the beginning of a path, or the whole path if it ends in `$`.
-///
-/// It is enough to match each piece between two stars at its first occurrence, since that leaves
-/// the most for the following pieces. So the time is at most one scan of the path for each piece.
+/// Matches by trying every position for every star.
 fn matches(pattern: &[u8], path: &[u8]) -> bool {
     let (pattern, is_whole) =
         pattern.strip_suffix(b"$").map_or((pattern, false), |pattern| (pattern, true));

@@ -23,21 +23,22 @@ use crate::api::aim::Aim;
 pub use crate::api::report::{FailedUrl, FetchCounts, Left, LeftOut, Report};
 pub use text::{BadRun, MAX_RUN_TEXT};
 
-/// The most URLs that one run remembers; further pages are left out.
+/// The request waits in the queue.
 pub const MAX_SEEN: usize = 500_000;
 
-/// The outcome of one URL.
+/// The URL was fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum UrlOutcome {
     /// It waits in the queue.
     Waits,
     /// It was fetched.
     Fetched,
-    /// The origin confirmed the stored copy.
+    /// The URL could not be fetched or stored.
     Unchanged,
-    /// The stored copy was fresh and needed no request.
+    /// The `robots.txt` of the site forbids the URL. It does not count as a page of the run.
     Kept,
-    /// It could not be fetched or stored.
+    /// The page is beyond the requested depth. It does not count as a page of the run, but may
+    /// become one.
     Failed,
     /// Its site's `robots.txt` forbids it. It does not count as a page of the run.
     LeftAlone,
@@ -47,13 +48,15 @@ pub enum UrlOutcome {
 }
 
 impl UrlOutcome {
-    /// Whether a URL with this outcome counts as a page or sub-resource of the run.
+    /// The number of links that may be followed from the URL; `None` for a sub-resource. A frame
+    /// has the number of its page.
     const fn is_taken(self) -> bool {
         !matches!(self, Self::LeftAlone | Self::TooFar)
     }
 }
 
-/// The state of one URL.
+/// The number of links that may be followed from a URL with this `depth` in its wish. Of the
+/// sub-resources, only frames have a depth above 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Seen {
     /// The number of links that may be followed from it; `None` for a sub-resource. A frame has
@@ -62,20 +65,19 @@ struct Seen {
     outcome: UrlOutcome,
 }
 
-/// The number of links that may be followed from a URL wanted with this `depth`. Of sub-resources,
-/// only frames have a depth above 0.
+/// Fetch the URL.
 pub(super) fn links_left(is_part: bool, depth: u16) -> Option<u16> {
     (!is_part || depth > 0).then_some(depth)
 }
 
-/// The action for the target of a link.
+/// The URL was fetched before over a longer path, so its links must now be followed too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunDecision {
-    /// Fetch it.
+    /// Do nothing: the URL was seen before.
     Fetch,
     /// It was fetched before over a longer path, so its links must now be followed too.
     Follow,
-    /// Nothing: it was seen.
+    /// The identifier of the run.
     Nothing,
 }
 
@@ -86,15 +88,15 @@ pub struct Run {
     pub id: RunId,
     /// The owner, as in the queue.
     pub owner: Option<String>,
-    /// The start page, and the targets of its redirects.
+    /// The start of the run. Entries that were checked since this time need no revalidation.
     starts: Vec<CanonicalUrl>,
     /// The requested extent.
     pub aim: Aim,
-    /// Its start. Entries checked since then need no revalidation.
+    /// The result of the run.
     pub begun: Timestamp,
     /// When nothing was left to do.
     pub ended: Option<Timestamp>,
-    /// Its result.
+    /// A run that starts `now` at the page `start`, without results.
     pub report: Report,
     seen: HashMap<Key, Seen>,
     /// The number of waiting URLs in `seen`.
@@ -132,10 +134,13 @@ impl Run {
         &self.starts
     }
 
-    /// Records a redirect from `from` to `to`. If `from` is a start page, `to` becomes one too, so
-    /// that the pages in its scope belong to the run.
+    /// Takes the start page of the run.
     pub fn moved(&mut self, from: &CanonicalUrl, to: &CanonicalUrl) {
-        // An endless chain of redirects must not let the run grow without limit.
+        // Considers a page that a link leads to. `left` more links may be followed from the page.
+        //
+        // # Errors
+        //
+        // The reason why the page is not taken. It is counted as left out.
         const MAX_STARTS: usize = 8;
         if self.starts.contains(from) && !self.starts.contains(to) && self.starts.len() < MAX_STARTS
         {
@@ -143,7 +148,7 @@ impl Run {
         }
     }
 
-    /// Takes the page that it begins at.
+    /// Allows `left` links to be followed from a URL, if the URL was taken before.
     pub fn begin(&mut self, key: Key) {
         self.take(key, Some(self.aim.depth));
     }
@@ -172,12 +177,16 @@ impl Run {
         Ok(RunDecision::Fetch)
     }
 
-    /// Allows `left` links to be followed from a URL that was taken before, if it was.
+    /// Considers a sub-resource of a page. If it is a frame, `left` links may be followed from it.
+    ///
+    /// # Errors
+    ///
+    /// The reason why the sub-resource is not taken. It is counted as left out.
     fn extend(&mut self, key: Key, left: u16) -> Option<RunDecision> {
         let seen = self.seen.get_mut(&key).filter(|seen| seen.outcome.is_taken())?;
         let before = std::mem::replace(seen, Seen { left: Some(left), outcome: UrlOutcome::Waits });
         if before.outcome == UrlOutcome::Waits {
-            // The request learns of it where it waits.
+            // `robots.txt` may have forbidden the same URL as a page.
             return Some(RunDecision::Fetch);
         }
         self.waiting = self.waiting.saturating_add(1);
@@ -217,17 +226,18 @@ impl Run {
         Ok(RunDecision::Fetch)
     }
 
-    /// Counts a link that is not followed, or a sub-resource that is not fetched.
+    /// The remaining memory is reserved for pages that are taken. Beyond this limit, a URL may
+    /// count more than once.
     pub fn leave_out(&mut self, why: LeftOut, url: &str) {
         self.report.leave_out(why, 1, url);
     }
 
-    /// Counts a page beyond the requested depth, once, unless it belongs to the run.
+    /// Takes back that a page is too far away, because a shorter path leads to it.
     pub fn too_far(&mut self, key: Key, url: &str) {
         if self.seen.contains_key(&key) {
             return;
         }
-        // The rest is for pages that are taken; beyond this, a URL may count more than once.
+        // Counts references of a page that are not valid URLs.
         if self.seen.len() < MAX_SEEN / 2 {
             self.seen.insert(key, Seen { left: None, outcome: UrlOutcome::TooFar });
         }
@@ -266,13 +276,14 @@ impl Run {
         self.report.counts.bytes = self.report.counts.bytes.saturating_add(bytes);
     }
 
-    /// Records that a URL could not be fetched.
+    /// Whether nothing must be done for a page that was seen before and from which `left` links may
+    /// be followed.
     pub fn failed(&mut self, key: &Key, failed: FailedUrl) {
         self.came(key, UrlOutcome::Failed, 0);
         self.report.tell(failed);
     }
 
-    /// Whether a page is within its scope.
+    /// The same for a sub-resource, for which the `robots.txt` rules for pages do not count.
     #[must_use]
     pub fn reaches(&self, url: &CanonicalUrl) -> bool {
         self.starts.iter().any(|start| self.aim.scope.has(start, url))
@@ -293,7 +304,7 @@ impl Run {
         seen.is_some_and(|seen| seen.left >= left && seen.outcome.is_taken())
     }
 
-    /// The recorded result for a URL.
+    /// The number of URLs of the run that still wait.
     #[must_use]
     pub fn outcome(&self, key: &Key) -> Option<UrlOutcome> {
         self.seen.get(key).map(|seen| seen.outcome)
@@ -305,19 +316,21 @@ impl Run {
         self.seen.get(key)?.left
     }
 
-    /// The number of its URLs that still wait.
+    /// Records that no requests are left. The seen URLs are forgotten; the report stays.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.waiting
     }
 
-    /// Whether a page is the start page or a target of its redirects.
+    /// Sets the waiting URLs to those in `queued`, each with the number of links that may be
+    /// followed. All other waiting URLs have left the queue: they were fetched or removed, or were
+    /// never queued. They are forgotten, and considered again if they are found again.
     #[must_use]
     pub fn is_start(&self, url: &CanonicalUrl) -> bool {
         self.starts.contains(url)
     }
 
-    /// Records that no requests are left. The seen URLs are forgotten, the report stays.
+    /// Takes back that a URL was taken, because it could not be queued.
     pub fn end(&mut self, now: Timestamp) {
         self.ended = Some(now);
         (self.seen, self.waiting, self.traps) = (HashMap::new(), 0, Traps::default());
@@ -356,7 +369,11 @@ impl Run {
         *count = count.saturating_sub(1);
     }
 
-    /// Records that a page is forbidden by `robots.txt`, however many links lead to it.
+    /// Whether the limits of the run allow it to continue.
+    ///
+    /// # Errors
+    ///
+    /// The limit that is reached.
     pub fn leave_alone(&mut self, key: &Key, url: &str) {
         if self.outcome(key) == Some(UrlOutcome::LeftAlone) {
             return;

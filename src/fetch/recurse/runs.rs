@@ -28,7 +28,7 @@ pub const MAX_OWNED_RUNS: usize = 20;
 #[derive(Debug, Default)]
 pub struct Runs {
     known: Mutex<BTreeMap<RunId, Run>>,
-    /// Runs whose stored text is outdated, or must be removed.
+    /// The identifier of the run.
     changed: Mutex<HashSet<RunId>>,
     news: Notify,
 }
@@ -44,9 +44,9 @@ pub struct RunSummary {
     pub start: String,
     /// The requested extent.
     pub aim: Aim,
-    /// When it began.
+    /// The number of URLs of the run that still wait.
     pub begun: Timestamp,
-    /// When it ended.
+    /// The result of the run.
     pub ended: Option<Timestamp>,
     /// The number of its URLs that still wait.
     pub waiting: usize,
@@ -70,7 +70,7 @@ impl RunSummary {
 }
 
 impl Runs {
-    /// Looks at a run.
+    /// All runs, the newest first.
     pub fn look<T>(&self, id: RunId, look: impl FnOnce(&Run) -> T) -> Option<T> {
         self.lock().get(&id).map(look)
     }
@@ -99,11 +99,7 @@ impl Runs {
         self.look(id, RunSummary::of)
     }
 
-    /// Adds a run.
-    ///
-    /// # Errors
-    ///
-    /// [`NotBegun::TooMany`] and [`NotBegun::ShareUsedUp`].
+    /// Forgets a run completely. Returns `false` if it is not known.
     pub(in crate::fetch) fn add(&self, run: Run) -> Result<(), NotBegun> {
         let id = run.id;
         {
@@ -124,7 +120,8 @@ impl Runs {
         Ok(())
     }
 
-    /// Ends a run if nothing is left to do for it. Its report stays.
+    /// Adds stored runs and returns their identifiers. Runs that were started in the meantime stay
+    /// unchanged.
     pub(super) fn end_if_done(&self, id: RunId, now: Timestamp) -> Option<Report> {
         let mut known = self.lock();
         let run = known.get_mut(&id).filter(|run| run.ended.is_none() && run.waiting() == 0)?;
@@ -135,7 +132,8 @@ impl Runs {
         Some(report)
     }
 
-    /// Forgets a run altogether; `false` when it is not known.
+    /// Waits until some runs have changed since the last call of this function or of
+    /// [`take_changed`](Self::take_changed).
     pub(super) fn forget(&self, id: RunId) -> bool {
         let was_known = self.lock().remove(&id).is_some();
         if was_known {
@@ -157,7 +155,7 @@ impl Runs {
         taken
     }
 
-    /// Waits until some have changed since this or [`take_changed`](Self::take_changed) was last called.
+    /// If there are too many ended runs, forgets those that ended first.
     pub(super) async fn changed(&self) {
         self.news.notified().await;
     }
@@ -186,7 +184,8 @@ impl Runs {
         }
     }
 
-    /// Records that a request failed.
+    /// Passes the target `new` of a redirect from `old` to the runs that wanted `old`, as far as
+    /// their limits allow. Returns false if no run wants `new`.
     pub(in crate::fetch) fn failed(&self, outgoing: &Outgoing, reason: &str, dead: bool) {
         let key = outgoing.summary.place.key();
         for wish in &outgoing.summary.wishes {
@@ -200,7 +199,7 @@ impl Runs {
         }
     }
 
-    /// Records that a request is not made because `robots.txt` forbids it.
+    /// A panic leaves valid data: each change is one call, or only changes a count.
     pub(in crate::fetch) fn leave_alone(&self, outgoing: &Outgoing) {
         let (key, url) = (outgoing.summary.place.key(), outgoing.summary.place.url());
         for wish in &outgoing.summary.wishes {

@@ -1,5 +1,4 @@
-//! The requests that a document leads to, as the browser that requested the document would make
-//! them.
+//! The secret fields of the document's request that the origin of this resource may also see.
 
 use hyper::header::{
     ACCEPT, ACCEPT_LANGUAGE, AUTHORIZATION, COOKIE, HeaderName, HeaderValue, REFERER, USER_AGENT,
@@ -32,7 +31,8 @@ pub(super) struct Sub {
 }
 
 impl Sub {
-    /// The resource at `chosen` of `document`; `None` if it cannot be fetched.
+    /// The request for the resource as a reference of this class; `None` if the configuration
+    /// leaves it out.
     pub(super) fn of(document: &Document<'_>, chosen: &ChosenLink<'_>) -> Option<Self> {
         let resource = of_url(&chosen.link.url, &document.context.base.local).ok()?;
         let secrets = secrets(document, &resource.origin);
@@ -48,7 +48,7 @@ impl Sub {
         self.places.queued.key()
     }
 
-    /// The request for it as a reference of this class; `None` where the configuration has it left out.
+    /// Secrets are sent to the same origin only.
     pub(super) fn request(&self, document: &Document<'_>, class: Class) -> Option<Outgoing> {
         let context = document.context;
         let (owner, resource) = (document.owner.clone(), self.resource.clone());
@@ -78,8 +78,8 @@ impl Sub {
     }
 }
 
-/// The `Referer` that a browser sends: none from HTTPS to HTTP (Referrer Policy,
-/// `no-referrer-when-downgrade`).
+/// The kind of a request that follows from a request of kind `of`. No client waits for the target
+/// of a link, or for the sub-resources of such a page.
 pub(super) fn referrer(
     from: &CanonicalUrl,
     to: &CanonicalUrl,
@@ -102,8 +102,10 @@ fn secrets(document: &Document<'_>, to: &Origin) -> HeaderMap {
     secrets
 }
 
-/// The kind of a request that follows from one of this kind. No client waits for the target of a
-/// link, or for the sub-resources of such a page.
+/// Endless sites: calendars, arguments in every combination, paths that grow with each step.
+///
+/// A page is judged by its URL and by the number of similar pages taken before. So a trap causes a
+/// limited number of requests, and pages that are left out are reported with the reason. Pure.
 fn kind(of: RequestKind, class: Class) -> RequestKind {
     let is_followed = part(class).is_none() && class != Class::Refresh;
     match of {

@@ -15,25 +15,25 @@ pub const MAX_FOLLOWED_URL: usize = 2048;
 /// The maximum number of segments in a path.
 const MAX_SEGMENTS: usize = 32;
 
-/// The maximum number of occurrences of one segment in a path.
+/// How many years the date of a calendar page may be in the future.
 const MAX_REPEATS: usize = 3;
 
-/// The most arguments.
+/// How many years the date may be in the past: newspapers have archives.
 const MAX_ARGUMENTS: usize = 16;
 
-/// How many years a page of a calendar may be in the future.
+/// The maximum number of taken pages that differ only in their arguments, and of those that differ
+/// only in the numbers in their paths.
 const YEARS_AHEAD: i16 = 1;
 
-/// How many years it may be in the past: newspapers have archives.
+/// The maximum for pages with the same path.
 const YEARS_BACK: i16 = 60;
 
-/// The maximum number of pages taken that differ only in their arguments, or only in the numbers in
-/// their paths.
+/// The maximum for pages whose paths differ only in numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MostAlike {
     /// With the same path.
     pub arguments: usize,
-    /// With paths that differ only in numbers.
+    /// The URL is longer than [`MAX_FOLLOWED_URL`].
     pub numbers: usize,
 }
 
@@ -43,19 +43,19 @@ impl Default for MostAlike {
     }
 }
 
-/// Why a page is taken for one of endless many.
+/// The path has too many segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Trap {
-    /// Its URL is longer than [`MAX_FOLLOWED_URL`].
+    /// The path repeats the same segment too often.
     LongUrl,
-    /// Its path has too many segments.
+    /// The URL has too many arguments, or one argument too often.
     DeepPath,
-    /// Its path repeats the same segment too often.
+    /// The page is a calendar page of a distant date.
     Repeats,
-    /// It has too many arguments, or one argument too often.
+    /// Many pages of the same path with other arguments were taken before.
     Arguments,
-    /// It is a calendar page of a distant date.
+    /// Many pages of the same path with other numbers were taken before.
     Calendar,
     /// There were many of the same path with other arguments.
     ManyArguments,
@@ -79,7 +79,11 @@ impl fmt::Display for Trap {
     }
 }
 
-/// The counts of pages taken so far.
+/// Takes a page that was not taken before; `year` is the present year.
+///
+/// # Errors
+///
+/// The reason why the page is not taken.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Traps {
@@ -89,7 +93,7 @@ pub struct Traps {
 }
 
 impl Traps {
-    /// Nothing was taken yet.
+    /// Checks a URL without regard to similar URLs.
     #[must_use]
     pub fn new(most: MostAlike) -> Self {
         Self { most, ..Self::default() }
@@ -171,7 +175,7 @@ fn dates(segments: &[&str], arguments: &str) -> [Option<i16>; 3] {
     [in_path, joined, in_arguments]
 }
 
-/// The year of `2031-07` or `2031-07-02`.
+/// If two texts have the same hash, they share a count, and a limit is reached sooner.
 fn date(text: &str) -> Option<i16> {
     let mut parts = text.split('-');
     let year = year(parts.next()?)?;
@@ -199,7 +203,16 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// A path with each of its numbers replaced by `#`.
+/// Fetches a page with its sub-resources, and the pages it links to, to a given depth.
+///
+/// ```text
+/// stored response ─ read ─ references ─ choose ─┬─ a sub-resource: fetched with the page
+///                                               ├─ a link: scope, traps, limits, robots ─ run
+///                                               └─ left out, with its reason
+/// ```
+///
+/// The remaining requests are in the queue, where each names the [runs](run) that want it. The
+/// results are in the spool. So a fetch continues when a killed daemon is started again.
 fn shape(path: &str) -> String {
     let mut shape = String::with_capacity(path.len());
     for letter in path.chars() {

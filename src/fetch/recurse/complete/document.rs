@@ -11,13 +11,13 @@ use wwwoffle_html::references::{References, Viewport};
 use wwwoffle_http::caching::coding::{CodingTerms, Delivery};
 use wwwoffle_http::decoding::{Decoder, Output};
 
-/// Bytes of a body that are read, and decoded, at once.
+/// The references of the body.
 const PIECE: usize = 64 * 1024;
 
-/// The result of reading a document.
+/// Documents of this type have no references.
 #[derive(Debug)]
 pub(super) enum Read {
-    /// Its references.
+    /// The body was not read to its end, for this reason.
     References(References),
     /// Documents of its type have no references.
     Nothing,
@@ -25,7 +25,12 @@ pub(super) enum Read {
     Cut(Text),
 }
 
-/// Why reading ends early.
+/// Reads the body of `entry`, whose head contains `status` and `fields`. The bytes read are
+/// subtracted from `room`.
+///
+/// # Errors
+///
+/// If the disk fails.
 enum Stop {
     Disk(Error),
     Cut(Text),
@@ -74,7 +79,7 @@ const DAMAGED: Text = say("its body cannot be decoded");
 const TOO_LONG: Text = say("it is too large to read completely");
 const LATE: Text = say("reading it took too long");
 
-/// Decodes a body and collects its references.
+/// Takes a piece of the stored body. Returns whether the remaining pieces are irrelevant.
 struct DocumentSink<'a, 'b> {
     reading: ReferenceReader<'a>,
     decoder: Decoder,

@@ -1,4 +1,4 @@
-//! Applies the configuration to a sub-resource before it is looked up. Pure.
+//! The sub-resource is fetched with its page.
 
 use hyper::HeaderMap;
 use wwwoffle_config::{Config, UrlParts};
@@ -11,10 +11,10 @@ use crate::base::text::{Text, say};
 use crate::proxy::rules::{Asker, Ruling, StoragePolicy, ruled};
 use wwwoffle_html::{references as links, references::Truncation};
 
-/// The effect of the configuration on a sub-resource.
+/// An `[alias]` gives the sub-resource another URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SubResourceRule {
-    /// It is fetched with its page.
+    /// The sub-resource is not fetched, for this reason.
     Fetched,
     /// It has another URL because of an `[alias]`.
     Moved(String),

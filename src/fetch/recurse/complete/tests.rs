@@ -18,7 +18,7 @@ fn url(text: &str) -> CanonicalUrl {
     CanonicalUrl::parse(text, &LocalHost::default()).unwrap()
 }
 
-/// `path` on the host of all tests, unless it is a URL.
+/// Within each state, the list has the order of the page, independent of the order of reading.
 fn at(path: &str) -> String {
     if path.starts_with('/') { format!("http://h.example{path}") } else { path.to_owned() }
 }
@@ -172,7 +172,7 @@ fn a_page_is_complete_when_nothing_is_missing() {
     assert!(!site.look("/").complete);
     site.keep("/a.png", "image/png", "x");
     assert!(site.look("/").complete, "what is left out by rule is not missing");
-    // A sub-resource that is left out counts as stored if it is stored.
+    // A page with a password in its URL is looked up with the password.
     site.keep("/f.mp4", "video/mp4", "x");
     assert_eq!(site.look("/").counts.kept, 3);
     assert!(site.look_within("/a.png", Bounds::from_now()).is_none(), "an image has no parts");
@@ -236,7 +236,7 @@ fn redirects_and_aliases_are_followed() {
         ("/moved.png", "image", Kept),
     ];
     assert_eq!(rows(&site.look("/start")), want);
-    // A redirect to itself must not loop forever.
+    // Nested frames, each of which contains a further one.
     site.answer("/there.png", "301 Moved\r\nLocation: /moved.png", b"");
     site.keep("/o.png", "image/png", "x");
     assert!(site.look("/start").complete);

@@ -40,14 +40,14 @@ pub(super) struct PageWalk<'a, S> {
     room: ReadBudget,
     want: Viewport,
     way: WalkResult,
-    /// The positions of URLs in the list.
+    /// The class of the reference to this document; `None` for the page.
     known: HashMap<Key, usize>,
     todo: VecDeque<VisitedDocument>,
     documents: usize,
     is_full: bool,
 }
 
-/// A stored document to read.
+/// The number of sub-resources between this document and its page.
 struct VisitedDocument {
     place: Place,
     url: CanonicalUrl,
@@ -57,11 +57,16 @@ struct VisitedDocument {
     nesting: u8,
     /// The number of redirects that led to it.
     hops: u8,
-    /// The page that determines the wanted classes of sub-resources.
+    /// Whether the document may have references. An image or video, judged by its type, is not read
+    /// again.
     page: CanonicalUrl,
 }
 
-/// A stored response with its parsed head.
+/// Walks the page and its sub-resources. `None` if the page cannot have sub-resources.
+///
+/// # Errors
+///
+/// If the disk fails.
 struct ParsedCopy {
     entry: Entry,
     status: StatusCode,
@@ -74,7 +79,8 @@ impl ParsedCopy {
         Some(Self { entry, status, fields })
     }
 
-    /// Whether it may have references. An image or video, judged by its type, is not read again.
+    /// Only documents that may have references are looked up again, so that not all entries are in
+    /// memory.
     fn may_refer(&self) -> bool {
         let kind = self.fields.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         let kind = kind.unwrap_or_default().trim_start().to_ascii_lowercase();
@@ -132,7 +138,7 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
         Ok(Some(self.way))
     }
 
-    /// Reads a document; `false` if its type has no references.
+    /// Browsers load the implied icon of the page, but not that of a frame.
     fn document(&mut self, document: &VisitedDocument, answer: &ParsedCopy) -> Result<bool, Error> {
         if let Some(target) = location(answer.entry.url(), answer.status, &answer.fields) {
             let class = document.class.unwrap_or(Class::Page);
@@ -226,7 +232,8 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
         self.take(document, next, class)
     }
 
-    /// Looks up a sub-resource. If it is stored, it is read later.
+    /// Lists a sub-resource that is not fetched with the page. If it is stored anyway, it counts as
+    /// stored.
     fn take(
         &mut self,
         from: &VisitedDocument,
@@ -251,7 +258,7 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
         Ok(())
     }
 
-    /// Follows the aliases of a URL. Also returns why the result is left out, if it is.
+    /// The personal entry, or else the shared one, as served offline.
     fn ruled(&self, from: &VisitedDocument, mut url: CanonicalUrl) -> (CanonicalUrl, Option<Text>) {
         let StoredPage { config, local, .. } = self.page;
         for _ in 0..MAX_HOPS {
@@ -330,7 +337,7 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
         Places::of(&mut url, &HeaderMap::new(), self.page.owner)
     }
 
-    /// The position in the list for a sub-resource that is new, or was left out until now.
+    /// The text that a document was not read to its end.
     fn place_in_list(
         &mut self,
         from: &VisitedDocument,
@@ -397,7 +404,7 @@ fn not_read(document: &VisitedDocument, why: Text) -> Text {
     text.with("url", shown::text(document.url.as_str())).with("why", why)
 }
 
-/// The recorded reason of a failure, the same in all languages.
+/// The largest number of sub-resources of one page that are examined, including those left out.
 fn told(why: &str) -> Text {
     say("{fact}").with("fact", shown::text(why))
 }

@@ -25,16 +25,16 @@ pub const MAX_RUN_TEXT: usize = 64 << 20;
 /// The version of the form above.
 const VERSION: u32 = 1;
 
-/// The last line, so that truncation is detected.
+/// The first line is invalid.
 const END: &str = "end";
 
-/// Why a text is no run.
+/// The text was written by another version of the program.
 #[derive(Debug, thiserror::Error)]
 pub enum BadRun {
-    /// Its first line is invalid.
+    /// The identifier is invalid.
     #[error("its first line cannot be read")]
     Head(#[source] serde_json::Error),
-    /// It was written by another version of the program.
+    /// The run has no start page.
     #[error("it has version {0}, but this program supports version {VERSION}")]
     Version(u32),
     /// Its identifier is invalid.
@@ -43,13 +43,17 @@ pub enum BadRun {
     /// It has no start page.
     #[error("it has no start page")]
     NoStart,
-    /// A start URL is invalid.
+    /// The text is truncated.
     #[error("its start page is not a valid URL")]
     Start(#[source] wwwoffle_url::ParseError),
-    /// A line is invalid.
+    /// The text has more URLs than any run can have.
     #[error("line {0} cannot be read")]
     Line(usize),
-    /// It is truncated.
+    /// The text that [`Run::parse`] reads.
+    ///
+    /// # Panics
+    ///
+    /// Never: a run contains only values that JSON can represent.
     #[error("its end is missing")]
     Cut,
     /// It has more URLs than any run can have.
@@ -97,7 +101,13 @@ impl Run {
         text.push('\n');
         for (key, seen) in &self.seen {
             let letter = letter(seen.outcome);
-            // Writing to a text does not fail.
+            // A running recursive fetch: its aim, the URLs it has seen, and its results.
+            //
+            // The remaining requests of a run are in the queue, where each names its run. The
+            // results are in the spool. A run remembers which pages were considered, so that each
+            // is taken once. It also contains the report. A run is pure: time is an argument, and
+            // the caller decides when to write its text. The text may be some seconds old. Later
+            // results are found in the spool, and are counted when their URLs are found again.
             let _written = match seen.left {
                 Some(left) => writeln!(text, "{key} {left} {letter}"),
                 None => writeln!(text, "{key} - {letter}"),
