@@ -1,12 +1,13 @@
 //! Opens a queued page in a browser, so that everything its scripts load is stored too.
 //!
-//! After its response is stored, and before the request leaves the queue, the page is opened in the
-//! user's browser without a window. The browser sends all its requests through this proxy, so they
-//! are stored by the same rules as if a person viewed the page, and fresh copies are reused. When
-//! the page is [quiet](visit), the browser ends. A failure does not affect the stored page.
+//! When the response of a page is stored, the page is opened in the user's browser without a
+//! window, before its request leaves the queue. The browser sends all its requests through this
+//! proxy, so the responses are stored by the same rules as if a person viewed the page, and fresh
+//! copies are reused. When the page is [quiet](visit), the browser ends. A failure does not affect
+//! the stored page.
 //!
 //! The browser connects over loopback, so its requests belong to the person at this machine. Pages
-//! requested by other people are not opened, because their cookies would be mixed.
+//! requested by other people are not opened, because cookies of several people would be mixed.
 
 mod pipe;
 mod process;
@@ -72,7 +73,7 @@ pub(super) enum VisitOutcome {
     Interrupted,
 }
 
-/// The page waits for its turn. After that the browser sends requests like any other client.
+/// Opens a page whose response is stored, if configured. Dropping the future ends the browser.
 pub(super) async fn open(
     context: &Arc<FetchContext>,
     outgoing: &Outgoing,
@@ -94,8 +95,7 @@ pub(super) async fn open(
     let path = request.uri.path_and_query().map_or("/", |path| path.as_str());
     let protocol = if resource.origin.scheme == Scheme::Https { "https" } else { "http" };
     let spelled = format!("{protocol}://{}{path}", resource.origin);
-    // Whether the request is for a page that people view, not for a sub-resource, a form or an
-    // image.
+    // The page waits for its turn. After that the browser sends requests like any other client.
     context.fetcher.step_aside(&outgoing.summary.place.key());
     let mut mode = context.base.mode.watch();
     let opened = async {
@@ -134,11 +134,7 @@ pub(super) async fn open(
     VisitOutcome::Over
 }
 
-/// The address at which the browser connects as the requester.
-///
-/// # Errors
-///
-/// The reason why there is no such address.
+/// Whether the request is for a page that people view, not for a sub-resource, a form or an image.
 fn is_page(outgoing: &Outgoing, answered: &Answered<'_>) -> bool {
     let is_of_kind = match outgoing.summary.kind {
         RequestKind::Page
@@ -160,7 +156,7 @@ fn is_page(outgoing: &Outgoing, answered: &Answered<'_>) -> bool {
 ///
 /// # Errors
 ///
-/// The reason why it cannot.
+/// The reason why there is no such address.
 fn proxy_for(
     context: &FetchContext,
     outgoing: &Outgoing,
@@ -240,7 +236,11 @@ fn cookies(fields: &HeaderMap) -> Vec<Cookie> {
     pairs.take(MAX_COOKIES).collect()
 }
 
-/// The messages of the browser are read while it runs; otherwise it would block.
+/// Runs a browser for one visit.
+///
+/// # Errors
+///
+/// The reason why the page was not opened.
 async fn browse(
     context: &FetchContext,
     told: &BrowserParameters<'_>,
@@ -255,7 +255,7 @@ async fn browse(
     let arguments = told.arguments(profile.path());
     let mut process = Process::start(told.program, profile, &arguments)
         .map_err(|error| format!("the browser cannot be started: {error}"))?;
-    // Its messages are read as long as it runs; otherwise the browser would block.
+    // The messages of the browser are read while it runs; otherwise it would block.
     let said = text(process.said.take());
     let visited = async {
         let ended = timeout(time, converse(context, &mut process, visit)).await;
@@ -310,8 +310,7 @@ async fn converse(
     }
 }
 
-/// Budgets for each fetch of the queue and for each day, over all connections and over metered
-/// connections. Pure except for the meter, which downloads share.
+/// A line of the browser without control characters, for a message.
 fn shown(line: &str) -> String {
     line.chars().filter(|character| !character.is_control()).take(MAX_SAID).collect()
 }

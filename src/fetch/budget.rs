@@ -1,5 +1,5 @@
 //! Budgets for each fetch of the queue and for each day, over all connections and over metered
-//! ones. Pure except for the meter, which downloads share.
+//! connections. Pure except for the meter, which downloads share.
 
 use std::sync::Arc;
 
@@ -12,16 +12,13 @@ use crate::api::{BudgetOf, Held};
 use crate::net::link::LinkClass;
 use crate::proxy::download::Meter;
 
-/// The bytes fetched and the remaining budgets.
-///
-/// Bytes over a metered connection count twice: for all connections and for metered connections.
-/// Bytes over any other connection do not use up the metered budgets.
+/// The key in the state of the spool.
 pub(super) const STATE: &str = "fetched-today";
 
 /// The bytes fetched and the remaining budgets.
 ///
-/// Bytes over a metered connection count twice: for all connections and for metered ones. So bytes
-/// over another connection do not use up the metered budgets.
+/// Bytes over a metered connection count twice: for all connections and for metered connections.
+/// Bytes over any other connection do not use up the metered budgets.
 #[derive(Debug, Default)]
 pub(super) struct Budget {
     meter: Arc<Meter>,
@@ -57,9 +54,9 @@ impl Used {
 /// The configured budgets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Allowed {
-    /// Over metered connections. `None` if the current connection is not metered.
+    /// Over all connections.
     pub(super) all: Most,
-    /// Over metered connections, if the current one is metered.
+    /// Over metered connections. `None` if the current connection is not metered.
     pub(super) over_metered: Option<Most>,
 }
 
@@ -90,10 +87,10 @@ impl Allowed {
 /// The budget that is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spent {
+    /// Whether it is a budget for metered connections.
+    pub(super) metered: bool,
     /// The start of the next day; `None` if the budget is renewed only at the next fetch of the
     /// queue.
-    pub(super) metered: bool,
-    /// The start of the next day; `None` if it lasts until the next fetch of the queue.
     pub(super) until: Option<Timestamp>,
 }
 
@@ -106,27 +103,27 @@ impl Spent {
 }
 
 impl Budget {
-    /// Starts a fetch of the queue. `only_now` is a budget for this fetch only.
+    /// The meter for downloads.
     pub(super) fn meter(&self) -> Arc<Meter> {
         Arc::clone(&self.meter)
     }
 
-    /// Sets the meter to the remaining budget. Returns the exhausted budget, if any. If several are
-    /// exhausted, returns the one that is renewed last.
+    /// Starts a fetch of the queue. `only_now` is a budget for this fetch only.
     pub(super) fn begins(&mut self, only_now: Option<u64>) {
         self.count();
         (self.all.fetch, self.over_metered.fetch, self.only_now) = (0, 0, only_now);
         self.spent = None;
     }
 
-    /// The bytes received so far came over the former connection.
+    /// Sets the meter to the remaining budget. Returns the exhausted budget, if any. If several are
+    /// exhausted, returns the one that is renewed last.
     pub(super) fn settle(
         &mut self,
         allowed: Allowed,
         now: Timestamp,
         zone: &TimeZone,
     ) -> Option<Spent> {
-        // A budget that only a person renews may last longer than until midnight.
+        // The bytes received so far came over the former connection.
         self.count();
         self.is_metered = allowed.over_metered.is_some();
         let now = now.to_zoned(zone.clone());
@@ -151,7 +148,7 @@ impl Budget {
             let start = now.tomorrow().and_then(|tomorrow| tomorrow.start_of_day());
             start.map_or(Timestamp::MAX, |time| time.timestamp())
         };
-        // A budget that waits for a person may last longer than until midnight.
+        // A budget that only a person renews may last longer than until midnight.
         let spent = rows.iter().find(|(left, ..)| *left == Some(0));
         self.spent = spent.map(|(_, is_of_day, metered)| Spent {
             metered: *metered,
@@ -186,8 +183,7 @@ impl Budget {
         std::mem::take(&mut self.is_changed).then(|| format!("{} {all} {metered}", self.day))
     }
 
-    /// An earlier version did not record the class of the connection. In this case all bytes count
-    /// as metered, so no metered budget is exceeded.
+    /// Restores the stored text. Invalid text counts as zero.
     pub(super) fn remember(&mut self, text: &str) {
         let mut words = text.split(' ');
         let (Some(Ok(day)), Some(Ok(all))) =
@@ -195,8 +191,8 @@ impl Budget {
         else {
             return;
         };
-        // An earlier version did not record the class of the connection. Then everything counts as
-        // metered, so no metered budget is exceeded.
+        // An earlier version did not record the class of the connection. In this case all bytes
+        // count as metered, so no metered budget is exceeded.
         let metered = words.next().and_then(|word| word.parse().ok()).unwrap_or(all);
         (self.day, self.all.day, self.over_metered.day) = (day, all, metered);
     }

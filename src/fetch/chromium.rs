@@ -1,23 +1,23 @@
-//! A page requested by http is a different page from one requested by https.
+//! The arguments that make Chromium and its relatives use and trust this proxy, and change nothing
+//! else.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::Path;
 
 const DISABLED_FEATURES: [&str; 5] = [
-    // These features contact servers of the vendor.
+    // A page requested by http is a different page from one requested by https.
     "HttpsUpgrades",
-    // This feature searches the local network for devices.
+    // These features contact servers of the vendor.
     "NetworkTimeServiceQuerying",
     "OptimizationHints",
     "Translate",
-    // Without these arguments the browser contacts servers of its vendor at each start. Browsers
-    // never connect to port 1 (WHATWG Fetch, "port blocking").
+    // This feature searches the local network for devices.
     "MediaRouter",
 ];
 
-/// Without these the browser contacts servers of its vendor at each start. Browsers never connect
-/// to port 1 (WHATWG Fetch, "port blocking").
+/// Without these arguments the browser contacts servers of its vendor at each start. Browsers never
+/// connect to port 1 (WHATWG Fetch, "port blocking").
 const QUIET: [&str; 11] = [
     "--no-first-run",
     "--no-default-browser-check",
@@ -32,7 +32,8 @@ const QUIET: [&str; 11] = [
     "--gaia-url=http://127.0.0.1:1/",
 ];
 
-/// Without this argument, requests to this machine bypass the proxy.
+/// The arguments for a browser with its own `profile` that sends all requests to `proxy` and
+/// accepts certificates of the authority whose public key has the SHA-256 `key`, in base64.
 #[must_use]
 pub fn arguments(proxy: SocketAddr, profile: &Path, key: &str) -> Vec<OsString> {
     let mut directory = OsString::from("--user-data-dir=");
@@ -40,12 +41,11 @@ pub fn arguments(proxy: SocketAddr, profile: &Path, key: &str) -> Vec<OsString> 
     vec![
         directory,
         format!("--proxy-server=http://{proxy}").into(),
+        // Without this argument, requests to this machine bypass the proxy.
+        "--proxy-bypass-list=<-loopback>".into(),
         // Accepts every chain that contains a certificate with this key. Our chains contain the
         // authority, so the key of the authority is enough. Chromium requires a separate profile
         // for this argument.
-        "--proxy-bypass-list=<-loopback>".into(),
-        // Accepts every chain that has a certificate with this key. Our chains include the
-        // authority, so its key is enough. Chromium requires a separate profile for this.
         format!("--ignore-certificate-errors-spki-list={key}").into(),
         // QUIC bypasses every proxy.
         "--disable-quic".into(),

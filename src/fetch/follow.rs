@@ -24,9 +24,9 @@ pub(super) struct Answered<'a> {
     pub(super) request: &'a Parts,
     /// The places of its response.
     pub(super) places: &'a Places,
-    /// The fields of the response.
+    /// The status of the answer.
     pub(super) status: StatusCode,
-    /// Its fields.
+    /// The fields of the response.
     pub(super) fields: &'a HeaderMap,
     /// The stored copy, if it was looked up already.
     pub(super) known: Option<Arc<Kept>>,
@@ -42,13 +42,11 @@ pub(super) struct Following {
 }
 
 impl Answered<'_> {
-    /// The requests that follow from a response, for the `runs` that want it. If the daemon ends
-    /// before the request leaves the queue, this is repeated for the same response. URLs that are
-    /// queued or stored are not requested twice.
+    /// The stored copy; `None` if it has been removed.
     ///
     /// # Errors
     ///
-    /// The reason, in words for the user. The request then stays in the queue.
+    /// If the disk fails.
     pub(super) async fn kept(&self, context: &FetchContext) -> Result<Option<Arc<Kept>>, Error> {
         if let Some(kept) = &self.known {
             return Ok(Some(Arc::clone(kept)));
@@ -60,13 +58,13 @@ impl Answered<'_> {
     }
 }
 
-/// The requests that follow from a response, for the `runs` that want it. This is repeated for the
-/// same response if the daemon ends before the request leaves the queue. URLs that are queued or
+/// The requests that follow from a response, for the `runs` that want it. If the daemon ends before
+/// the request leaves the queue, this is repeated for the same response. URLs that are queued or
 /// stored are not requested twice.
 ///
 /// # Errors
 ///
-/// The reason for people. The request then stays in the queue.
+/// The reason, in words for the user. The request then stays in the queue.
 pub(super) async fn follow(
     context: &Arc<FetchContext>,
     runs: &Runs,

@@ -5,8 +5,7 @@ use tokio::time::Instant;
 use crate::api::Whole;
 use crate::base::pace::Pace;
 
-/// Adds the rate and the time left. The time is omitted unless all downloads make progress
-/// (`moves`).
+/// The state between two measurements.
 #[derive(Clone, Debug, Default)]
 pub struct Gauge {
     bytes: Pace,
@@ -14,7 +13,8 @@ pub struct Gauge {
 }
 
 impl Gauge {
-    /// Adds the rate and the time left. The time is left out unless everything `moves`.
+    /// Adds the rate and the time left. The time is omitted unless all downloads make progress
+    /// (`moves`).
     pub fn measure(&mut self, counted: Whole, moves: bool, now: Instant) -> Whole {
         for (pace, number) in [(&mut self.bytes, counted.bytes), (&mut self.left, counted.left)] {
             if pace.has_begun() { pace.look(now, number) } else { pace.begin(now, number) }

@@ -75,12 +75,11 @@ struct HoldFacts {
     window: Option<Timestamp>,
     rests: Rests,
     not_before: Option<Timestamp>,
-    /// The reason that lasts longest. Pure.
+    /// Whether all automatic attempts have failed.
     is_last: bool,
 }
 
-/// If two reasons end together, the more specific one is returned: the `Retry-After` of the host
-/// holds this request as long as the other reasons.
+/// The reason that lasts longest. Pure.
 fn judge(state: &RequestState, facts: &HoldFacts) -> Option<Held> {
     match state {
         RequestState::Failed { .. } => return None,
@@ -96,8 +95,8 @@ fn judge(state: &RequestState, facts: &HoldFacts) -> Option<Held> {
     let again = facts.not_before.map(|until| {
         (until, if facts.is_last { Held::LastTry { until } } else { Held::Retry { until } })
     });
-    // Of two that end together, the more specific one: the host's own `Retry-After` holds this
-    // request as long as the others.
+    // If two reasons end together, the more specific one is returned: the `Retry-After` of the host
+    // holds this request as long as the other reasons.
     [
         facts.rests.closed.map(|until| (until, Held::Origin { until })),
         again,

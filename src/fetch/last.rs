@@ -2,10 +2,10 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-/// How long after a response a new start still continues the same fetch.
+/// The key in the state of the spool.
 pub(super) const STATE: &str = "last-fetch";
 
-/// The time after a response within which a new start continues the same fetch.
+/// How long after a response a new start still continues the same fetch.
 const AT_ONCE: SignedDuration = SignedDuration::from_secs(10);
 
 /// The result of a fetch of the queue.
@@ -19,10 +19,10 @@ pub struct LastFetch {
     pub failed: u64,
 }
 
-/// The responses since the last start of fetching the queue.
+/// The results of the current fetch and the one before.
 #[derive(Debug, Default)]
 pub(super) struct LastFetches {
-    /// Since the last start of fetching the queue.
+    /// The responses since the last start of fetching the queue.
     now: Option<LastFetch>,
     before: Option<LastFetch>,
     is_changed: bool,
@@ -34,15 +34,14 @@ impl LastFetches {
         self.before = read(text);
     }
 
-    /// Starts a fetch. Going online starts a fetch twice, by the mode and by a command. So
-    /// responses that have just arrived belong to the same fetch.
+    /// The text to store, if it has changed since the last call.
     pub(super) fn changed(&mut self) -> Option<String> {
         let LastFetch { at, done, failed } = self.told()?;
         std::mem::take(&mut self.is_changed).then(|| format!("{at} {done} {failed}"))
     }
 
-    /// Starts a fetch. Going online starts it twice, by the mode and by a command: responses that
-    /// have just arrived belong to the same fetch.
+    /// Starts a fetch. Going online starts a fetch twice, by the mode and by a command. So
+    /// responses that have just arrived belong to the same fetch.
     pub(super) fn begins(&mut self, at: Timestamp) {
         if self.now.is_some_and(|now| at.duration_since(now.at).abs() < AT_ONCE) {
             return;
@@ -88,11 +87,7 @@ mod tests {
         last.count(false, at(7));
         let told = LastFetch { at: at(7), done: 2, failed: 1 };
         assert_eq!(last.told(), Some(told));
-        // Monitored pages: puts due pages into the queue.
-        //
-        // One task ([`work`]) does this whenever the mode allows. If several scheduled times passed
-        // while the mode did not allow it, the page is fetched once. A page is queued before this
-        // is recorded, so a crash causes at most one additional conditional request.
+        // A start without responses.
         last.begins(at(60));
         assert_eq!(last.told(), Some(told));
         let text = last.changed().unwrap();

@@ -1,8 +1,8 @@
 //! Monitored pages: puts due pages into the queue.
 //!
-//! One task ([`work`]) does this whenever the mode allows. If several times passed while it did
-//! not, the page is fetched once. A page is queued before this is recorded, so a crash costs at
-//! most one additional conditional request.
+//! One task ([`work`]) does this whenever the mode allows. If several scheduled times passed while
+//! the mode did not allow it, the page is fetched once. A page is queued before this is recorded,
+//! so a crash causes at most one additional conditional request.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -65,13 +65,13 @@ pub struct MonitorSettings {
 }
 
 impl MonitorSettings {
-    /// Adds the pages that the page links to, up to `depth` links and within `scope`.
+    /// The page with its sub-resources, on a schedule.
     #[must_use]
     pub fn new(url: String, schedule: Schedule, versions: u16) -> Self {
         Self { url, schedule, versions, aim: None }
     }
 
-    /// Adds the pages that it links to, up to `depth` links and within `scope`.
+    /// Adds the pages that the page links to, up to `depth` links and within `scope`.
     #[must_use]
     pub fn following(self, depth: u16, scope: Scope) -> Self {
         let aim = Aim { depth: depth.min(MAX_DEPTH), scope, ..Aim::default() };

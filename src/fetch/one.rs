@@ -21,8 +21,7 @@ use crate::base::error_chain::error_chain;
 use crate::fetch::context::FetchContext;
 use crate::storage::store::{Unqueued, timestamp};
 
-/// The request of this key. If an import marked the request as the start of a recursive fetch,
-/// starts the recursive fetch first.
+/// The pause after the spool failed to record the result of a request.
 const AFTER_SPOOL_FAILURE: Duration = Duration::from_secs(10);
 
 /// Fetches one queued request and records the result. Returns its event. Report the event only when
@@ -78,8 +77,8 @@ async fn fetch_queued(context: &Arc<FetchContext>, key: Key) -> Result<Option<Ev
     }
 }
 
-/// The request of this key. If an import marked it as the start of a recursive fetch, starts that
-/// first.
+/// The request of this key. If an import marked the request as the start of a recursive fetch,
+/// starts the recursive fetch first.
 async fn queued(context: &Arc<FetchContext>, key: Key) -> Result<Option<Outgoing>, Error> {
     let Some(mut outgoing) = context.storage.store.queued(key).await? else { return Ok(None) };
     let Some(aim) = monitor::aim(&outgoing) else { return Ok(Some(outgoing)) };
@@ -87,20 +86,18 @@ async fn queued(context: &Arc<FetchContext>, key: Key) -> Result<Option<Outgoing
     match recurse::begin_at(context, outgoing.clone(), &aim).await {
         Ok(_) => {}
         Err(NotBegun::Page(WantError::Spool(error))) => return Err(error),
-        // Queues the requests that follow, then removes the request, unless it was requested again.
-        // Returns whether the request was removed.
+        // The page itself is fetched anyway.
         Err(error) => warn!(error = error_chain(&error), "links of a page are not followed"),
     }
-    // A request that was made again is judged again, and may need no request to the origin.
+    // The requests of the run are queued.
     let Some(mut begun) = context.storage.store.queued(key).await? else { return Ok(None) };
     begun.options = None;
     let is_there = context.storage.store.requeue(begun.clone()).await?;
     Ok(is_there.then_some(begun))
 }
 
-/// Queues the requests that follow, and reports those that cannot be fetched to their runs. Queued
-/// requests that failed earlier for other runs are retried. Requests that need a person's consent
-/// count as failed.
+/// Queues the requests that follow, then removes the request, unless it was requested again.
+/// Returns whether the request was removed.
 async fn finish(
     context: &FetchContext,
     outgoing: &Outgoing,
@@ -111,13 +108,13 @@ async fn finish(
     }
     led.events.into_iter().for_each(|event| context.fetcher.tell(event));
     let finished = context.storage.store.finish_queued(outgoing.clone()).await?;
-    // A request that was repeated is judged again, and may need no request to the origin.
+    // A request that was made again is judged again, and may need no request to the origin.
     Ok(matches!(finished, FinishOutcome::Gone))
 }
 
-/// Queues the requests that follow, and reports those that cannot be fetched to their runs.
-/// Requests that failed for others are retried. Requests that need a person's consent count as
-/// failed.
+/// Queues the requests that follow, and reports those that cannot be fetched to their runs. Queued
+/// requests that failed earlier for other runs are retried. Requests that need a person's consent
+/// count as failed.
 async fn enqueue(context: &FetchContext, next: Vec<Outgoing>) -> Result<(), Error> {
     let (waiting, given_up): (Vec<_>, Vec<_>) = next
         .into_iter()
@@ -153,9 +150,7 @@ async fn enqueue(context: &FetchContext, next: Vec<Outgoing>) -> Result<(), Erro
     Ok(())
 }
 
-/// The recorded form while it is being sent. If the daemon ends during this time, it does not send
-/// the form again: it is unknown whether the origin received the form, and only its owner can
-/// decide.
+/// A request of a run may have been queued and failed before.
 async fn wake(context: &FetchContext, key: Key) -> Result<(), Error> {
     let state =
         context.storage.store.spool().queue().summary(&key).map(|known| known.fetching.state);
@@ -175,8 +170,7 @@ async fn wake(context: &FetchContext, key: Key) -> Result<(), Error> {
     Ok(())
 }
 
-/// Pauses a request whose result cannot be recorded. The request is still due, and its origin would
-/// otherwise be contacted repeatedly.
+/// Reports the result of a request to its runs.
 fn tell_runs(
     context: &FetchContext,
     outgoing: &Outgoing,
@@ -198,8 +192,9 @@ fn tell_runs(
     }
 }
 
-/// A form as recorded while it is being sent. If the daemon ends then, it does not send the form
-/// again: it is unknown whether the origin received it, and only its owner can decide.
+/// The recorded form while it is being sent. If the daemon ends during this time, it does not send
+/// the form again: it is unknown whether the origin received the form, and only its owner can
+/// decide.
 pub(super) fn on_its_way(form: &Outgoing) -> Outgoing {
     let reason = "the daemon ended while it was being sent; it is not known whether it arrived";
     let state = RequestState::Failed { reason: reason.to_owned(), status: None };
@@ -208,8 +203,8 @@ pub(super) fn on_its_way(form: &Outgoing) -> Outgoing {
     form
 }
 
-/// Asks a person whether such a large response may be fetched. The received bytes are preserved,
-/// and the download will be resumed.
+/// Pauses a request whose result cannot be recorded. The request is still due, and its origin would
+/// otherwise be contacted repeatedly.
 async fn rest(context: &FetchContext, error: &Error) {
     spool_failed(error);
     tokio::select! {
@@ -218,7 +213,7 @@ async fn rest(context: &FetchContext, error: &Error) {
     }
 }
 
-/// For its runs the request counts as failed until a person allows it.
+/// Records a temporary failure: a growing delay, and at last a failure.
 async fn again(
     context: &FetchContext,
     mut outgoing: Outgoing,
@@ -243,8 +238,8 @@ async fn again(
     Ok(is_there.then_some(Event::Retry { url, error, next }))
 }
 
-/// Asks a person whether such a large response may be fetched. The part received so far is
-/// preserved and will be resumed.
+/// Asks a person whether such a large response may be fetched. The received bytes are preserved,
+/// and the download will be resumed.
 async fn ask(
     context: &FetchContext,
     mut outgoing: Outgoing,
@@ -255,7 +250,7 @@ async fn ask(
     outgoing.summary.fetching.state = RequestState::Asking { bytes };
     let told = why_it_rests(&outgoing.summary.fetching.state);
     let Some((error, status)) = told else { return Ok(None) };
-    // For its runs it counts as failed until a person allows it.
+    // For its runs the request counts as failed until a person allows it.
     recurse::outcome::failed(context, &outgoing, &error, false);
     let is_there = context.storage.store.requeue(outgoing).await?;
     Ok(is_there.then_some(Event::Failed { url, status, error }))

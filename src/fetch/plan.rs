@@ -1,9 +1,9 @@
 //! Estimates the downloads of a fetch before anything is fetched.
 //!
-//! The code that fetches also walks the stored copies, with a run of its own. So scope, classes,
-//! limits, traps, rules and known `robots.txt` files count as they would. No request is sent and
-//! nothing is queued. Stored copies are measured. Missing ones are counted with a typical size
-//! (`sizes`).
+//! The code that fetches also walks the stored copies here, with a separate run. So scope, classes,
+//! limits, traps, rules and known `robots.txt` files have the same effect as in a fetch. No request
+//! is sent and nothing is queued. Stored copies are measured. Missing responses are counted with a
+//! typical size (`sizes`).
 
 mod queue;
 mod run;
@@ -21,7 +21,7 @@ use wwwoffle_html::references as links;
 pub use queue::plan as plan_queue;
 pub use run::{NotPlanned, plan as plan_runs};
 
-/// The time limit. Responses not examined by then count as not stored.
+/// The time limit. Responses that are not examined within it count as not stored.
 const MAX_TIME: Duration = Duration::from_secs(10);
 
 /// The largest number of simultaneous plans.

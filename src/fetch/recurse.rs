@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The remaining requests are in the queue, where each names the [runs](run) that want it. The
-//! results are in the spool. So a killed daemon continues after its start.
+//! results are in the spool. So a fetch continues when a killed daemon is started again.
 
 pub(super) mod ask_robots;
 mod begin;

@@ -6,7 +6,7 @@ use hyper::{Method, StatusCode};
 
 use crate::net::upstream::{Origin, Scheme};
 
-/// RFC 9110 §10.1.3: the URL of a secure page is not sent in clear text.
+/// The maximum number of redirects followed in a row; browsers stop at twenty.
 pub(super) const MAX_HOPS: u8 = 20;
 
 /// Turns the redirected request into one for the target: the method changes as in browsers, and
@@ -30,7 +30,7 @@ pub(super) fn redirected(
     }
     request.headers.remove(HOST);
     if from.scheme == Scheme::Https && to.scheme != Scheme::Https {
-        // RFC 9110 §10.1.3: what a secure page is called is not sent in clear.
+        // RFC 9110 §10.1.3: the URL of a secure page is not sent in clear text.
         request.headers.remove(REFERER);
     }
     if from != to {

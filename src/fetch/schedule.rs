@@ -1,8 +1,8 @@
 //! Chooses the next request. Pure: the caller passes the time.
 //!
-//! Each host has a line of requests, in their order. The first request of each host that may be
-//! asked now is in one common line. So choosing and removing a request costs the same for any
-//! number of requests.
+//! Each host has its own ordered list of requests. The first request of each host that may be asked
+//! now is in one common list. So choosing and removing a request costs the same for any number of
+//! requests.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -15,40 +15,40 @@ use wwwoffle_url::Key;
 /// The limits of concurrent requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ScheduleLimits {
-    /// The maximum number of requests that give up their slot at the same time.
+    /// Requests to one host.
     pub(super) per_host: usize,
-    /// The requests of the queue, in the order in which they are sent.
+    /// Requests in all.
     pub(super) at_once: usize,
 }
 
-/// The maximum number of requests that give up their place at the same time.
+/// The maximum number of requests that give up their slot at the same time.
 const MAX_ASIDE: usize = 64;
 
-/// The requests of the queue, in the order in which they go.
+/// The requests of the queue, in the order in which they are sent.
 #[derive(Debug, Default)]
 pub(super) struct FetchSchedule {
     requests: HashMap<Key, ScheduledRequest>,
     hosts: HashMap<Arc<str>, ScheduledHost>,
-    /// Requests that were deferred for a reason that a change of the configuration may remove.
+    /// The first request of each host that may be sent now.
     ready: BTreeSet<(QueuePosition, Arc<str>)>,
-    /// How many of the active requests have given up their slot.
+    /// When to look at which host again.
     alarms: BTreeSet<(Timestamp, Arc<str>)>,
-    /// Requests put off for a reason that a change of the configuration may remove.
+    /// Requests that were deferred for a reason that a change of the configuration may remove.
     put_off: BTreeSet<Key>,
     active: usize,
-    /// How many of the active requests have given up their place.
+    /// How many of the active requests have given up their slot.
     aside: usize,
     per_host: usize,
-    /// The origin asked to wait until this time.
+    /// Whether the rest times of origins have changed since the last query.
     rests_changed: bool,
 }
 
 /// How long the host of a request must rest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rests {
-    /// Its origin asked to wait until then.
+    /// The origin asked to wait until this time.
     pub(super) closed: Option<Timestamp>,
-    /// Whether the origin has responded, so that the rest of the work needs no slot.
+    /// The end of the delay for requests without a waiting client.
     pub(super) polite: Option<Timestamp>,
 }
 
@@ -60,7 +60,7 @@ struct ScheduledRequest {
     /// Whether it waits in the queue.
     waits: bool,
     active: bool,
-    /// The origin asked to wait until this time.
+    /// Whether the origin has responded, so that the rest of the work needs no slot.
     aside: bool,
 }
 
@@ -71,20 +71,20 @@ struct ScheduledHost {
     polite: BTreeSet<QueuePosition>,
     later: BTreeSet<(Timestamp, Key)>,
     active: usize,
+    /// The origin asked to wait until this time.
+    closed_until: Option<Timestamp>,
+    /// The time of the next request without a waiting client.
+    polite_from: Option<Timestamp>,
     /// The minimum delay between requests without a waiting client, whatever the configuration
     /// says.
-    closed_until: Option<Timestamp>,
-    /// The host's current entries in `ready` and `alarms`.
-    polite_from: Option<Timestamp>,
-    /// The minimum delay between such requests, whatever the configuration says.
     distance: Duration,
-    /// Its current entries in `ready` and `alarms`.
+    /// The host's current entries in `ready` and `alarms`.
     ready: Option<QueuePosition>,
     alarm: Option<Timestamp>,
 }
 
 impl FetchSchedule {
-    /// The request stays in the schedule until it has ended.
+    /// A request is on the queue, new or changed.
     pub(super) fn is(&mut self, summary: &OutgoingSummary) {
         let key = summary.place.key();
         let waits = summary.fetching.state == RequestState::Waiting;
@@ -101,13 +101,11 @@ impl FetchSchedule {
         self.put_in(key, request);
     }
 
-    /// The next request to start, which counts as active from now on; `None` if no request may
-    /// start.
+    /// A request is no longer on the queue.
     pub(super) fn gone(&mut self, key: &Key) {
         if let Some(request) = self.take_out(key) {
             if request.active {
-                // Records that a chosen request starts. Other requests to its host without a
-                // waiting client are delayed.
+                // The request stays in the schedule until it has ended.
                 self.put_in(*key, ScheduledRequest { waits: false, ..request });
             } else {
                 self.refresh(&request.host);
@@ -115,8 +113,8 @@ impl FetchSchedule {
         }
     }
 
-    /// Frees the slot of an active request that sends nothing more to its origin, unless too many
-    /// requests have done so. Returns whether the slot was freed.
+    /// The next request to start, which counts as active from now on; `None` if no request may
+    /// start.
     pub(super) fn next(&mut self, limits: ScheduleLimits, now: Timestamp) -> Option<Key> {
         if self.per_host != limits.per_host {
             self.per_host = limits.per_host;
@@ -136,7 +134,8 @@ impl FetchSchedule {
         Some(key)
     }
 
-    /// A chosen request starts: others to its host without a waiting client are delayed.
+    /// Records that a chosen request starts. Other requests to its host without a waiting client
+    /// are delayed.
     pub(super) fn begins(&mut self, key: &Key, distance: Duration, now: Timestamp) {
         let Some(request) = self.requests.get(key).filter(|request| is_polite(request.turn)) else {
             return;
@@ -149,7 +148,8 @@ impl FetchSchedule {
         self.refresh(&name);
     }
 
-    /// Defers a chosen request until this time, according to the present configuration.
+    /// Frees the slot of an active request that sends nothing more to its origin, unless too many
+    /// requests have done so. Returns whether the slot was freed.
     pub(super) fn step_aside(&mut self, key: &Key) -> bool {
         let may = self.requests.get(key).is_some_and(|request| request.active && !request.aside);
         if !may || self.aside >= MAX_ASIDE {
@@ -161,7 +161,7 @@ impl FetchSchedule {
         true
     }
 
-    /// Judges deferred requests again.
+    /// Records that a chosen request has ended, or was not started.
     pub(super) fn ends(&mut self, key: &Key) {
         if let Some(request) = self.take_out(key) {
             let name = Arc::clone(&request.host);
@@ -172,7 +172,7 @@ impl FetchSchedule {
         }
     }
 
-    /// Records that the origin of this request wants no other request before this time.
+    /// Defers a chosen request until this time, according to the present configuration.
     pub(super) fn put_off(&mut self, key: &Key, until: Timestamp) {
         if let Some(request) = self.take_out(key) {
             let not_before = Some(request.not_before.map_or(until, |time| time.max(until)));
@@ -182,8 +182,7 @@ impl FetchSchedule {
         }
     }
 
-    /// Records that this origin (with its port, as in a canonical URL) wants no request before this
-    /// time.
+    /// Judges deferred requests again.
     pub(super) fn let_in(&mut self) {
         for key in std::mem::take(&mut self.put_off) {
             if let Some(request) = self.take_out(&key) {
@@ -192,7 +191,7 @@ impl FetchSchedule {
         }
     }
 
-    /// The origins that must rest after `now`, if they have changed since the last query.
+    /// Records that the origin of this request wants no other request before this time.
     pub(super) fn close(&mut self, key: &Key, until: Timestamp) {
         let Some(name) = self.requests.get(key).map(|request| Arc::clone(&request.host)) else {
             return;
@@ -200,7 +199,8 @@ impl FetchSchedule {
         self.close_host(&name, until);
     }
 
-    /// This origin (with its port, as in a canonical URL) wants no request before then.
+    /// Records that this origin (with its port, as in a canonical URL) wants no request before this
+    /// time.
     pub(super) fn close_host(&mut self, name: &Arc<str>, until: Timestamp) {
         let host = self.hosts.entry(Arc::clone(name)).or_default();
         self.rests_changed |= host.closed_until < Some(until);
@@ -208,7 +208,7 @@ impl FetchSchedule {
         self.refresh(name);
     }
 
-    /// The origins that must rest beyond `now`, if they have changed since the last query.
+    /// The origins that must rest after `now`, if they have changed since the last query.
     pub(super) fn changed_rests(&mut self, now: Timestamp) -> Option<Vec<(Arc<str>, Timestamp)>> {
         let closed = |(name, host): (&Arc<str>, &ScheduledHost)| {
             Some((Arc::clone(name), host.closed_until?))
@@ -239,7 +239,8 @@ impl FetchSchedule {
         self.refresh(&name);
     }
 
-    /// The next time at which a request that cannot start now may be able to start.
+    /// Sets the minimum delay between requests to this host without a waiting client, while there
+    /// are any. The host has its port, as in a canonical URL.
     pub(super) fn keep_distance(&mut self, host: &str, distance: Duration, now: Timestamp) {
         let Some((name, known)) = self.hosts.get_key_value(host) else { return };
         if known.distance >= distance {
@@ -260,7 +261,7 @@ impl FetchSchedule {
         known.map_or_else(Default::default, |host| (host.closed_until, host.distance))
     }
 
-    /// When there may be something to start that there is not now.
+    /// The next time at which a request that cannot start now may be able to start.
     pub(super) fn next_alarm(&self) -> Option<Timestamp> {
         self.alarms.first().map(|(time, _)| *time)
     }
@@ -270,12 +271,12 @@ impl FetchSchedule {
         self.requests.get(key).is_some_and(|request| request.active)
     }
 
-    /// Removes a request from the list of its host. The caller must refresh the host.
+    /// The number of active requests.
     pub(super) fn active(&self) -> usize {
         self.active
     }
 
-    /// Updates the entries of a host in the common lists. Forgets a host without any state.
+    /// Admits requests that have become due.
     fn wake(&mut self, now: Timestamp) {
         while let Some((time, name)) = self.alarms.first().cloned() {
             if time > now {
@@ -319,7 +320,7 @@ impl FetchSchedule {
         self.refresh(&name);
     }
 
-    /// Takes a request out of its line. The host is still to be refreshed.
+    /// Removes a request from the list of its host. The caller must refresh the host.
     fn take_out(&mut self, key: &Key) -> Option<ScheduledRequest> {
         let request = self.requests.remove(key)?;
         self.put_off.remove(key);
@@ -341,7 +342,7 @@ impl FetchSchedule {
         Some(request)
     }
 
-    /// The request that goes first. Other requests do not wait behind a delayed one.
+    /// Updates the entries of a host in the common lists. Forgets a host without any state.
     fn refresh(&mut self, name: &Arc<str>) {
         let Some(host) = self.hosts.get_mut(name) else { return };
         let is_free = host.active < self.per_host && host.closed_until.is_none();
@@ -368,20 +369,19 @@ impl FetchSchedule {
 }
 
 impl ScheduledHost {
-    /// Whether no client waits for the request. The delay protects the host, so priority is
-    /// irrelevant.
+    /// The line that a request with this turn stands in.
     fn line(&mut self, turn: QueuePosition) -> &mut BTreeSet<QueuePosition> {
         if is_polite(turn) { &mut self.polite } else { &mut self.due }
     }
 
-    /// The request that goes first. Others do not wait behind one that is delayed.
+    /// The request that goes first. Other requests do not wait behind a delayed one.
     fn first(&self) -> Option<QueuePosition> {
         let polite = self.polite.first().filter(|_| self.polite_from.is_none());
         self.due.first().into_iter().chain(polite).min().copied()
     }
 }
 
-/// Whether no client waits for it, whatever its priority: the delay protects the host.
+/// Whether no client waits for the request. The delay protects the host, so priority is irrelevant.
 fn is_polite(turn: QueuePosition) -> bool {
     turn.rank >= RequestKind::Recursive.rank()
 }

@@ -1,8 +1,4 @@
-//! The successor of a request. A `forbidden` successor counts as failed for that reason.
-//!
-//! # Errors
-//!
-//! The reason, in words for the user.
+//! The request that follows another one because of a redirect or an alias.
 
 use std::sync::Arc;
 
@@ -29,9 +25,11 @@ use crate::storage::lookup::look_up;
 use crate::storage::store::timestamp;
 use wwwoffle_http::redirect::shown_location;
 
-/// The request that follows a redirect. A request that cannot be made is recorded as failed, so
-/// that a person sees why the page is missing. `None` if the target is not a URL of the web. The
-/// request is for the same person as the redirected one.
+/// The request that follows a redirect to `target`.
+///
+/// # Errors
+///
+/// Why it cannot be determined, in words for the user.
 pub(super) async fn redirect(
     context: &Arc<FetchContext>,
     outgoing: &Outgoing,
@@ -45,11 +43,11 @@ pub(super) async fn redirect(
     of(context, outgoing, request, status, target, forbidden).await
 }
 
-/// The successor of a request. A `forbidden` one counts as failed for that reason.
+/// The successor of a request. A `forbidden` successor counts as failed for that reason.
 ///
 /// # Errors
 ///
-/// The reason for people.
+/// The reason, in words for the user.
 pub(super) async fn of(
     context: &Arc<FetchContext>,
     outgoing: &Outgoing,
@@ -83,7 +81,9 @@ pub(super) async fn of(
     Ok(following)
 }
 
-/// Whether the configuration allows fetching a URL because another page refers to it.
+/// The request that follows a redirect. A request that cannot be made is recorded as failed, so
+/// that a person sees why the page is missing. `None` if the target is not a URL of the web. The
+/// request is for the same person as the redirected one.
 fn successor(
     context: &FetchContext,
     outgoing: &Outgoing,
@@ -148,13 +148,13 @@ fn successor(
     Some((next, ask.places))
 }
 
-/// Requests that are tried again. The tests replace the worker.
+/// Our own hop is added again when the request is written.
 fn without_hop(mut fields: HeaderMap) -> HeaderMap {
     fields.remove(hyper::header::VIA);
     fields
 }
 
-/// Whether a URL may be got because another page leads there.
+/// Whether the configuration allows fetching a URL because another page refers to it.
 fn is_recursive(context: &FetchContext, url: &str) -> bool {
     CanonicalUrl::parse(url, &context.base.local)
         .is_ok_and(|url| *context.base.config().dont_get.get_recursive.of(&UrlParts::of(&url)))

@@ -1,4 +1,4 @@
-//! Requests that are tried again, without a worker: its hand is played here.
+//! Requests that are tried again. The tests replace the worker.
 
 use std::sync::mpsc::sync_channel;
 

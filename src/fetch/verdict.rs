@@ -9,29 +9,30 @@ use super::follow::Following;
 use super::recurse::run::UrlOutcome;
 use crate::proxy::keep::NotKept;
 
-/// The response is stored, and the request leaves the queue.
+/// The longest time between two attempts.
 const MAX_DELAY: Duration = Duration::from_secs(15 * 60);
 
-/// No run fetches the URL, because the site's `robots.txt` forbids it.
+/// The result of an attempt.
 #[derive(Debug)]
 pub(super) enum FetchVerdict {
+    /// The response is stored, and the request leaves the queue.
+    Done { status: StatusCode, bytes: u64, led: Following, how: UrlOutcome },
+    /// No run fetches the URL, because the site's `robots.txt` forbids it.
+    LeftAlone,
     /// A temporary failure: the request waits for another attempt. `acted`: the origin may have
     /// performed the request. `wait`: how long the origin asks to wait.
-    Done { status: StatusCode, bytes: u64, led: Following, how: UrlOutcome },
-    /// No run fetches it, because the site's `robots.txt` forbids it.
-    LeftAlone,
-    /// The response is larger than `ask-above` and needs the user's consent.
     Again { error: String, status: Option<u16>, acted: bool, wait: Option<Duration> },
+    /// A permanent failure.
+    Failed { error: String, status: Option<u16> },
+    /// The response is larger than `ask-above` and needs the user's consent.
+    TooLong { bytes: Option<u64> },
     /// No attempt was made, because the link went down or the budget was spent. The request stays
     /// queued unchanged.
-    Failed { error: String, status: Option<u16> },
-    /// It is larger than `ask-above` and needs the user's consent.
-    TooLong { bytes: Option<u64> },
-    /// The link went down, or the budget was spent, before the attempt; it waits as before.
     Untried,
 }
 
-/// RFC 9110 §15: with these statuses an origin states that it has not performed the request.
+/// The delay after attempt number `attempts`. It doubles each time, and one last attempt follows
+/// after the configured delay. `None` after the last attempt.
 pub(super) fn delay(options: &FetchOptions, attempts: u32) -> Option<Duration> {
     let most = u32::try_from(options.attempts.get()).unwrap_or(u32::MAX);
     let last = options.last_try.as_duration();
@@ -73,7 +74,7 @@ pub(super) fn not_kept(
     };
     let may_pass = reason == NotKept::OriginError || matches!(status.as_u16(), 408 | 425 | 429);
     if may_pass {
-        // RFC 9110 §15: with these statuses an origin says that it has not begun.
+        // RFC 9110 §15: with these statuses an origin states that it has not performed the request.
         let acted = !matches!(status.as_u16(), 408 | 425 | 429 | 503);
         FetchVerdict::Again { error, status: code, acted, wait }
     } else {

@@ -1,4 +1,4 @@
-//! The page is stored, and no newer version was requested.
+//! Requests a page by its URL, without a browser.
 
 use std::sync::Arc;
 
@@ -22,20 +22,20 @@ use wwwoffle_http::head;
 /// The result of requesting a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WantOutcome {
-    /// It is stored, and no newer version was requested.
+    /// The page is stored, and no newer version was requested.
     Kept {
         /// The URL, without credentials.
         url: String,
         /// The place where it would be queued.
         place: Place,
-        /// The request is queued.
+        /// The status of the stored response.
         status: u16,
-        /// The place of the response. Its key is also the key of the request.
+        /// The length of its body.
         bytes: u64,
     },
-    /// It is queued.
+    /// The request is queued.
     Queued {
-        /// Its place; the key is that of the request.
+        /// The place of the response. Its key is also the key of the request.
         place: Place,
         /// The URL, without credentials.
         url: String,
@@ -45,33 +45,35 @@ pub enum WantOutcome {
 /// Why a page cannot be requested.
 #[derive(Debug, thiserror::Error)]
 pub enum WantError {
-    /// The port of the URL belongs to another protocol.
+    /// The URL cannot be fetched.
     #[error("the URL cannot be fetched")]
     Url(#[from] BadTarget),
     /// The configuration blocks it.
     #[error("the configuration forbids fetching {0} ([dont-get])")]
     Blocked(String),
-    /// The URL names the stored response to a form.
+    /// The port of the URL belongs to another protocol.
     #[error("the port of {0} belongs to another protocol; [dont-get] allowed-ports can allow it")]
     OtherProtocol(String),
-    /// The aliases of the URL form a cycle.
+    /// The configuration forbids storing it.
     #[error("the configuration forbids storing {0}, so it cannot be fetched for later")]
     NeverKept(String),
-    /// It is the stored response to a form.
+    /// The URL names the stored response to a form.
     #[error("{0} is the response to a form; only sending the form again gets a new one")]
     FormAnswer(String),
-    /// Its aliases form a cycle.
+    /// The aliases of the URL form a cycle.
     #[error("the aliases of {0} form a cycle")]
     Circle(String),
-    /// Queues a request. If the queue has it and it is resting, it waits again, because the
-    /// requester wants it now. A monitored request never gives consent to a very large response:
-    /// only the user can.
+    /// The spool failed.
     #[error("the request cannot be recorded")]
     Spool(#[from] Error),
 }
 
-/// Makes a request wait again as if it had never been tried. If the request waits for consent to
-/// its size, this gives the consent.
+/// Queues a page for `requester`, unless it is stored and `refresh` is not set. A request that has
+/// failed before waits again.
+///
+/// # Errors
+///
+/// [`WantError`] says whether the URL or the spool is the cause.
 pub async fn want(
     context: &Arc<FetchContext>,
     requester: &Requester,
@@ -97,9 +99,9 @@ pub async fn want(
     Ok(WantOutcome::Queued { place: ask.places.queued.clone(), url: shown })
 }
 
-/// Queues a request. If it is in the queue and resting, it waits again, because the requester wants
-/// it now. A monitored request is the exception: it gives no consent to a very large response,
-/// which only the user can give.
+/// Queues a request. If the queue has it and it is resting, it waits again, because the requester
+/// wants it now. A monitored request never gives consent to a very large response: only the user
+/// can.
 pub(crate) async fn put(context: &FetchContext, outgoing: Outgoing) -> Result<(), Error> {
     let (key, is_by_person) =
         (outgoing.summary.place.key(), outgoing.summary.kind != RequestKind::Monitored);
@@ -118,8 +120,8 @@ pub(crate) async fn put(context: &FetchContext, outgoing: Outgoing) -> Result<()
     Ok(())
 }
 
-/// Makes a request wait again as if it had never been tried. If it waits for consent to its size,
-/// this gives the consent.
+/// Makes a request wait again as if it had never been tried. If the request waits for consent to
+/// its size, this gives the consent.
 pub(super) fn awake(mut request: Outgoing) -> Outgoing {
     request.any_length |= matches!(request.summary.fetching.state, RequestState::Asking { .. });
     request.summary.fetching.state = RequestState::Waiting;
@@ -173,7 +175,7 @@ pub(super) fn follow_aliases(
     Err(WantError::Circle(ask.bare.as_str().to_owned()))
 }
 
-/// When the queue may be processed again. Pure.
+/// A request of our own for `resource`, on behalf of `requester`.
 pub(super) fn ask(
     context: &FetchContext,
     requester: &Requester,
@@ -190,8 +192,7 @@ pub(super) fn ask(
     ProxyRequest::new(&context.proxy, owner, resource, parts, None, mode, clock::now())
 }
 
-/// How many days ahead to search for a window. Each day has every window, unless the clock skips
-/// its time.
+/// The queued form of the request `ask`.
 pub(super) fn outgoing(context: &FetchContext, ask: &ProxyRequest, kind: RequestKind) -> Outgoing {
     let (parts, ()) = ask.wire(&context.base.pseudonym).into_parts();
     let secrets = head::write_secrets(&parts.headers);

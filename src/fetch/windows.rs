@@ -1,16 +1,17 @@
-//! When the queue may be worked off again. Pure.
+//! When the queue may be processed again. Pure.
 
 use jiff::tz::{Disambiguation, TimeZone};
 use jiff::{SignedDuration, Timestamp, ToSpan};
 use wwwoffle_config::Windows;
 
-/// When the next window opens; `None` if a window is open.
+/// How many days ahead to search for a window. Each day has every window, unless the clock skips
+/// its time.
 const DAYS_AHEAD: i32 = 2;
 
-/// A time that the clock shows twice begins a window twice.
+/// Delay before another check if no window is found.
 const LOOK_AGAIN: SignedDuration = SignedDuration::from_hours(1);
 
-/// When the next window opens; `None` when one is open.
+/// When the next window opens; `None` if a window is open.
 pub(super) fn opens(windows: &Windows, now: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
     if is_open(windows, now, zone) {
         return None;
@@ -25,14 +26,13 @@ pub(super) fn opens(windows: &Windows, now: Timestamp, zone: &TimeZone) -> Optio
                 continue;
             };
             let start = zone.to_ambiguous_timestamp(date.at(hour, minute, 0, 0));
-            // Rows of windows, the time in Berlin, and the time at which fetching may continue.
+            // A time that the clock shows twice begins a window twice.
             for which in [Disambiguation::Earlier, Disambiguation::Later] {
                 starts.extend(start.disambiguate(which));
             }
         }
     }
-    // The clock is put forward at 02:00 on 29 March 2026: a window that begins at 02:10 begins at
-    // 03:00.
+    // A clock that is put forward may pass the beginning of a window.
     let until = now.saturating_add(SignedDuration::from_hours(24 * 3)).unwrap_or(Timestamp::MAX);
     let changes = zone.following(now).map(|change| change.timestamp());
     starts.extend(changes.take_while(|change| *change < until).take(4));
@@ -61,7 +61,7 @@ mod tests {
         config.fetch_options.windows.of(&UrlParts::of(&url)).clone()
     }
 
-    /// Rows of windows, the time in Berlin, and when it may go on there.
+    /// Rows of windows, the time in Berlin, and the time at which fetching may continue.
     #[test]
     fn windows_open_at_their_time_whatever_the_clock_does() {
         let zone = TimeZone::get("Europe/Berlin").unwrap();
@@ -75,7 +75,8 @@ mod tests {
             ("22:00-06:00", "2026-01-10T06:00+01", Some("2026-01-10T22:00+01")),
             ("23:00-24:00", "2026-12-31T22:00+01", Some("2026-12-31T23:00+01")),
             ("00:00-01:00", "2026-12-31T22:00+01", Some("2027-01-01T00:00+01")),
-            // The clock is put forward at 02:00 on 29 March 2026: what begins at 02:10 begins at 03:00.
+            // The clock is put forward at 02:00 on 29 March 2026: a window that begins at 02:10
+            // begins at 03:00.
             ("02:10-05:40", "2026-03-29T01:59+01", Some("2026-03-29T03:00+02")),
             ("02:10-05:40", "2026-03-29T03:00+02", None),
             // A window within the skipped hour does not exist on that day.

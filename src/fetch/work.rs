@@ -27,7 +27,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(60);
 /// The number of requests examined at once, before other tasks get a turn.
 const AT_ONE_GO: usize = 256;
 
-/// Marks a request as being fetched until this value is dropped.
+/// Interval at which the bytes fetched today are saved during a fetch.
 const REMEMBER_EVERY: Duration = Duration::from_secs(10);
 
 /// Names of the saved values, for messages.
@@ -35,7 +35,7 @@ const TODAY: &str = "the bytes fetched today";
 const LAST: &str = "the result of the last fetch";
 const LEFT_ALONE: &str = "the rest times of origins";
 
-/// Marks a request as being fetched while this lives.
+/// Marks a request as being fetched until this value is dropped.
 struct ActiveRequest {
     context: Arc<FetchContext>,
     key: Key,
@@ -48,8 +48,7 @@ impl Drop for ActiveRequest {
     }
 }
 
-/// Loads the saved state of fetching, and starts the task that fetches the queue until the daemon
-/// stops. When this returns, other code may use the state.
+/// The state of the task between two checks.
 struct WorkState {
     context: Arc<FetchContext>,
     /// The configuration when requests were last deferred. If it changes, they are checked again.
@@ -59,7 +58,8 @@ struct WorkState {
     remembered: Instant,
 }
 
-/// Starts the due requests that fit the limits. Returns the time until the next request may be due.
+/// Loads the saved state of fetching, and starts the task that fetches the queue until the daemon
+/// stops. When this returns, other code may use the state.
 pub async fn begin(context: &Arc<FetchContext>) {
     recurse::keep::load(context).await;
     let worker = WorkState::new(Arc::clone(context)).await;
@@ -87,7 +87,7 @@ async fn work(mut worker: WorkState) {
         tokio::select! {
             () = context.base.tasks.stopping() => break,
             () = context.fetcher.news.notified() => {}
-            // Checks the remaining budget, and logs once when it is exhausted.
+            // The daemon owns the switch, so the watch never closes.
             _changed = mode.changed() => {}
             () = tokio::time::sleep(pause) => {}
         }
@@ -111,7 +111,8 @@ impl WorkState {
         Self { context, config, zone, spent: None, remembered }
     }
 
-    /// Starts a chosen request, or defers it.
+    /// Starts the due requests that fit the limits. Returns the time until the next request may be
+    /// due.
     fn start_due(&mut self) -> Duration {
         let config = self.context.base.config();
         let schedule = Arc::clone(&self.context.fetcher.schedule);
@@ -136,7 +137,7 @@ impl WorkState {
         Duration::ZERO
     }
 
-    /// Checks the rest of the budget, and logs once when it is spent.
+    /// Checks the remaining budget, and logs once when it is exhausted.
     fn settle(&mut self, now: Timestamp) -> Option<Spent> {
         let class = self.context.net.link.class(&self.config);
         let allowed = Allowed::of(&self.config.fetch_options, class);
@@ -156,7 +157,7 @@ impl WorkState {
         spent
     }
 
-    /// Starts a chosen request, or puts it off.
+    /// Starts a chosen request, or defers it.
     fn start(&self, key: Key, now: Timestamp) {
         let schedule = &self.context.fetcher.schedule;
         let Some(summary) = self.context.storage.store.spool().queue().summary(&key) else {
@@ -198,11 +199,7 @@ impl WorkState {
     }
 }
 
-/// The configured delay between requests like this one.
-///
-/// # Errors
-///
-/// The time at which the request may be started, if not now.
+/// Reads a value of the state. A failure is logged, and the value is then empty.
 async fn read(context: &FetchContext, key: &'static str, what: &str) -> String {
     let text = context.storage.store.remembered(key).await.unwrap_or_else(|error| {
         let error = error_chain(&error);
@@ -212,7 +209,7 @@ async fn read(context: &FetchContext, key: &'static str, what: &str) -> String {
     text.unwrap_or_default()
 }
 
-/// An invalid URL fails later, with its own reason.
+/// Saves `text` under a key of the state. A failure is logged.
 async fn write(context: &FetchContext, key: &'static str, text: String, what: &str) {
     if let Err(error) = context.storage.store.remember(key, text).await {
         let error = error_chain(&error);
@@ -224,7 +221,7 @@ async fn write(context: &FetchContext, key: &'static str, text: String, what: &s
 ///
 /// # Errors
 ///
-/// When it may be started, if not now.
+/// The time at which the request may be started, if not now.
 pub(super) fn may_start(
     context: &FetchContext,
     config: &Config,
@@ -232,7 +229,7 @@ pub(super) fn may_start(
     request: &OutgoingSummary,
     now: Timestamp,
 ) -> Result<Duration, Timestamp> {
-    // An invalid URL fails later, for that reason.
+    // An invalid URL fails later, with its own reason.
     let Ok(url) =
         CanonicalUrl::parse(base_of(request.kind, request.place.url()), &context.base.local)
     else {

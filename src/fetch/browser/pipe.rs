@@ -1,17 +1,17 @@
-//! The longest message that is read, in bytes. Longer messages are dropped: they describe images in
-//! data URLs, which are not needed.
+//! The pipe that controls a browser: JSON texts that each end with a zero byte. Pure.
 
 use memchr::memchr;
 use serde_json::Value;
 
-/// Splits the output of the pipe into messages. Holds at most [`MAX_MESSAGE`] bytes.
+/// The longest message that is read, in bytes. Longer messages are dropped: they describe images in
+/// data URLs, which are not needed.
 pub(super) const MAX_MESSAGE: usize = 1 << 20;
 
-/// Whether the bytes up to the next zero belong to a message that is too long.
+/// Splits the output of the pipe into messages. Holds at most [`MAX_MESSAGE`] bytes.
 #[derive(Debug, Default)]
 pub(super) struct MessageSplitter {
     kept: Vec<u8>,
-    /// The bytes up to the next zero belong to a message that is too long.
+    /// Whether the bytes up to the next zero belong to a message that is too long.
     is_too_long: bool,
 }
 
@@ -43,12 +43,7 @@ impl MessageSplitter {
     }
 }
 
-/// A browser process: started, controlled through its pipe, and ended with all its children.
-///
-/// A browser of the Chromium family reads commands from descriptor 3 and writes answers to
-/// descriptor 4. It opens no port through which other programs could control it. When the daemon
-/// ends for any reason, the pipes close and the browser ends. The daemon locks a profile directory
-/// while it uses it, so that the next start can remove the profiles of a killed daemon.
+/// A message as written to the pipe. JSON contains no zero byte, because strings escape it.
 pub(super) fn framed(message: &Value) -> Vec<u8> {
     let mut bytes = message.to_string().into_bytes();
     bytes.push(0);

@@ -1,9 +1,9 @@
 //! A browser process: started, controlled through its pipe, and ended with all its children.
 //!
-//! A browser of the Chromium family reads commands from descriptor 3 and writes to 4. It opens no
-//! port through which others could control it. When the daemon ends for any reason, the pipes close
-//! and the browser ends. The daemon locks the profile directory while it uses it, so the next start
-//! can remove the profiles of a killed daemon.
+//! A browser of the Chromium family reads commands from descriptor 3 and writes answers to
+//! descriptor 4. It opens no port through which other programs could control it. When the daemon
+//! ends for any reason, the pipes close and the browser ends. The daemon locks a profile directory
+//! while it uses it, so that the next start can remove the profiles of a killed daemon.
 
 use std::ffi::OsString;
 use std::io;
@@ -38,12 +38,11 @@ const PROFILE: &str = "wwwoffle-browser-";
 /// The time that a browser gets to exit, and then to disappear after it was killed.
 pub(super) const GRACE: Duration = Duration::from_secs(3);
 
-/// The longest path of a directory in which the browser can create its socket, in bytes. If the
-/// path is longer, the browser uses the common temporary directory.
+/// The search path for the programs that it needs.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// The longest path of a directory in which the browser can create its socket, in bytes. With a
-/// longer one it uses the common temporary directory.
+/// The longest path of a directory in which the browser can create its socket, in bytes. If the
+/// path is longer, the browser uses the common temporary directory.
 const MAX_TMPDIR: usize = 60;
 
 /// The arguments of every browser apart from the proxy: no window, and no requests of its own.
@@ -99,7 +98,7 @@ impl Drop for Profile {
     }
 }
 
-/// Removes the profiles of killed daemons. The profiles of a running daemon are locked, and stay.
+/// Locks a directory of ours, unless another process has locked it.
 fn lock(directory: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = rustix::fs::open(directory, flags, Mode::empty())?;
@@ -110,25 +109,25 @@ fn lock(directory: &Path) -> io::Result<OwnedFd> {
     Ok(opened)
 }
 
-/// Another daemon may have removed the directory at the same time.
+/// Removes the profiles of killed daemons. The profiles of a running daemon are locked, and stay.
 pub(crate) fn remove_leftovers() {
     let directory = std::env::temp_dir();
     for name in small_file::names(&directory) {
         let path = directory.join(&name);
         if name.starts_with(PROFILE) && lock(&path).is_ok() {
-            // A running browser. Dropping this value kills the browser with all its children.
+            // Another daemon may have removed the directory at the same time.
             let _gone = small_file::remove_tree(&path);
         }
     }
 }
 
-/// The standard error of the browser.
+/// A running browser. Dropping this value kills the browser with all its children.
 #[derive(Debug)]
 pub(super) struct Process {
     group: ProcessGroup,
     to: pipe::Sender,
     from: pipe::Receiver,
-    /// Its standard error.
+    /// The standard error of the browser.
     pub(super) said: Option<ChildStderr>,
     profile: Profile,
 }
@@ -189,9 +188,9 @@ impl Process {
     }
 }
 
-/// A process without an id has ended. Without a pid, the limit would apply to this process.
+/// Limits the memory of a program that was just started, and of its later children.
 fn limit_memory(id: Option<u32>) -> io::Result<()> {
-    // A process without an id has ended. Without a pid the limit would be our own.
+    // A process without an id has ended. Without a pid, the limit would apply to this process.
     let Some(pid) = id.and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)) else {
         return Ok(());
     };

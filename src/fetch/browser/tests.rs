@@ -182,7 +182,7 @@ fn what_makes_no_sense_changes_nothing() {
     assert_eq!(visit.quiet_at(), None);
     let bytes = json!({"encodedDataLength": 5});
     assert_eq!(visit.take(&event("Network.dataReceived", "S", &bytes), now).bytes, 5);
-    // At this address the browser would be an ordinary client, not the person at this machine.
+    // The number of sessions is bounded.
     for number in 0..1_000 {
         let frame = json!({"sessionId": number.to_string(), "waitingForDebugger": true});
         let next = visit.take(&event("Target.attachedToTarget", "S", &frame), now);
@@ -237,7 +237,7 @@ fn this_machine_is_reached_where_it_listens() {
         (&["10.0.0.1:1", "[::1]:2"], Some("[::1]:2")),
         (&["0.0.0.0:3"], Some("127.0.0.1:3")),
         (&["[::]:4"], Some("[::1]:4")),
-        // The browser would be an ordinary client there, not the person at this machine.
+        // At this address the browser would be an ordinary client, not the person at this machine.
         (&["10.0.0.1:1"], None),
         (&[], None),
     ] {

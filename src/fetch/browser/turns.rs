@@ -11,23 +11,13 @@ pub(in crate::fetch) struct BrowserTurns {
     news: Notify,
 }
 
-/// Waits until fewer than `most` turns are in use, and takes a turn. Dropping the future takes no
-/// turn.
+/// The turn of one browser. Dropping it frees the turn.
 #[derive(Debug)]
 pub(super) struct BrowserTurn<'a>(&'a BrowserTurns);
 
 impl BrowserTurns {
-    /// One page in a browser, as a conversation in the devtools protocol. Pure: takes messages and
-    /// the time, and returns messages.
-    ///
-    /// ```text
-    /// createTarget ─ attachToTarget ─ Network, Page, cookies ─ all answered ─ navigate ─ loaded ─ quiet ─ ping ─ over
-    /// ```
-    ///
-    /// Commands start in the order in which they are sent, and are complete when they are answered.
-    /// The page is requested only after the earlier commands are answered. Otherwise it could load
-    /// before a cookie is set, and would not be the requested page. Or it could load before the
-    /// events are subscribed, and the end of loading would be missed.
+    /// Waits until fewer than `most` turns are in use, and takes a turn. Dropping the future takes
+    /// no turn.
     pub(super) async fn take(&self, most: impl Fn() -> usize) -> BrowserTurn<'_> {
         loop {
             let news = self.news.notified();

@@ -1,13 +1,14 @@
-//! One page in a browser, as a conversation in the devtools protocol. Pure: messages and time go
-//! in, messages come out.
+//! One page in a browser, as a conversation in the devtools protocol. Pure: takes messages and the
+//! time, and returns messages.
 //!
 //! ```text
 //! createTarget ─ attachToTarget ─ Network, Page, cookies ─ all answered ─ navigate ─ loaded ─ quiet ─ ping ─ over
 //! ```
 //!
-//! Commands start in the order in which they are sent, and are complete when they are answered.
-//! Without waiting, the page could load before a cookie is set, and would not be the requested
-//! page. Or it could load before the events are subscribed, and its end would be missed.
+//! Commands start in the order in which they are sent, and are complete when they are answered. The
+//! page is requested only after the earlier commands are answered. Otherwise it could load before a
+//! cookie is set, and would not be the requested page. Or it could load before the events are
+//! subscribed, and the end of loading would be missed.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -37,11 +38,11 @@ pub(super) struct Cookie {
 /// The end of a visit that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
-    /// The page sent too many requests.
+    /// The page is complete.
     Quiet,
-    /// The time limit of the visit was reached.
+    /// The page sent too many requests.
     Restless,
-    /// Its time was up.
+    /// The time limit of the visit was reached.
     OutOfTime,
     /// The budget was used up.
     OverBudget,
@@ -54,12 +55,12 @@ pub(super) struct Next {
     pub(super) send: Vec<Value>,
     /// Bytes that the browser has received.
     pub(super) bytes: u64,
-    /// Combines the actions of two messages. If both have a result, the first counts.
+    /// The result, if the visit is over.
     pub(super) over: Option<Result<Ended, String>>,
 }
 
 impl Next {
-    /// Combines the actions of two messages. The first result counts.
+    /// Combines the actions of two messages. If both have a result, the first counts.
     pub(super) fn and(&mut self, then: Self) {
         self.send.extend(then.send);
         self.bytes = self.bytes.saturating_add(then.bytes);
@@ -82,9 +83,9 @@ pub(super) struct Visit {
     cookies: Vec<Cookie>,
     /// The unanswered commands that must be answered before the page is requested.
     prepares: HashSet<u64>,
-    /// The watched frames and workers: the browser's name of each, by session.
+    /// The session of the page itself.
     page: Option<String>,
-    /// The watched frames and workers: the browser's names for them, by session.
+    /// The watched frames and workers: the browser's name of each, by session.
     sessions: HashMap<String, String>,
     /// The running requests, by session and number.
     under_way: HashSet<(String, String)>,
@@ -249,7 +250,7 @@ impl Visit {
         self.pings.clear();
     }
 
-    /// Until this event, the empty page was displayed.
+    /// The page exists and is still empty.
     fn open(&mut self, session: &str, next: &mut Next) {
         let listens = self.listen(session, next);
         self.prepares.extend(listens);
@@ -263,15 +264,14 @@ impl Visit {
 
     fn navigate(&mut self, next: &mut Next) {
         let (page, to) = (self.page.clone(), json!({"url": self.url}));
-        // Records that a request has ended. The script of a worker is requested in the session of
-        // its parent, and the request ends in the worker's own session. Both events use the name of
-        // the worker as the number of the request.
+        // Until this event, the empty page was displayed.
         self.is_loaded = false;
         self.awaited.navigation = self.say(next, page.as_deref(), "Page.navigate", &to);
     }
 
-    /// Handles a new frame with its own process, or a new worker. Each waits for permission to
-    /// start.
+    /// Records that a request has ended. The script of a worker is requested in the session of its
+    /// parent, and the request ends in the worker's own session. Both events use the name of the
+    /// worker as the number of the request.
     fn ended(&mut self, request: &(String, String)) {
         self.under_way.remove(request);
         let (session, number) = request;
@@ -280,7 +280,8 @@ impl Visit {
         }
     }
 
-    /// A frame with its own process, or a worker. It waits for permission to start.
+    /// Handles a new frame with its own process, or a new worker. Each waits for permission to
+    /// start.
     fn attached(&mut self, told: &Value, next: &mut Next) {
         let Some(session) = text(told, "sessionId") else { return };
         let target = told.get("targetInfo").and_then(|info| text(info, "targetId"));
@@ -320,16 +321,7 @@ fn text<'a>(of: &'a Value, name: &str) -> Option<&'a str> {
     of.get(name)?.as_str()
 }
 
-/// Opens a queued page in a browser, so that everything its scripts load is stored too.
-///
-/// When the response of a page is stored, the page is opened in the user's browser without a
-/// window, before its request leaves the queue. The browser sends all its requests through this
-/// proxy, so the responses are stored by the same rules as if a person viewed the page, and fresh
-/// copies are reused. When the page is [quiet](visit), the browser ends. A failure does not affect
-/// the stored page.
-///
-/// The browser connects over loopback, so its requests belong to the person at this machine. Pages
-/// requested by other people are not opened, because cookies of several people would be mixed.
+/// A text of the browser without control characters, for a message.
 fn shown(text: &str) -> String {
     text.chars().filter(|character| !character.is_control()).take(200).collect()
 }

@@ -85,7 +85,7 @@ struct HostEstimate {
     plan: HostPlan,
     /// The time at which its first request may start.
     first: Option<Timestamp>,
-    /// The request may have left the queue.
+    /// The number of requests with a delay between them, and the delay.
     polite: u32,
     distance: Duration,
 }
@@ -105,9 +105,9 @@ impl<'a> QueueEstimate<'a> {
         }
     }
 
-    /// Counts the known size of the response; `None` if unknown.
+    /// Examines one request, and its stored copy while there is time.
     async fn at(&mut self, key: Key) {
-        // It may have left the queue.
+        // The request may have left the queue.
         let Some(request) = self.context.storage.store.spool().queue().summary(&key) else {
             return;
         };
@@ -122,7 +122,7 @@ impl<'a> QueueEstimate<'a> {
         }
     }
 
-    /// Counts the known size of its response; `None` if unknown.
+    /// Counts the known size of the response; `None` if unknown.
     async fn look(&mut self, name: &str, request: &OutgoingSummary) -> Option<()> {
         let outgoing = self.context.storage.store.queued(request.place.key()).await.ok()??;
         let found = match foresee(self.context, &outgoing).await {
@@ -131,7 +131,7 @@ impl<'a> QueueEstimate<'a> {
                 self.failing += 1;
                 return Some(());
             }
-            // Hosts beyond the limit only count in the sum.
+            // The target of the redirect counts instead.
             Err(_) => return None,
         };
         let class = class_of(request);
@@ -173,7 +173,7 @@ impl<'a> QueueEstimate<'a> {
             let Amount { count, bytes } = estimate.amount;
             plan.all.new.add(count, bytes);
             plan.basis.add(&estimate.basis);
-            // Hosts beyond the bound only count in the sum.
+            // Hosts beyond the limit only count in the sum.
             if let Some(host) = self.hosts.get_mut(&estimate.host) {
                 host.plan.expected.new.add(count, bytes);
             }
@@ -222,7 +222,7 @@ fn class_of(request: &OutgoingSummary) -> super::sizes::SizeClass {
     class(request.kind, request.class.as_deref(), request.place.url())
 }
 
-/// The largest number of requests that wait to be examined. Further requests count as not stored.
+/// The remaining budget. A fetch started by a person has its full budget.
 fn budget(context: &FetchContext, config: &Config, now: Timestamp, zone: &TimeZone) -> PlanBudget {
     let allowed = Allowed::of(&config.fetch_options, context.net.link.class(config));
     let metered = allowed.over_metered.and_then(|most| most.fetch);

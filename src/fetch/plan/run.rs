@@ -22,7 +22,7 @@ use crate::fetch::schedule::host;
 use crate::fetch::verdict::FetchVerdict;
 use crate::storage::store::Kept;
 
-/// The largest number of requests that wait to be examined. Further ones count as not stored.
+/// The largest number of requests that wait to be examined. Further requests count as not stored.
 const MAX_WAITING: usize = 20_000;
 
 /// The reason for a missing plan.
@@ -204,7 +204,7 @@ impl<'a> PlanWalk<'a> {
         }
     }
 
-    /// Whether the site forbids the URL to programs, as far as known without a request.
+    /// Counts a response that is missing or incomplete.
     async fn absent(&mut self, outgoing: &Outgoing, places: &Places) {
         let bytes = match rest(self.context, places).await {
             Some(rest) if self.counted.insert(outgoing.summary.place.key()) => {
@@ -230,7 +230,7 @@ impl<'a> PlanWalk<'a> {
         if class.is_none() { &mut self.plan.pages } else { &mut self.plan.parts }
     }
 
-    /// Whether the site forbids it to programs, as far as known here.
+    /// Whether the site forbids the URL to programs, as far as known without a request.
     async fn is_refused(&mut self, outgoing: &Outgoing) -> bool {
         let Some(url) = ask_robots::heeded(self.context, &self.runs, outgoing) else {
             return false;

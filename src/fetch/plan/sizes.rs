@@ -86,12 +86,7 @@ fn place<T>(counts: &HashMap<Of, T>, host: &str, class: SizeClass) -> Of {
     if has_room { place } else { (Box::default(), class) }
 }
 
-/// Estimates the downloads of a fetch before anything is fetched.
-///
-/// The code that fetches also walks the stored copies here, with a separate run. So scope, classes,
-/// limits, traps, rules and known `robots.txt` files have the same effect as in a fetch. No request
-/// is sent and nothing is queued. Stored copies are measured. Missing responses are counted with a
-/// typical size (`sizes`).
+/// The default size in bytes: a round number typical for today's pages.
 const fn default(class: SizeClass) -> u64 {
     match class {
         None | Some(PartClass::Frames | PartClass::Iframes | PartClass::Scripts) => 30_000,
@@ -129,7 +124,7 @@ mod tests {
         assert_eq!(sizes.missing("c", None), 43);
         let media = Some(PartClass::Media);
         assert_eq!(sizes.missing("d", media), default(media));
-        // The time limit. Responses that are not examined within it count as not stored.
+        // The final estimate uses everything that is known then.
         let (none, one) = (EstimateBasis::default(), 1);
         assert_eq!(
             told(&sizes),

@@ -36,15 +36,14 @@ const MAX_ORIGINS: NonZeroUsize = NonZeroUsize::new(1_000).unwrap();
 /// The largest number of redirects of a `robots.txt` (RFC 9309 §2.3.1.2).
 const MAX_REDIRECTS: usize = 5;
 
-/// The turn of each file. The task that requests the file holds the turn.
+/// Our product token in a `robots.txt`.
 const PRODUCT: &str = "wwwoffle";
 
-/// The cached rules of `url`, or the result of `ask`. If several callers wait, only one calls
-/// `ask`.
+/// The rules of origins, by the URL of their `robots.txt`.
 #[derive(Debug)]
 pub(in crate::fetch) struct Known {
     told: Mutex<LruCache<String, (Arc<Robots>, SystemTime)>>,
-    /// Held by the task that requests it.
+    /// The turn of each file. The task that requests the file holds the turn.
     turns: Mutex<HashMap<String, Weak<RobotsTurn>>>,
 }
 
@@ -57,9 +56,8 @@ impl Default for Known {
 }
 
 impl Known {
-    /// The URL of `outgoing`, if all `runs` that want it respect `robots.txt`. The rules do not
-    /// apply to the start page of a run. They also do not apply to sub-resources, because a reader
-    /// of the page needs them.
+    /// The cached rules of `url`, or the result of `ask`. If several callers wait, only one calls
+    /// `ask`.
     async fn find_or<F>(&self, url: String, ask: F) -> Arc<Robots>
     where
         F: Future<Output = Robots>,
@@ -107,7 +105,7 @@ impl Known {
     }
 }
 
-/// If one run ignores the rules, the URL may be fetched.
+/// Whether the site forbids `outgoing` to all runs that want it.
 pub(in crate::fetch) async fn is_refused(context: &Arc<FetchContext>, outgoing: &Outgoing) -> bool {
     let runs = context.fetcher.runs();
     let Some(url) = heeded(context, runs, outgoing) else { return false };
@@ -121,7 +119,8 @@ pub(in crate::fetch) async fn is_refused(context: &Arc<FetchContext>, outgoing: 
 }
 
 /// The URL of `outgoing`, if all `runs` that want it respect `robots.txt`. The rules do not apply
-/// to the start page of a run, nor to sub-resources, which a reader of the page needs.
+/// to the start page of a run. They also do not apply to sub-resources, because a reader of the
+/// page needs them.
 pub(in crate::fetch) fn heeded(
     context: &FetchContext,
     runs: &Runs,
@@ -137,11 +136,11 @@ pub(in crate::fetch) fn heeded(
             !run.is_start(&url) && robots::are_heeded(&config, &url, &run.aim)
         })
     };
-    // One run that ignores the rules is enough to fetch it.
+    // If one run ignores the rules, the URL may be fetched.
     outgoing.summary.wishes.iter().all(|wish| heeds(wish) == Some(true)).then_some(url)
 }
 
-/// The configuration forbids this URL, so the file cannot be requested.
+/// The rules of the site of `url`, as far as known without a request.
 pub(in crate::fetch) async fn as_kept(
     context: &FetchContext,
     outgoing: &Outgoing,
@@ -169,7 +168,7 @@ fn request(context: &FetchContext, outgoing: &Outgoing, place: &str) -> Result<O
     let requester = Requester::of_queued(outgoing).ok_or_else(nothing)?;
     let resource = of_url(place, &context.base.local).map_err(|_| nothing())?;
     let ask = want::ask(context, &requester, resource);
-    // The configuration forbids this URL, so the file cannot be read.
+    // The configuration forbids this URL, so the file cannot be requested.
     if ask.start.config.dont_get.urls.matches_parts(&UrlParts::of(&ask.bare)).is_some() {
         return Err(Robots::Everything);
     }

@@ -26,26 +26,16 @@ pub enum NotBegun {
         "{MAX_RUNS} recursive fetches are already running: stop one with `wwwoffle runs --stop ID`"
     )]
     TooMany,
-    /// Starts the fetch `asked` for `requester`. `kind` says which client waits for the fetch. It
-    /// continues whenever the mode allows.
-    ///
-    /// # Errors
-    ///
-    /// [`NotBegun`] if nothing was started.
+    /// Too many fetches of this user or guest are running.
     #[error("{MAX_OWNED_RUNS} fetches of yours are under way already: wait until one has ended")]
     ShareUsedUp,
-    /// Starts a fetch like [`begin`], for a recorded request with its secrets. The secrets are sent
-    /// to the same origin only.
-    ///
-    /// # Errors
-    ///
-    /// [`NotBegun`] if nothing was started.
+    /// The system has no randomness.
     #[error("the system has no randomness")]
     Random(#[source] getrandom::Error),
 }
 
-/// Starts the fetch `asked` for `requester`. `kind` says which client waits for it. It continues
-/// whenever the mode allows.
+/// Starts the fetch `asked` for `requester`. `kind` says which client waits for the fetch. It
+/// continues whenever the mode allows.
 ///
 /// # Errors
 ///
@@ -60,7 +50,8 @@ pub async fn begin(
     start(context, run, outgoing).await
 }
 
-/// The same for a recorded request with its secrets. They are used for the same origin only.
+/// Starts a fetch like [`begin`], for a recorded request with its secrets. The secrets are sent to
+/// the same origin only.
 ///
 /// # Errors
 ///

@@ -34,22 +34,22 @@ pub struct ChosenLink<'a> {
     pub url: CanonicalUrl,
     /// The key of the URL.
     pub key: Key,
-    /// The reference is a sub-resource of the page, to be fetched with the page.
+    /// The action.
     pub what: LinkAction,
 }
 
-/// The page redirects to the URL, so the URL is fetched in its place.
+/// The action for a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkAction {
-    /// It is a sub-resource of the page, to be fetched with it.
+    /// The reference is a sub-resource of the page, to be fetched with the page.
     Part,
-    /// The reference is left out for this reason.
+    /// The page redirects to the URL, so the URL is fetched in its place.
     Onward,
-    /// The reference is left out because of its kind.
+    /// A link leads there.
     Page,
-    /// It is left out for this reason.
+    /// The reference is left out for this reason.
     LeftOut(LeftOut),
-    /// It is left out because of the kind of reference.
+    /// The reference is left out because of its kind.
     ByKind(links::Omission),
 }
 
@@ -71,8 +71,7 @@ impl WantedClasses {
         }
     }
 
-    /// Whether the configuration fetches sub-resources of this class if no rule applies to the
-    /// page.
+    /// Whether sub-resources of this class are fetched.
     #[must_use]
     pub fn has(&self, class: PartClass) -> bool {
         self.classes.contains(&class)
@@ -102,16 +101,13 @@ impl WantedClasses {
     }
 }
 
-/// Whether the configuration fetches sub-resources of this class with a page to which no rule
-/// applies.
+/// Whether the configuration fetches sub-resources of this class if no rule applies to the page.
 #[must_use]
 pub fn is_usual(config: &Config, class: PartClass) -> bool {
     *option(&config.fetch_options, class).plain()
 }
 
-/// The action for each reference of the document at `document`. Each URL occurs once, as a
-/// sub-resource if any reference to it is a sub-resource. Invalid URLs and the document itself are
-/// left out.
+/// The option for sub-resources of this class.
 const fn option(options: &FetchOptions, class: PartClass) -> &UrlRules<bool> {
     match class {
         PartClass::Stylesheets => &options.stylesheets,
@@ -143,8 +139,9 @@ pub fn part(class: Class) -> Option<PartClass> {
     })
 }
 
-/// The action for each reference of the document at `document`, each URL once: as a sub-resource if
-/// any reference is one. Invalid URLs and the document itself are left out.
+/// The action for each reference of the document at `document`. Each URL occurs once, as a
+/// sub-resource if any reference to it is a sub-resource. Invalid URLs and the document itself are
+/// left out.
 #[must_use]
 pub fn choose<'a>(
     found: &'a References,

@@ -1,4 +1,9 @@
-//! The largest number of documents that are read for one page, including the page.
+//! Checks whether a stored page is complete: which of its sub-resources are stored, and the state
+//! of the others.
+//!
+//! The page is parsed again for references, and so are its stored style sheets, scripts and frames,
+//! with the choices that a fetch would make now. Nothing is requested or changed. The code blocks,
+//! for the daemon and the command line alike; async callers run it on a blocking thread.
 
 mod document;
 mod rule;
@@ -23,13 +28,13 @@ use crate::base::owner::Owner;
 use crate::base::text::{Text, say};
 use crate::fetch::context::FetchContext;
 
-/// The largest number of decoded bytes of all these documents together.
+/// The largest number of sub-resources of one page that are examined, including those left out.
 const MAX_PARTS: usize = 5_000;
 
-/// Documents that are read for one page, itself among them.
+/// The largest number of documents that are read for one page, including the page.
 const MAX_DOCUMENTS: usize = 300;
 
-/// Bytes of all these documents together, their codings undone.
+/// The largest number of decoded bytes of all these documents together.
 const MAX_READ: u64 = 64 << 20;
 
 /// Time limit for examining one page.
@@ -46,14 +51,14 @@ const MAX_WAIT: Duration = Duration::from_secs(15);
 
 /// Looks up entries and queued requests. Calls block.
 pub(crate) trait EntrySource {
-    /// A spool that is opened for reading only, whether a daemon has it open or not.
-    fn newest(&self, place: &Place) -> Result<Option<Entry>, Error>;
-
-    /// Reads the queued requests.
+    /// The newest entry of a place.
     ///
     /// # Errors
     ///
     /// If the disk fails.
+    fn newest(&self, place: &Place) -> Result<Option<Entry>, Error>;
+
+    /// The state of the queued request with this key, if any.
     fn queued(&self, key: &Key) -> Option<RequestState>;
 }
 
@@ -71,7 +76,7 @@ impl EntrySource for Spool {
     }
 }
 
-/// A spool that is only read, beside its daemon or without one.
+/// A spool that is opened for reading only, whether a daemon has it open or not.
 #[derive(Debug)]
 pub(crate) struct OfReader<'a> {
     reader: &'a Reader,
@@ -79,7 +84,11 @@ pub(crate) struct OfReader<'a> {
 }
 
 impl<'a> OfReader<'a> {
-    /// The URL of the page, with its credentials if it has any.
+    /// Reads the queued requests.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
     pub(crate) fn new(reader: &'a Reader) -> Result<Self, Error> {
         let queue = reader.queue()?;
         let queue = queue
@@ -100,12 +109,12 @@ impl EntrySource for OfReader<'_> {
     }
 }
 
-/// The stored copy of the page.
+/// A stored page, and the rules for its sub-resources.
 #[derive(Debug)]
 pub(crate) struct StoredPage<'a> {
-    /// Its URL, with its credentials if it has any.
+    /// The URL of the page, with its credentials if it has any.
     pub(crate) url: &'a CanonicalUrl,
-    /// Its stored copy.
+    /// The stored copy of the page.
     pub(crate) entry: &'a Entry,
     /// The owner whose entries are searched.
     pub(crate) owner: &'a Owner,
@@ -115,7 +124,7 @@ pub(crate) struct StoredPage<'a> {
     pub(crate) local: &'a LocalHost,
 }
 
-/// The sort is stable: within a state, the order of the page is preserved.
+/// The limits of the examination.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
     parts: usize,
@@ -158,12 +167,7 @@ fn look_within(
         told.counts.add(part.state);
     }
     told.complete = told.counts.missing() == 0 && told.cut.is_none();
-    // Examines the sub-resources of a page in the daemon. If the future is dropped, a check that
-    // has started continues in the background.
-    //
-    // # Errors
-    //
-    // If the disk fails.
+    // The sort is stable: within a state, the order of the page is preserved.
     told.list.sort_by_key(|part| part.state);
     told.list.truncate(MAX_TOLD);
     Ok(Some(told))
@@ -179,8 +183,8 @@ impl Default for CheckTurns {
     }
 }
 
-/// Examines the sub-resources of a page in the daemon. Dropping the future lets a started check
-/// finish in the background.
+/// Examines the sub-resources of a page in the daemon. If the future is dropped, a check that has
+/// started continues in the background.
 ///
 /// # Errors
 ///

@@ -34,29 +34,22 @@ use wwwoffle_html::references::{Class, References, Viewport};
 /// A stored page or sub-resource whose references are to be followed.
 pub(super) struct Document<'a> {
     pub(super) context: &'a FetchContext,
-    /// Whether the requester is at this machine and the request has no fields that only its origin
-    /// may see.
+    /// All runs, including those that want the document.
     runs: &'a Runs,
     pub(super) outgoing: &'a Outgoing,
-    /// The runs that want the document. For each: how many links it follows from the document, and
-    /// whether it respects `robots.txt`.
+    /// The request for it, with its secrets.
     pub(super) request: &'a Parts,
     pub(super) owner: Owner,
-    /// Entries that were checked since this time need no revalidation.
+    /// Whether the requester is at this machine and the request has no fields that only its origin
+    /// may see.
     is_plain: bool,
     pub(super) url: CanonicalUrl,
     pub(super) origin: Origin,
     pub(super) config: Arc<Config>,
-    /// The runs that want it, how many links each follows from it, and whether it respects
-    /// `robots.txt`.
+    /// The runs that want the document. For each: how many links it follows from the document, and
+    /// whether it respects `robots.txt`.
     wishes: Vec<Wanting>,
-    /// The requests that follow from `kept`, the response to `outgoing`, within the limits of the
-    /// `runs` that want it. `request` is the original request.
-    ///
-    /// # Errors
-    ///
-    /// The reason why the response cannot be read, in words for the user. The response must then be
-    /// requested again.
+    /// Entries that were checked since this time need no revalidation.
     since: Timestamp,
     now: Timestamp,
 }
@@ -68,12 +61,13 @@ struct Wanting {
     heeds_robots: bool,
 }
 
-/// The requests that the response `kept` to `outgoing` leads to, within the limits of the `runs`
-/// that want it. `request` is the original request.
+/// The requests that follow from `kept`, the response to `outgoing`, within the limits of the
+/// `runs` that want it. `request` is the original request.
 ///
 /// # Errors
 ///
-/// Why the response cannot be read, in words for the user; then it must be requested again.
+/// The reason why the response cannot be read, in words for the user. The response must then be
+/// requested again.
 pub(in crate::fetch) async fn follow(
     context: &FetchContext,
     runs: &Runs,
@@ -87,8 +81,7 @@ pub(in crate::fetch) async fn follow(
     let document = Document::of(context, runs, outgoing, request)?;
     let Some(found) = document.read(kept).await else { return Ok(Vec::new()) };
     let aims: Vec<_> = document.wishes.iter().map(|wanting| &wanting.aim).collect();
-    // The references of the response, if its type has any. If it cannot be read, it stays stored,
-    // and the failure is reported.
+    // Sub-resources named by a style sheet belong to the page that uses it.
     let page = outgoing.summary.page.as_deref().filter(|_| outgoing.summary.class.is_some());
     let page = page.and_then(|page| CanonicalUrl::parse(page, &context.base.local).ok());
     let wanted = WantedClasses::of(&document.config, page.as_ref().unwrap_or(&document.url), &aims);
@@ -99,7 +92,7 @@ pub(in crate::fetch) async fn follow(
     Ok(next)
 }
 
-/// The information page of the URL shows references that are left out because of their kind.
+/// The viewport for which image candidates are chosen.
 pub(super) fn browser(config: &Config) -> Viewport {
     let options = &config.fetch_options;
     Viewport {
@@ -146,8 +139,8 @@ impl<'a> Document<'a> {
         })
     }
 
-    /// Its references, if its type has any. It stays stored even if it cannot be read, which is
-    /// reported.
+    /// The references of the response, if its type has any. If it cannot be read, it stays stored,
+    /// and the failure is reported.
     async fn read(&self, kept: &Arc<Kept>) -> Option<References> {
         let (url, store) = (self.url.as_str(), &self.context.storage.store);
         let (found, why) = match read(store, kept, &browser(&self.config)).await {
@@ -181,8 +174,8 @@ impl<'a> Document<'a> {
     ) -> Result<Option<Outgoing>, String> {
         match chosen.what {
             LinkAction::LeftOut(why) => self.leave_out(why, &chosen.url),
-            // A frame is read like its page: its links have the same distance as the links of the
-            // page.
+            // The information page of the URL shows references that are left out because of their
+            // kind.
             LinkAction::ByKind(_) => {}
             LinkAction::Part if self.nesting() > MAX_NESTING => {
                 self.leave_out(LeftOut::Depth, &chosen.url);
@@ -200,15 +193,13 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The target of a redirecting page. It is fetched in place of the page, as after an HTTP
-    /// redirect.
+    /// The number of sub-resources between a reference of this document and its page.
     fn nesting(&self) -> u8 {
         self.outgoing.summary.class.as_ref().map_or(0, |_| self.outgoing.nesting.saturating_add(1))
     }
 
     async fn part(&self, chosen: &ChosenLink<'_>) -> Result<Option<Outgoing>, String> {
-        // The target of a link. A page may link to very many known pages, so all checks that need
-        // no request come first.
+        // A frame is read like its page: its links have the same distance as the links of the page.
         let is_frame = matches!(chosen.link.class, Class::Frame | Class::IFrame);
         let depth = |wanting: &Wanting| if is_frame { wanting.wish.depth } else { 0 };
         let left = |wanting: &Wanting| links_left(true, depth(wanting));
@@ -241,7 +232,8 @@ impl<'a> Document<'a> {
         Ok(Some(next))
     }
 
-    /// The target of a redirecting page: it is fetched in place of the page, as after a redirect.
+    /// The target of a redirecting page. It is fetched in place of the page, as after an HTTP
+    /// redirect.
     async fn onward(&self, chosen: &ChosenLink<'_>) -> Result<Option<Outgoing>, String> {
         let hops = self.outgoing.summary.hops.saturating_add(1);
         if hops > crate::fetch::redirect::MAX_HOPS {
@@ -268,8 +260,8 @@ impl<'a> Document<'a> {
         Ok(Some(next))
     }
 
-    /// The key of a request for the resource. If no secrets are sent, the key is derived from the
-    /// URL.
+    /// The target of a link. A page may link to very many known pages, so all checks that need no
+    /// request come first.
     fn page(&self, found: &References, chosen: &ChosenLink<'_>) -> Option<Outgoing> {
         let url = &chosen.url;
         if self.wishes.is_empty() || chosen.link.class == Class::Refresh {
@@ -318,7 +310,8 @@ impl<'a> Document<'a> {
         sub
     }
 
-    /// The key of a request for it: by its URL if no secrets are sent.
+    /// The key of a request for the resource. If no secrets are sent, the key is derived from the
+    /// URL.
     fn key(&self, chosen: &ChosenLink<'_>) -> Option<Key> {
         let is_plain =
             self.is_plain && chosen.url.user().is_none() && chosen.url.password().is_none();
@@ -332,14 +325,14 @@ impl<'a> Document<'a> {
         self.wishes.iter().filter_map(ask).flatten().collect()
     }
 
-    /// The request for a resource that this document refers to; `None` if the configuration leaves
-    /// it out.
+    /// Whether any of these runs requires a request to the origin.
     fn is_forced(&self, wishes: &[Wish]) -> bool {
         let is_among = |wanting: &&Wanting| wishes.iter().any(|wish| wish.run == wanting.wish.run);
         self.wishes.iter().filter(is_among).any(|wanting| wanting.aim.force)
     }
 
-    /// The stored copy of the resource.
+    /// Whether all runs that want this document already know a sub-resource, from which they may
+    /// follow `left` links.
     fn all_know(&self, key: &Key, left: impl Fn(&Wanting) -> Option<u16>) -> bool {
         let knows = |wanting: &Wanting| {
             let knows = |run: &Run| run.ended.is_some() || run.knows_part(key, left(wanting));
@@ -348,7 +341,8 @@ impl<'a> Document<'a> {
         !self.wishes.is_empty() && self.wishes.iter().all(knows)
     }
 
-    /// Stores the runs on disk: reads them at the start, and writes them when they change.
+    /// The request for a resource that this document refers to; `None` if the configuration leaves
+    /// it out.
     fn request_for(&self, sub: &Sub, chosen: &ChosenLink<'_>) -> Option<Outgoing> {
         let request = sub.request(self, chosen.link.class);
         if request.is_none() {
@@ -357,7 +351,7 @@ impl<'a> Document<'a> {
         request
     }
 
-    /// Its stored copy.
+    /// The stored copy of the resource.
     async fn kept(&self, sub: &Sub) -> Result<Option<Kept>, String> {
         let found = look_up(&self.context.storage.store, &sub.places).await;
         Ok(found.map_err(|error| error_chain(&error))?.choose(Mode::Offline))

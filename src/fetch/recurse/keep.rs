@@ -1,5 +1,4 @@
-//! Reads the stored runs. An invalid text is set aside, and the requests of its run continue
-//! without it.
+//! Stores the runs on disk: reads them at the start, and writes them when they change.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,10 +14,11 @@ use crate::base::error_chain::error_chain;
 use crate::fetch::context::FetchContext;
 use crate::storage::store::timestamp;
 
-/// The queue determines which requests wait, because the text of a run may be some seconds old.
+/// The delay before a change is written.
 const WRITTEN_AFTER: Duration = Duration::from_secs(2);
 
-/// Writes changed runs until the daemon stops. Each daemon has one such task.
+/// Reads the stored runs. An invalid text is set aside, and the requests of its run continue
+/// without it.
 pub(in crate::fetch) async fn load(context: &FetchContext) {
     let texts = match context.storage.store.runs().await {
         Ok(texts) => texts,
@@ -43,7 +43,7 @@ async fn set_aside(context: &FetchContext, id: RunId, reason: String) {
     context.storage.store.set_run_aside(id, reason).await;
 }
 
-/// The next change causes another attempt. Results that were not written are found in the spool.
+/// The queue determines which requests wait, because the text of a run may be some seconds old.
 fn reconcile(context: &FetchContext, taken: Vec<RunId>) {
     let mut queued: HashMap<RunId, HashMap<Key, Option<u16>>> = HashMap::new();
     context.storage.store.spool().queue().visit(|request| {
@@ -62,7 +62,7 @@ fn reconcile(context: &FetchContext, taken: Vec<RunId>) {
     }
 }
 
-/// Writes what changes, until the daemon stops. One task of each daemon.
+/// Writes changed runs until the daemon stops. Each daemon has one such task.
 pub(in crate::fetch) async fn keep(context: Arc<FetchContext>) {
     loop {
         tokio::select! {
@@ -87,8 +87,8 @@ async fn write(context: &FetchContext) {
             None => context.storage.store.remove_run(id).await.map(drop),
         };
         if let Err(error) = written {
-            // Records the result of a request for all its runs, and ends the runs that have no
-            // requests left.
+            // The next change causes another attempt. Results that were not written are found in
+            // the spool.
             warn!(%id, error = error_chain(&error), "the state of a recursive fetch cannot be \
                 stored");
         }

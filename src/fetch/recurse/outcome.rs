@@ -10,7 +10,7 @@ use crate::base::clock;
 use crate::fetch::context::FetchContext;
 use crate::storage::store::timestamp;
 
-/// Records the result of a request for all its runs, and ends those that have no requests left.
+/// Records the result of a request for all its runs, and ends the runs that have no requests left.
 pub(in crate::fetch) fn came(
     context: &FetchContext,
     outgoing: &Outgoing,
@@ -32,15 +32,13 @@ pub(in crate::fetch) fn failed(
     ended(context, outgoing);
 }
 
-/// Takes back requests that could not be queued. They are considered again with the page that
-/// refers to them.
+/// Records that a request has left the queue because `robots.txt` forbids it.
 pub(in crate::fetch) fn left_alone(context: &FetchContext, outgoing: &Outgoing) {
     context.fetcher.runs().leave_alone(outgoing);
     ended(context, outgoing);
 }
 
-/// Passes the target of a redirect to the runs that wanted its source, as far as their limits
-/// allow. Returns false if no run wants the target.
+/// The runs that have taken these requests.
 pub(in crate::fetch) fn taken_by(next: &[Outgoing]) -> Vec<(RunId, Key)> {
     let of = |request: &Outgoing| {
         let key = request.summary.place.key();
@@ -49,19 +47,16 @@ pub(in crate::fetch) fn taken_by(next: &[Outgoing]) -> Vec<(RunId, Key)> {
     next.iter().flat_map(of).collect()
 }
 
-/// Ends the runs that want this request and have no requests left.
+/// Takes back requests that could not be queued. They are considered again with the page that
+/// refers to them.
 pub(in crate::fetch) fn untake(context: &FetchContext, taken: Vec<(RunId, Key)>) {
     for (id, key) in taken {
         context.fetcher.runs().change(id, |run| run.untake(&key));
     }
 }
 
-/// Stops a run. Requests that only this run wants leave the queue. Returns their number; `None` if
-/// the run is not in progress.
-///
-/// # Errors
-///
-/// If the disk fails; the run ends nevertheless.
+/// Passes the target of a redirect to the runs that wanted its source, as far as their limits
+/// allow. Returns false if no run wants the target.
 pub(in crate::fetch) fn redirected(
     context: &FetchContext,
     runs: &Runs,
@@ -79,7 +74,7 @@ pub(in crate::fetch) fn redirected(
     runs.redirected(from, to, [&old, &new], now)
 }
 
-/// Ends those of the runs that want a request that have nothing left to do.
+/// Ends the runs that want this request and have no requests left.
 pub(in crate::fetch) fn ended(context: &FetchContext, outgoing: &Outgoing) {
     for id in outgoing.summary.wishes.iter().map(|wish| wish.run) {
         if let Some(report) = context.fetcher.runs().end_if_done(id, timestamp(clock::now())) {
@@ -89,8 +84,8 @@ pub(in crate::fetch) fn ended(context: &FetchContext, outgoing: &Outgoing) {
     }
 }
 
-/// Stops a run; requests that only it wants leave the queue. Returns their number; `None` if no
-/// such run is in progress.
+/// Stops a run. Requests that only this run wants leave the queue. Returns their number; `None` if
+/// the run is not in progress.
 ///
 /// # Errors
 ///

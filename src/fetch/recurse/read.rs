@@ -1,4 +1,4 @@
-//! The URL is invalid for browsers.
+//! Reads the references of a stored response.
 
 use std::sync::Arc;
 
@@ -11,23 +11,23 @@ use crate::storage::kept_pieces::KeptPieces;
 use crate::storage::store::{Kept, Store};
 use wwwoffle_html::references::{Finder, HEAD, Kind, References, Viewport};
 
-/// The body is damaged, or does not have the declared content coding.
+/// Why a stored response cannot be read to its end.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unread {
-    /// Its URL is invalid for browsers.
+    /// The URL is invalid for browsers.
     #[error("its URL cannot be read")]
     Url(#[from] BrowserError),
-    /// The references of the response.
+    /// The body is damaged, or does not have the declared content coding.
     #[error("its body cannot be read")]
     Body(#[source] BoxError),
 }
 
-/// The reason why the rest of the body could not be read. `None` if all of it was read.
+/// The references of a stored response.
 #[derive(Debug)]
 pub(crate) struct Contents {
-    /// Its references.
+    /// The references of the response.
     pub(crate) found: References,
-    /// Why that may not be all: from there on it cannot be read.
+    /// The reason why the rest of the body could not be read. `None` if all of it was read.
     pub(crate) broken_off: Option<Unread>,
 }
 
@@ -57,11 +57,11 @@ pub(crate) async fn read(
         }
     }
     let found = reading.finish()?;
-    // The beginning of the body, until enough has arrived to detect its type.
+    // A damaged body does not matter if its type has no references.
     Ok(found.map(|found| Contents { found, broken_off }))
 }
 
-/// Bodies of this type have no references.
+/// Reads the references of a body as it arrives, decoded.
 pub(super) struct ReferenceReader<'a> {
     url: &'a str,
     fields: &'a HeaderMap,
@@ -70,10 +70,10 @@ pub(super) struct ReferenceReader<'a> {
 }
 
 enum ReadStage {
-    /// Until there is enough of it to tell its kind.
+    /// The beginning of the body, until enough has arrived to detect its type.
     Beginning(Vec<u8>),
     Body(Box<Finder>),
-    /// Bodies of its type have no references.
+    /// Bodies of this type have no references.
     Nothing,
 }
 

@@ -26,19 +26,18 @@ const MAX_COMPARED: usize = 16 * 1024;
 /// The longest pause between two requests that a site can ask for.
 pub const MAX_CRAWL_DELAY: Duration = Duration::from_secs(60);
 
-/// Every path is allowed: the site has no such file (RFC 9309 §2.3.1.3).
+/// The access that a site grants to programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Robots {
-    /// No path is allowed: the file exists or may exist, and cannot be fetched (§2.3.1.4).
+    /// The access that these rules grant.
     Rules(Rules),
-    /// The rules of a `robots.txt` that apply to one program.
+    /// Every path is allowed: the site has no such file (RFC 9309 §2.3.1.3).
     Everything,
-    /// The pattern as written: `*` matches any text, and `$` at the end matches the end of the
-    /// path.
+    /// No path is allowed: the file exists or may exist, and cannot be fetched (§2.3.1.4).
     Nothing,
 }
 
-/// The rules of a `robots.txt` that are meant for one program.
+/// The rules of a `robots.txt` that apply to one program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
     list: Vec<PathRule>,
@@ -49,11 +48,12 @@ pub struct Rules {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct PathRule {
     allows: bool,
-    /// With `*` for anything, and in the end `$` for the end, as they were written.
+    /// The pattern as written: `*` matches any text, and `$` at the end matches the end of the
+    /// path.
     pattern: Vec<u8>,
 }
 
-/// Whether a rule was read since the last `User-agent` line.
+/// The rules of the groups that may apply to us.
 #[derive(Debug, Default)]
 struct ApplicableRules {
     was_named: bool,
@@ -66,7 +66,7 @@ struct ApplicableRules {
 struct AgentGroup {
     ours: bool,
     anyones: bool,
-    /// Whether a rule was read since its last `User-agent`.
+    /// Whether a rule was read since the last `User-agent` line.
     has_rules: bool,
 }
 
@@ -179,8 +179,7 @@ impl AgentGroup {
         named: &mut ApplicableRules,
         anyone: &mut ApplicableRules,
     ) {
-        // Whether a run respects the `robots.txt` of `url`'s site. The aim of the run decides, or
-        // else the configuration, which applies only if links are followed.
+        // Rules before the first group are ignored.
         self.has_rules = true;
         // An empty rule matches nothing (§5.1, `Disallow:`).
         if value.is_empty() {
@@ -208,19 +207,15 @@ impl AgentGroup {
     }
 }
 
-/// Whether a run respects the `robots.txt` of `url`'s site: as its aim says, else as the
-/// configuration says, which applies only if links are followed.
+/// Whether a run respects the `robots.txt` of `url`'s site. The aim of the run decides, or else the
+/// configuration, which applies only if links are followed.
 #[must_use]
 pub fn are_heeded(config: &Config, url: &CanonicalUrl, aim: &Aim) -> bool {
     aim.robots
         .unwrap_or_else(|| aim.depth > 0 && *config.fetch_options.robots.of(&UrlParts::of(url)))
 }
 
-/// Whether a pattern matches the beginning of a path, or the whole path if the pattern ends in `$`.
-///
-/// It is enough to match each piece between two stars at its first occurrence, because this leaves
-/// the most text for the following pieces. So the time is at most one scan of the path for each
-/// piece.
+/// The texts before and after the colon of a line, without a comment.
 fn key_and_value(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let line = line.split(|&byte| byte == b'#').next()?;
     let colon = line.iter().position(|&byte| byte == b':')?;
@@ -267,7 +262,11 @@ fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }
 
-/// Matches by trying every position for every star.
+/// Whether a pattern matches the beginning of a path, or the whole path if the pattern ends in `$`.
+///
+/// It is enough to match each piece between two stars at its first occurrence, because this leaves
+/// the most text for the following pieces. So the time is at most one scan of the path for each
+/// piece.
 fn matches(pattern: &[u8], path: &[u8]) -> bool {
     let (pattern, is_whole) =
         pattern.strip_suffix(b"$").map_or((pattern, false), |pattern| (pattern, true));
@@ -372,7 +371,7 @@ mod tests {
         assert!(Rules::parse(&text, "w").allows("/x"));
     }
 
-    /// Matching by trying every place for every star.
+    /// Matches by trying every position for every star.
     fn slow(pattern: &[u8], path: &[u8]) -> bool {
         match pattern.split_first() {
             None => true,

@@ -1,10 +1,10 @@
 //! A running recursive fetch: its aim, the URLs it has seen, and its results.
 //!
-//! Its remaining requests are in the queue, where each names its run, and its results are in the
-//! spool. A run remembers which pages were considered, so that each is taken once, and has the
-//! report. It is pure: time is an argument, and the caller decides when to write its text. A text
-//! may be some seconds old: later results are found in the spool and counted when they are met
-//! again.
+//! The remaining requests of a run are in the queue, where each names its run. The results are in
+//! the spool. A run remembers which pages were considered, so that each is taken once. It also
+//! contains the report. A run is pure: time is an argument, and the caller decides when to write
+//! its text. The text may be some seconds old. Later results are found in the spool, and are
+//! counted when their URLs are found again.
 
 #[cfg(test)]
 mod tests;
@@ -23,80 +23,78 @@ use crate::api::aim::Aim;
 pub use crate::api::report::{FailedUrl, FetchCounts, Left, LeftOut, Report};
 pub use text::{BadRun, MAX_RUN_TEXT};
 
-/// The request waits in the queue.
+/// The most URLs that one run remembers; further pages are left out.
 pub const MAX_SEEN: usize = 500_000;
 
-/// The URL was fetched.
+/// The outcome of one URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum UrlOutcome {
-    /// It waits in the queue.
+    /// The request waits in the queue.
     Waits,
-    /// It was fetched.
+    /// The URL was fetched.
     Fetched,
-    /// The URL could not be fetched or stored.
+    /// The origin confirmed the stored copy.
     Unchanged,
-    /// The `robots.txt` of the site forbids the URL. It does not count as a page of the run.
+    /// The stored copy was fresh and needed no request.
     Kept,
+    /// The URL could not be fetched or stored.
+    Failed,
+    /// The `robots.txt` of the site forbids the URL. It does not count as a page of the run.
+    LeftAlone,
     /// The page is beyond the requested depth. It does not count as a page of the run, but may
     /// become one.
-    Failed,
-    /// Its site's `robots.txt` forbids it. It does not count as a page of the run.
-    LeftAlone,
-    /// It is beyond the requested depth. It does not count as a page of the run, but may become
-    /// one.
     TooFar,
 }
 
 impl UrlOutcome {
-    /// The number of links that may be followed from the URL; `None` for a sub-resource. A frame
-    /// has the number of its page.
+    /// Whether a URL with this outcome counts as a page or sub-resource of the run.
     const fn is_taken(self) -> bool {
         !matches!(self, Self::LeftAlone | Self::TooFar)
     }
 }
 
-/// The number of links that may be followed from a URL with this `depth` in its wish. Of the
-/// sub-resources, only frames have a depth above 0.
+/// The state of one URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Seen {
-    /// The number of links that may be followed from it; `None` for a sub-resource. A frame has
-    /// that of its page.
+    /// The number of links that may be followed from the URL; `None` for a sub-resource. A frame
+    /// has the number of its page.
     left: Option<u16>,
     outcome: UrlOutcome,
 }
 
-/// Fetch the URL.
+/// The number of links that may be followed from a URL with this `depth` in its wish. Of the
+/// sub-resources, only frames have a depth above 0.
 pub(super) fn links_left(is_part: bool, depth: u16) -> Option<u16> {
     (!is_part || depth > 0).then_some(depth)
 }
 
-/// The URL was fetched before over a longer path, so its links must now be followed too.
+/// The action for the target of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunDecision {
-    /// Do nothing: the URL was seen before.
+    /// Fetch the URL.
     Fetch,
-    /// It was fetched before over a longer path, so its links must now be followed too.
+    /// The URL was fetched before over a longer path, so its links must now be followed too.
     Follow,
-    /// The identifier of the run.
+    /// Do nothing: the URL was seen before.
     Nothing,
 }
 
 /// A recursive fetch.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Its identifier.
+    /// The identifier of the run.
     pub id: RunId,
     /// The owner, as in the queue.
     pub owner: Option<String>,
-    /// The start of the run. Entries that were checked since this time need no revalidation.
+    /// The start page, and the targets of its redirects.
     starts: Vec<CanonicalUrl>,
     /// The requested extent.
     pub aim: Aim,
-    /// The result of the run.
+    /// The start of the run. Entries that were checked since this time need no revalidation.
     pub begun: Timestamp,
     /// When nothing was left to do.
     pub ended: Option<Timestamp>,
-    /// A run that starts `now` at the page `start`, without results.
+    /// The result of the run.
     pub report: Report,
     seen: HashMap<Key, Seen>,
     /// The number of waiting URLs in `seen`.
@@ -105,7 +103,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// A run that begins `now` at `start`, with nothing done.
+    /// A run that starts `now` at the page `start`, without results.
     #[must_use]
     pub fn new(
         id: RunId,
@@ -134,13 +132,10 @@ impl Run {
         &self.starts
     }
 
-    /// Takes the start page of the run.
+    /// Records a redirect from `from` to `to`. If `from` is a start page, `to` becomes one too, so
+    /// that the pages in its scope belong to the run.
     pub fn moved(&mut self, from: &CanonicalUrl, to: &CanonicalUrl) {
-        // Considers a page that a link leads to. `left` more links may be followed from the page.
-        //
-        // # Errors
-        //
-        // The reason why the page is not taken. It is counted as left out.
+        // An endless chain of redirects must not let the run grow without limit.
         const MAX_STARTS: usize = 8;
         if self.starts.contains(from) && !self.starts.contains(to) && self.starts.len() < MAX_STARTS
         {
@@ -148,16 +143,16 @@ impl Run {
         }
     }
 
-    /// Allows `left` links to be followed from a URL, if the URL was taken before.
+    /// Takes the start page of the run.
     pub fn begin(&mut self, key: Key) {
         self.take(key, Some(self.aim.depth));
     }
 
-    /// Considers a page that a link leads to, from which `left` more links may be followed.
+    /// Considers a page that a link leads to. `left` more links may be followed from the page.
     ///
     /// # Errors
     ///
-    /// Why it is not taken. It is counted as left out.
+    /// The reason why the page is not taken. It is counted as left out.
     pub fn page(
         &mut self,
         url: &CanonicalUrl,
@@ -177,16 +172,12 @@ impl Run {
         Ok(RunDecision::Fetch)
     }
 
-    /// Considers a sub-resource of a page. If it is a frame, `left` links may be followed from it.
-    ///
-    /// # Errors
-    ///
-    /// The reason why the sub-resource is not taken. It is counted as left out.
+    /// Allows `left` links to be followed from a URL, if the URL was taken before.
     fn extend(&mut self, key: Key, left: u16) -> Option<RunDecision> {
         let seen = self.seen.get_mut(&key).filter(|seen| seen.outcome.is_taken())?;
         let before = std::mem::replace(seen, Seen { left: Some(left), outcome: UrlOutcome::Waits });
         if before.outcome == UrlOutcome::Waits {
-            // `robots.txt` may have forbidden the same URL as a page.
+            // The request learns of it where it waits.
             return Some(RunDecision::Fetch);
         }
         self.waiting = self.waiting.saturating_add(1);
@@ -196,12 +187,11 @@ impl Run {
         Some(RunDecision::Follow)
     }
 
-    /// Considers a sub-resource of a page, from which `left` links may be followed if it is a
-    /// frame.
+    /// Considers a sub-resource of a page. If it is a frame, `left` links may be followed from it.
     ///
     /// # Errors
     ///
-    /// Why it is not taken. It is counted as left out.
+    /// The reason why the sub-resource is not taken. It is counted as left out.
     pub fn part(
         &mut self,
         url: &str,
@@ -220,31 +210,31 @@ impl Run {
         let room = if self.seen.len() < MAX_SEEN { Ok(()) } else { Err(LeftOut::Memory) };
         room.and_then(|()| self.is_within(now)).inspect_err(|why| self.leave_out(*why, url))?;
         self.reach(&key, url);
-        // As a page it may have been forbidden by `robots.txt`.
+        // `robots.txt` may have forbidden the same URL as a page.
         self.seen.remove(&key);
         self.take(key, left);
         Ok(RunDecision::Fetch)
     }
 
-    /// The remaining memory is reserved for pages that are taken. Beyond this limit, a URL may
-    /// count more than once.
+    /// Counts a link that is not followed, or a sub-resource that is not fetched.
     pub fn leave_out(&mut self, why: LeftOut, url: &str) {
         self.report.leave_out(why, 1, url);
     }
 
-    /// Takes back that a page is too far away, because a shorter path leads to it.
+    /// Counts a page beyond the requested depth, once, unless it belongs to the run.
     pub fn too_far(&mut self, key: Key, url: &str) {
         if self.seen.contains_key(&key) {
             return;
         }
-        // Counts references of a page that are not valid URLs.
+        // The remaining memory is reserved for pages that are taken. Beyond this limit, a URL may
+        // count more than once.
         if self.seen.len() < MAX_SEEN / 2 {
             self.seen.insert(key, Seen { left: None, outcome: UrlOutcome::TooFar });
         }
         self.leave_out(LeftOut::Depth, url);
     }
 
-    /// Takes back that a page is too far away: a shorter way leads there.
+    /// Takes back that a page is too far away, because a shorter path leads to it.
     fn reach(&mut self, key: &Key, url: &str) {
         if self.outcome(key) == Some(UrlOutcome::TooFar) {
             self.seen.remove(key);
@@ -252,7 +242,7 @@ impl Run {
         }
     }
 
-    /// Counts references of a page that are no URLs.
+    /// Counts references of a page that are not valid URLs.
     pub fn refused(&mut self, count: usize, page: &str) {
         let count = u64::try_from(count).unwrap_or(u64::MAX);
         self.report.leave_out(LeftOut::Url, count, page);
@@ -276,35 +266,33 @@ impl Run {
         self.report.counts.bytes = self.report.counts.bytes.saturating_add(bytes);
     }
 
-    /// Whether nothing must be done for a page that was seen before and from which `left` links may
-    /// be followed.
+    /// Records that a URL could not be fetched.
     pub fn failed(&mut self, key: &Key, failed: FailedUrl) {
         self.came(key, UrlOutcome::Failed, 0);
         self.report.tell(failed);
     }
 
-    /// The same for a sub-resource, for which the `robots.txt` rules for pages do not count.
+    /// Whether a page is within its scope.
     #[must_use]
     pub fn reaches(&self, url: &CanonicalUrl) -> bool {
         self.starts.iter().any(|start| self.aim.scope.has(start, url))
     }
 
-    /// Whether nothing must be done for a page that was seen before, from which `left` links may be
-    /// followed.
+    /// Whether nothing must be done for a page that was seen before and from which `left` links may
+    /// be followed.
     #[must_use]
     pub fn knows(&self, key: &Key, left: u16) -> bool {
         self.left(key).is_some_and(|known| known >= left)
     }
 
-    /// The same for a sub-resource. The `robots.txt` rules for pages do not apply to sub-resources
-    /// of other pages.
+    /// The same for a sub-resource, for which the `robots.txt` rules for pages do not count.
     #[must_use]
     pub fn knows_part(&self, key: &Key, left: Option<u16>) -> bool {
         let seen = self.seen.get(key);
         seen.is_some_and(|seen| seen.left >= left && seen.outcome.is_taken())
     }
 
-    /// The number of URLs of the run that still wait.
+    /// The recorded result for a URL.
     #[must_use]
     pub fn outcome(&self, key: &Key) -> Option<UrlOutcome> {
         self.seen.get(key).map(|seen| seen.outcome)
@@ -316,29 +304,27 @@ impl Run {
         self.seen.get(key)?.left
     }
 
-    /// Records that no requests are left. The seen URLs are forgotten; the report stays.
+    /// The number of URLs of the run that still wait.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.waiting
     }
 
-    /// Sets the waiting URLs to those in `queued`, each with the number of links that may be
-    /// followed. All other waiting URLs have left the queue: they were fetched or removed, or were
-    /// never queued. They are forgotten, and considered again if they are found again.
+    /// Whether a page is the start page or a target of its redirects.
     #[must_use]
     pub fn is_start(&self, url: &CanonicalUrl) -> bool {
         self.starts.contains(url)
     }
 
-    /// Takes back that a URL was taken, because it could not be queued.
+    /// Records that no requests are left. The seen URLs are forgotten; the report stays.
     pub fn end(&mut self, now: Timestamp) {
         self.ended = Some(now);
         (self.seen, self.waiting, self.traps) = (HashMap::new(), 0, Traps::default());
     }
 
     /// Sets the waiting URLs to those in `queued`, each with the number of links that may be
-    /// followed. Other waiting URLs have left the queue: they were fetched or removed, or were
-    /// never queued. They are forgotten and considered again when they are met.
+    /// followed. All other waiting URLs have left the queue: they were fetched or removed, or were
+    /// never queued. They are forgotten, and considered again if they are found again.
     pub fn waits_for(&mut self, queued: HashMap<Key, Option<u16>>) {
         let gone = |(key, seen): (&Key, &Seen)| {
             (seen.outcome == UrlOutcome::Waits && !queued.contains_key(key)).then_some(*key)
@@ -355,7 +341,7 @@ impl Run {
         }
     }
 
-    /// Takes back that a URL was taken: it did not get onto the queue.
+    /// Takes back that a URL was taken, because it could not be queued.
     pub fn untake(&mut self, key: &Key) {
         let known = self.seen.remove(key);
         let Some(seen) = known.filter(|seen| seen.outcome.is_taken()) else { return };
@@ -369,11 +355,7 @@ impl Run {
         *count = count.saturating_sub(1);
     }
 
-    /// Whether the limits of the run allow it to continue.
-    ///
-    /// # Errors
-    ///
-    /// The limit that is reached.
+    /// Records that a page is forbidden by `robots.txt`, however many links lead to it.
     pub fn leave_alone(&mut self, key: &Key, url: &str) {
         if self.outcome(key) == Some(UrlOutcome::LeftAlone) {
             return;
@@ -421,7 +403,7 @@ impl Run {
         self.traps.take(url, year).map_err(|_: Trap| LeftOut::Endless)
     }
 
-    /// Whether its limits allow it to continue.
+    /// Whether the limits of the run allow it to continue.
     ///
     /// # Errors
     ///

@@ -28,7 +28,7 @@ pub const MAX_OWNED_RUNS: usize = 20;
 #[derive(Debug, Default)]
 pub struct Runs {
     known: Mutex<BTreeMap<RunId, Run>>,
-    /// The identifier of the run.
+    /// Runs whose stored text is outdated, or must be removed.
     changed: Mutex<HashSet<RunId>>,
     news: Notify,
 }
@@ -36,7 +36,7 @@ pub struct Runs {
 /// The public description of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunSummary {
-    /// Its identifier.
+    /// The identifier of the run.
     pub id: RunId,
     /// The owner.
     pub owner: Option<String>,
@@ -44,13 +44,13 @@ pub struct RunSummary {
     pub start: String,
     /// The requested extent.
     pub aim: Aim,
-    /// The number of URLs of the run that still wait.
+    /// When it began.
     pub begun: Timestamp,
-    /// The result of the run.
+    /// When it ended.
     pub ended: Option<Timestamp>,
-    /// The number of its URLs that still wait.
+    /// The number of URLs of the run that still wait.
     pub waiting: usize,
-    /// Its result.
+    /// The result of the run.
     pub report: Report,
 }
 
@@ -70,7 +70,7 @@ impl RunSummary {
 }
 
 impl Runs {
-    /// All runs, the newest first.
+    /// Looks at a run.
     pub fn look<T>(&self, id: RunId, look: impl FnOnce(&Run) -> T) -> Option<T> {
         self.lock().get(&id).map(look)
     }
@@ -85,7 +85,7 @@ impl Runs {
         Some(done)
     }
 
-    /// All of them, the newest first.
+    /// All runs, the newest first.
     #[must_use]
     pub fn list(&self) -> Vec<RunSummary> {
         let mut list: Vec<_> = self.lock().values().map(RunSummary::of).collect();
@@ -99,7 +99,11 @@ impl Runs {
         self.look(id, RunSummary::of)
     }
 
-    /// Forgets a run completely. Returns `false` if it is not known.
+    /// Adds a run.
+    ///
+    /// # Errors
+    ///
+    /// [`NotBegun::TooMany`] and [`NotBegun::ShareUsedUp`].
     pub(in crate::fetch) fn add(&self, run: Run) -> Result<(), NotBegun> {
         let id = run.id;
         {
@@ -120,8 +124,7 @@ impl Runs {
         Ok(())
     }
 
-    /// Adds stored runs and returns their identifiers. Runs that were started in the meantime stay
-    /// unchanged.
+    /// Ends a run if nothing is left to do for it. Its report stays.
     pub(super) fn end_if_done(&self, id: RunId, now: Timestamp) -> Option<Report> {
         let mut known = self.lock();
         let run = known.get_mut(&id).filter(|run| run.ended.is_none() && run.waiting() == 0)?;
@@ -132,8 +135,7 @@ impl Runs {
         Some(report)
     }
 
-    /// Waits until some runs have changed since the last call of this function or of
-    /// [`take_changed`](Self::take_changed).
+    /// Forgets a run completely. Returns `false` if it is not known.
     pub(super) fn forget(&self, id: RunId) -> bool {
         let was_known = self.lock().remove(&id).is_some();
         if was_known {
@@ -142,7 +144,8 @@ impl Runs {
         was_known
     }
 
-    /// Adds stored runs and returns their identifiers. Runs that have started since stay unchanged.
+    /// Adds stored runs and returns their identifiers. Runs that were started in the meantime stay
+    /// unchanged.
     pub(in crate::fetch) fn take_in(&self, runs: Vec<Run>) -> Vec<RunId> {
         let mut known = self.lock();
         let mut taken = Vec::new();
@@ -155,7 +158,8 @@ impl Runs {
         taken
     }
 
-    /// If there are too many ended runs, forgets those that ended first.
+    /// Waits until some runs have changed since the last call of this function or of
+    /// [`take_changed`](Self::take_changed).
     pub(super) async fn changed(&self) {
         self.news.notified().await;
     }
@@ -165,7 +169,7 @@ impl Runs {
         std::mem::take(&mut *lock(&self.changed))
     }
 
-    /// Forgets those that ended first, if too many have.
+    /// If there are too many ended runs, forgets those that ended first.
     pub(super) fn forget_the_oldest(&self) {
         let mut ended: Vec<_> =
             self.lock().values().filter_map(|run| Some((run.ended?, run.id))).collect();
@@ -184,8 +188,7 @@ impl Runs {
         }
     }
 
-    /// Passes the target `new` of a redirect from `old` to the runs that wanted `old`, as far as
-    /// their limits allow. Returns false if no run wants `new`.
+    /// Records that a request failed.
     pub(in crate::fetch) fn failed(&self, outgoing: &Outgoing, reason: &str, dead: bool) {
         let key = outgoing.summary.place.key();
         for wish in &outgoing.summary.wishes {
@@ -199,7 +202,7 @@ impl Runs {
         }
     }
 
-    /// A panic leaves valid data: each change is one call, or only changes a count.
+    /// Records that a request is not made because `robots.txt` forbids it.
     pub(in crate::fetch) fn leave_alone(&self, outgoing: &Outgoing) {
         let (key, url) = (outgoing.summary.place.key(), outgoing.summary.place.url());
         for wish in &outgoing.summary.wishes {
@@ -207,8 +210,8 @@ impl Runs {
         }
     }
 
-    /// Passes the target `new` of a redirect from `old` to the runs that wanted `old`, as far as it
-    /// is within their limits. False if no run wants it.
+    /// Passes the target `new` of a redirect from `old` to the runs that wanted `old`, as far as
+    /// their limits allow. Returns false if no run wants `new`.
     pub(super) fn redirected(
         &self,
         from: &Outgoing,
@@ -248,7 +251,7 @@ impl Runs {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic leaves valid data: each change is one call, or only counts.
+    // A panic leaves valid data: each change is one call, or only changes a count.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

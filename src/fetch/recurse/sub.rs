@@ -1,4 +1,5 @@
-//! The secret fields of the document's request that the origin of this resource may also see.
+//! The requests that a document leads to, as the browser that requested the document would make
+//! them.
 
 use hyper::header::{
     ACCEPT, ACCEPT_LANGUAGE, AUTHORIZATION, COOKIE, HeaderName, HeaderValue, REFERER, USER_AGENT,
@@ -24,15 +25,14 @@ use wwwoffle_html::references::Class;
 /// A resource referred to by a document, before a request for it is made.
 pub(super) struct Sub {
     resource: Resource,
-    /// The secret fields of the document's request that its origin may see too.
+    /// The secret fields of the document's request that the origin of this resource may also see.
     secrets: HeaderMap,
     /// The places where its response may be stored.
     pub(super) places: Places,
 }
 
 impl Sub {
-    /// The request for the resource as a reference of this class; `None` if the configuration
-    /// leaves it out.
+    /// The resource at `chosen` of `document`; `None` if it cannot be fetched.
     pub(super) fn of(document: &Document<'_>, chosen: &ChosenLink<'_>) -> Option<Self> {
         let resource = of_url(&chosen.link.url, &document.context.base.local).ok()?;
         let secrets = secrets(document, &resource.origin);
@@ -48,7 +48,8 @@ impl Sub {
         self.places.queued.key()
     }
 
-    /// Secrets are sent to the same origin only.
+    /// The request for the resource as a reference of this class; `None` if the configuration
+    /// leaves it out.
     pub(super) fn request(&self, document: &Document<'_>, class: Class) -> Option<Outgoing> {
         let context = document.context;
         let (owner, resource) = (document.owner.clone(), self.resource.clone());
@@ -78,8 +79,8 @@ impl Sub {
     }
 }
 
-/// The kind of a request that follows from a request of kind `of`. No client waits for the target
-/// of a link, or for the sub-resources of such a page.
+/// The `Referer` that a browser sends: none from HTTPS to HTTP (Referrer Policy,
+/// `no-referrer-when-downgrade`).
 pub(super) fn referrer(
     from: &CanonicalUrl,
     to: &CanonicalUrl,
@@ -89,7 +90,7 @@ pub(super) fn referrer(
     Some((REFERER, referrer))
 }
 
-/// Secrets go to the same origin and nowhere else.
+/// Secrets are sent to the same origin only.
 fn secrets(document: &Document<'_>, to: &Origin) -> HeaderMap {
     let mut secrets = HeaderMap::new();
     if *to == document.origin {
@@ -102,10 +103,8 @@ fn secrets(document: &Document<'_>, to: &Origin) -> HeaderMap {
     secrets
 }
 
-/// Endless sites: calendars, arguments in every combination, paths that grow with each step.
-///
-/// A page is judged by its URL and by the number of similar pages taken before. So a trap causes a
-/// limited number of requests, and pages that are left out are reported with the reason. Pure.
+/// The kind of a request that follows from a request of kind `of`. No client waits for the target
+/// of a link, or for the sub-resources of such a page.
 fn kind(of: RequestKind, class: Class) -> RequestKind {
     let is_followed = part(class).is_none() && class != Class::Refresh;
     match of {

@@ -1,7 +1,7 @@
 //! Endless sites: calendars, arguments in every combination, paths that grow with each step.
 //!
-//! A page is judged by its URL and by the number of similar pages taken before. So a trap costs a
-//! bounded number of requests, and pages left out are reported with the reason. Pure.
+//! A page is judged by its URL and by the number of similar pages taken before. So a trap causes a
+//! limited number of requests, and pages that are left out are reported with the reason. Pure.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,25 +15,25 @@ pub const MAX_FOLLOWED_URL: usize = 2048;
 /// The maximum number of segments in a path.
 const MAX_SEGMENTS: usize = 32;
 
-/// How many years the date of a calendar page may be in the future.
+/// The maximum number of occurrences of one segment in a path.
 const MAX_REPEATS: usize = 3;
 
-/// How many years the date may be in the past: newspapers have archives.
+/// The most arguments.
 const MAX_ARGUMENTS: usize = 16;
+
+/// How many years the date of a calendar page may be in the future.
+const YEARS_AHEAD: i16 = 1;
+
+/// How many years the date may be in the past: newspapers have archives.
+const YEARS_BACK: i16 = 60;
 
 /// The maximum number of taken pages that differ only in their arguments, and of those that differ
 /// only in the numbers in their paths.
-const YEARS_AHEAD: i16 = 1;
-
-/// The maximum for pages with the same path.
-const YEARS_BACK: i16 = 60;
-
-/// The maximum for pages whose paths differ only in numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MostAlike {
-    /// With the same path.
+    /// The maximum for pages with the same path.
     pub arguments: usize,
-    /// The URL is longer than [`MAX_FOLLOWED_URL`].
+    /// The maximum for pages whose paths differ only in numbers.
     pub numbers: usize,
 }
 
@@ -43,23 +43,23 @@ impl Default for MostAlike {
     }
 }
 
-/// The path has too many segments.
+/// Why a page is taken for one of endless many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Trap {
-    /// The path repeats the same segment too often.
+    /// The URL is longer than [`MAX_FOLLOWED_URL`].
     LongUrl,
-    /// The URL has too many arguments, or one argument too often.
+    /// The path has too many segments.
     DeepPath,
-    /// The page is a calendar page of a distant date.
+    /// The path repeats the same segment too often.
     Repeats,
-    /// Many pages of the same path with other arguments were taken before.
+    /// The URL has too many arguments, or one argument too often.
     Arguments,
-    /// Many pages of the same path with other numbers were taken before.
+    /// The page is a calendar page of a distant date.
     Calendar,
-    /// There were many of the same path with other arguments.
+    /// Many pages of the same path with other arguments were taken before.
     ManyArguments,
-    /// There were many of the same path with other numbers.
+    /// Many pages of the same path with other numbers were taken before.
     ManyNumbers,
 }
 
@@ -79,11 +79,7 @@ impl fmt::Display for Trap {
     }
 }
 
-/// Takes a page that was not taken before; `year` is the present year.
-///
-/// # Errors
-///
-/// The reason why the page is not taken.
+/// The counts of pages taken so far.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Traps {
@@ -93,17 +89,17 @@ pub struct Traps {
 }
 
 impl Traps {
-    /// Checks a URL without regard to similar URLs.
+    /// Nothing was taken yet.
     #[must_use]
     pub fn new(most: MostAlike) -> Self {
         Self { most, ..Self::default() }
     }
 
-    /// Takes a page that was not taken before; `year` is the present one.
+    /// Takes a page that was not taken before; `year` is the present year.
     ///
     /// # Errors
     ///
-    /// Why it is not taken.
+    /// The reason why the page is not taken.
     pub fn take(&mut self, url: &CanonicalUrl, year: i16) -> Result<(), Trap> {
         by_itself(url, year)?;
         if url.arguments().is_some() {
@@ -125,7 +121,7 @@ impl Traps {
     }
 }
 
-/// Checks a URL alone, without similar ones.
+/// Checks a URL without regard to similar URLs.
 fn by_itself(url: &CanonicalUrl, year: i16) -> Result<(), Trap> {
     if url.as_str().len() > MAX_FOLLOWED_URL {
         return Err(Trap::LongUrl);
@@ -175,7 +171,7 @@ fn dates(segments: &[&str], arguments: &str) -> [Option<i16>; 3] {
     [in_path, joined, in_arguments]
 }
 
-/// If two texts have the same hash, they share a count, and a limit is reached sooner.
+/// The year of `2031-07` or `2031-07-02`.
 fn date(text: &str) -> Option<i16> {
     let mut parts = text.split('-');
     let year = year(parts.next()?)?;
@@ -203,16 +199,7 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Fetches a page with its sub-resources, and the pages it links to, to a given depth.
-///
-/// ```text
-/// stored response ─ read ─ references ─ choose ─┬─ a sub-resource: fetched with the page
-///                                               ├─ a link: scope, traps, limits, robots ─ run
-///                                               └─ left out, with its reason
-/// ```
-///
-/// The remaining requests are in the queue, where each names the [runs](run) that want it. The
-/// results are in the spool. So a fetch continues when a killed daemon is started again.
+/// A path with each of its numbers replaced by `#`.
 fn shape(path: &str) -> String {
     let mut shape = String::with_capacity(path.len());
     for letter in path.chars() {
@@ -225,7 +212,7 @@ fn shape(path: &str) -> String {
     shape
 }
 
-/// A collision shares a count, so a bound is only reached sooner.
+/// If two texts have the same hash, they share a count, and a limit is reached sooner.
 fn hash(parts: &[&str]) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();

@@ -20,7 +20,7 @@ fn key(url: &str) -> Key {
     request(url, Page, 0).place.key()
 }
 
-/// All that may start now.
+/// Starts all requests that may start now.
 fn started(schedule: &mut FetchSchedule, limits: ScheduleLimits, now: i64) -> Vec<Key> {
     std::iter::from_fn(|| schedule.next(limits, at(now))).collect()
 }
@@ -40,7 +40,7 @@ fn people_come_first_then_the_oldest() {
         ("http://e/", Page, 9),
         ("http://f/", Page, 8),
         ("http://g/", Post, 3),
-        // The request still waits, because it was not removed from the queue.
+        // In the line of one host too.
         ("http://a/page", Page, 10),
     ] {
         schedule.is(&request(url, kind, queued));
@@ -64,7 +64,7 @@ fn what_a_person_has_said_counts_before_all_else() {
     ] {
         schedule.is(&request);
     }
-    // A person has requested an immediate fetch.
+    // A later priority applies from then on.
     schedule.is(&said("http://c/1", Post, 1, Priority::Last));
     let order = ["http://b/1", "http://a/3", "http://a/1", "http://a/2", "http://c/1"];
     assert_eq!(started(&mut schedule, WIDE, 100), keys(&order));
@@ -100,7 +100,7 @@ fn no_host_gets_more_than_its_share_and_others_go_on() {
     assert_eq!(started(&mut schedule, limits, 100), first);
     assert_eq!(schedule.active(), 4);
     schedule.ends(&key("http://busy/2"));
-    // It still waits, because it was not removed from the queue.
+    // The request still waits, because it was not removed from the queue.
     assert_eq!(started(&mut schedule, limits, 100), keys(&["http://busy/2"]));
     schedule.gone(&key("http://busy/2"));
     assert!(schedule.is_active(&key("http://busy/2")), "until it is over");
@@ -135,7 +135,7 @@ fn delayed_requests_wait_and_tell_when() {
     assert_eq!(schedule.next_alarm(), Some(at(200)));
     assert_eq!(started(&mut schedule, WIDE, 200), keys(&["http://a/late"]));
     assert_eq!(schedule.next_alarm(), Some(at(300)));
-    // One of the hosts has no waiting requests left.
+    // A person has requested an immediate fetch.
     schedule.is(&request("http://a/later", Page, 1));
     assert_eq!(started(&mut schedule, WIDE, 200), keys(&["http://a/later"]));
     assert_eq!(schedule.next_alarm(), None);
@@ -221,7 +221,7 @@ fn who_wants_to_be_left_alone_is_remembered_over_a_restart() {
     let mut again = FetchSchedule::default();
     again.is(&request("http://a/1", Page, 1));
     again.is(&request("http://c/", Page, 2));
-    // The request is changed while it is active, and then ends.
+    // One of the hosts has no waiting requests left.
     for (name, until) in &rests {
         again.close_host(name, *until);
     }
@@ -290,11 +290,7 @@ fn who_stands_aside_takes_nobodys_place() {
     assert!(schedule.step_aside(&one) && !schedule.step_aside(&one), "once");
     assert_eq!(started(&mut schedule, limits, 9), [two]);
     assert_eq!((schedule.active(), schedule.is_active(&one)), (2, true), "it is on its way still");
-    // Chooses the next request. Pure: the caller passes the time.
-    //
-    // Each host has its own ordered list of requests. The first request of each host that may be
-    // asked now is in one common list. So choosing and removing a request costs the same for any
-    // number of requests.
+    // The request is changed while it is active, and then ends.
     schedule.is(&request("http://a/1", Page, 1));
     assert_eq!(started(&mut schedule, limits, 9), []);
     schedule.gone(&one);

@@ -11,26 +11,21 @@ use wwwoffle_html::references::{References, Viewport};
 use wwwoffle_http::caching::coding::{CodingTerms, Delivery};
 use wwwoffle_http::decoding::{Decoder, Output};
 
-/// The references of the body.
+/// Bytes of a body that are read, and decoded, at once.
 const PIECE: usize = 64 * 1024;
 
-/// Documents of this type have no references.
+/// The result of reading a document.
 #[derive(Debug)]
 pub(super) enum Read {
-    /// The body was not read to its end, for this reason.
+    /// The references of the body.
     References(References),
-    /// Documents of its type have no references.
+    /// Documents of this type have no references.
     Nothing,
-    /// It was not read to its end, for this reason.
+    /// The body was not read to its end, for this reason.
     Cut(Text),
 }
 
-/// Reads the body of `entry`, whose head contains `status` and `fields`. The bytes read are
-/// subtracted from `room`.
-///
-/// # Errors
-///
-/// If the disk fails.
+/// Why reading ends early.
 enum Stop {
     Disk(Error),
     Cut(Text),
@@ -43,11 +38,12 @@ pub(super) struct ReadBudget {
     pub(super) until: Instant,
 }
 
-/// Reads the body of `entry`, whose head says `status` and `fields`; what it takes is taken from `room`.
+/// Reads the body of `entry`, whose head contains `status` and `fields`. The bytes read are
+/// subtracted from `room`.
 ///
 /// # Errors
 ///
-/// When the disk fails.
+/// If the disk fails.
 pub(super) fn read(
     entry: &Entry,
     status: StatusCode,
@@ -79,7 +75,7 @@ const DAMAGED: Text = say("its body cannot be decoded");
 const TOO_LONG: Text = say("it is too large to read completely");
 const LATE: Text = say("reading it took too long");
 
-/// Takes a piece of the stored body. Returns whether the remaining pieces are irrelevant.
+/// Decodes a body and collects its references.
 struct DocumentSink<'a, 'b> {
     reading: ReferenceReader<'a>,
     decoder: Decoder,
@@ -120,7 +116,7 @@ impl DocumentSink<'_, '_> {
         self.take(&[], true).map(drop)
     }
 
-    /// Takes a piece of the stored body. Returns whether the rest is irrelevant.
+    /// Takes a piece of the stored body. Returns whether the remaining pieces are irrelevant.
     fn take(&mut self, mut piece: &[u8], is_last: bool) -> Result<bool, Stop> {
         loop {
             let made = match self.decoder.decode(&mut piece, is_last, &mut self.made) {

@@ -1,4 +1,4 @@
-//! The sub-resource is fetched with its page.
+//! Applies the configuration to a sub-resource before it is looked up. Pure.
 
 use hyper::HeaderMap;
 use wwwoffle_config::{Config, UrlParts};
@@ -11,14 +11,14 @@ use crate::base::text::{Text, say};
 use crate::proxy::rules::{Asker, Ruling, StoragePolicy, ruled};
 use wwwoffle_html::{references as links, references::Truncation};
 
-/// An `[alias]` gives the sub-resource another URL.
+/// The effect of the configuration on a sub-resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SubResourceRule {
-    /// The sub-resource is not fetched, for this reason.
+    /// The sub-resource is fetched with its page.
     Fetched,
-    /// It has another URL because of an `[alias]`.
+    /// An `[alias]` gives the sub-resource another URL.
     Moved(String),
-    /// It is not fetched, for this reason.
+    /// The sub-resource is not fetched, for this reason.
     LeftOut(Text),
 }
 

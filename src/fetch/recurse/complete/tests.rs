@@ -18,7 +18,7 @@ fn url(text: &str) -> CanonicalUrl {
     CanonicalUrl::parse(text, &LocalHost::default()).unwrap()
 }
 
-/// Within each state, the list has the order of the page, independent of the order of reading.
+/// `path` on the host of all tests, unless it is a URL.
 fn at(path: &str) -> String {
     if path.starts_with('/') { format!("http://h.example{path}") } else { path.to_owned() }
 }
@@ -140,7 +140,7 @@ fn every_part_has_its_state_and_the_worst_comes_first() {
         ("/framed.png", "image", Kept),
     ];
     let mut got = rows(&parts);
-    // In the order of the page within each state, whichever document was read first.
+    // Within each state, the list has the order of the page, independent of the order of reading.
     got[..3].sort_unstable();
     let mut want = want.to_vec();
     want[..3].sort_unstable();
@@ -172,7 +172,7 @@ fn a_page_is_complete_when_nothing_is_missing() {
     assert!(!site.look("/").complete);
     site.keep("/a.png", "image/png", "x");
     assert!(site.look("/").complete, "what is left out by rule is not missing");
-    // A page with a password in its URL is looked up with the password.
+    // A sub-resource that is left out counts as stored if it is stored.
     site.keep("/f.mp4", "video/mp4", "x");
     assert_eq!(site.look("/").counts.kept, 3);
     assert!(site.look_within("/a.png", Bounds::from_now()).is_none(), "an image has no parts");
@@ -236,7 +236,7 @@ fn redirects_and_aliases_are_followed() {
         ("/moved.png", "image", Kept),
     ];
     assert_eq!(rows(&site.look("/start")), want);
-    // Nested frames, each of which contains a further one.
+    // A redirect to itself must not loop forever.
     site.answer("/there.png", "301 Moved\r\nLocation: /moved.png", b"");
     site.keep("/o.png", "image/png", "x");
     assert!(site.look("/start").complete);
@@ -251,7 +251,7 @@ fn what_is_somebodys_is_nobody_elses() {
     assert!(!site.look("/").complete);
     site.owner = "user:ada".parse().unwrap();
     assert!(site.look("/").complete);
-    // A page with a password in its URL is looked up with it.
+    // A page with a password in its URL is looked up with the password.
     let mut with = url("http://me:pw@h.example/p");
     let places = crate::base::owner::Places::of(&mut with, &hyper::HeaderMap::new(), &site.owner);
     site.keep_at(&places.own, "200 OK\r\nContent-Type: text/html", b"<link rel=icon href=/i.png>");
@@ -290,7 +290,7 @@ fn a_page_of_too_much_has_an_end() {
         assert!(cut.contains(want) && !parts.complete, "{want}: {cut}");
         assert!(parts.list.len() <= 10, "{want}: {}", parts.list.len());
     }
-    // Frames in frames, each of which leads on.
+    // Nested frames, each of which contains a further one.
     for number in 0..7 {
         site.html(&format!("/f/{number}"), &format!("<iframe src=/f/{}></iframe>", number + 1));
     }

@@ -40,33 +40,28 @@ pub(super) struct PageWalk<'a, S> {
     room: ReadBudget,
     want: Viewport,
     way: WalkResult,
-    /// The class of the reference to this document; `None` for the page.
+    /// The positions of URLs in the list.
     known: HashMap<Key, usize>,
     todo: VecDeque<VisitedDocument>,
     documents: usize,
     is_full: bool,
 }
 
-/// The number of sub-resources between this document and its page.
+/// A stored document to read.
 struct VisitedDocument {
     place: Place,
     url: CanonicalUrl,
-    /// As what its page refers to it; `None` for the page.
+    /// The class of the reference to this document; `None` for the page.
     class: Option<Class>,
-    /// The number of sub-resources between it and its page.
+    /// The number of sub-resources between this document and its page.
     nesting: u8,
     /// The number of redirects that led to it.
     hops: u8,
-    /// Whether the document may have references. An image or video, judged by its type, is not read
-    /// again.
+    /// The page that determines the wanted classes of sub-resources.
     page: CanonicalUrl,
 }
 
-/// Walks the page and its sub-resources. `None` if the page cannot have sub-resources.
-///
-/// # Errors
-///
-/// If the disk fails.
+/// A stored response with its parsed head.
 struct ParsedCopy {
     entry: Entry,
     status: StatusCode,
@@ -79,8 +74,8 @@ impl ParsedCopy {
         Some(Self { entry, status, fields })
     }
 
-    /// Only documents that may have references are looked up again, so that not all entries are in
-    /// memory.
+    /// Whether the document may have references. An image or video, judged by its type, is not read
+    /// again.
     fn may_refer(&self) -> bool {
         let kind = self.fields.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         let kind = kind.unwrap_or_default().trim_start().to_ascii_lowercase();
@@ -106,7 +101,7 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
         }
     }
 
-    /// Walks all of it; `None` if the page cannot have sub-resources.
+    /// Walks the page and its sub-resources. `None` if the page cannot have sub-resources.
     ///
     /// # Errors
     ///
@@ -129,7 +124,8 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
             if !self.may_go_on() {
                 break;
             }
-            // Only what may be read again is looked up again, so that not all of it is in memory.
+            // Only documents that may have references are looked up again, so that not all entries
+            // are in memory.
             let entry = self.source.newest(&next.place)?;
             if let Some(answer) = entry.and_then(ParsedCopy::read) {
                 self.document(&next, &answer)?;
@@ -138,7 +134,7 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
         Ok(Some(self.way))
     }
 
-    /// Browsers load the implied icon of the page, but not that of a frame.
+    /// Reads a document; `false` if its type has no references.
     fn document(&mut self, document: &VisitedDocument, answer: &ParsedCopy) -> Result<bool, Error> {
         if let Some(target) = location(answer.entry.url(), answer.status, &answer.fields) {
             let class = document.class.unwrap_or(Class::Page);
@@ -185,7 +181,7 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
         match chosen.what {
             LinkAction::Page => Ok(()),
             LinkAction::ByKind(_) if part(class).is_none() => Ok(()),
-            // Browsers show the icon of the page, and none of its frames.
+            // Browsers load the implied icon of the page, but not that of a frame.
             LinkAction::ByKind(Omission::Implied) if document.class.is_some() => Ok(()),
             LinkAction::Onward => self.moved(document, &chosen.link.url, class),
             LinkAction::Part if nesting > MAX_NESTING => {
@@ -232,8 +228,7 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
         self.take(document, next, class)
     }
 
-    /// Lists a sub-resource that is not fetched with the page. If it is stored anyway, it counts as
-    /// stored.
+    /// Looks up a sub-resource. If it is stored, it is read later.
     fn take(
         &mut self,
         from: &VisitedDocument,
@@ -258,7 +253,7 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
         Ok(())
     }
 
-    /// The personal entry, or else the shared one, as served offline.
+    /// Follows the aliases of a URL. Also returns why the result is left out, if it is.
     fn ruled(&self, from: &VisitedDocument, mut url: CanonicalUrl) -> (CanonicalUrl, Option<Text>) {
         let StoredPage { config, local, .. } = self.page;
         for _ in 0..MAX_HOPS {
@@ -274,8 +269,8 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
         (url, Some(say("its aliases form a loop ([alias])")))
     }
 
-    /// Lists a sub-resource that is not fetched with the page; if it is stored nevertheless, it
-    /// counts as stored.
+    /// Lists a sub-resource that is not fetched with the page. If it is stored anyway, it counts as
+    /// stored.
     fn leave_out(
         &mut self,
         from: &VisitedDocument,
@@ -316,7 +311,7 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
         }
     }
 
-    /// The personal entry, else everyone's, as served offline.
+    /// The personal entry, or else the shared one, as served offline.
     fn newest(&self, places: &Places) -> Result<Option<ParsedCopy>, Error> {
         let own = self.source.newest(&places.own)?.and_then(ParsedCopy::read);
         if own.is_some() {
@@ -337,7 +332,7 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
         Places::of(&mut url, &HeaderMap::new(), self.page.owner)
     }
 
-    /// The text that a document was not read to its end.
+    /// The position in the list for a sub-resource that is new, or was left out until now.
     fn place_in_list(
         &mut self,
         from: &VisitedDocument,
@@ -398,13 +393,13 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
     }
 }
 
-/// Says that a document was not read to its end.
+/// The text that a document was not read to its end.
 fn not_read(document: &VisitedDocument, why: Text) -> Text {
     let text = say("{url} was not read completely: {why}");
     text.with("url", shown::text(document.url.as_str())).with("why", why)
 }
 
-/// The largest number of sub-resources of one page that are examined, including those left out.
+/// The recorded reason of a failure, the same in all languages.
 fn told(why: &str) -> Text {
     say("{fact}").with("fact", shown::text(why))
 }

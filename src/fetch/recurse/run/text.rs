@@ -25,38 +25,34 @@ pub const MAX_RUN_TEXT: usize = 64 << 20;
 /// The version of the form above.
 const VERSION: u32 = 1;
 
-/// The first line is invalid.
+/// The last line, so that truncation is detected.
 const END: &str = "end";
 
-/// The text was written by another version of the program.
+/// Why a text is no run.
 #[derive(Debug, thiserror::Error)]
 pub enum BadRun {
-    /// The identifier is invalid.
+    /// The first line is invalid.
     #[error("its first line cannot be read")]
     Head(#[source] serde_json::Error),
-    /// The run has no start page.
+    /// The text was written by another version of the program.
     #[error("it has version {0}, but this program supports version {VERSION}")]
     Version(u32),
-    /// Its identifier is invalid.
+    /// The identifier is invalid.
     #[error("{0:?} is not the identifier of a fetch")]
     Id(String),
-    /// It has no start page.
+    /// The run has no start page.
     #[error("it has no start page")]
     NoStart,
-    /// The text is truncated.
+    /// A start URL is invalid.
     #[error("its start page is not a valid URL")]
     Start(#[source] wwwoffle_url::ParseError),
-    /// The text has more URLs than any run can have.
+    /// A line is invalid.
     #[error("line {0} cannot be read")]
     Line(usize),
-    /// The text that [`Run::parse`] reads.
-    ///
-    /// # Panics
-    ///
-    /// Never: a run contains only values that JSON can represent.
+    /// The text is truncated.
     #[error("its end is missing")]
     Cut,
-    /// It has more URLs than any run can have.
+    /// The text has more URLs than any run can have.
     #[error("it has more than {MAX_SEEN} lines")]
     Long,
 }
@@ -79,11 +75,11 @@ struct RunHead {
 }
 
 impl Run {
-    /// The text that it is read back from.
+    /// The text that [`Run::parse`] reads.
     ///
     /// # Panics
     ///
-    /// Never: a run has nothing that JSON cannot say.
+    /// Never: a run contains only values that JSON can represent.
     #[must_use]
     pub fn to_text(&self) -> String {
         let head = RunHead {
@@ -101,13 +97,7 @@ impl Run {
         text.push('\n');
         for (key, seen) in &self.seen {
             let letter = letter(seen.outcome);
-            // A running recursive fetch: its aim, the URLs it has seen, and its results.
-            //
-            // The remaining requests of a run are in the queue, where each names its run. The
-            // results are in the spool. A run remembers which pages were considered, so that each
-            // is taken once. It also contains the report. A run is pure: time is an argument, and
-            // the caller decides when to write its text. The text may be some seconds old. Later
-            // results are found in the spool, and are counted when their URLs are found again.
+            // Writing to a text does not fail.
             let _written = match seen.left {
                 Some(left) => writeln!(text, "{key} {left} {letter}"),
                 None => writeln!(text, "{key} - {letter}"),
