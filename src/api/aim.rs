@@ -52,7 +52,7 @@ impl PartClass {
         Self::Objects,
     ];
 
-    /// Its name in forms, on the command line and in the configuration.
+    /// The name of the class in forms, on the command line and in the configuration.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -75,7 +75,7 @@ impl PartClass {
     }
 }
 
-/// Classes unknown to 2.9, each with the known class whose choice it follows by default.
+/// Classes unknown to 2.9. Each is paired with the known class whose choice it follows by default.
 const WITH: [(PartClass, PartClass); 2] =
     [(PartClass::Icons, PartClass::Images), (PartClass::Fonts, PartClass::Stylesheets)];
 

@@ -16,9 +16,9 @@ pub struct ConfigState {
     pub file: String,
     /// Whether it exists.
     pub exists: bool,
-    /// The entity tag of its text, for `If-Match`.
+    /// The entity tag of the text, for `If-Match`.
     pub stamp: String,
-    /// The errors in it. If there are any, an older configuration is in force.
+    /// The errors in the text. If there are any, an older configuration is in force.
     pub faults: Vec<ConfigFault>,
     /// Every option.
     pub options: Vec<ConfigOption>,
@@ -100,7 +100,7 @@ pub enum ConfigEdit {
         key: String,
         /// The element.
         item: String,
-        /// The element to insert it before, counted from 0; at the end if omitted.
+        /// The number of the element before which to insert, counted from 0; at the end if omitted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         before: Option<usize>,
     },
@@ -121,7 +121,7 @@ pub enum ConfigEdit {
         url: Vec<String>,
         /// The options and their values.
         options: Vec<(String, String)>,
-        /// The rule to insert it before, counted from 0; at the end if omitted.
+        /// The number of the rule before which to insert, counted from 0; at the end if omitted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         before: Option<usize>,
     },
@@ -186,7 +186,8 @@ pub struct ConfigChange {
     pub now: Option<String>,
     /// The options whose value has changed, as `section.key`.
     pub changed: Vec<String>,
-    /// Options that differ from those at the start of the daemon, and are read only then.
+    /// Options that differ from their value at the start of the daemon, and are read only at the
+    /// start.
     pub restart: Vec<String>,
 }
 

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use wwwoffle_archive::ImportReport;
 
-/// The body of `POST /api/import`. Only the command line may call it, since the path is on this
-/// machine.
+/// The body of `POST /api/import`. Only the command line may call it, because the path names a file
+/// on this machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ImportRequest {
@@ -16,7 +16,8 @@ pub struct ImportRequest {
     pub dry_run: bool,
     /// Whether responses that may be meant for one person are stored for everyone, without cookies.
     pub everyone: bool,
-    /// The owner of such responses otherwise; `local` by default.
+    /// The owner of responses meant for one person, if they are not stored for everyone; `local` by
+    /// default.
     pub owner: Option<String>,
     /// The longest body that is imported, in bytes.
     pub max_body: Option<u64>,

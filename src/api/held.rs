@@ -3,13 +3,14 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// The reason that holds back a queued request; of several, the one that lasts longest.
+/// The reason that holds back a queued request. If there are several reasons, the one that lasts
+/// longest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
 pub enum Held {
     /// The mode is offline.
     Mode,
-    /// It is outside its time of day (`windows`).
+    /// The time is outside the configured `windows`.
     Window {
         /// When that time begins.
         until: Timestamp,
@@ -20,34 +21,34 @@ pub enum Held {
         of: BudgetOf,
         /// Whether it is the budget of a metered link.
         metered: bool,
-        /// When there is a new budget; absent if that is the next time the queue is fetched.
+        /// When the budget is renewed. Absent if it is renewed at the next fetch of the queue.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<Timestamp>,
     },
-    /// Its origin has asked to wait (`Retry-After`).
+    /// The origin has asked to wait (`Retry-After`).
     Origin {
         /// Until when.
         until: Timestamp,
     },
-    /// No client is waiting for it, and another request was just sent to its host (`delay`, or the
-    /// crawl delay of its site).
+    /// No client is waiting for the request, and another request was just sent to its host
+    /// (`delay`, or the crawl delay of its site).
     Distance {
         /// When the next one may be sent.
         until: Timestamp,
     },
-    /// It failed temporarily.
+    /// The request failed temporarily.
     Retry {
         /// When it is retried.
         until: Timestamp,
     },
-    /// It has failed in all regular attempts, and is retried one last time (`last-try`).
+    /// The request has failed in all regular attempts, and is retried one last time (`last-try`).
     LastTry {
         /// When it is retried.
         until: Timestamp,
     },
-    /// It is larger than `ask-above` and needs the user's consent.
+    /// The response is larger than `ask-above` and needs the user's consent.
     Asks {
-        /// Its size, if the origin announced it.
+        /// The size of the response, if the origin announced it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         bytes: Option<u64>,
     },
@@ -67,7 +68,8 @@ pub enum BudgetOf {
 }
 
 impl Held {
-    /// Whether it lasts for hours or until the user acts, so that a command should not wait for it.
+    /// Whether the reason lasts for hours or until the user acts. A command should then not wait
+    /// for the request.
     #[must_use]
     pub const fn lasts(self) -> bool {
         matches!(self, Self::Mode | Self::Window { .. } | Self::Budget { .. } | Self::Asks { .. })

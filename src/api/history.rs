@@ -22,7 +22,7 @@ pub struct Version {
     pub stored: Timestamp,
     /// When the response was received.
     pub received: Timestamp,
-    /// Whether it is the current copy; all others are older versions.
+    /// Whether this is the current copy; all other versions are older.
     pub present: bool,
     /// The status of the response.
     pub status: u16,

@@ -14,7 +14,7 @@ pub struct IndexItem {
     pub url: String,
     /// Its key, in hex.
     pub key: String,
-    /// The owner, if it is not everyone's.
+    /// The owner, if the entry has one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub owner: Option<String>,
     /// The site of its host: `example.co.uk`.
@@ -114,7 +114,7 @@ pub enum Listed {
     Sites(Vec<IndexSite>),
     /// Queued requests, or monitored pages.
     Requests(Vec<EntryItem>),
-    /// Requests from the time offline before a session.
+    /// Requests that were made while offline, before a session.
     Asked(Vec<IndexAsked>),
 }
 
@@ -148,7 +148,7 @@ pub struct SearchPage {
 /// A page in the search results.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SearchHit {
-    /// Its entry.
+    /// The entry of the hit.
     #[serde(flatten)]
     pub item: IndexItem,
     /// An excerpt of its text.

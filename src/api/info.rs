@@ -92,12 +92,12 @@ pub struct BodyOnDisk {
     /// The size of the file, if that is compressed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compressed: Option<CompressedFile>,
-    /// Whether the body is stored once for all entries and older versions that have it.
+    /// Whether the body is stored only once for all entries and older versions with the same body.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shared: bool,
     /// The number of entries that share the body, including this one and not counting older
-    /// versions. Only entries of the same owner or of everyone are counted, depending on the owner
-    /// of this one. Only a daemon with an index reports it.
+    /// versions. If this entry has an owner, only entries of this owner are counted; otherwise only
+    /// entries of everyone. Only a daemon with an index reports the number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sharing: Option<u64>,
 }
@@ -116,7 +116,7 @@ pub struct KeptInfo {
     pub stored: Timestamp,
     /// The length of the body as received, without transfer coding.
     pub bytes: u64,
-    /// How its file stores the body.
+    /// How the file of the entry stores the body.
     #[serde(flatten)]
     pub storage: BodyOnDisk,
     /// The SHA-256 of the body, 64 hex digits.
@@ -129,6 +129,6 @@ pub struct KeptInfo {
     pub method: String,
     /// The fields of the request. Secrets are not stored.
     pub request: Vec<Field>,
-    /// How the connection was secured; `None` if it was not, or if that is unknown.
+    /// How the connection was secured; `None` if it was not secured, or if this is unknown.
     pub connection: Option<Connection>,
 }

@@ -26,11 +26,12 @@ pub struct EntriesToMove {
 pub struct MovedUrls {
     /// The moved URLs.
     pub moved: Vec<MovedUrl>,
-    /// The new URLs that already have an entry. The entries to be moved there keep their old URLs.
+    /// The new URLs that already have an entry. The entries that should move to these URLs keep
+    /// their old URLs.
     pub taken: Vec<String>,
     /// The URLs that could not be moved, with the reasons.
     pub failed: Vec<NotMoved>,
-    /// Whether more may be left than one call moves. The same call then continues.
+    /// Whether there were more entries than one call moves. The same call then moves the next ones.
     pub more: bool,
 }
 
@@ -43,7 +44,7 @@ pub struct MovedUrl {
     pub to: String,
 }
 
-/// A URL that could not be moved.
+/// A URL whose entries could not be moved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotMoved {
     /// The URL.

@@ -14,7 +14,7 @@ const MAX_WHAT: usize = 200;
 /// The kind of list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListKind<'a> {
-    /// Entries: all, those of a scheme, or those of one of its hosts.
+    /// Entries: all, or those of a scheme or of a host.
     Entries {
         /// The scheme, such as `http`.
         scheme: Option<&'a str>,

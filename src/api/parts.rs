@@ -4,18 +4,19 @@ use serde::{Deserialize, Serialize};
 
 /// The sub-resources that a page needs, and whether they are stored.
 ///
-/// `Words` is the type of the texts for people: the daemon uses one that its pages can translate.
+/// `Words` is the type of the texts for people: the daemon uses a type that its pages can
+/// translate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parts<Words = String> {
-    /// Whether all are stored, except those left out by rule, and all are known.
+    /// Whether all sub-resources are known, and all are stored except those left out by rule.
     pub complete: bool,
     /// The number of sub-resources in each state.
     pub counts: PartCounts,
     /// Why there may be unknown sub-resources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<Words>,
-    /// The missing ones first, then those left out, then the stored ones; truncated if there are
-    /// very many.
+    /// The missing sub-resources first, then those left out, then the stored ones. Truncated if
+    /// there are very many.
     pub list: Vec<PartItem<Words>>,
 }
 
@@ -37,7 +38,7 @@ pub struct PartCounts {
     pub queued: u64,
     /// See [`PartState::LeftOut`].
     pub left_out: u64,
-    /// See [`PartState::Kept`].
+    /// The number of stored sub-resources; see [`PartState::Kept`].
     pub kept: u64,
 }
 
@@ -82,15 +83,15 @@ pub struct PartItem<Words = String> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PartState {
-    /// It is not stored and was not requested.
+    /// The sub-resource is not stored and was not requested.
     Absent,
-    /// It could not be fetched, or its origin responded with an error.
+    /// The sub-resource could not be fetched, or its origin responded with an error.
     Failed,
-    /// It is queued.
+    /// The sub-resource is queued.
     Queued,
-    /// It is not stored, and would not be fetched with the page.
+    /// The sub-resource is not stored, and would not be fetched with the page.
     LeftOut,
-    /// It is stored.
+    /// The sub-resource is stored.
     Kept,
 }
 

@@ -32,7 +32,7 @@ pub struct Expected {
     pub fresh: Amount,
     /// Stored, to be revalidated. Measured: the bytes transferred if all have changed.
     pub again: Amount,
-    /// Stored in part. Measured: the missing bytes.
+    /// Responses of which a part is stored. Measured: the missing bytes.
     pub rest: Amount,
     /// Not stored. Estimated.
     pub new: Amount,
@@ -113,7 +113,7 @@ pub struct RunPlans {
 pub struct RunPlan {
     /// The start page.
     pub start: String,
-    /// Whether the start page is stored; if not, nothing beyond it is known.
+    /// Whether the start page is stored. If it is not, only the start page itself is known.
     pub start_kept: bool,
     /// The pages.
     pub pages: Expected,
@@ -121,7 +121,7 @@ pub struct RunPlan {
     pub parts: Expected,
     /// The basis for the estimated lengths.
     pub basis: EstimateBasis,
-    /// The number of pages and sub-resources that are not stored and may refer to unknown others.
+    /// The number of pages and sub-resources that are not stored and may refer to unknown URLs.
     pub unread: u64,
     /// The number of hosts whose `robots.txt` applies but is not stored; the plan assumes that it
     /// allows everything.
@@ -168,7 +168,8 @@ pub struct HostPlan {
     pub kinds: BTreeMap<ItemKind, u64>,
     /// The expected transfers.
     pub expected: Expected,
-    /// When the first of them may be sent; `None` for now, or as soon as the mode allows.
+    /// When the first of these requests may be sent; `None` if it may be sent now, or as soon as
+    /// the mode allows.
     pub from: Option<Timestamp>,
     /// The minimum duration from then on in seconds, because of the pauses between requests.
     pub seconds: u64,
@@ -177,7 +178,7 @@ pub struct HostPlan {
 /// The remaining budgets of the configuration; `None` if unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanBudget {
-    /// For one whole fetch, in bytes.
+    /// The budget for one fetch of the queue, in bytes.
     pub fetch: Option<u64>,
     /// The rest for this day, in bytes.
     pub day: Option<u64>,

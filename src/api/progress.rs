@@ -14,15 +14,16 @@ pub struct Whole {
     pub done: u64,
     /// Requests that have failed permanently.
     pub failed: u64,
-    /// Requests that are waiting or active, as far as known: pages may lead to more.
+    /// Requests that are waiting or active. Only known requests are counted: pages may lead to
+    /// more.
     pub left: u64,
     /// Bytes of bodies received.
     pub bytes: u64,
     /// Recent bytes per second; absent while unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<u64>,
-    /// The estimated time left, if `left` continues to decrease as recently; absent if it does not
-    /// decrease, or if some requests are held back.
+    /// Estimated time left, from the recent rate at which `left` decreases. Absent if it does not
+    /// decrease or if requests are held back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds_left: Option<u64>,
 }
@@ -54,8 +55,8 @@ impl Whole {
     }
 }
 
-/// One message of `GET /api/events`. Each contains the full state, so that a missed message does no
-/// harm.
+/// One message of `GET /api/events`. Each message contains the full state, so that a missed message
+/// does no harm.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgressStep {
     /// The mode in force.

@@ -13,7 +13,7 @@ pub struct PurgeReport {
     /// The entries that stay, by reason: `young`, `recent`, `no-age`, `pinned`, `needed`,
     /// `perhaps-needed`.
     pub stays: Vec<PurgeSum>,
-    /// The part of their maximum age that entries may reach, in thousandths; below 1000 only if
+    /// The share of their maximum age that entries may reach, in thousandths; below 1000 only if
     /// space is short.
     pub scale: u64,
     /// The bytes that would also have to be removed but are protected.
@@ -22,7 +22,7 @@ pub struct PurgeReport {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed: Option<PurgeSum>,
     /// The entries that have reached the age for compression and were not tried yet. The bytes are
-    /// their current size, of which only a part can be saved. `None` if nothing is to be
+    /// their current size; compression saves only a part of it. `None` if no entry is to be
     /// compressed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compressible: Option<PurgeSum>,
@@ -79,7 +79,7 @@ pub struct PurgeShared {
     pub all_entries: u64,
     /// The bytes saved in all.
     pub all_saved: u64,
-    /// Why it ended early, if the disk failed. The work done until then remains.
+    /// The disk failure that ended the work early, if any. The work done before it remains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }

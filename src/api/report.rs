@@ -20,11 +20,11 @@ pub const MAX_TOLD_URL: usize = 2048;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LeftOut {
-    /// It is beyond the requested depth.
+    /// The page is beyond the requested depth.
     Depth,
-    /// It is outside the requested scope.
+    /// The page is outside the requested scope.
     Scope,
-    /// It seems to be one of an endless number of pages.
+    /// The page seems to be one of an endless number of pages.
     Endless,
     /// The limit of pages is reached.
     Pages,
@@ -32,19 +32,19 @@ pub enum LeftOut {
     Bytes,
     /// The limit of time is reached.
     Time,
-    /// The site's `robots.txt` excludes it.
+    /// The `robots.txt` of the site forbids the page.
     Robots,
     /// The page excludes the link by `nofollow`.
     NoFollow,
     /// The configuration excludes it from being fetched or stored.
     Rule,
-    /// Its class of sub-resources was not requested.
+    /// The class of the sub-resource was not requested.
     Class,
     /// The memory limit for known URLs is reached.
     Memory,
-    /// A page cannot be read to its end, so the rest of its references is unknown.
+    /// A page cannot be read to its end, so its further references are unknown.
     Unread,
-    /// It is not a URL that can be fetched, or it is too long.
+    /// The reference is not a URL that can be fetched, or is too long.
     Url,
 }
 
@@ -58,11 +58,11 @@ pub struct FetchCounts {
     pub parts: u64,
     /// Pages and sub-resources that were transferred.
     pub fetched: u64,
-    /// Those that were revalidated and unchanged.
+    /// Pages and sub-resources that were revalidated and are unchanged.
     pub unchanged: u64,
-    /// Those that were already stored and not requested.
+    /// Pages and sub-resources that were already stored and not requested.
     pub kept: u64,
-    /// Those that could not be fetched.
+    /// Pages and sub-resources that could not be fetched.
     pub failed: u64,
     /// The bytes of the bodies transferred.
     pub bytes: u64,
@@ -88,8 +88,8 @@ pub struct FailedUrl {
     pub from: Option<String>,
     /// The reason, in words for the user.
     pub reason: String,
-    /// Whether the link is dead: the origin says that there is no such page, or there is no such
-    /// origin.
+    /// Whether the link is dead: the origin says that the page does not exist, or the origin does
+    /// not exist.
     #[serde(default)]
     pub dead: bool,
 }
@@ -134,7 +134,7 @@ impl Report {
         u64::try_from(dead.count()).unwrap_or(u64::MAX)
     }
 
-    /// Adds a failure; it replaces an earlier one of the same URL.
+    /// Adds a failure. It replaces an earlier failure of the same URL.
     pub fn tell(&mut self, mut failed: FailedUrl) {
         for (text, most) in [(&mut failed.reason, MAX_REASON), (&mut failed.url, MAX_TOLD_URL)] {
             text.truncate(beginning(text, most).len());

@@ -23,7 +23,7 @@ pub struct RunItem {
     pub owner: Option<String>,
     /// The start page.
     pub start: String,
-    /// Its extent.
+    /// The extent of the fetch.
     pub aim: Aim,
     /// When it began.
     pub begun: Timestamp,

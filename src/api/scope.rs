@@ -40,7 +40,7 @@ pub struct UrlSpecText {
 /// A text that is not a scope.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotAScope {
-    /// It is neither one of the words nor a URL-SPECIFICATION.
+    /// The text is neither one of the words nor a URL-SPECIFICATION.
     #[error(
         "a scope is \"any\", \"protocol\", \"host\", \"site\", \"directory\" or a URL-SPECIFICATION, not {0:?}"
     )]
@@ -50,7 +50,7 @@ pub enum NotAScope {
     Spec(String, #[source] wwwoffle_config::ParseSpecError),
 }
 
-/// The word before a scope that is the beginning of URLs.
+/// The word before a scope that is the beginning of a URL.
 const PREFIX: &str = "prefix:";
 
 impl Scope {

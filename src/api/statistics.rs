@@ -11,7 +11,8 @@ pub struct StatisticsReport {
     pub today: String,
     /// The days with any requests, earliest first; at most 400.
     pub days: Vec<DayCounts>,
-    /// The hosts, those with the most requests first; absent unless the caller owns the machine.
+    /// The hosts; those with the most requests come first. Absent unless the caller owns the
+    /// machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Vec<HostCounts>>,
     /// All other hosts together; absent as well unless the caller owns the machine.
@@ -34,7 +35,7 @@ pub struct DayCounts {
 pub struct HostCounts {
     /// Its name.
     pub host: String,
-    /// An upper bound for the number of its requests before it was counted separately.
+    /// An upper bound for the number of requests to the host before it was counted separately.
     #[serde(default)]
     pub before: u64,
     /// The counts since then.

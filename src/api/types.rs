@@ -63,7 +63,7 @@ pub struct DaemonProcess {
 pub struct LinkStatus {
     /// The reason of the current mode.
     pub reason: String,
-    /// Since when it has been so.
+    /// When the link entered this state.
     pub since: Timestamp,
     /// The login page, if a captive portal was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -110,7 +110,7 @@ pub struct DownloadItem {
     pub url: String,
     /// Bytes received so far.
     pub bytes: u64,
-    /// Bytes announced by the origin, if it did.
+    /// The length announced by the origin, in bytes; `None` if it did not announce one.
     pub total: Option<u64>,
     /// Bytes per second over the last ten seconds; absent while unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -118,7 +118,7 @@ pub struct DownloadItem {
     /// The estimated time for the rest; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds_left: Option<u64>,
-    /// How often it was resumed after an interruption.
+    /// How often the download was resumed after an interruption.
     #[serde(default)]
     pub resumed: u32,
     /// The next attempt, if it was interrupted and will be resumed.
@@ -202,8 +202,8 @@ pub struct FetchAttempts {
     pub count: u32,
     /// The earliest time of the next one.
     pub not_before: Option<Timestamp>,
-    /// The reason that holds the request back; absent if nothing does, or if it has failed
-    /// permanently.
+    /// The reason that holds the request back. Absent if the request is not held back, or has
+    /// failed permanently.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<Held>,
     /// The error of the last one.
@@ -224,7 +224,7 @@ pub enum ItemKind {
     Post,
     /// A recursive fetch leads to it.
     Recursive,
-    /// It is fetched on a schedule.
+    /// The page is fetched on a schedule.
     Monitored,
 }
 
@@ -245,13 +245,13 @@ impl From<RequestKind> for ItemKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ItemState {
-    /// It will be fetched when the mode allows.
+    /// The request will be sent when the mode allows.
     Waiting,
-    /// It is being fetched.
+    /// The request is being sent.
     Active,
-    /// It failed permanently.
+    /// The request failed permanently.
     Failed,
-    /// It is larger than `ask-above`. Retrying it counts as the user's consent.
+    /// The response is larger than `ask-above`. Retrying counts as the user's consent.
     Asking,
 }
 
@@ -342,7 +342,7 @@ pub struct Started {
 
 /// One line of the response to `POST /api/get` and `POST /api/fetch`.
 ///
-/// The last line is [`Event::End`]; a stream without it is truncated.
+/// The last line is [`Event::End`]; a stream without this line is truncated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 pub enum Event {

@@ -1,4 +1,5 @@
-//! The JSON types are a promise to scripts: each is compared with its text, and parsed back.
+//! The JSON types are a promise to scripts. Each is compared with its expected JSON text, and
+//! parsed back.
 
 use std::fmt::Debug;
 
