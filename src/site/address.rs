@@ -10,7 +10,7 @@ use crate::page::{Page, Shell, view};
 pub enum AddressPage {
     /// `/info/`: the stored copy and its details.
     Info,
-    /// `/info/request`: the request of the browser, as it arrived and as the origin would get it.
+    /// `/info/request`: the request of the browser, as it arrived and in its form for the origin.
     Request,
     /// `/info/source`: the stored source.
     Source,

@@ -58,7 +58,7 @@ pub(super) struct Caller {
     pub(super) sent: Option<SentRequest>,
 }
 
-/// The source of a request, as its connection and its header fields show it.
+/// The source of a request, according to its connection and its header fields.
 #[derive(Clone, Debug)]
 struct RequestSource {
     over: Over,
@@ -320,7 +320,8 @@ impl Caller {
         if self.source.is_unproven { Err(GuardRefusal::OpenedElsewhere) } else { Ok(()) }
     }
 
-    /// Acts for this owner: shows its entries, and sends forms with its token.
+    /// Makes the caller act for this owner: it sees the owner's entries, and sends forms with the
+    /// owner's token.
     pub(super) fn act_for(&mut self, owner: Owner) {
         self.shell.token = self.context.pages.tokens.of_page(&owner.to_string());
         self.owner = owner;
@@ -373,8 +374,7 @@ impl Caller {
         reply::from_page(&self.shell, page)
     }
 
-    /// Responds with a message page, or with an empty body if it would become a sub-resource of a
-    /// page.
+    /// Responds with a message page, or with an empty body if the request is for a sub-resource.
     pub(super) fn message(&self, message: &Message<'_>) -> Response<Body> {
         if let Some(audience) = self.audience.filter(|audience| audience.is_part()) {
             return audience.nothing(message.status());
@@ -427,7 +427,7 @@ impl Caller {
         })
     }
 
-    /// Redirects to another page of ours, after an action (RFC 9110 §15.4.4).
+    /// Redirects to another page of ours after an action (RFC 9110 §15.4.4).
     pub(super) fn see_other(&self, path: &str) -> Response<Body> {
         let mut response = self.other(StatusCode::SEE_OTHER, None, body::empty());
         // Our paths are ASCII: foreign text in them is encoded.

@@ -1,8 +1,9 @@
 //! The certificate of an origin: the rejected one, whether it is allowed, and a form that allows
 //! it.
 //!
-//! Only a certificate that an origin has presented to this program can be allowed, and only the one
-//! that the person saw: the fingerprint in the form must be that of the certificate rejected last.
+//! Only a certificate that an origin has presented to this program can be allowed, and only the
+//! certificate that the person saw: the fingerprint in the form must be that of the certificate
+//! rejected last.
 
 pub(super) mod authority;
 pub mod code;
@@ -67,7 +68,7 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
 /// Failure to allow a certificate.
 #[derive(Debug)]
 pub(super) enum CertificateNotAllowed {
-    /// It is not the certificate that was shown.
+    /// The certificate is not the one that was shown.
     Unseen(&'static str),
     /// The configuration cannot be changed.
     Config(ChangeError),

@@ -117,7 +117,7 @@ fn answer(caller: &Caller, page: Result<Page, ChangeError>) -> Response<Body> {
     page.map_or_else(|error| failed(caller, &error), |page| caller.page(page))
 }
 
-/// Returns the URL that an address carries along: all its arguments, or the value of the argument
+/// Returns the URL in the arguments of an address: all its arguments, or the value of the argument
 /// `url`.
 fn carried(arguments: &str) -> Option<String> {
     let text = arguments.strip_prefix("url=").unwrap_or(arguments);

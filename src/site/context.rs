@@ -12,7 +12,8 @@ use crate::page::context::PageContext;
 use crate::proxy::context::ProxyContext;
 use crate::storage::context::StorageContext;
 
-/// The context of our own web site: the rooms that it shows and controls, and its own limits.
+/// The context of our own web site: the contexts of the layers that it shows and controls, and its
+/// own limits.
 #[derive(Debug)]
 pub struct SiteContext {
     /// Shared by all rooms.

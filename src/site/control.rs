@@ -1,4 +1,4 @@
-//! The page `/control/`, and the confirmation pages at the addresses of its buttons, where a link
+//! The page `/control/`, and confirmation pages at the addresses of its buttons, because a link
 //! alone must not act.
 
 pub(super) mod call;
@@ -48,8 +48,8 @@ pub(super) fn show(caller: &Caller) -> Response<Body> {
     caller.page(page::page(&caller.shell, &state))
 }
 
-/// Asks for confirmation of the button at `path`. A link cannot press it, because any page could
-/// contain that link.
+/// Asks for confirmation of the button at `path`. A link must not press the button, because any
+/// page could contain that link.
 pub(super) fn ask_button(caller: &Caller, path: &str) -> Response<Body> {
     let Some(action) = ControlAction::at(path) else { return caller.see_other(PATH) };
     caller.page(page::confirm(&caller.shell, action))

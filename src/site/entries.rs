@@ -55,8 +55,8 @@ pub(in crate::site) async fn list(
     }
 }
 
-/// Returns the owner of the requested entries: the owner `named`, if the caller may see those
-/// entries, or the caller.
+/// Returns the owner of the requested entries: the owner `named` if the caller may see that owner's
+/// entries, or else the caller.
 pub(in crate::site) fn owner(caller: &Caller, named: Option<&str>) -> Result<Owner, CallFault> {
     let Some(named) = named.filter(|named| !named.is_empty()) else {
         return Ok(caller.owner.clone());
@@ -99,7 +99,8 @@ pub(in crate::site) fn read(arguments: Option<&str>) -> Result<SubmittedForm, Ca
     SubmittedForm::of_arguments(arguments).map_err(|error| CallFault::bad(error.to_string()))
 }
 
-/// Walks the spool and returns the entries that `viewer` may see, all entries if it is `None`.
+/// Walks the spool and returns the entries that `viewer` may see. If `viewer` is `None`, returns
+/// all entries.
 fn walk(context: Arc<SiteContext>, viewer: Option<Owner>, list: EntryList) -> Body {
     let frames = stream::unfold(Some(list), move |list| {
         let (context, viewer) = (Arc::clone(&context), viewer.clone());

@@ -33,7 +33,7 @@ use crate::proxy::visitor::PageVisit;
 enum RequiredLogin {
     /// None.
     Nothing,
-    /// Those of a user, or the control password.
+    /// The password of a user, or the control password.
     User,
     /// The control password.
     Control,

@@ -78,7 +78,7 @@ pub(super) enum RefreshError {
     /// The plan cannot be computed.
     #[error(transparent)]
     NotPlanned(#[from] NotPlanned),
-    /// No such fetch is running.
+    /// The fetch is not running.
     #[error("no such fetch is under way")]
     NoRun,
     /// The spool failed.
@@ -154,7 +154,7 @@ pub(super) fn list(caller: &Caller) -> Response<Body> {
 pub(super) fn token(caller: &Caller, form: &SubmittedForm) -> OwnToken {
     let presented = form.value("token");
     if let Some(ticket) = form.value("ticket") {
-        // Only a token for this ticket confirms it.
+        // Only a token for this ticket confirms the form.
         return OwnToken {
             worth: caller.check_token(Purpose::Confirm(ticket), presented),
             is_required: true,
@@ -284,7 +284,7 @@ async fn refresh_now(caller: &Caller, url: &str) -> Result<Response<Body>, Refre
     if caller.mode() == Mode::Offline {
         let places = Places::of(&mut to, &HeaderMap::new(), &caller.owner);
         // A stored page would be shown as if nothing had been requested. For any other page, a
-        // message page says it.
+        // message page reports the request.
         if look_up(&context.storage.store, &places).await?.choose(Mode::Offline).is_some() {
             return Ok(caller.message(&Message::RefreshQueued { url: places.public.url() }));
         }
@@ -339,7 +339,7 @@ fn show_again(
     Ok(caller.page(page::options_again(&caller.shell, asked, &depth, &faults)))
 }
 
-/// Returns the field of the form that must be corrected, if there is one.
+/// Returns the field of the form that must be corrected, if any.
 fn fault(error: &RefreshError) -> Option<FormFault> {
     Some(match error {
         RefreshError::Aim(BadAim::Depth(_)) => {

@@ -85,8 +85,8 @@ fn became(former: &FormerOption) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// Returns the section of the same name, or the one to which most of a WWWOFFLE 2.9 section moved:
-/// that of its first option.
+/// Returns the section of the same name. If there is none, returns the section of the first option,
+/// to which most options of a section of WWWOFFLE 2.9 moved.
 fn section_of(former: &str) -> Option<&'static str> {
     let same = SECTIONS.iter().map(|section| section.name);
     let same = same.into_iter().find(|name| name.replace('-', "").eq_ignore_ascii_case(former));

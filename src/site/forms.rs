@@ -218,7 +218,7 @@ pub(super) fn run<'a, E: Into<FormError>>(
 /// In seconds. Only exports take longer than a page; they are as fast as their client reads.
 const BUSY_FOR: HeaderValue = HeaderValue::from_static("30");
 
-/// Message if there is nothing to confirm, or no longer anything.
+/// Message if the form to confirm is missing: it was sent already, or its ticket has expired.
 const NO_TICKET: &str =
     "the form was confirmed already, or asked about too long ago: send it again";
 

@@ -21,7 +21,7 @@ enum GatewayAddressError {
     Scheme,
 }
 
-/// Shows the form, or redirects to the page whose address was typed into it.
+/// Shows the form. If an address was typed into it, redirects to the page of that address.
 pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let (context, shell) = (&caller.context, &caller.shell);
     if !context.base.config().pages.gateway {

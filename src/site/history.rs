@@ -86,7 +86,8 @@ pub(super) async fn of(
     Ok((history, found))
 }
 
-/// Returns the stored entry of a URL and its older versions: of `owner`, or else public ones.
+/// Returns the stored entry of a URL and its older versions: those of `owner`, or else the public
+/// ones.
 pub(super) async fn find(
     context: &SiteContext,
     owner: &Owner,
@@ -165,7 +166,7 @@ pub(super) async fn timemap(caller: &Caller, arguments: Option<&str>) -> Respons
     }
 }
 
-/// Shows one version as it was: the newest, unless another one is named.
+/// Shows one version in its stored form: the newest, unless the arguments name another one.
 pub(super) async fn version(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     match read(caller, arguments).await {
         Ok(kept) => as_it_was(caller, &kept).await,
@@ -235,8 +236,8 @@ fn is_page(fields: &HeaderMap) -> bool {
     essence.trim().eq_ignore_ascii_case("text/html") && !fields.contains_key(CONTENT_ENCODING)
 }
 
-/// Makes the version stored at this time the current one: that of `owner`, or else the public one.
-/// The current one becomes an older version.
+/// Makes the version stored at this time the current one. Uses the version of `owner`, or else the
+/// public one. The present version becomes an older version.
 pub(super) async fn restore(
     context: &SiteContext,
     owner: &Owner,

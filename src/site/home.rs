@@ -65,7 +65,7 @@ async fn stored_pages(caller: &Caller) -> Result<(StoredTotal, Vec<RecentPage>),
         "limit" => Some(RECENT),
         _ => None,
     });
-    // All these arguments are valid.
+    // The arguments above are all valid.
     let Ok(wanted) = wanted else { return Ok(Default::default()) };
     let context = Arc::clone(&caller.context);
     let owner = caller.owner.clone();

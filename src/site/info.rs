@@ -67,8 +67,8 @@ pub(super) async fn of(
     Ok(Info { pinned: pins.contains(&details.url), ..details })
 }
 
-/// Returns the number of entries that share the body of this one; `None` if the index does not know
-/// it.
+/// Returns the number of entries that share the body of this entry; `None` if the index does not
+/// know it.
 async fn sharing(context: &SiteContext, entry: Entry) -> Option<u64> {
     let owner = entry.place().owner().map(str::to_owned);
     let ask = move |index: &Index| index.with_body(entry.digest(), entry.body_len());
@@ -150,7 +150,7 @@ pub(super) fn request(caller: &Caller, arguments: Option<&str>) -> Response<Body
     };
     let mut fields = sent.fields.clone();
     for name in [AUTHORIZATION, HOST] {
-        // These fields are meant for us.
+        // These fields are for this program only.
         fields.remove(name);
     }
     let who = (caller.owner.clone(), caller.reach());

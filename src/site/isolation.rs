@@ -1,9 +1,9 @@
-//! Limits what pages of other sites can do with our addresses: they may open a page in a window,
-//! unless it may be a file, and load public files.
+//! Limits what pages of other sites can do with our addresses. They may load public files, and may
+//! open a page in a window unless the response could be a file.
 //!
 //! Otherwise they could find out from the result which URLs are stored. Browsers name the site that
 //! causes a request only to trustworthy origins (Fetch Metadata §2), so the response carries the
-//! restriction, too. At the plain HTTP address of a proxy in the network, the response alone keeps
+//! restriction, too. At the plain HTTP address of a proxy in the network, only the response keeps
 //! other sites out.
 
 use hyper::HeaderMap;

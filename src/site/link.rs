@@ -1,4 +1,4 @@
-//! The state of the link on local pages: its state, the reason, and whether the mode follows it.
+//! The link on local pages: its state, the reason, and whether the mode follows the link.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -10,7 +10,7 @@ use crate::base::text::Text;
 pub struct LinkReport {
     /// The state and its reason, in words.
     pub reason: Text,
-    /// Since when the mode follows the link; `None` if it does not.
+    /// Since when the mode follows the link; `None` if it does not follow it.
     pub decides: Option<Timestamp>,
     /// Login page, if a captive portal intercepts requests.
     pub portal: Option<String>,

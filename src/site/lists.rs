@@ -35,15 +35,15 @@ use links::ABOUT;
 /// Action on the selected entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EntryAction {
-    /// Deletes them.
+    /// Deletes the selected entries.
     Delete,
-    /// Fetches them again, now or once online.
+    /// Fetches the selected entries again, now or once online.
     Refresh,
-    /// Pins them: they stay whatever their age.
+    /// Pins the selected entries: they stay, whatever their age.
     Pin,
-    /// Monitors them once a day, unless they are already monitored.
+    /// Monitors the selected entries once a day, unless they are already monitored.
     Monitor,
-    /// Downloads them.
+    /// Downloads the selected entries.
     Export(ExportFormat),
 }
 
@@ -353,8 +353,8 @@ async fn act(
     Ok(())
 }
 
-/// Returns the address from which a form says it came, if that is a list of ours or the page about
-/// a URL.
+/// Returns the page from which a form was sent, according to its field, if that is a list of ours
+/// or the page about a URL.
 pub(super) fn back(back: Option<&str>) -> &str {
     let is_ours = |back: &&str| back.starts_with(ROOT) || back.starts_with(ABOUT);
     back.filter(is_ours)

@@ -50,7 +50,8 @@ pub(super) fn has(path: &str) -> bool {
     at(path).is_some()
 }
 
-/// Returns the part of `path` after [`ROOT`], with its slash, if it is below it.
+/// Returns the part of `path` after [`ROOT`], with its slash. `None` if `path` is not below
+/// [`ROOT`].
 fn at(path: &str) -> Option<&str> {
     path.strip_prefix(ROOT.trim_end_matches('/'))
         .filter(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -148,7 +149,7 @@ fn describe(fields: &mut HeaderMap, stamp: Stamp, length: u64, content_type: &st
     fields.remove(X_FRAME_OPTIONS);
 }
 
-/// Returns the body. It is aborted if the file has become shorter.
+/// Returns the body. If the file has become shorter, the body is aborted.
 pub(super) fn sent(store: Store, file: Arc<dyn DiskFile>, length: u64) -> Body {
     let frames = stream::unfold((store, file, 0), move |(store, file, at)| async move {
         let left = usize::try_from(length.saturating_sub(at)).unwrap_or(PIECE).min(PIECE);

@@ -2,8 +2,8 @@
 
 use wwwoffle_config::ChangeScope;
 
-/// The permission that a caller has, or that a form or call needs. Each one includes those before
-/// it.
+/// The permission that a caller has, or that a form or call needs. Each permission includes the
+/// previous ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Permission {
     /// Read pages of ours, and press the buttons of a message page.

@@ -35,9 +35,9 @@ use crate::storage::store::timestamp;
 /// Action on the requests in the fields `chosen`, or, as in WWWOFFLE 2.9, `url`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RequestAction {
-    /// Gives them this priority.
+    /// Gives the selected requests this priority.
     Prioritize(Priority),
-    /// Retries them now.
+    /// Retries the selected requests now.
     Retry,
     /// Removes them from the queue.
     Delete,
@@ -48,7 +48,7 @@ pub(super) enum RequestAction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct QueueRank {
     among: QueueGroup,
-    /// Position within its group.
+    /// Position within the group.
     pub(super) turn: QueuePosition,
 }
 
@@ -264,7 +264,7 @@ pub(super) fn key_of(caller: &Caller, url: &str) -> Result<Key, ParseError> {
     Ok(places.queued.key())
 }
 
-/// Deletes a request of the caller from the queue. Returns whether it was there.
+/// Deletes a request of the caller from the queue. Returns whether the queue had the request.
 ///
 /// # Errors
 ///
@@ -307,14 +307,14 @@ pub(super) async fn empty(caller: &Caller) -> Result<u64, Error> {
     caller.context.storage.store.run(empty).await
 }
 
-/// Returns the address from which a form says it came, if that is the queue.
+/// Returns the page from which a form was sent, according to its field, if that is the queue.
 pub(super) fn back(form: &SubmittedForm) -> String {
     let back = form.value("back").and_then(|back| back.strip_prefix(PATH));
     QueueSelection::parse(back.and_then(|rest| rest.strip_prefix('?'))).address()
 }
 
-/// Sets the priority of those of these requests that the caller may see. Returns how many were
-/// changed.
+/// Sets the priority of the given requests, as far as the caller may see them. Returns how many
+/// were changed.
 ///
 /// # Errors
 ///

@@ -38,11 +38,11 @@ pub(super) enum Paths {
 /// The condition for a request. The first six are for GET and HEAD, the others for POST.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Guard {
-    /// None. Other sites may load it too, because it sets up a browser.
+    /// No guard. Other sites may also load the response, because it sets up a browser.
     Public,
-    /// None, but other sites may not load it.
+    /// No guard, but other sites may not load the response.
     Open,
-    /// As `Reader`, but other sites may load it too, because it is sandboxed.
+    /// Like `Reader`, but other sites may also load the response, because it is sandboxed.
     Sandboxed,
     /// The login of a user, if the configuration has users.
     Reader,
@@ -105,7 +105,7 @@ pub(super) struct PageRequest<'a> {
 pub(super) struct FormRequest<'a> {
     pub(super) path: &'a str,
     pub(super) form: &'a SubmittedForm,
-    /// Whether it comes from a message page, with a token for only this form.
+    /// Whether the request comes from a message page, with a token for only this form.
     pub(super) is_of_message: bool,
 }
 
@@ -118,7 +118,7 @@ pub(super) struct CallRequest<'a> {
 }
 
 impl Route {
-    /// Whether it is for GET and HEAD. Otherwise it is for POST.
+    /// Whether the route is for GET and HEAD. Otherwise it is for POST.
     pub(super) fn reads(&self) -> bool {
         !matches!(self.guard, Guard::OurPage(_) | Guard::Button(_))
     }

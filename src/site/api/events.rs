@@ -1,8 +1,8 @@
 //! Fetch progress as a stream of Server-Sent Events: `GET /api/events` (HTML Living Standard,
 //! §9.2).
 //!
-//! Each message holds the current state, not a change, and is only created when the reader can take
-//! it. So a slow reader misses intermediate states only, and never delays anything.
+//! Each message holds the current state, not a change, and is created only when the reader can
+//! accept it. So a slow reader misses only intermediate states, and delays no other task.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -50,7 +50,7 @@ pub(in crate::site) fn answer(caller: &Caller, method: &Method) -> Response<Body
     caller.other(StatusCode::OK, Some(EVENTS), stream)
 }
 
-/// Returns the body of the stream. Dropping it only ends the stream.
+/// Returns the body of the stream. Dropping the body only ends the stream.
 fn body_for(caller: Caller) -> Body {
     let frames = stream::unfold(EventStream::new(caller), |mut telling| async move {
         let message = telling.next().await?;

@@ -26,13 +26,14 @@ use crate::storage::store::Kept;
 use wwwoffle_http::redirect::{location, shown_location};
 
 /// Number of consecutive looks that must find a request settled before this is reported without an
-/// event: the event may still be on its way.
+/// event. The event may still be on its way.
 const LOOKS_TO_SETTLE: u8 = 2;
 
 /// Maximum number of URLs that one `get` follows, including redirects.
 const MOST_FOLLOWED: usize = 20_000;
 
-/// Fetches `urls` into the spool for `requester`, and reports on each until it is settled.
+/// Fetches `urls` into the spool for `requester`, and reports on each URL until its request is
+/// settled.
 pub(in crate::site) fn get(
     context: &Arc<SiteContext>,
     requester: Requester,
@@ -46,7 +47,7 @@ pub(in crate::site) fn get(
 /// Fetches the queue, and reports until no request waits.
 pub(in crate::site) fn fetch(context: &Arc<SiteContext>, budget: Option<u64>) -> Body {
     let mut follow = RequestFollower::new(context, FollowScope::WorkOff);
-    // Before any request leaves the queue, so that all of them are reported.
+    // Called before any request leaves the queue, so that all requests are reported.
     follow.look_at_queue();
     context.fetch.fetcher.begin(budget);
     body(follow)
@@ -65,7 +66,7 @@ enum FollowScope {
 #[derive(Debug)]
 struct FollowedRequest {
     place: Place,
-    /// Number of consecutive looks that found it settled.
+    /// Number of consecutive looks that found the request settled.
     found_settled: u8,
     /// Last reported size, in bytes.
     bytes: u64,
@@ -193,7 +194,7 @@ impl RequestFollower {
         else {
             return;
         };
-        // A request that came and went between two looks belongs to the queue, too.
+        // A request that was added and finished between two looks belongs to the queue, too.
         if !matches!(self.task, FollowScope::WorkOff) && !self.open.contains_key(url) {
             return;
         }
@@ -226,7 +227,7 @@ impl RequestFollower {
         if self.is_full() || self.is_known(&shown) {
             return;
         }
-        // It may be queued under another key, with the credentials of the requester.
+        // The target may be queued under another key, with the credentials of the requester.
         let mut found = None;
         self.inbox.context.storage.store.spool().queue().visit(|request| {
             if request.place.url() == shown {
@@ -239,7 +240,8 @@ impl RequestFollower {
                 None => self.follow(shown, place),
             },
             None if matches!(self.task, FollowScope::WorkOff) => {}
-            // Already stored, or fetched in between: the next look, or an event, will show it.
+            // The target is already stored, or was fetched in between. The next look, or an event,
+            // will show this.
             None => {
                 let found_settled = LOOKS_TO_SETTLE.saturating_sub(1);
                 let place = self.queued_place(&mut url);
@@ -294,7 +296,7 @@ impl RequestFollower {
         self.inbox.end(Event::End { fetched, failed, waiting });
     }
 
-    /// Reads the queue. If all of it is to be fetched, follows the waiting requests.
+    /// Reads the queue. If the whole queue is being fetched, follows the waiting requests.
     fn look_at_queue(&mut self) -> QueueLookup {
         let (open, task, context) = (&mut self.open, &self.task, &self.inbox.context);
         let mut on_queue = QueueLookup::new();
@@ -360,7 +362,7 @@ impl RequestFollower {
                 self.sum.add_settled(bytes);
                 self.inbox.ready.push_back(Event::Done { url, status, bytes });
             }
-            // Another caller removed it from the queue.
+            // Another caller removed the request from the queue.
             Ok(None) if matches!(self.task, FollowScope::WorkOff) => {
                 self.settle(&url);
             }
@@ -378,7 +380,7 @@ impl RequestFollower {
     }
 
     /// Also fetches the target of a stored redirect. The fetcher follows other redirects itself,
-    /// but never sees this one.
+    /// but not a redirect that is already stored.
     fn follow_stored_redirect(&mut self, url: &str, kept: &Kept) {
         let location = location(url, kept.status, &kept.fields);
         let Some(location) = location.filter(|_| !self.is_full()) else { return };

@@ -24,8 +24,8 @@ impl OverallProgress {
         self.settled = self.settled.saturating_add(bytes);
     }
 
-    /// Returns the overall progress, including `under_way` bytes of running downloads; `None` if it
-    /// did not change since the last report.
+    /// Returns the overall progress, including `under_way` bytes of running downloads; `None` if
+    /// the progress did not change since the last report.
     pub(in crate::site) fn update(
         &mut self,
         done: u64,

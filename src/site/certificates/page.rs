@@ -36,7 +36,7 @@ pub struct AuthorityStatus<'a> {
     pub intercept: bool,
     /// Origin of our site over TLS, under the host name that the client used.
     pub secure: &'a LocalOrigin,
-    /// Address at which a phone reaches us; `None` if it cannot.
+    /// Address at which a phone reaches us; `None` if no phone can reach us.
     pub phone: Option<&'a str>,
     /// Clients that recently rejected our certificate.
     pub rejected: &'a [RejectionItem],
@@ -70,11 +70,11 @@ pub fn test() -> Page {
     }
 }
 
-/// Returns the address at which a phone can reach us, `None` if it cannot.
+/// Returns the address at which a phone can reach us; `None` if no phone can.
 ///
-/// It is the origin `used` by the caller if its host is not this machine's loopback name. Otherwise
-/// it is the first of our `names` that other machines can resolve, if we listen on an address other
-/// than loopback.
+/// If the host of the origin `used` by the caller is not this machine's loopback name, returns that
+/// origin. Otherwise returns the first of our `names` that other machines can resolve, if we listen
+/// on an address other than loopback.
 #[must_use]
 pub fn for_phones(
     used: &LocalOrigin,

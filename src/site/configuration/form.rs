@@ -181,7 +181,8 @@ fn edit_of_form(
         OptionAction::SetRule | OptionAction::UnsetRule => {
             let index = number(form, "index").ok_or("expected the number of a rule")?;
             let mut rules = seen.rules(section).into_iter();
-            // If the text has changed since the page was made, its stamp refuses the edit.
+            // If the text has changed since the page was made, the stamp of the page refuses the
+            // edit.
             let rule = rules.find(|rule| rule.index == index).unwrap_or_default();
             let mut options = rule.options;
             if act == OptionAction::UnsetRule {
@@ -203,8 +204,8 @@ fn edit_of_form(
     })
 }
 
-/// Parses the URL-SPECIFICATIONs of a rule, one per line. Those in `known`, the current ones, may
-/// name the file of a list.
+/// Parses the URL-SPECIFICATIONs of a rule, one per line. Those in `known` (already in the rule)
+/// may name the file of a list.
 fn urls(form: &SubmittedForm, known: &[String]) -> Result<Vec<String>, String> {
     let typed = form.value("urls").unwrap_or_default();
     let lines = typed.lines().map(str::trim).filter(|line| !line.is_empty());

@@ -34,7 +34,7 @@ pub(in crate::site) async fn flush(caller: &Caller) -> Result<Flushed, CallFault
     }
 }
 
-/// Stops the daemon. The answer is still sent: a connection ends only after its last answer.
+/// Stops the daemon. The response is still sent: a connection ends only after its last response.
 pub(in crate::site) fn stop(caller: &Caller) -> Stopping {
     caller.context.base.tasks.stop();
     Stopping { stopping: true }

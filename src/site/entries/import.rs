@@ -43,7 +43,7 @@ pub(in crate::site) fn start(caller: &Caller, wanted: ImportRequest) -> Result<B
         .map_err(|error| CallFault::bad(error.to_string()))?;
     let (tell, received) = mpsc::channel(LINES_AHEAD);
     let path = PathBuf::from(wanted.path);
-    // It ends soon after a stop, because it checks for it at each step.
+    // The task ends soon after a stop, because it checks for a stop at each step.
     let _detached = spawn_blocking(move || run(&context, &path, &options, &tell));
     let frames = stream::unfold(received, |mut received: mpsc::Receiver<Bytes>| async move {
         let line = received.recv().await?;

@@ -145,7 +145,7 @@ pub(in crate::site) async fn stop_for(
     outcome::stop(&caller.context.fetch, id).await
 }
 
-/// Reports the progress of runs until they have ended. Dropping it only ends the report.
+/// Reports the progress of runs until they have ended. Dropping the value only ends the report.
 struct RunFollower {
     inbox: EventInbox,
     ids: Vec<RunId>,

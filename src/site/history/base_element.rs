@@ -1,4 +1,4 @@
-//! Corrects relative links of a page that is shown at another address than its own.
+//! Corrects relative links of a page that is shown at another address than its original one.
 //!
 //! A page shown as an earlier version has an address of ours, so the browser would resolve its
 //! relative references against our site. A `<base>` element in its head tells the browser the

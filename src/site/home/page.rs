@@ -73,7 +73,7 @@ pub struct RecentPage {
     pub url: String,
     /// Title of the page.
     pub title: Option<String>,
-    /// Time when it was stored.
+    /// Time when the page was stored.
     pub stored: Timestamp,
     /// Its icon as a `data:` URL.
     pub icon: Option<String>,

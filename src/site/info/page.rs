@@ -33,7 +33,7 @@ const ROOM_FOR_REFERRERS: usize = 5_000;
 /// Content of the page that is not part of the API's response.
 #[derive(Clone, Debug, Default)]
 pub struct InfoExtras {
-    /// Referring pages that the caller may see; `None` if the index cannot list them.
+    /// Referring pages that the caller may see; `None` if the index cannot list referring pages.
     pub referrers: Option<Vec<String>>,
     /// Number of stored versions, including the current one.
     pub versions: Option<usize>,
@@ -92,7 +92,7 @@ struct InfoLinks {
     /// Address of the list of versions, without our origin.
     history: String,
     versions: u64,
-    /// Address of this page, for the way back.
+    /// Address of this page, to which forms return.
     back: String,
 }
 

@@ -123,8 +123,8 @@ fn shown(
     response
 }
 
-/// Sends the WARC records. Compressed and shared bodies are complete in them; cookies and
-/// credentials are omitted, as on the page.
+/// Sends the WARC records. They contain the whole body, even if it is compressed or shared in the
+/// spool. Cookies and credentials are omitted, as on the page.
 pub(in crate::site) async fn warc(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let kept = match find(caller, AddressPage::Records, arguments).await {
         Ok(kept) => kept,
@@ -154,7 +154,7 @@ pub(in crate::site) async fn warc(caller: &Caller, arguments: Option<&str>) -> R
             }
             Ok(())
         };
-        // The client sees the failure: its archive is cut off.
+        // The client sees the failure, because its archive is truncated.
         let _done = store.run(work).await;
     });
     shown(caller, received(receiver), "application/warc", Some(&name))

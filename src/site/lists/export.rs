@@ -91,8 +91,8 @@ struct ExportSelection {
     seen: HashSet<Key>,
 }
 
-/// Sends the entries of the URLs in the fields `url`, those of the caller and public ones, and
-/// their sub-resources.
+/// Sends the entries of the URLs in the fields `url`, with their sub-resources. Includes the
+/// entries of the caller and public entries.
 pub(in crate::site) async fn send(
     caller: &Caller,
     format: ExportFormat,
@@ -150,7 +150,7 @@ pub(in crate::site) async fn send_places(
                     stream_to(spool, chosen, &options, &sender);
                     Ok(())
                 };
-                // The client sees the failure: its archive is cut off.
+                // The client sees the failure, because its archive is truncated.
                 let _done = store.run(work).await;
             });
             *response.body_mut() = received(receiver);
@@ -184,8 +184,8 @@ async fn sub_resources(caller: &Caller, places: Vec<Place>) -> Result<Vec<Place>
     .await
 }
 
-/// Adds the entries stored at `places`, each key once. Waits until recently stored ones have their
-/// file names.
+/// Adds the entries stored at `places`, each key once. Waits until recently stored entries have
+/// their file names.
 fn find(spool: &Spool, chosen: &mut ExportSelection, places: &[Place]) -> Result<(), Error> {
     let reader = Reader::open(spool.root())?;
     for place in places {

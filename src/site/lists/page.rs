@@ -59,7 +59,7 @@ pub enum ListResult {
 struct IndexListView {
     heading: Text,
     crumbs: Vec<Crumb>,
-    /// Address of this page, for the way back.
+    /// Address of this page, to which forms return.
     back: String,
     /// The form that sorts and filters the list, if it has one.
     form: Option<FilterForm>,
@@ -113,7 +113,7 @@ struct ListSelection {
 struct WholeList {
     /// Number of entries, if known.
     count: Option<u64>,
-    /// Address of the page that deletes it.
+    /// Address of the page that deletes the entry.
     delete: Option<String>,
     /// The list to export, from its first page.
     export: Option<String>,
@@ -229,7 +229,8 @@ fn again(shown: &ListAddress, result: Option<&ActionResult>) -> String {
     }
 }
 
-/// Returns the address of this page with all selectable rows selected, or none if they already are.
+/// Returns the address of this page with all selectable rows selected. If all are already selected,
+/// selects none.
 fn choose(shown: &ListAddress) -> String {
     let address = shown.address();
     let with = |between: char| format!("{address}{between}{CHOSEN}=1");

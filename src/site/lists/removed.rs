@@ -28,7 +28,7 @@ pub(in crate::site) async fn delete(
     Ok(set_aside(store, &places.public, removal).await? || own)
 }
 
-/// Deletes the entries at a place in this way, including all entries under its key.
+/// Deletes all entries under the key of a place, so that they can be restored.
 pub(in crate::site) async fn set_aside(
     store: &Store,
     place: &Place,

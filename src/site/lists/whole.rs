@@ -143,7 +143,8 @@ fn limit_to_before(wanted: &mut ListQuery, now: Timestamp) {
     wanted.filter.until = Some(until);
 }
 
-/// Collects the entries of a list that the caller may delete or export, and whether these are all.
+/// Collects the entries of a list that the caller may delete or export. Also returns whether the
+/// list has no further entries.
 async fn gather(
     caller: &Caller,
     wanted: &ListQuery,

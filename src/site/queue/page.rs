@@ -105,7 +105,7 @@ struct QueueRow<'a> {
     page: Option<String>,
     priority: Option<Text>,
     queued: ShownTime,
-    /// Reason why it waits, in words.
+    /// Reason why the request waits, in words.
     held: Option<Text>,
     error: Option<String>,
     owner: Option<Text>,

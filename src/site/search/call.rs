@@ -84,7 +84,7 @@ pub(in crate::site) async fn carry_out_for<T: Send + 'static>(
     let now = timestamp(crate::base::clock::now());
     lists::ask(&context.storage, move |index| {
         let (spool, config, sessions, viewer) = (&spool, &*config, &sessions, &viewer);
-        // If it takes too long, a list that is not current is better than none.
+        // If this takes too long, the list is shown even though it is not current.
         let _late = index.settle_within(false, CURRENT_WITHIN);
         act(&ListSource { index, spool, config, sessions, viewer, now }, &wanted)
     })

@@ -62,7 +62,7 @@ pub fn page(shell: &Shell, statistics: &StatisticsReport) -> Page {
         lines: lines(statistics, &month),
         charts: charts(&month),
         days,
-        // `None` if the caller may not see them.
+        // `None` if the caller may not see the hosts.
         hosts: statistics.hosts.as_ref().map(|hosts| self::hosts(hosts, statistics.rest.as_ref())),
     };
     shell.page("statistics.html", 200, &view)

@@ -171,8 +171,8 @@ async fn working_off_ends_when_nothing_waits_though_more_came_meanwhile() {
         }
     };
     let (events, ()) = tokio::join!(all(body), worked_off);
-    // No event reported these requests. A request that came and went between two looks was not
-    // followed.
+    // No event reported these requests. A request that was added and finished between two looks was
+    // not followed.
     assert!(events.contains(&done(URL, 200)), "{events:?}");
     assert!(matches!(events.last(), Some(Event::End { failed: 0, waiting: 0, .. })), "{events:?}");
 }

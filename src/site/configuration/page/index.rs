@@ -20,7 +20,7 @@ pub struct ConfigurationIndex<'a> {
     pub file: &'a str,
     /// Whether the file exists.
     pub exists: bool,
-    /// Stamp that identifies its text.
+    /// Stamp that identifies the text.
     pub stamp: &'a str,
     /// Whether its text is in force.
     pub in_force: bool,

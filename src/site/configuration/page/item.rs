@@ -30,7 +30,7 @@ pub enum OptionAction {
     Remove,
     /// Adds a rule.
     AddRule,
-    /// Changes the URLs of a rule and the value there.
+    /// Changes the URLs of a rule and the value of the option in that rule.
     SetRule,
     /// Removes the option from a rule.
     UnsetRule,
@@ -73,7 +73,7 @@ pub struct RejectedInput {
 pub struct OptionPage<'a> {
     /// The option.
     pub item: SectionOption,
-    /// Its setting in the file.
+    /// The setting of the option in the file.
     pub setting: &'a OptionSetting,
     /// The value in force if it differs from the file, because the file is faulty or was just
     /// changed.
@@ -340,7 +340,8 @@ fn fit_lines(urls: &str) -> String {
     urls.lines().map(shown::line).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the description of a type without its tables, which are in the documentation.
+/// Returns the description of a type. Its tables are omitted, because the documentation contains
+/// them.
 fn meaning(meaning: &str) -> Vec<MeaningPiece> {
     let text = meaning.split("\n\n").next().unwrap_or_default().replace('\n', " ");
     // A sentence that introduces a table is useless without it.

@@ -19,7 +19,7 @@ const MOST_URLS: usize = 10;
 pub struct OptionSetting {
     /// Its value, in the syntax of the file. A secret only shows that it is set.
     pub value: Option<String>,
-    /// Where it is set: the line, and the file if it is an included one.
+    /// Where the option is set: the line, and the file if it is an included file.
     pub place: Option<(usize, Option<String>)>,
 }
 

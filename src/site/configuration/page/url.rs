@@ -14,9 +14,9 @@ use crate::page::{Page, Shell, view};
 pub struct UrlPage<'a> {
     /// The URL in canonical form, or the invalid input.
     pub url: &'a str,
-    /// The values that apply to it; `None` if it is a pattern.
+    /// The values that apply to the URL; `None` if the input is a pattern.
     pub values: Option<&'a [OptionExplanation]>,
-    /// Error message if it is neither a URL nor a pattern.
+    /// Error message if the input is neither a URL nor a pattern.
     pub fault: Option<&'a str>,
 }
 

@@ -46,8 +46,8 @@ pub struct ListFilter {
     pub others: Vec<(&'static str, String)>,
 }
 
-/// Maximum number of previous pages to which the page links back one by one. The link before them
-/// leads to the first page.
+/// Maximum number of previous pages to which the page has links. Beyond it, only the first page is
+/// known, and gets a link before the others.
 const LONGEST_TRAIL: usize = 6;
 
 impl ListAddress {
@@ -142,7 +142,7 @@ impl ListAddress {
 #[must_use]
 pub fn with(address: &str, name: &str, value: &str) -> String {
     if let Some(arguments) = address.strip_prefix(ABOUT) {
-        // The URL is the last argument, so the report comes before it.
+        // The URL is the last argument, so the report is placed before it.
         let (_, url) = split_report(arguments);
         return format!(
             "{ABOUT}{name}={}{BEFORE_URL}{url}",

@@ -7,12 +7,12 @@ use serde::Serialize;
 /// Numbers of restored and of not restored entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RestoredCounts {
-    /// Entries that are the current ones again.
+    /// Entries that are current again.
     pub entries: u64,
     /// Entries that were restored as older versions, because a newer copy was stored after the
     /// deletion.
     pub overtaken: u64,
-    /// Entries that were already there.
+    /// Entries that were not restored, because the same entry was already stored.
     pub there: u64,
     /// Entries that could not be restored.
     pub left: u64,

@@ -63,7 +63,8 @@ pub fn page(shell: &Shell, (item, aim): (&QueueItem, Option<&Aim>), back: &str) 
         priorities: priorities(item.priority),
         bring: aim.map(bring),
         elsewhere: elsewhere.filter(|_| why.is_some()),
-        // Reason why nothing else can be set here, and the page where it can.
+        // Reason why the other settings cannot be changed here, and the page where they can be
+        // changed.
         why,
     };
     shell.page("queue-edit.html", 200, &view)

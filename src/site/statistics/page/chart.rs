@@ -36,7 +36,7 @@ pub(super) struct Chart {
 #[derive(Debug, Serialize)]
 struct GridLine {
     path: String,
-    /// Position of its label.
+    /// Position of the label.
     y: u64,
     label: String,
 }
