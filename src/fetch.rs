@@ -49,7 +49,6 @@ pub use want::{WantError, WantOutcome, want};
 pub(crate) use want::{put, request};
 pub use work::begin;
 
-use crate::api::{Event, Whole};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::fetch::context::FetchContext;
@@ -62,6 +61,7 @@ use last::LastFetches;
 use recurse::ask_robots::Known;
 use recurse::runs::Runs;
 use schedule::{FetchSchedule, Rests};
+use wwwoffle_api::{Event, Whole};
 
 /// The number of events that a slow listener may lag behind before it misses some.
 const MAX_EVENTS_BEHIND: usize = 1024;

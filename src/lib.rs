@@ -1,6 +1,5 @@
 //! The daemon and its command line.
 
-pub mod api;
 pub mod base;
 pub mod cli;
 pub mod daemon;

@@ -35,11 +35,11 @@ use std::sync::Arc;
 use crate::base::shown;
 use jiff::tz::TimeZone;
 
-use crate::api::Mode;
 use crate::base::text::{Text, say};
 pub use origin::{LocalOrigin, NotAnAddress};
 pub(crate) use templates::view;
 pub use templates::{Language, TemplateFault, Templates};
+use wwwoffle_api::Mode;
 
 /// The content type of every page.
 pub const HTML: &str = "text/html; charset=utf-8";

@@ -32,7 +32,8 @@ struct Import {
 }
 
 /// The crates of the workspace, by source directory.
-const CRATES: [&str; 8] = ["src", "archive", "index", "spool", "config", "html", "http", "url"];
+const CRATES: [&str; 9] =
+    ["src", "api", "archive", "index", "spool", "config", "html", "http", "url"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -3,129 +3,17 @@
 //! The user chooses one of these modes, or [`Choice::Auto`]. With `Auto`, [`crate::net::link`]
 //! decides between online and offline. Requests only see the resulting mode.
 
-use std::fmt;
-use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
+pub use wwwoffle_api::{Choice, Mode, NotAMode};
 
 use crate::base::clock;
 use crate::base::observer::Observer;
 
 /// The maximum number of captive portal hosts that are reachable while offline.
 const MAX_PORTAL_HOSTS: usize = 4;
-
-/// How the proxy handles a request for a page.
-///
-/// A request reads the mode once, at its start. A later switch does not affect it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Mode {
-    /// Pages are fetched from their origins; stored copies are revalidated.
-    #[default]
-    Online,
-    /// No connection to an origin is opened. Stored copies are served, and requests for missing
-    /// pages are queued.
-    Offline,
-    /// Stored copies are served at once, and only missing pages are fetched.
-    Autodial,
-}
-
-impl Mode {
-    /// The word used on the command line, in the API and in the state file.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Mode::Online => "online",
-            Mode::Offline => "offline",
-            Mode::Autodial => "autodial",
-        }
-    }
-
-    /// Whether a connection to an origin may be opened in this mode.
-    #[must_use]
-    pub const fn may_dial(self) -> bool {
-        !matches!(self, Mode::Offline)
-    }
-}
-
-impl fmt::Display for Mode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// The mode chosen by the user.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Choice {
-    /// Always [`Mode::Online`].
-    #[default]
-    Online,
-    /// Always [`Mode::Offline`].
-    Offline,
-    /// Always [`Mode::Autodial`].
-    Autodial,
-    /// [`Mode::Online`] or [`Mode::Offline`], depending on whether the link works.
-    Auto,
-}
-
-impl Choice {
-    /// All choices, in the order of the buttons.
-    pub const ALL: [Self; 4] = [Self::Online, Self::Autodial, Self::Offline, Self::Auto];
-
-    /// The word used on the command line, in the API and in the state file.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self.mode() {
-            Some(mode) => mode.as_str(),
-            None => "auto",
-        }
-    }
-
-    /// The mode of this choice; `None` for [`Choice::Auto`].
-    #[must_use]
-    pub const fn mode(self) -> Option<Mode> {
-        match self {
-            Self::Online => Some(Mode::Online),
-            Self::Offline => Some(Mode::Offline),
-            Self::Autodial => Some(Mode::Autodial),
-            Self::Auto => None,
-        }
-    }
-}
-
-impl From<Mode> for Choice {
-    fn from(mode: Mode) -> Self {
-        match mode {
-            Mode::Online => Self::Online,
-            Mode::Offline => Self::Offline,
-            Mode::Autodial => Self::Autodial,
-        }
-    }
-}
-
-impl fmt::Display for Choice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// A word that is not the name of a mode.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected the mode \"online\", \"offline\", \"autodial\" or \"auto\", not {0:?}")]
-pub struct NotAMode(String);
-
-impl FromStr for Choice {
-    type Err = NotAMode;
-
-    fn from_str(word: &str) -> Result<Self, NotAMode> {
-        let mut all = Self::ALL.into_iter();
-        all.find(|choice| choice.as_str() == word).ok_or_else(|| NotAMode(word.to_owned()))
-    }
-}
 
 /// The mode in force, which can be watched for changes.
 #[derive(Clone, Debug)]

@@ -17,9 +17,9 @@ use super::own_daemon::OwnDaemon;
 use super::settings::Settings;
 use super::trust;
 use super::{Terminal, authority, programs};
-use crate::api::Status;
 use crate::base::exit::ExitStatus;
 use crate::base::small_file::{self, Readers};
+use wwwoffle_api::Status;
 
 /// The directory of snaps. A browser from a snap may only write below its own directory.
 const SNAPS: &str = "/snap/bin";

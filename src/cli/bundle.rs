@@ -18,13 +18,13 @@ use super::own_daemon::OwnDaemon;
 use super::settings::Settings;
 use super::verbs::{Telling, follow};
 use super::{ServeOptions, Terminal};
-use crate::api::{FetchRequest, Flushed};
 use crate::base::clock;
 use crate::base::exit::ExitStatus;
 use crate::base::mode::Choice;
 use crate::base::shown;
 use crate::base::small_file;
 use crate::storage::store::timestamp;
+use wwwoffle_api::{FetchRequest, Flushed};
 
 /// Writes the queued requests into a bundle.
 pub(super) fn write(

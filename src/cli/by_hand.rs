@@ -9,7 +9,6 @@ use super::args::{Mv, Write};
 use super::failure::VerbFailure;
 use super::settings::Settings;
 use super::{Terminal, files, offline};
-use crate::api::{DeletedUrls, EntriesToDelete, EntriesToMove, MovedUrls, WrittenUrl};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::exit::ExitStatus;
@@ -18,6 +17,7 @@ use crate::base::shown;
 use crate::storage::edit::rename::Rename;
 use crate::storage::edit::write::{Intake, Refused, head_of, type_of};
 use crate::storage::store::timestamp;
+use wwwoffle_api::{DeletedUrls, EntriesToDelete, EntriesToMove, MovedUrls, WrittenUrl};
 
 /// Bytes of standard input read at once.
 const PIECE: usize = 64 * 1024;

@@ -5,12 +5,12 @@ use super::control::{Control, misunderstood};
 use super::failure::VerbFailure;
 use super::settings::Settings;
 use super::{Terminal, files, offline};
-use crate::api::{CompressEvent, CompressedUrls, EntriesToCompress};
 use crate::base::exit::ExitStatus;
 use crate::base::owner::Owner;
 use crate::base::shown;
 use crate::storage::edit::compress::{StoredForm, Which, carry_out};
 use crate::storage::purge::room::min_free_at;
+use wwwoffle_api::{CompressEvent, CompressedUrls, EntriesToCompress};
 
 /// Compresses or decompresses the named entries.
 pub(super) fn run(

@@ -14,13 +14,13 @@ use super::failure::VerbFailure;
 use super::files::print_json;
 use super::settings::refused;
 use super::{Settings, Terminal};
-use crate::api::{
-    ConfigChange, ConfigEdit, ConfigError, ConfigOption, ConfigState, ConfigUndo, ConfigVersions,
-};
 use crate::base::clock;
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
 use crate::site::configuration::call::config_error;
+use wwwoffle_api::{
+    ConfigChange, ConfigEdit, ConfigError, ConfigOption, ConfigState, ConfigUndo, ConfigVersions,
+};
 
 /// Runs a subcommand of `config`.
 pub(crate) fn run(

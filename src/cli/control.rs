@@ -17,9 +17,9 @@ use tokio::net::UnixStream;
 
 use super::config;
 use super::failure::VerbFailure;
-use crate::api::ConfigError;
 use crate::base::control_path::ControlPath;
 use crate::base::exit::ExitStatus;
+use wwwoffle_api::ConfigError;
 
 /// Time limit for the head of a response. The daemon only has to look the data up.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);

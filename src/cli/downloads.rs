@@ -4,10 +4,10 @@ use super::Terminal;
 use super::failure::VerbFailure;
 use super::files::print_json;
 use super::settings::Settings;
-use crate::api::{DownloadEnded, DownloadToEnd, Status};
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
 use crate::site::fetches::progress;
+use wwwoffle_api::{DownloadEnded, DownloadToEnd, Status};
 
 /// Lists the downloads, or ends one.
 pub(super) fn run(

@@ -15,7 +15,6 @@ use super::failure::VerbFailure;
 use super::files::print_json;
 use super::offline;
 use super::settings::Settings;
-use crate::api::{ImportEvent, ImportRequest, Status};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::exit::ExitStatus;
@@ -23,6 +22,7 @@ use crate::base::shown;
 use crate::daemon::identity::Identity;
 use crate::site::entries::exchange::{Placer, options};
 use crate::storage::store::timestamp;
+use wwwoffle_api::{ImportEvent, ImportRequest, Status};
 
 /// Interval between updates of the progress line.
 const DRAW_EVERY: Duration = Duration::from_millis(200);

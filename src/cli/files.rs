@@ -11,11 +11,11 @@ use super::failure::VerbFailure;
 use super::plain::Plain;
 use super::settings::Settings;
 use super::{Terminal, history, offline};
-use crate::api::Flushed;
 use crate::base::exit::ExitStatus;
 use crate::base::owner::{Owner, Places};
 use crate::base::shown;
 use crate::storage::versions::at::At;
+use wwwoffle_api::Flushed;
 use wwwoffle_http::{
     caching::coding::{CodingTerms, Delivery},
     decoding::Coding,

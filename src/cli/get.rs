@@ -13,12 +13,12 @@ use super::plan;
 use super::progress::report;
 use super::settings::Settings;
 use super::verbs::{Telling, follow};
-use crate::api::GetRequest;
-use crate::api::plan::RunPlanRequest;
-use crate::api::runs::{Aim, RunItem, RunList, RunRequest, RunStopped, RunToStop};
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
 use crate::base::small_file;
+use wwwoffle_api::GetRequest;
+use wwwoffle_api::plan::RunPlanRequest;
+use wwwoffle_api::runs::{Aim, RunItem, RunList, RunRequest, RunStopped, RunToStop};
 use wwwoffle_html::references::{Finder, Kind, Viewport};
 
 /// The longest text from which URLs are read, in bytes.

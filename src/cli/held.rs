@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 
-use crate::api::Held;
 use crate::site::queue::page::held::sentence;
+use wwwoffle_api::Held;
 
 /// The sentence of the pages about `held`, in English and without its subject, to follow one.
 pub(super) fn held_in_words(held: Held) -> String {
@@ -14,7 +14,7 @@ pub(super) fn held_in_words(held: Held) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::BudgetOf;
+    use wwwoffle_api::BudgetOf;
 
     #[test]
     fn each_reason_has_its_words() {

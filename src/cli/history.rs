@@ -7,12 +7,12 @@ use super::args::HistoryArgs;
 use super::failure::VerbFailure;
 use super::files::{find, places, print_json, reader, spool_failed};
 use super::settings::Settings;
-use crate::api::{History, VersionRequest};
 use crate::base::exit::ExitStatus;
 use crate::base::owner::{Owner, Places};
 use crate::base::shown;
 use crate::site::history::version_list;
 use crate::storage::versions::at::{At, nearest};
+use wwwoffle_api::{History, VersionRequest};
 
 /// Lists the versions, or makes the daemon restore or remove one.
 pub(super) fn run(

@@ -19,9 +19,6 @@ use super::files::{print_json, reader, spool_failed};
 use super::list::print;
 use super::offline;
 use super::settings::Settings;
-use crate::api::{
-    IndexItem, IndexPage, Listed, ReindexEvent, ReindexRequest, SearchHit, SearchPage,
-};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::exit::ExitStatus;
@@ -31,6 +28,9 @@ use crate::storage::lists::found::{self, ListSource};
 use crate::storage::lists::query::ListQuery;
 use crate::storage::lists::sessions;
 use crate::storage::store::timestamp;
+use wwwoffle_api::{
+    IndexItem, IndexPage, Listed, ReindexEvent, ReindexRequest, SearchHit, SearchPage,
+};
 
 /// Entries requested at once.
 const AT_ONCE: u64 = 500;

@@ -8,15 +8,15 @@ use super::Terminal;
 use super::failure::VerbFailure;
 use super::files::{find, places, print_json, reader, spool_failed};
 use super::settings::Settings;
-use crate::api::{
-    Certificate, CompressedFile, Connection, Field, Info, KeptInfo, PartItem, PartState, Parts,
-};
 use crate::base::exit::ExitStatus;
 use crate::base::owner::Owner;
 use crate::base::shown;
 use crate::base::text::Text;
 use crate::fetch::recurse::complete::{self, OfReader, StoredPage};
 use crate::site::info::entry_info as info;
+use wwwoffle_api::{
+    Certificate, CompressedFile, Connection, Field, Info, KeptInfo, PartItem, PartState, Parts,
+};
 
 /// Prints the details of `url`; with `json`, in the form of `GET /api/info`.
 pub(crate) fn print(

@@ -8,12 +8,12 @@ use super::files::{print_json, reader, spool_failed};
 use super::held::held_in_words;
 use super::settings::Settings;
 use super::{Terminal, index};
-use crate::api::{EntryItem, ListKind};
 use crate::base::clock;
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
 use crate::storage::lists::recorded::as_recorded;
 use crate::storage::store::timestamp;
+use wwwoffle_api::{EntryItem, ListKind};
 
 /// Lists entries in no order, or the queue, oldest first. Other lists come from the index.
 pub(super) fn list(

@@ -9,11 +9,11 @@ use super::control::Control;
 use super::failure::VerbFailure;
 use super::files::print_json;
 use super::settings::Settings;
-use crate::api::{
-    DeletedUrls, MonitorItem, MonitorList, MonitorRequest, MonitorsToDelete, VersionDiff,
-};
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
+use wwwoffle_api::{
+    DeletedUrls, MonitorItem, MonitorList, MonitorRequest, MonitorsToDelete, VersionDiff,
+};
 
 /// Runs a subcommand of `monitor`.
 pub(super) fn run(

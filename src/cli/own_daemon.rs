@@ -6,9 +6,9 @@ use std::thread::{self, JoinHandle};
 use super::ServeOptions;
 use super::control::Control;
 use super::failure::VerbFailure;
-use crate::api::Stopping;
 use crate::base::exit::ExitStatus;
 use crate::daemon::run::{self, Start, StartFailure};
+use wwwoffle_api::Stopping;
 
 /// A daemon in this process.
 pub(super) struct OwnDaemon(JoinHandle<Result<(), StartFailure>>);

@@ -3,10 +3,10 @@
 use super::Terminal;
 use super::failure::VerbFailure;
 use super::files::print_json;
-use crate::api::plan::{QueuePlan, RunPlan, RunPlans};
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
 use crate::site::fetches::plan;
+use wwwoffle_api::plan::{QueuePlan, RunPlan, RunPlans};
 
 /// Prints the plans of recursive fetches.
 pub(super) fn runs(

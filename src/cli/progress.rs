@@ -8,12 +8,12 @@ use std::{
     time::Duration,
 };
 
-use crate::api::runs::RunItem;
-use crate::api::{Event, Whole};
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
 use crate::page::left_out::left_out;
 use crate::site::fetches::progress;
+use wwwoffle_api::runs::RunItem;
+use wwwoffle_api::{Event, Whole};
 
 /// The shortest interval between redraws of the live line.
 const REDRAW: Duration = Duration::from_millis(100);

@@ -13,9 +13,6 @@ use super::failure::VerbFailure;
 use super::files::print_json;
 use super::settings::Settings;
 use super::{Terminal, args, offline};
-use crate::api::{
-    PinRequest, Pins, PurgeEvent, PurgeReport, PurgeRequest, PurgeShared, PurgeSum, Status,
-};
 use crate::base::clock;
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
@@ -23,6 +20,9 @@ use crate::site::purge::page::{in_words, shared_in_words};
 use crate::storage::lists::describe::Pages;
 use crate::storage::purge::{self, PurgeTask};
 use crate::storage::store::timestamp;
+use wwwoffle_api::{
+    PinRequest, Pins, PurgeEvent, PurgeReport, PurgeRequest, PurgeShared, PurgeSum, Status,
+};
 
 /// Purges, or prints what would be removed.
 pub(super) fn run(

@@ -8,12 +8,12 @@ use super::failure::VerbFailure;
 use super::held::held_in_words;
 use super::settings::Settings;
 use super::{Terminal, files};
-use crate::api::{
+use crate::base::exit::ExitStatus;
+use crate::base::shown;
+use wwwoffle_api::{
     Deleted, ItemState, Prioritized, Priority, PriorityRequest, Queue, QueueItem, QueueTarget,
     Retried,
 };
-use crate::base::exit::ExitStatus;
-use crate::base::shown;
 
 /// Lists the queue, or changes some of its requests.
 pub(super) fn run(

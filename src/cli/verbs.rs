@@ -22,14 +22,14 @@ use super::{
     export, files, fsck, get, history, import, index, info, list, monitor, passwd, plan, purge,
     queue, url,
 };
-use crate::api::plan::QueuePlan;
-use crate::api::{
-    Choice, DaemonProcess, FetchRequest, ModeChange, ModeRequest, Started, Status, Stopping,
-};
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
 use crate::site::fetches::progress;
 use crate::storage::edit::compress::StoredForm;
+use wwwoffle_api::plan::QueuePlan;
+use wwwoffle_api::{
+    Choice, DaemonProcess, FetchRequest, ModeChange, ModeRequest, Started, Status, Stopping,
+};
 
 /// Time limit for a daemon to stop: its own deadline, and a margin.
 const STOP_TIMEOUT: Duration = Duration::from_secs(15);

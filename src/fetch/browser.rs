@@ -34,7 +34,6 @@ pub(super) use self::turns::BrowserTurns;
 use self::visit::{Cookie, Ended, Next, Visit};
 use super::attempt::{base, owner};
 use super::follow::Answered;
-use crate::api::Event;
 use crate::base::owner::Owner;
 use crate::base::process_group::text;
 use crate::base::small_file::{IN_SPOOL, NEEDS_SHELL, is_program, lies_in, runs_without_shell};
@@ -43,6 +42,7 @@ use crate::fetch::context::FetchContext;
 use crate::net::upstream::Scheme;
 use crate::proxy::censor::OUR_USER_AGENT;
 use crate::proxy::target::of_url;
+use wwwoffle_api::Event;
 
 /// The height of the window, in pixels: several screens, for images that are loaded when they
 /// become visible.

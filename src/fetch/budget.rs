@@ -8,9 +8,9 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use wwwoffle_config::{FetchOptions, SizeLimit};
 
-use crate::api::{BudgetOf, Held};
 use crate::net::link::LinkClass;
 use crate::proxy::download::Meter;
+use wwwoffle_api::{BudgetOf, Held};
 
 /// The key in the state of the spool.
 pub(super) const STATE: &str = "fetched-today";

@@ -9,12 +9,12 @@ use wwwoffle_spool::{Error, Outgoing};
 use super::attempt::base;
 use super::recurse::runs::Runs;
 use super::{recurse, successor};
-use crate::api::Event;
 use crate::base::error_chain::error_chain;
 use crate::base::owner::Places;
 use crate::fetch::context::FetchContext;
 use crate::proxy::choose;
 use crate::storage::store::Kept;
+use wwwoffle_api::Event;
 use wwwoffle_http::redirect::location;
 
 /// A stored response whose request is still in the queue.

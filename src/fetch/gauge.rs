@@ -2,8 +2,8 @@
 
 use tokio::time::Instant;
 
-use crate::api::Whole;
 use crate::base::pace::Pace;
+use wwwoffle_api::Whole;
 
 /// The state between two measurements.
 #[derive(Clone, Debug, Default)]

@@ -11,10 +11,10 @@ use wwwoffle_spool::{OutgoingSummary, Place, RequestState};
 use super::budget::Spent;
 use super::schedule::Rests;
 use super::work::may_start;
-use crate::api::Held;
 use crate::base::clock;
 use crate::fetch::context::FetchContext;
 use crate::storage::store::timestamp;
+use wwwoffle_api::Held;
 
 /// Judges requests by the current state. Create a new one for each check.
 #[derive(Debug)]
@@ -134,7 +134,7 @@ pub fn all_rest<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::BudgetOf;
+    use wwwoffle_api::BudgetOf;
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()

@@ -17,8 +17,6 @@ use wwwoffle_spool::{
 };
 use wwwoffle_url::Key;
 
-use crate::api::aim::{Aim, MAX_DEPTH, PartClass};
-use crate::api::scope::Scope;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::owner::Requester;
@@ -26,6 +24,8 @@ use crate::fetch::context::FetchContext;
 use crate::fetch::recurse::{self, NotBegun};
 use crate::fetch::{self, WantError};
 use crate::storage::store::timestamp;
+use wwwoffle_api::aim::{Aim, MAX_DEPTH, PartClass};
+use wwwoffle_api::scope::Scope;
 
 /// The longest pause between two checks, and so the delay after which a change of the clock is
 /// noticed.

@@ -15,11 +15,11 @@ use super::schedule::after;
 use super::verdict::{FetchVerdict, delay};
 use super::want::awake;
 use super::{WantError, monitor, recurse, spool_failed, why_it_rests};
-use crate::api::Event;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::fetch::context::FetchContext;
 use crate::storage::store::{Unqueued, timestamp};
+use wwwoffle_api::Event;
 
 /// The pause after the spool failed to record the result of a request.
 const AFTER_SPOOL_FAILURE: Duration = Duration::from_secs(10);

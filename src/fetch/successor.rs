@@ -13,7 +13,6 @@ use super::attempt::{base, owner};
 use super::follow::Following;
 use super::redirect::{MAX_HOPS, redirected};
 use super::want;
-use crate::api::Event;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
@@ -23,6 +22,7 @@ use crate::proxy::ask::ProxyRequest;
 use crate::proxy::target::of_url;
 use crate::storage::lookup::look_up;
 use crate::storage::store::timestamp;
+use wwwoffle_api::Event;
 use wwwoffle_http::redirect::shown_location;
 
 /// The request that follows a redirect to `target`.

@@ -13,8 +13,8 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 use x509_parser::time::ASN1Time;
 use x509_parser::x509::X509Name;
 
-use crate::api::{Certificate, Chain};
 use crate::base::shown;
+use wwwoffle_api::{Certificate, Chain};
 
 /// The largest number of described certificates in a chain; real chains have two to four.
 pub const MAX_CHAIN: usize = 8;

@@ -9,10 +9,10 @@ use base64::engine::general_purpose::STANDARD;
 use rustls::pki_types::CertificateDer;
 use wwwoffle_spool::MAX_CONNECTION;
 
-use crate::api::{Certificate, Connection};
 use crate::base::shown;
 use crate::net::certificates::{MAX_CHAIN, describe};
 use crate::net::upstream::Secured;
+use wwwoffle_api::{Certificate, Connection};
 
 /// The maximum size of a certificate that is stored as sent, in bytes. Of a larger certificate,
 /// only the description is stored.

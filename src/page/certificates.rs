@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 
-use crate::api::Chain;
 use crate::base::shown::{self, ShownUrl};
 use crate::page::{Page, Shell, view};
+use wwwoffle_api::Chain;
 
 /// The certificate on a message page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,8 +90,8 @@ pub fn page(shell: &Shell, site: &CertificatePage<'_>) -> Page {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::api::Certificate;
     use crate::page::testing::{assert_harmless, hostile, shell, time};
+    use wwwoffle_api::Certificate;
 
     /// A chain with `text` in each of its fields.
     pub(crate) fn chain(text: &str) -> Chain {

@@ -1,7 +1,7 @@
 //! The reasons why a recursive fetch leaves out a link, in words for the user.
 
-use crate::api::report::LeftOut;
 use crate::base::text::{Text, say};
+use wwwoffle_api::report::LeftOut;
 
 /// Why links are left out: the end of a sentence that begins with their number.
 #[must_use]

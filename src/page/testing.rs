@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use jiff::{Timestamp, tz::TimeZone};
 
-use crate::api::Mode;
 use crate::base::shown;
 use crate::page::{HTML, Language, LocalOrigin, Page, Shell, Templates};
+use wwwoffle_api::Mode;
 
 /// Values that must appear as text, or not at all.
 const HOSTILE: &[&str] = &[

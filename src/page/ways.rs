@@ -7,11 +7,11 @@ use serde::Serialize;
 use wwwoffle_config::schema::SECTIONS;
 use wwwoffle_url::{url_decode_form_args, url_encode_form_args};
 
-use crate::api::Mode;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, say};
 use crate::page::Shell;
 use crate::storage::versions::memento::version_path;
+use wwwoffle_api::Mode;
 use wwwoffle_http::caching::like::Likeness;
 
 /// The page that lists stored URLs that resemble a given one.
@@ -201,7 +201,7 @@ impl FetchOfferView {
         Some(Self {
             url,
             token: fetch.token.to_owned(),
-            as_configured: crate::api::aim::AS_CONFIGURED,
+            as_configured: wwwoffle_api::aim::AS_CONFIGURED,
             is_offline: shell.mode == Mode::Offline,
         })
     }

@@ -4,10 +4,10 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::api::Priority;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::page::ways::{FetchOffer, FetchOfferView, PageLink, SimilarPage, SimilarPageView};
 use crate::page::{Page, Shell, view};
+use wwwoffle_api::Priority;
 
 /// The content of the page.
 #[derive(Clone, Copy, Debug)]

@@ -48,6 +48,7 @@ pub const MAX_KEPT_POST: u64 = 256 * 1024;
 /// A POST whose body was read whole, so that it can be stored and queued.
 #[derive(Debug)]
 pub struct Form {
+    /// The body of the POST.
     pub body: Bytes,
     /// The places where a GET of the same URL looks for its response.
     pub answers: Arc<Places>,

@@ -157,13 +157,13 @@ fn named(name: &str) -> Kind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::Chain;
     use crate::base::mode::Mode;
     use crate::daemon::testing::TestDaemon;
     use crate::page::context::PageReader;
     use crate::page::message::tests::all;
     use crate::proxy::reply;
     use http_body_util::BodyExt;
+    use wwwoffle_api::Chain;
     use wwwoffle_config::Config;
 
     /// The names of all kinds of sub-resources.

@@ -20,7 +20,6 @@ use super::rules::StoragePolicy;
 use super::status::{CacheStatus, HitReason};
 use super::tickets::Ticket;
 use super::{kept, reply};
-use crate::api::Priority;
 use crate::base::error_chain::error_chain;
 use crate::page::confirm::{self, Confirm};
 use crate::page::message::{Message, Ruled};
@@ -28,6 +27,7 @@ use crate::page::ways::{FetchOffer, SimilarPage};
 use crate::page::will_get::{self, WillGet};
 use crate::proxy::context::ProxyContext;
 use crate::storage::store::Kept;
+use wwwoffle_api::Priority;
 use wwwoffle_http::head;
 
 /// Maximum number of queued sub-resources of one page. Otherwise a page that requests a new

@@ -1,4 +1,4 @@
-//! The JSON API. Its types are in [`crate::api`].
+//! The JSON API. Its types are in [`wwwoffle_api`].
 
 pub(super) mod events;
 pub(super) mod fault;
@@ -18,13 +18,13 @@ use wwwoffle_url::Key;
 use self::fault::CallFault;
 use super::caller::Caller;
 use super::route::{CallHandler, CallRequest, Guard, Handler, PathRoutes, now};
-use crate::api::ApiError;
 use crate::base::shown;
 use crate::page::guard::ActionScope;
 use crate::page::message::{Denied, Message};
 use crate::page::token::Purpose;
 use crate::proxy::admit::with_challenge;
 use crate::proxy::body::{self, Body};
+use wwwoffle_api::ApiError;
 
 /// Path prefix of all calls.
 const PREFIX: &str = "/api/";

@@ -13,13 +13,13 @@ use self::page::question::DeletionTarget;
 use self::page::{ControlAction, PATH};
 use super::caller::Caller;
 use super::{monitor, queue, status};
-use crate::api::QueueCounts;
 use crate::base::mode::Choice;
 use crate::page::form::SubmittedForm;
 use crate::page::links::CONFIGURATION;
 use crate::proxy::body::Body;
 use crate::site::lists::page::ROOT;
 use crate::site::queue::page::PATH as QUEUE;
+use wwwoffle_api::QueueCounts;
 
 /// Path of the monitored pages.
 const MONITOR: &str = "/monitor/";

@@ -15,7 +15,6 @@ use hyper::StatusCode;
 use hyper::body::Frame;
 use wwwoffle_spool::{EntryList, Error, Spool};
 
-use crate::api::{EntryItem, Info, ListKind};
 use crate::base::owner::{BadOwner, Owner};
 use crate::fetch::held::Holder;
 use crate::net::upstream::BoxError;
@@ -27,6 +26,7 @@ use crate::site::caller::Caller;
 use crate::site::context::SiteContext;
 use crate::site::info;
 use crate::site::info::InfoError;
+use wwwoffle_api::{EntryItem, Info, ListKind};
 
 /// Number of entries read in one blocking call.
 const ENTRIES_AT_ONCE: usize = 100;

@@ -19,10 +19,6 @@ use super::forms::FormError;
 use super::permission::Permission;
 use super::route::{FormRequest, OwnToken};
 use super::status;
-use crate::api::aim::{Aim, BadAim, Limits, MAX_DEPTH, PartClass, RecursiveRequest};
-use crate::api::plan::RunPlan;
-use crate::api::runs::RunItem;
-use crate::api::scope::Scope;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
 use crate::base::owner::Places;
@@ -40,6 +36,10 @@ use crate::proxy::body::Body;
 use crate::proxy::target::{self, BadTarget};
 use crate::proxy::tickets;
 use crate::storage::lookup::look_up;
+use wwwoffle_api::aim::{Aim, BadAim, Limits, MAX_DEPTH, PartClass, RecursiveRequest};
+use wwwoffle_api::plan::RunPlan;
+use wwwoffle_api::runs::RunItem;
+use wwwoffle_api::scope::Scope;
 
 /// Path of the list.
 pub(super) const LIST: &str = "/fetches/";

@@ -20,7 +20,6 @@ use self::changes::{DiffArguments, DiffError, no_difference_page};
 use self::page::LineCounts;
 use super::caller::Caller;
 use super::info::InfoError;
-use crate::api::History;
 use crate::base::owner::{Owner, Places};
 use crate::page::form::SubmittedForm;
 use crate::page::links;
@@ -31,6 +30,7 @@ use crate::site::context::SiteContext;
 use crate::storage::store::Kept;
 use crate::storage::versions::memento::{self, LINK_FORMAT, http_date, links};
 use crate::storage::versions::{self, NotCompared, PageVersions};
+use wwwoffle_api::History;
 use wwwoffle_http::caching::coding::CodingTerms;
 use wwwoffle_http::redirect::location;
 

@@ -13,7 +13,6 @@ use self::icons::IconFinder;
 use self::page::{DiskUse, HomePage, RecentPage, RefusedClients};
 use super::caller::Caller;
 use super::status;
-use crate::api::{IndexItem, IndexPage, Listed};
 use crate::base::clock;
 use crate::base::owner::Owner;
 use crate::page::form::SubmittedForm;
@@ -23,6 +22,7 @@ use crate::storage::lists::found;
 use crate::storage::lists::query::ListQuery;
 use crate::storage::purge::room::{max_size, min_free};
 use crate::storage::store::timestamp;
+use wwwoffle_api::{IndexItem, IndexPage, Listed};
 
 /// Number of listed pages.
 const RECENT: &str = "10";

@@ -15,7 +15,6 @@ use self::page::{InfoExtras, RequestComparison};
 use super::caller::Caller;
 use super::history;
 use super::lists as own_lists;
-use crate::api::{Field, Info};
 use crate::base::mode::Mode;
 use crate::base::owner::{Owner, Places};
 use crate::fetch::recurse::complete;
@@ -28,6 +27,7 @@ use crate::site::context::SiteContext;
 use crate::site::lists::page::split_report;
 use crate::storage::lists;
 use crate::storage::lookup::look_up;
+use wwwoffle_api::{Field, Info};
 
 /// Path of the page about the request itself.
 pub(super) const REQUEST: &str = "/info/request";

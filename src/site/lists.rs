@@ -17,7 +17,6 @@ use self::page::{
 use super::caller::Caller;
 use super::forms::FormError;
 use super::{monitor, purge};
-use crate::api::IndexPage;
 use crate::base::error_chain::error_chain;
 use crate::base::text::Text;
 use crate::fetch;
@@ -31,6 +30,7 @@ use crate::storage::lists::query::{ListQuery, Subject};
 use crate::storage::lists::sessions;
 use crate::storage::lists::whole::is_part;
 use links::ABOUT;
+use wwwoffle_api::IndexPage;
 
 /// Action on the selected entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

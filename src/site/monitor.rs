@@ -11,9 +11,6 @@ use wwwoffle_url::{CanonicalUrl, Key, ParseError, url_decode_form_args, url_enco
 
 use super::caller::Caller;
 use super::control::former_form;
-use crate::api::MonitorItem;
-use crate::api::aim::MAX_DEPTH;
-use crate::api::scope::Scope;
 use crate::base::clock;
 use crate::base::owner::Places;
 use crate::base::text::say;
@@ -27,6 +24,9 @@ use crate::proxy::target;
 use crate::site::fetches::{invalid_address, no_url};
 use crate::storage::lists::found::Kind;
 use crate::storage::store::timestamp;
+use wwwoffle_api::MonitorItem;
+use wwwoffle_api::aim::MAX_DEPTH;
+use wwwoffle_api::scope::Scope;
 
 /// Returns the monitored pages that the caller may see.
 pub(super) fn list(caller: &Caller) -> Vec<MonitorItem> {

@@ -12,13 +12,13 @@ use tokio::time::timeout;
 use wwwoffle_spool::Error;
 
 use super::caller::Caller;
-use crate::api::PurgeStatus;
 use crate::base::clock;
 use crate::page::form::SubmittedForm;
 use crate::proxy::body::Body;
 use crate::site::context::SiteContext;
 use crate::storage::purge::{self, NotPurged, PurgeTask};
 use crate::storage::store::timestamp;
+use wwwoffle_api::PurgeStatus;
 
 /// Path of the page.
 pub(super) const PAGE: &str = "/purge/";

@@ -18,7 +18,6 @@ use super::caller::Caller;
 use super::forms::FormError;
 use super::route::{FormRequest, OwnToken};
 use super::status;
-use crate::api::{ItemState, QueueCounts};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::owner::Places;
@@ -31,6 +30,7 @@ use crate::page::undone::path_of;
 use crate::proxy::body::Body;
 use crate::storage::lists::found::Kind;
 use crate::storage::store::timestamp;
+use wwwoffle_api::{ItemState, QueueCounts};
 
 /// Action on the requests in the fields `chosen`, or, as in WWWOFFLE 2.9, `url`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -25,8 +25,8 @@ use super::{
     browser, certificates, configuration, control, entries, fetches, former, gateway, history,
     home, info, lists, local_files, missing, monitor, purge, queue, search, statistics, status,
 };
-use crate::api::{EntriesToCompress, Queue, ReindexRequest};
 use crate::base::mode::Choice;
+use wwwoffle_api::{EntriesToCompress, Queue, ReindexRequest};
 
 type PathList = &'static [&'static str];
 

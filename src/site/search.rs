@@ -13,7 +13,6 @@ use wwwoffle_url::{CanonicalUrl, url_encode_form_args};
 use self::call::{carry_out, wanted};
 use self::page::{SearchQuery, SearchResult};
 use super::caller::Caller;
-use crate::api::SearchPage;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
 use crate::base::owner::Places;
@@ -23,6 +22,7 @@ use crate::site::lists::page::list_unavailable;
 use crate::storage::lists::found::{self, ListSource};
 use crate::storage::lists::query::ListQuery;
 use crate::storage::lookup::look_up;
+use wwwoffle_api::SearchPage;
 
 /// Number of hits on a page.
 const HITS: usize = 10;

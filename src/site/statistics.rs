@@ -8,11 +8,11 @@ use hyper::Response;
 use wwwoffle_spool::Counts;
 
 use super::caller::Caller;
-use crate::api::{DayCounts, HostCounts, StatisticsReport, Sums};
 use crate::base::clock;
 use crate::base::shown;
 use crate::base::statistics::{self, FETCHED, GIVEN, Outcome, SAVED};
 use crate::proxy::body::Body;
+use wwwoffle_api::{DayCounts, HostCounts, StatisticsReport, Sums};
 
 /// Returns the statistics that the caller may see. Names of hosts are only for the owner of the
 /// machine, because they reveal what others have read.

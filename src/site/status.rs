@@ -7,10 +7,6 @@ use wwwoffle_url::Key;
 
 use super::caller::Caller;
 use super::queue::QueueRank;
-use crate::api::{
-    Choice, DaemonProcess, DownloadItem, DownloadWaiting, FetchAttempts, Held, ItemState,
-    LinkStatus, QueueCounts, QueueItem, RejectionItem, Status,
-};
 use crate::base::clock;
 use crate::fetch::held::Holder;
 use crate::net::link::LinkClass;
@@ -18,6 +14,10 @@ use crate::proxy::download::{self, ProgressSnapshot};
 use crate::site::context::SiteContext;
 use crate::site::link::LinkReport;
 use crate::storage::store::timestamp;
+use wwwoffle_api::{
+    Choice, DaemonProcess, DownloadItem, DownloadWaiting, FetchAttempts, Held, ItemState,
+    LinkStatus, QueueCounts, QueueItem, RejectionItem, Status,
+};
 
 /// Maximum number of reported rejections.
 const MAX_REJECTIONS: usize = 100;
@@ -212,7 +212,7 @@ pub(super) fn item(request: OutgoingSummary, state: ItemState, held: Option<Held
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::ItemKind;
+    use wwwoffle_api::ItemKind;
     use wwwoffle_spool::{Outgoing, Place, RequestKind, Timestamp};
     use wwwoffle_url::{CanonicalUrl, LocalHost};
 

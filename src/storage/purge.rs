@@ -29,11 +29,11 @@ use wwwoffle_url::LocalHost;
 pub use self::alone::{REST, work};
 use self::indexed::NewEntries;
 use self::policy::PurgePolicy;
-use crate::api::{PurgeReport, PurgeStatus, PurgeSum};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::storage::context::StorageContext;
 use crate::storage::store::timestamp;
+use wwwoffle_api::{PurgeReport, PurgeStatus, PurgeSum};
 use wwwoffle_http::registrable::site;
 
 /// Time limit for writing the uses of the last hour.

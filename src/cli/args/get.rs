@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use wwwoffle_config::Size;
 
-use crate::api::aim::{MAX_DEPTH, PartClass};
-use crate::api::scope::Scope;
+use wwwoffle_api::aim::{MAX_DEPTH, PartClass};
+use wwwoffle_api::scope::Scope;
 
 /// The arguments of `get`.
 #[derive(Clone, Debug, Args)]

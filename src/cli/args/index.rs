@@ -99,7 +99,7 @@ impl ListArgs {
             || self.limit.is_some()
             || self.all
             || !self.filter.arguments().is_empty()
-            || crate::api::ListKind::parse(what).is_err() && !what.is_empty()
+            || wwwoffle_api::ListKind::parse(what).is_err() && !what.is_empty()
     }
 
     /// The options as arguments of a URL.

@@ -8,9 +8,9 @@ use std::{
 };
 
 use super::Control;
-use crate::api::{Choice, ModeChange, ModeRequest};
 use crate::base::exit::ExitStatus;
 use crate::cli::failure::VerbFailure;
+use wwwoffle_api::{Choice, ModeChange, ModeRequest};
 
 /// Reads one request, sends `answer` in pieces of `piece` bytes, closes, and returns the request.
 pub(in crate::cli) fn daemon(spool: &Path, answer: String, piece: usize) -> JoinHandle<String> {

@@ -193,7 +193,7 @@ fn ls_lists_what_is_asked_for() {
         assert_eq!(urls, want, "{line:?}");
     }
     let (_, out, _) = on(root.path(), &["ls", "--json", "https"]);
-    let item: crate::api::EntryItem = serde_json::from_slice(&out).unwrap();
+    let item: wwwoffle_api::EntryItem = serde_json::from_slice(&out).unwrap();
     assert_eq!(item.url, "https://b.example/large");
     assert_eq!((item.status, item.bytes), (Some(200), 1_200_000));
     assert_eq!(item.content_type.as_deref(), Some("text/plain"));

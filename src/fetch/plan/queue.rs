@@ -14,8 +14,6 @@ use wwwoffle_url::Key;
 use super::run::{NotPlanned, rest};
 use super::sizes::Sizes;
 use super::{MAX_TIME, class};
-use crate::api::ItemKind;
-use crate::api::plan::{Amount, HostPlan, PlanBudget, QueuePlan};
 use crate::base::clock;
 use crate::fetch::attempt::foresee;
 use crate::fetch::budget::Allowed;
@@ -25,6 +23,8 @@ use crate::fetch::schedule::host;
 use crate::fetch::verdict::FetchVerdict;
 use crate::fetch::work::may_start;
 use crate::storage::store::timestamp;
+use wwwoffle_api::ItemKind;
+use wwwoffle_api::plan::{Amount, HostPlan, PlanBudget, QueuePlan};
 
 /// The largest number of hosts in the result.
 const MAX_HOSTS: usize = 100;

@@ -9,8 +9,6 @@ use wwwoffle_url::Key;
 
 use super::sizes::{SizeClass, Sizes};
 use super::{MAX_TIME, class};
-use crate::api::aim::RecursiveRequest;
-use crate::api::plan::{Expected, RunPlan};
 use crate::base::owner::{Places, Requester};
 use crate::fetch::attempt::{Foreseen, base, foresee, known};
 use crate::fetch::context::FetchContext;
@@ -21,6 +19,8 @@ use crate::fetch::recurse::{NotBegun, ask_robots, first};
 use crate::fetch::schedule::host;
 use crate::fetch::verdict::FetchVerdict;
 use crate::storage::store::Kept;
+use wwwoffle_api::aim::RecursiveRequest;
+use wwwoffle_api::plan::{Expected, RunPlan};
 
 /// The largest number of requests that wait to be examined. Further requests count as not stored.
 const MAX_WAITING: usize = 20_000;
@@ -249,7 +249,7 @@ fn class_of(outgoing: &Outgoing) -> SizeClass {
 
 /// Whether a document of this class may have references.
 fn leads_on(class: SizeClass) -> bool {
-    use crate::api::aim::PartClass::{Frames, Iframes, Scripts, Stylesheets};
+    use wwwoffle_api::aim::PartClass::{Frames, Iframes, Scripts, Stylesheets};
     matches!(class, None | Some(Frames | Iframes | Scripts | Stylesheets))
 }
 

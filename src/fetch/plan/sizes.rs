@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::api::aim::PartClass;
-use crate::api::plan::{Amount, EstimateBasis};
+use wwwoffle_api::aim::PartClass;
+use wwwoffle_api::plan::{Amount, EstimateBasis};
 
 /// The largest number of pairs of host and class. Further hosts share the estimate of their class.
 const MAX_KNOWN: usize = 10_000;

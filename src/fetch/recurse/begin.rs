@@ -7,13 +7,13 @@ use wwwoffle_url::CanonicalUrl;
 
 use super::run::Run;
 use super::runs::{MAX_OWNED_RUNS, MAX_RUNS};
-use crate::api::aim::{Aim, RecursiveRequest};
 use crate::base::clock;
 use crate::base::owner::Requester;
 use crate::fetch::context::FetchContext;
 use crate::fetch::want::{self, WantError};
 use crate::proxy::target::of_url;
 use crate::storage::store::timestamp;
+use wwwoffle_api::aim::{Aim, RecursiveRequest};
 
 /// The reason why a fetch did not start.
 #[derive(Debug, thiserror::Error)]

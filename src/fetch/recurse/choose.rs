@@ -7,7 +7,7 @@ use wwwoffle_config::{Config, FetchOptions, UrlParts, UrlRules};
 use wwwoffle_url::{CanonicalUrl, Key, LocalHost};
 
 use super::run::LeftOut;
-use crate::api::aim::{Aim, PartClass};
+use wwwoffle_api::aim::{Aim, PartClass};
 use wwwoffle_html::{
     references as links,
     references::{Class, Link, References},

@@ -23,10 +23,10 @@ use wwwoffle_spool::{Entry, Error, Place, Reader, RequestState, Spool};
 use wwwoffle_url::{CanonicalUrl, Key, LocalHost};
 
 use self::walk::PageWalk;
-use crate::api::Parts;
 use crate::base::owner::Owner;
 use crate::base::text::{Text, say};
 use crate::fetch::context::FetchContext;
+use wwwoffle_api::Parts;
 
 /// The largest number of sub-resources of one page that are examined, including those left out.
 const MAX_PARTS: usize = 5_000;

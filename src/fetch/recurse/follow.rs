@@ -18,7 +18,6 @@ use super::robots;
 use super::run::{LeftOut, Run, UrlOutcome, links_left};
 use super::runs::{Runs, is_to_do};
 use super::sub::Sub;
-use crate::api::aim::Aim;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
@@ -29,6 +28,7 @@ use crate::net::upstream::Origin;
 use crate::proxy::target::of_url;
 use crate::storage::lookup::look_up;
 use crate::storage::store::{Kept, timestamp};
+use wwwoffle_api::aim::Aim;
 use wwwoffle_html::references::{Class, References, Viewport};
 
 /// A stored page or sub-resource whose references are to be followed.

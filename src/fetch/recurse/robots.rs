@@ -8,7 +8,7 @@ use std::time::Duration;
 use wwwoffle_config::{Config, UrlParts};
 use wwwoffle_url::CanonicalUrl;
 
-use crate::api::aim::Aim;
+use wwwoffle_api::aim::Aim;
 
 /// The largest part of a `robots.txt` that is read, in bytes. RFC 9309 §2.5 requires at least 500
 /// KiB.

@@ -18,10 +18,10 @@ use wwwoffle_spool::RunId;
 use wwwoffle_url::{CanonicalUrl, Key};
 
 use super::traps::{Trap, Traps};
-use crate::api::aim::Aim;
+use wwwoffle_api::aim::Aim;
 
-pub use crate::api::report::{FailedUrl, FetchCounts, Left, LeftOut, Report};
 pub use text::{BadRun, MAX_RUN_TEXT};
+pub use wwwoffle_api::report::{FailedUrl, FetchCounts, Left, LeftOut, Report};
 
 /// The most URLs that one run remembers; further pages are left out.
 pub const MAX_SEEN: usize = 500_000;

@@ -13,7 +13,7 @@ use wwwoffle_url::CanonicalUrl;
 
 use super::begin::NotBegun;
 use super::run::{FailedUrl, LeftOut, Report, Run, RunDecision, UrlOutcome, links_left};
-use crate::api::aim::Aim;
+use wwwoffle_api::aim::Aim;
 
 /// The number of ended runs whose reports are stored.
 const MAX_ENDED: usize = 50;

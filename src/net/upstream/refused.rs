@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use lru::LruCache;
 
 use super::{CertificateFault, Origin, Reach};
-use crate::api::Chain;
+use wwwoffle_api::Chain;
 
 /// The largest number of origins remembered. The oldest refusal is forgotten first.
 const MAX_ORIGINS: NonZeroUsize = NonZeroUsize::new(64).unwrap();

@@ -9,8 +9,8 @@ use rustls::{AlertDescription, CertificateError, Error, InvalidMessage};
 
 use super::refused::RefusedCertificate;
 use super::verify::{Unverified, is_of_authority};
-use crate::api::Chain;
 use crate::net::certificates::{self, ChainEnd};
+use wwwoffle_api::Chain;
 
 /// The largest number of described names of a certificate.
 const MAX_NAMES: usize = 8;
@@ -293,7 +293,7 @@ mod tests {
     use rustls::pki_types::ServerName;
 
     use super::*;
-    use crate::api::Certificate;
+    use wwwoffle_api::Certificate;
 
     fn shown(error: Error) -> String {
         match Handshake::of(io::Error::new(io::ErrorKind::InvalidData, error), false) {

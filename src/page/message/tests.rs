@@ -2,12 +2,12 @@ use super::{
     Aid, BadCertificate, CopyInfo, Denied, Message, NoTls, OriginFailure, Phase, Ruled, page,
     page_with,
 };
-use crate::api::{Chain, Mode};
 use crate::page::Shell;
 use crate::page::certificates::{self, ShownCertificate};
 use crate::page::guard::GuardRefusal;
 use crate::page::testing::{assert_harmless, hostile, shell, time};
 use crate::page::ways::{FetchOffer, SimilarPage};
+use wwwoffle_api::{Chain, Mode};
 use wwwoffle_http::caching::like::Likeness;
 
 /// Every message, with its status.

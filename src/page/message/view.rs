@@ -4,10 +4,10 @@ use crate::page::links;
 use serde::Serialize;
 
 use super::{Message, MessageText, OriginFailure};
-use crate::api::Chain;
 use crate::base::shown::{ShownTime, ShownUrl};
 use crate::page::ways::{FetchOffer, FetchOfferView, SimilarPage, SimilarPageView, copy_of};
 use crate::page::{Page, Shell, view};
+use wwwoffle_api::Chain;
 
 /// Additional offers of a page, which depend on the request.
 #[derive(Clone, Copy, Debug, Default)]

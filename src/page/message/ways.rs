@@ -1,8 +1,8 @@
 //! The offers of each message: links to the pages of ours that help.
 
 use super::{Message, OriginFailure, Ruled};
-use crate::api::Mode;
 use crate::page::ways::PageLink;
+use wwwoffle_api::Mode;
 
 impl Message<'_> {
     /// The links of the page, the most useful first. They disclose nothing, because the scripts of

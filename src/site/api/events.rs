@@ -14,13 +14,13 @@ use hyper::body::Frame;
 use hyper::{Method, Response, StatusCode};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
 
-use crate::api::{ProgressStep, RunStep, Whole};
 use crate::fetch::gauge::Gauge;
 use crate::net::upstream::BoxError;
 use crate::proxy::body::{self, Body};
 use crate::site::caller::Caller;
 use crate::site::fetches::call as runs;
 use crate::site::status;
+use wwwoffle_api::{ProgressStep, RunStep, Whole};
 
 /// Content type of the stream.
 const EVENTS: &str = "text/event-stream";
@@ -133,7 +133,7 @@ impl EventStream {
         let under_way: Vec<_> = all.into_iter().filter(|run| run.ended.is_none()).collect();
         self.runs.retain(|id, _| under_way.iter().any(|run| run.id == *id));
         let now = Instant::now();
-        let step = |run: crate::api::runs::RunItem| {
+        let step = |run: wwwoffle_api::runs::RunItem| {
             let gauge = self.runs.entry(run.id.clone()).or_default();
             let whole = gauge.measure(Whole::of_run(&run), moves, now);
             RunStep { id: run.id, start: run.start, whole }

@@ -14,7 +14,6 @@ use wwwoffle_url::{CanonicalUrl, Key};
 
 use super::sum::{OverallProgress, held_back, progress};
 use super::tell::{EventInbox, LineReport, ReportTrigger, body};
-use crate::api::{Event, Held};
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
 use crate::base::owner::{Owner, Places, Requester};
@@ -23,6 +22,7 @@ use crate::proxy::body::Body;
 use crate::site::context::SiteContext;
 use crate::storage::lookup::look_up;
 use crate::storage::store::Kept;
+use wwwoffle_api::{Event, Held};
 use wwwoffle_http::redirect::{location, shown_location};
 
 /// Number of consecutive looks that must find a request settled before this is reported without an

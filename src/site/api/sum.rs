@@ -2,9 +2,9 @@
 
 use tokio::time::Instant;
 
-use crate::api::{Event, Held, Whole};
 use crate::fetch::gauge::Gauge;
 use crate::proxy::download::ProgressSnapshot;
+use wwwoffle_api::{Event, Held, Whole};
 
 /// Maximum number of reported reasons for blocked requests.
 const MOST_CAUSES: usize = 10;

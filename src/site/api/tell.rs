@@ -13,12 +13,12 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 use wwwoffle_spool::Spool;
 
 use super::push_line;
-use crate::api::Event;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
 use crate::net::upstream::BoxError;
 use crate::proxy::body::Body;
 use crate::site::context::SiteContext;
+use wwwoffle_api::Event;
 
 /// Interval between progress reports, and between looks for changes that no event reported.
 pub(in crate::site) const LOOK_EVERY: Duration = Duration::from_millis(500);

@@ -9,9 +9,9 @@ use std::net::{IpAddr, SocketAddr};
 use jiff::Timestamp;
 
 use super::code::QrImage;
-use crate::api::RejectionItem;
 use crate::base::shown::{self, ShownTime};
 use crate::page::{LocalOrigin, Page, Shell, view};
+use wwwoffle_api::RejectionItem;
 
 /// Maximum number of rejections in the list; the others are counted.
 const SHOWN_REJECTIONS: usize = 50;

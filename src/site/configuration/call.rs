@@ -7,15 +7,15 @@ use wwwoffle_config::edit::without_secrets;
 use wwwoffle_config::{ChangeError, Faults, TextStamp};
 
 use super::super::caller::Caller;
-use crate::api::{
-    ConfigChange, ConfigEdit, ConfigError, ConfigFault, ConfigState, ConfigUndo, ConfigVersions,
-};
 use crate::base::error_chain::error_chain;
 use crate::base::live::{Applied, Change, Done, blocking};
 use crate::proxy::body::{self, Body};
 use crate::site::api::fault::CallFault;
 use crate::site::api::{JSON, json};
 use crate::site::route::CallRequest;
+use wwwoffle_api::{
+    ConfigChange, ConfigEdit, ConfigError, ConfigFault, ConfigState, ConfigUndo, ConfigVersions,
+};
 
 /// Returns the schema of all options, for programs that help to edit the configuration.
 pub(in crate::site) fn schema(caller: &Caller) -> Response<Body> {

@@ -2,10 +2,10 @@
 
 use hyper::StatusCode;
 
-use crate::api::{Flushed, ModeChange, ModeRequest, Stopping};
 use crate::base::error_chain::error_chain;
 use crate::site::api::fault::CallFault;
 use crate::site::caller::Caller;
+use wwwoffle_api::{Flushed, ModeChange, ModeRequest, Stopping};
 
 /// Changes the mode.
 pub(in crate::site) async fn mode(

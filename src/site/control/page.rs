@@ -5,10 +5,10 @@ pub mod question;
 
 use serde::Serialize;
 
-use crate::api::{Choice, Mode, QueueCounts};
 use crate::base::text::{Text, say};
 use crate::page::{Page, Shell, view};
 use crate::site::link::LinkReport;
+use wwwoffle_api::{Choice, Mode, QueueCounts};
 
 /// Path of the page.
 pub const PATH: &str = "/control/";

@@ -5,7 +5,6 @@ use hyper::body::Incoming;
 use hyper::{HeaderMap, StatusCode};
 use wwwoffle_url::CanonicalUrl;
 
-use crate::api::{DeletedUrls, EntriesToDelete, EntriesToMove, MovedUrls, WrittenUrl};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::owner::Places;
@@ -16,6 +15,7 @@ use crate::site::entries::{owner, read};
 use crate::storage::edit::rename::{BadRename, Rename};
 use crate::storage::edit::write::{Intake, Refused};
 use crate::storage::store::timestamp;
+use wwwoffle_api::{DeletedUrls, EntriesToDelete, EntriesToMove, MovedUrls, WrittenUrl};
 
 /// Deletes the stored copies of URLs.
 pub(in crate::site) async fn forget(

@@ -10,7 +10,6 @@ use hyper::{HeaderMap, StatusCode};
 use wwwoffle_spool::Spool;
 use wwwoffle_url::CanonicalUrl;
 
-use crate::api::{CompressEvent, EntriesToCompress};
 use crate::base::error_chain::error_chain;
 use crate::base::owner::Places;
 use crate::proxy::body::Body;
@@ -20,6 +19,7 @@ use crate::site::caller::Caller;
 use crate::site::entries;
 use crate::storage::edit::compress::{StoredForm, Which, carry_out};
 use crate::storage::purge::room::min_free_at;
+use wwwoffle_api::{CompressEvent, EntriesToCompress};
 
 /// Starts the task. The response is one line, sent when the task ends, which may take long.
 pub(in crate::site) fn start(

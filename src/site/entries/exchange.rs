@@ -9,12 +9,12 @@ use wwwoffle_archive::{ImportOptions, MAX_BODY, PersonalOwner, Placement, Reason
 use wwwoffle_spool::{Entry, Place};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-use crate::api::ImportRequest;
-use crate::api::aim::RecursiveRequest;
 use crate::base::owner::{BadOwner, Owner};
 use crate::base::spelling::Spelling;
 use crate::proxy::freshen;
 use crate::storage::versions::text::extract;
+use wwwoffle_api::ImportRequest;
+use wwwoffle_api::aim::RecursiveRequest;
 use wwwoffle_http::caching::coding::{CodingTerms, Delivery};
 use wwwoffle_http::decoding::{Decoder, Output};
 use wwwoffle_http::head::{read_request, read_response};

@@ -14,7 +14,6 @@ use tokio::task::spawn_blocking;
 use wwwoffle_archive::{Error, ImportControl, ImportOptions, ImportReport, import};
 
 use super::super::caller::Caller;
-use crate::api::{ImportEvent, ImportRequest};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::net::upstream::BoxError;
@@ -24,6 +23,7 @@ use crate::site::api::push_line;
 use crate::site::context::SiteContext;
 use crate::site::entries::exchange::{Placer, options};
 use crate::storage::store::timestamp;
+use wwwoffle_api::{ImportEvent, ImportRequest};
 
 /// Interval between progress reports.
 const TELL_EVERY: Duration = Duration::from_millis(500);

@@ -6,9 +6,6 @@ use std::sync::Arc;
 use hyper::{Response, StatusCode};
 use wwwoffle_spool::{OutgoingSummary, Place, RequestKind, RequestState, RunId};
 
-use crate::api::aim::RecursiveRequest;
-use crate::api::runs::{RunItem, RunList, RunRequest, RunStopped, RunToStop};
-use crate::api::{DownloadEnded, DownloadToEnd, Event, FetchRequest, GetRequest, Started, Whole};
 use crate::base::error_chain::error_chain;
 use crate::base::owner::Requester;
 use crate::fetch::held;
@@ -22,6 +19,9 @@ use crate::site::api::{json, lines, not_too_many, stream};
 use crate::site::caller::Caller;
 use crate::site::context::SiteContext;
 use crate::site::status;
+use wwwoffle_api::aim::RecursiveRequest;
+use wwwoffle_api::runs::{RunItem, RunList, RunRequest, RunStopped, RunToStop};
+use wwwoffle_api::{DownloadEnded, DownloadToEnd, Event, FetchRequest, GetRequest, Started, Whole};
 
 impl From<runs::RunSummary> for RunItem {
     fn from(run: runs::RunSummary) -> Self {

@@ -4,16 +4,16 @@
 use serde::Serialize;
 
 use super::{plan, progress};
-use crate::api::DownloadItem;
-use crate::api::aim::{MAX_DEPTH, PartClass, RecursiveRequest};
-use crate::api::plan::RunPlan;
-use crate::api::runs::{FailedUrl, RunItem};
-use crate::api::scope::Scope;
 use crate::base::shown::{self, ShownUrl};
 use crate::base::text::{Text, say};
 use crate::page::fault::{self, FormFault};
 use crate::page::left_out::left_out;
 use crate::page::{Page, Shell, view};
+use wwwoffle_api::DownloadItem;
+use wwwoffle_api::aim::{MAX_DEPTH, PartClass, RecursiveRequest};
+use wwwoffle_api::plan::RunPlan;
+use wwwoffle_api::runs::{FailedUrl, RunItem};
+use wwwoffle_api::scope::Scope;
 
 /// Maximum number of listed downloads; the others are counted.
 const SHOWN_DOWNLOADS: usize = 20;
@@ -182,9 +182,9 @@ pub fn list<'a>(shell: &Shell, runs: &'a [RunItem], downloads: &[DownloadItem]) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::aim::Aim;
     use crate::fetch::recurse::run::{LeftOut, Report};
     use crate::page::testing::{as_key, assert_harmless, hostile, shell};
+    use wwwoffle_api::aim::Aim;
 
     #[test]
     fn the_form_says_what_is_asked_for() {

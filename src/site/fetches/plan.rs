@@ -1,11 +1,11 @@
 //! Fetch plans in words, for pages and the command line. They state which figures are measured and
 //! which are estimated.
 
-use crate::api::ItemKind;
-use crate::api::plan::{Amount, EstimateBasis, Expected, HostPlan, QueuePlan, RunPlan};
 use crate::base::shown;
 use crate::base::text::{Text, TextValue, count, row, say};
 use crate::page::left_out::left_out;
+use wwwoffle_api::ItemKind;
+use wwwoffle_api::plan::{Amount, EstimateBasis, Expected, HostPlan, QueuePlan, RunPlan};
 
 /// Describes the expected results of a recursive fetch.
 #[must_use]
@@ -193,8 +193,8 @@ fn cut(is_cut: bool) -> Option<Text> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::ItemKind;
-    use crate::api::plan::PlanBudget;
+    use wwwoffle_api::ItemKind;
+    use wwwoffle_api::plan::PlanBudget;
 
     fn told(lines: &[Text]) -> Vec<String> {
         lines.iter().map(ToString::to_string).collect()

@@ -2,14 +2,14 @@
 
 use hyper::StatusCode;
 
-use crate::api::aim::RecursiveRequest;
-use crate::api::plan::{QueuePlan, RunPlanRequest, RunPlans};
 use crate::base::error_chain::error_chain;
 use crate::fetch::plan::{NotPlanned, plan_queue, plan_runs};
 use crate::proxy::target;
 use crate::site::api::fault::CallFault;
 use crate::site::api::not_too_many;
 use crate::site::caller::Caller;
+use wwwoffle_api::aim::RecursiveRequest;
+use wwwoffle_api::plan::{QueuePlan, RunPlanRequest, RunPlans};
 
 impl From<NotPlanned> for CallFault {
     fn from(error: NotPlanned) -> Self {

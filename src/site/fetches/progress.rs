@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 
-use crate::api::{DownloadItem, Whole};
 use crate::base::shown;
 use crate::base::text::{Text, TextValue, count, row, say};
+use wwwoffle_api::{DownloadItem, Whole};
 
 /// Received size, speed, and number of resumptions of one download.
 #[must_use]
@@ -73,9 +73,9 @@ mod tests {
     use jiff::tz::TimeZone;
 
     use super::*;
-    use crate::api::DownloadWaiting;
     use crate::base::shown::ShownTime;
     use crate::page::testing::time;
+    use wwwoffle_api::DownloadWaiting;
 
     #[test]
     fn the_whole_tells_what_can_be_said() {

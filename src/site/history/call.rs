@@ -5,10 +5,10 @@ use hyper::StatusCode;
 use super::super::caller::Caller;
 use super::super::history::{self, VersionActionError};
 use super::super::info::InfoError;
-use crate::api::{History, VersionRequest};
 use crate::base::error_chain::error_chain;
 use crate::site::api::fault::CallFault;
 use crate::site::entries::{owner, requested_url};
+use wwwoffle_api::{History, VersionRequest};
 
 /// Returns the list of versions.
 pub(in crate::site) async fn list(

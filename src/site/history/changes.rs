@@ -7,7 +7,6 @@ use jiff::Timestamp;
 use wwwoffle_spool::Error;
 use wwwoffle_url::{ParseError, url_decode_form_args, url_encode_form_args};
 
-use crate::api::VersionDiff;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::owner::{Owner, Places};
@@ -21,6 +20,7 @@ use crate::storage::store::timestamp;
 use crate::storage::versions::diff::Diff;
 use crate::storage::versions::feed::{self, MAX_ENTRIES, VersionChange};
 use crate::storage::versions::{self, NotCompared};
+use wwwoffle_api::VersionDiff;
 
 /// Content type of the feed (RFC 4287 §7).
 const ATOM: &str = "application/atom+xml; charset=utf-8";

@@ -3,7 +3,6 @@
 use serde::Serialize;
 use wwwoffle_url::url_encode_form_args;
 
-use crate::api::{History, Version};
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, say};
@@ -13,6 +12,7 @@ use crate::site::history::version_list::changes;
 use crate::site::lists::page::room::{count_fitting, link_size, without_long_link};
 use crate::storage::versions::NotCompared;
 use crate::storage::versions::memento::{timemap_path, version_path};
+use wwwoffle_api::{History, Version};
 
 /// Maximum number of listed versions, fewer if the URL is long; the others are counted.
 const SHOWN_VERSIONS: usize = 30;

@@ -2,10 +2,10 @@
 
 use wwwoffle_spool::{Entry, Place, Summary};
 
-use crate::api::{History, Version};
 use crate::base::shown;
 use crate::base::text::{Text, say};
 use crate::site::info::entry_info::{content_type, text};
+use wwwoffle_api::{History, Version};
 
 /// Returns the history of a URL: the entry, if there is one, and the older versions, newest first.
 #[must_use]

@@ -12,7 +12,6 @@ use serde::Serialize;
 
 pub use self::space::DiskUse;
 use self::space::DiskUseView;
-use crate::api::{Choice, DownloadItem, Mode, Status};
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, say};
@@ -22,6 +21,7 @@ use crate::site::control::page::mode_label;
 use crate::site::fetches::progress;
 use crate::site::link::LinkReport;
 use crate::site::queue::page as queue;
+use wwwoffle_api::{Choice, DownloadItem, Mode, Status};
 
 /// Maximum number of listed downloads; the others are counted.
 const SHOWN_DOWNLOADS: usize = 20;

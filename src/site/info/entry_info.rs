@@ -4,9 +4,9 @@ use hyper::HeaderMap;
 use hyper::header::{CONTENT_TYPE, HeaderName, SET_COOKIE};
 use wwwoffle_spool::{Entry, Place};
 
-use crate::api::{BodyOnDisk, CompressedFile, Field, Info, KeptInfo, Parts};
 use crate::base::shown;
 use crate::net::connection;
+use wwwoffle_api::{BodyOnDisk, CompressedFile, Field, Info, KeptInfo, Parts};
 use wwwoffle_http::head::{self, SECRET};
 
 /// Response fields with secret values, which are never shown.

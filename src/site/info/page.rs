@@ -6,8 +6,6 @@ mod words;
 use serde::Serialize;
 use wwwoffle_url::{CanonicalUrl, LocalHost, url_encode_form_args};
 
-use crate::api::aim::AS_CONFIGURED;
-use crate::api::{BodyOnDisk, Field, Info, KeptInfo, PartItem, PartState, Parts};
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, count, say};
 use crate::page::links;
@@ -17,6 +15,8 @@ use crate::proxy::rehearsal::PredictedAction;
 use crate::site::lists::page as lists;
 use crate::site::lists::page::{ActionResult, ActionResultView};
 use crate::storage::store::timestamp;
+use wwwoffle_api::aim::AS_CONFIGURED;
+use wwwoffle_api::{BodyOnDisk, Field, Info, KeptInfo, PartItem, PartState, Parts};
 
 /// Maximum number of listed sub-resources of each state; the others are counted.
 const SHOWN_PARTS: usize = 15;

@@ -25,11 +25,11 @@ pub(in crate::site) use self::action::ActionResultView;
 use self::action::UndoView;
 use self::address::encode_path;
 use self::words::{crumbs, cut, heading, kinds, sorts};
-use crate::api::{EntryItem, IndexAsked, IndexHost, IndexItem, IndexPage, IndexSite, Listed};
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, count, say};
 use crate::page::form::SelectOption;
 use crate::page::{Page, Shell, view};
+use wwwoffle_api::{EntryItem, IndexAsked, IndexHost, IndexItem, IndexPage, IndexSite, Listed};
 
 /// Path below which the lists are.
 pub const ROOT: &str = "/index/";

@@ -5,8 +5,6 @@ use wwwoffle_spool::Schedule;
 
 use super::super::caller::Caller;
 use super::super::monitor::{item, key_of, list};
-use crate::api::scope::Scope;
-use crate::api::{DeletedUrls, MonitorList, MonitorRequest, MonitorsToDelete, VersionDiff};
 use crate::base::error_chain::error_chain;
 use crate::fetch::WantError;
 use crate::fetch::monitor::{self, MonitorSettings};
@@ -16,6 +14,8 @@ use crate::site::api::not_too_many;
 use crate::site::history::changes;
 use crate::site::history::changes::DiffError;
 use crate::storage::versions::NotCompared;
+use wwwoffle_api::scope::Scope;
+use wwwoffle_api::{DeletedUrls, MonitorList, MonitorRequest, MonitorsToDelete, VersionDiff};
 
 /// Returns the monitored pages.
 pub(in crate::site) fn all(caller: &Caller) -> MonitorList {

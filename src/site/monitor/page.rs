@@ -6,9 +6,6 @@ use wwwoffle_spool::Schedule;
 use wwwoffle_url::url_encode_form_args;
 
 use super::schedule::{WEEKDAYS, in_words};
-use crate::api::aim::Aim;
-use crate::api::scope::Scope;
-use crate::api::{MonitorItem, VersionDiff};
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, say};
@@ -20,6 +17,9 @@ use crate::site::configuration::page::diff::DiffLine;
 use crate::site::fetches::page::LinksView;
 use crate::site::lists::page::room;
 use crate::storage::versions::diff::{Diff, LineKind};
+use wwwoffle_api::aim::Aim;
+use wwwoffle_api::scope::Scope;
+use wwwoffle_api::{MonitorItem, VersionDiff};
 
 /// Maximum number of listed pages, fewer if they have long URLs; the others are counted.
 pub const SHOWN_PAGES: usize = 60;

@@ -10,12 +10,12 @@ use hyper::body::Frame;
 
 use super::super::caller::Caller;
 use super::super::purge::set_pinned;
-use crate::api::{PinRequest, Pins, PurgeEvent, PurgeRequest};
 use crate::base::error_chain::error_chain;
 use crate::proxy::body::Body;
 use crate::site::api::fault::CallFault;
 use crate::site::api::{not_too_many, push_line};
 use crate::storage::purge::{self, NotPurged, PurgeTask};
+use wwwoffle_api::{PinRequest, Pins, PurgeEvent, PurgeRequest};
 
 impl From<NotPurged> for CallFault {
     fn from(error: NotPurged) -> Self {

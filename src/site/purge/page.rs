@@ -3,10 +3,10 @@
 use minijinja::Value;
 use minijinja::value::Serde;
 
-use crate::api::{PurgeShared, PurgeStatus};
 use crate::base::shown;
 use crate::base::text::{Text, count, say};
 use crate::page::{Page, Shell, view};
+use wwwoffle_api::{PurgeShared, PurgeStatus};
 
 /// Renders the page.
 #[must_use]
@@ -80,8 +80,8 @@ pub fn in_words(why: &str) -> Text {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::{PurgeCompressed, PurgeReport, PurgeSum};
     use crate::page::testing::{assert_harmless, hostile, shell, time};
+    use wwwoffle_api::{PurgeCompressed, PurgeReport, PurgeSum};
 
     fn report(why: &str, missing: u64) -> PurgeReport {
         let sum = |why: &str| PurgeSum { why: why.to_owned(), entries: 7, bytes: 81_920 };

@@ -3,12 +3,12 @@
 use wwwoffle_spool::Place;
 use wwwoffle_url::CanonicalUrl;
 
-use crate::api::{Deleted, Prioritized, PriorityRequest, QueueTarget, Retried};
 use crate::fetch;
 use crate::site::api::fault::CallFault;
 use crate::site::api::{key, not_too_many};
 use crate::site::caller::Caller;
 use crate::site::queue;
+use wwwoffle_api::{Deleted, Prioritized, PriorityRequest, QueueTarget, Retried};
 
 /// Sets the priority of requests.
 pub(in crate::site) async fn prioritize(

@@ -7,7 +7,6 @@ use wwwoffle_url::Key;
 use super::super::caller::Caller;
 use super::super::status;
 use super::{back, prioritize};
-use crate::api::aim::{Aim, PartClass, RecursiveRequest};
 use crate::fetch::recurse::begin_at;
 use crate::page::form::SubmittedForm;
 use crate::page::undone;
@@ -17,6 +16,7 @@ use crate::site::fetches::call::stop_for;
 use crate::site::fetches::{RefreshError, as_configured};
 use crate::site::queue::page as list;
 use crate::site::queue::page::edit as page;
+use wwwoffle_api::aim::{Aim, PartClass, RecursiveRequest};
 
 /// Fields of the form that do not describe the fetch.
 const OTHERS: [&str; 5] = ["token", "key", "back", "priority", "url"];

@@ -5,12 +5,12 @@ pub(crate) mod held;
 
 use serde::Serialize;
 
-use crate::api::{ItemKind, ItemState, Mode, Priority, QueueCounts, QueueItem};
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, say};
 use crate::page::form::SubmittedForm;
 use crate::page::{Page, Shell, view};
+use wwwoffle_api::{ItemKind, ItemState, Mode, Priority, QueueCounts, QueueItem};
 
 /// Path of the page.
 pub const PATH: &str = "/queue/";

@@ -11,7 +11,6 @@ use tokio::sync::oneshot;
 use wwwoffle_index::{Error, ReindexScope, Sessions, Viewer};
 
 use super::super::caller::Caller;
-use crate::api::{IndexPage, ReindexEvent, ReindexRequest, SearchPage};
 use crate::base::error_chain::error_chain;
 use crate::base::text::Text;
 use crate::net::upstream::BoxError;
@@ -24,6 +23,7 @@ use crate::storage::lists::found::{self, ListSource};
 use crate::storage::lists::query::ListQuery;
 use crate::storage::lists::{self, sessions};
 use crate::storage::store::timestamp;
+use wwwoffle_api::{IndexPage, ReindexEvent, ReindexRequest, SearchPage};
 
 /// Interval between progress reports of an index rebuild.
 const TELL: Duration = Duration::from_millis(500);

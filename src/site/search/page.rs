@@ -4,7 +4,6 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 use wwwoffle_index::Class;
 
-use crate::api::{EntryItem, SearchHit, SearchPage};
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, say};
@@ -12,6 +11,7 @@ use crate::page::form::SelectOption;
 use crate::page::links::SEARCH;
 use crate::page::{Page, Shell};
 use crate::site::lists::page::room::{count_fitting, link_size};
+use wwwoffle_api::{EntryItem, SearchHit, SearchPage};
 
 /// Content type of the description (`OpenSearch` 1.1, draft 6).
 const OPEN_SEARCH: &str = "application/opensearchdescription+xml";
@@ -220,8 +220,8 @@ pub fn description(shell: &Shell) -> Page {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::{IndexItem, ShownSnippet};
     use crate::page::testing::{assert_harmless, hostile, shell, time};
+    use wwwoffle_api::{IndexItem, ShownSnippet};
 
     fn found(text: &str) -> SearchHit {
         SearchHit {

@@ -6,11 +6,11 @@ use jiff::civil::Date;
 use serde::Serialize;
 
 use self::chart::Chart;
-use crate::api::{HostCounts, StatisticsReport, Sums};
 use crate::base::shown;
 use crate::base::statistics::Outcome;
 use crate::base::text::{Text, count, say};
 use crate::page::{Page, Shell, view};
+use wwwoffle_api::{HostCounts, StatisticsReport, Sums};
 
 /// Path of the page.
 pub const PATH: &str = "/statistics/";
@@ -197,8 +197,8 @@ fn hosts(all: &[HostCounts], rest: Option<&Sums>) -> Vec<HostStatistics> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::DayCounts;
     use crate::page::testing::{assert_harmless, hostile, shell};
+    use wwwoffle_api::DayCounts;
 
     fn sums(hits: u64, saved: u64) -> Sums {
         let requests = [("hit".to_owned(), hits), ("queued".to_owned(), 1)].into_iter().collect();

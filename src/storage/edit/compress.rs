@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use wwwoffle_spool::purge::space;
 use wwwoffle_spool::{Error, Place, RewriteBounds, RewriteOutcome, Spool};
 
-use crate::api::CompressedUrls;
 use crate::base::error_chain::error_chain;
 use crate::base::owner::Places;
+use wwwoffle_api::CompressedUrls;
 
 /// The block size of the file system in bytes, or a divisor of the block size.
 const BLOCK: u64 = 4_096;

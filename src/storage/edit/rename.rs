@@ -6,9 +6,9 @@ use hyper::HeaderMap;
 use wwwoffle_spool::{Error, MoveOutcome, Place, Spool};
 use wwwoffle_url::{CanonicalUrl, LocalHost, ParseError};
 
-use crate::api::{EntriesToMove, MovedUrl, MovedUrls, NotMoved};
 use crate::base::error_chain::error_chain;
 use crate::base::owner::{Owner, Places};
+use wwwoffle_api::{EntriesToMove, MovedUrl, MovedUrls, NotMoved};
 
 /// The maximum number of URLs moved by one call. The next call continues with the rest.
 const AT_ONCE: usize = 1_000;

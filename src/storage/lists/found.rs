@@ -14,7 +14,7 @@ use wwwoffle_url::{CanonicalUrl, Key, LocalHost};
 use super::describe::text_of;
 use super::query::{ListQuery, Subject};
 use super::recorded::as_recorded;
-use crate::api::{EntryItem, IndexItem, IndexPage, Listed, SearchHit, SearchPage};
+use wwwoffle_api::{EntryItem, IndexItem, IndexPage, Listed, SearchHit, SearchPage};
 
 /// The maximum number of queued requests in search results.
 const MAX_QUEUED: usize = 50;

@@ -5,9 +5,9 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use wwwoffle_index::{Class, Cursor, Filter, Query, Sort};
 
-use crate::api::ListKind;
 use crate::base::shown;
 use crate::base::text::{Text, say};
+use wwwoffle_api::ListKind;
 
 /// The default number of entries on a page.
 const USUAL: usize = 100;

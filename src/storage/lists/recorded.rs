@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use wwwoffle_spool::{OutgoingSummary, RequestState};
 
-use crate::api::Held;
+use wwwoffle_api::Held;
 
 /// The reason that holds back a request, as far as its file shows. For readers of the spool without
 /// a daemon.

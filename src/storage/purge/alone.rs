@@ -15,11 +15,11 @@ use wwwoffle_spool::purge::space;
 
 use super::room::min_free;
 use super::{NotPurged, PurgeTask, run};
-use crate::api::PurgeReport;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::storage::context::StorageContext;
 use crate::storage::store::timestamp;
+use wwwoffle_api::PurgeReport;
 
 /// Time after a start in which nothing is removed. On a machine without a battery, the clock is set
 /// by then.

@@ -20,10 +20,10 @@ use wwwoffle_spool::{Error, RewriteBounds, Spool};
 
 use super::policy::PurgePolicy;
 use super::{NotPurged, PurgeTask};
-use crate::api::{PurgeCompressed, PurgeReport, PurgeSum};
 use crate::base::error_chain::error_chain;
 use crate::storage::context::StorageContext;
 use crate::storage::purge::room::min_free_at;
+use wwwoffle_api::{PurgeCompressed, PurgeReport, PurgeSum};
 
 /// The key of the last compression in the state.
 const TRIED: &str = "compressed";

@@ -4,8 +4,8 @@ use tracing::warn;
 use wwwoffle_spool::Spool;
 
 use super::policy::PurgePolicy;
-use crate::api::{PurgeReport, PurgeShared};
 use crate::base::error_chain::error_chain;
+use wwwoffle_api::{PurgeReport, PurgeShared};
 
 /// Logs the failures of a purge.
 pub(super) fn log(report: &PurgeReport) {

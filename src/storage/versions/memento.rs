@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use jiff::Timestamp;
 use wwwoffle_url::url_encode_form_args;
 
-use crate::api::History;
+use wwwoffle_api::History;
 
 /// The type of a list of versions (RFC 7089 §5).
 pub const LINK_FORMAT: &str = "application/link-format";
@@ -94,7 +94,7 @@ fn uri(url: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::Version;
+    use wwwoffle_api::Version;
 
     fn version(second: i64, present: bool) -> Version {
         let received = Timestamp::from_second(second).unwrap();

@@ -6,9 +6,9 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::super::choose::WantedClasses;
 use super::super::sub::referrer;
-use crate::api::aim::PartClass;
 use crate::base::text::{Text, say};
 use crate::proxy::rules::{Asker, Ruling, StoragePolicy, ruled};
+use wwwoffle_api::aim::PartClass;
 use wwwoffle_html::{references as links, references::Truncation};
 
 /// The effect of the configuration on a sub-resource.

@@ -4,7 +4,7 @@ use tempfile::TempDir;
 use wwwoffle_spool::{NewEntry, Options, Outgoing, RequestKind, Timestamp};
 
 use super::*;
-use crate::api::PartState::{self, Absent, Failed, Kept, LeftOut, Queued};
+use wwwoffle_api::PartState::{self, Absent, Failed, Kept, LeftOut, Queued};
 
 /// A spool with pages in it.
 struct Site {

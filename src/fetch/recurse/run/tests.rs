@@ -1,8 +1,8 @@
 use wwwoffle_url::LocalHost;
 
 use super::*;
-use crate::api::aim::Limits;
-use crate::api::report::{MAX_EXAMPLES, MAX_REASON, MAX_TOLD};
+use wwwoffle_api::aim::Limits;
+use wwwoffle_api::report::{MAX_EXAMPLES, MAX_REASON, MAX_TOLD};
 
 fn url(text: &str) -> CanonicalUrl {
     CanonicalUrl::parse(text, &LocalHost::default()).unwrap()

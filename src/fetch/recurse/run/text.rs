@@ -17,7 +17,7 @@ use wwwoffle_url::{CanonicalUrl, Key, LocalHost};
 
 use super::super::traps::Traps;
 use super::{MAX_SEEN, Report, Run, Seen, UrlOutcome};
-use crate::api::aim::Aim;
+use wwwoffle_api::aim::Aim;
 
 /// The longest text of a run that is read, in bytes.
 pub const MAX_RUN_TEXT: usize = 64 << 20;
@@ -183,7 +183,7 @@ fn outcome_of(letter: &str) -> Option<UrlOutcome> {
 mod tests {
     use super::super::{FailedUrl, LeftOut};
     use super::*;
-    use crate::api::aim::PartClass;
+    use wwwoffle_api::aim::PartClass;
 
     fn url(text: &str) -> CanonicalUrl {
         CanonicalUrl::parse(text, &LocalHost::default()).unwrap()

@@ -7,8 +7,8 @@ use wwwoffle_url::LocalHost;
 
 use super::super::tell::LOOK_EVERY;
 use super::*;
-use crate::api::BudgetOf;
 use crate::daemon::testing::TestDaemon;
+use wwwoffle_api::BudgetOf;
 
 const URL: &str = "http://h.example/p";
 

@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use crate::api::QueueCounts;
 use crate::base::shown::ShownUrl;
 use crate::base::text::{Text, count, say};
 use crate::page::{Page, Shell};
+use wwwoffle_api::QueueCounts;
 
 /// The items to be deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,13 +1,13 @@
 use super::{DiskUse, HomePage, RecentPage, RefusedClients, page};
-use crate::api::{
-    Choice, DaemonProcess, DownloadItem, DownloadWaiting, Mode, QueueCounts, RejectionItem, Status,
-};
 use crate::base::text::say;
 use crate::fetch::LastFetch;
 use crate::page::Page;
 use crate::page::testing::{assert_harmless, hostile, shell, time};
 use crate::site::link::LinkReport;
 use crate::site::link::link;
+use wwwoffle_api::{
+    Choice, DaemonProcess, DownloadItem, DownloadWaiting, Mode, QueueCounts, RejectionItem, Status,
+};
 
 fn home(mode: Mode) -> HomePage {
     let status = Status {

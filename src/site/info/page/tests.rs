@@ -4,11 +4,11 @@ use wwwoffle_spool::Place;
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::*;
-use crate::api::{CompressedFile, Connection};
 use crate::page::certificates::tests::chain;
 use crate::page::testing::{assert_harmless, hostile, shell, time};
 use crate::proxy::decide::Decision;
 use crate::proxy::status::{CacheStatus, HitReason};
+use wwwoffle_api::{CompressedFile, Connection};
 
 fn told(text: &str) -> Text {
     say("{fact}").with("fact", shown::text(text))

@@ -2,10 +2,10 @@
 //! too.
 
 use super::{LONGEST_CHOSEN, cut};
-use crate::api::{IndexItem, Listed};
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownUrl};
 use crate::page::links;
+use wwwoffle_api::{IndexItem, Listed};
 
 /// Maximum size of all rows of a page, in bytes. With the rest the page stays below 100 kB.
 const ROOM: usize = 64_000;

@@ -4,13 +4,13 @@ use crate::page::links;
 use serde::Serialize;
 
 use super::PATH;
-use crate::api::aim::{Aim, PartClass};
-use crate::api::{ItemKind, Priority, QueueItem};
 use crate::base::shown::ShownUrl;
 use crate::base::text::say;
 use crate::page::form::SelectOption;
 use crate::page::{Page, Shell, view};
 use crate::site::fetches::page::{ClassCheckBox, LinksView};
+use wwwoffle_api::aim::{Aim, PartClass};
+use wwwoffle_api::{ItemKind, Priority, QueueItem};
 
 /// Link depths that the form offers, in addition to the current one.
 const DEPTHS: [u16; 6] = [0, 1, 2, 3, 4, 5];
@@ -102,8 +102,8 @@ fn bring(aim: &Aim) -> FetchSettingsView {
 mod tests {
     use super::super::tests::item;
     use super::*;
-    use crate::api::ItemState;
     use crate::page::testing::{as_key, assert_harmless, hostile, shell};
+    use wwwoffle_api::ItemState;
 
     fn body(item: &QueueItem, aim: Option<&Aim>) -> String {
         let page = page(&shell(), (item, aim), "/queue/?page=2");

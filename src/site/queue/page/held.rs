@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 
-use crate::api::{BudgetOf, Held};
 use crate::base::shown;
 use crate::base::text::{Text, TextValue, say};
+use wwwoffle_api::{BudgetOf, Held};
 
 /// States why a request waits; `time` formats a time.
 pub(crate) fn sentence<T: Into<TextValue>>(held: Held, time: impl Fn(Timestamp) -> T) -> Text {

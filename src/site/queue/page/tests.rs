@@ -1,9 +1,9 @@
 use super::{QueuePage, QueueSelection, ROWS, page};
-use crate::api::{
-    FetchAttempts, Held, ItemKind, ItemState, Mode, Priority, QueueCounts, QueueItem,
-};
 use crate::page::testing::{as_key, assert_harmless, hostile, shell, time};
 use crate::page::{Page, Shell};
+use wwwoffle_api::{
+    FetchAttempts, Held, ItemKind, ItemState, Mode, Priority, QueueCounts, QueueItem,
+};
 
 pub(super) fn item(url: &str, page: Option<&str>, state: ItemState) -> QueueItem {
     QueueItem {

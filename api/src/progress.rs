@@ -4,7 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::runs::RunItem;
-use super::types::{DownloadItem, Mode, QueueCounts};
+use super::types::{DownloadItem, QueueCounts};
+use crate::Mode;
 
 /// The progress of several requests together: the queue since its fetch began, the requests of one
 /// call, or a recursive fetch.

@@ -7,7 +7,7 @@ use wwwoffle_spool::RequestKind;
 use super::held::Held;
 use super::progress::Whole;
 use super::queue::Priority;
-pub use crate::base::mode::{Choice, Mode};
+use crate::{Choice, Mode};
 
 /// `GET /api/status`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

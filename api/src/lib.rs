@@ -9,6 +9,7 @@ mod index;
 mod info;
 mod kept;
 mod listing;
+mod mode;
 mod monitor;
 mod parts;
 pub mod plan;
@@ -39,6 +40,7 @@ pub use kept::{
     WrittenUrl,
 };
 pub use listing::{ListKind, UnknownWhat};
+pub use mode::{Choice, Mode, NotAMode};
 pub use monitor::{MonitorItem, MonitorList, MonitorRequest, MonitorsToDelete, VersionDiff};
 pub use parts::{PartCounts, PartItem, PartState, Parts};
 pub use progress::{DownloadEnded, DownloadToEnd, ProgressStep, RunStep, Whole};
@@ -49,8 +51,8 @@ pub use purge::{
 pub use queue::{Prioritized, Priority, PriorityRequest};
 pub use statistics::{DayCounts, HostCounts, StatisticsReport, Sums};
 pub use types::{
-    ApiError, Choice, DaemonProcess, Deleted, DeletedUrls, DownloadItem, DownloadWaiting,
-    EntriesToDelete, EntryItem, Event, FetchAttempts, FetchRequest, Flushed, GetRequest, ItemKind,
-    ItemState, LinkStatus, Mode, ModeChange, ModeRequest, Queue, QueueCounts, QueueItem,
-    QueueTarget, RejectionItem, Retried, Started, Status, Stopping,
+    ApiError, DaemonProcess, Deleted, DeletedUrls, DownloadItem, DownloadWaiting, EntriesToDelete,
+    EntryItem, Event, FetchAttempts, FetchRequest, Flushed, GetRequest, ItemKind, ItemState,
+    LinkStatus, ModeChange, ModeRequest, Queue, QueueCounts, QueueItem, QueueTarget, RejectionItem,
+    Retried, Started, Status, Stopping,
 };

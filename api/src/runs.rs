@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-pub use crate::api::aim::{Aim, Limits, PartClass};
-pub use crate::api::report::{FailedUrl, FetchCounts, Left, LeftOut, Report};
+pub use crate::aim::{Aim, Limits, PartClass};
+pub use crate::report::{FailedUrl, FetchCounts, Left, LeftOut, Report};
 
 /// `GET /api/runs`: the newest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
