@@ -134,8 +134,8 @@ impl Queue {
         self.put(request, Durability::Each)
     }
 
-    /// Adds a request that follows from one in the queue. Under [`Durability::Batch`] it reaches
-    /// the medium with the next batch, before the other request is removed; see [`Queue::finish`].
+    /// Adds a request that follows from one in the queue. Under [`Durability::Batch`] it becomes
+    /// durable with the next batch, before the other request is removed; see [`Queue::finish`].
     ///
     /// # Errors
     ///

@@ -1,9 +1,9 @@
 //! The bar at the end of a stored page: its date, and links to the actions for it.
 //!
-//! The bar stands in the page of an origin, so it is isolated both ways. It lies in a shadow root,
-//! out of reach of the style sheets (CSS Scoping §3.1) and the scripts of the page. It holds no
-//! token, and its links name whole addresses. It is a `div`, before which browsers close an open
-//! paragraph.
+//! The bar is inserted into the page of an origin, so the two are isolated from each other. The bar
+//! is in a shadow root, which the style sheets (CSS Scoping §3.1) and the scripts of the page
+//! cannot access. It contains no token, and its links are complete URLs. It is a `div`, before
+//! which browsers close an open paragraph.
 
 use crate::page::links;
 use jiff::Timestamp;

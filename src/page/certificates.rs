@@ -1,4 +1,5 @@
-//! Certificates of origins on pages, and the local page `/certificate`, which allows one.
+//! Certificates of origins on pages, and the local page `/certificate`, on which a person can allow
+//! a certificate.
 
 use jiff::Timestamp;
 

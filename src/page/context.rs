@@ -15,7 +15,7 @@ use crate::base::mode::Mode;
 pub struct PageContext {
     /// The context that all rooms share.
     pub base: Arc<BaseContext>,
-    /// The origin of our own pages, for links on our pages that replace others.
+    /// The origin of our own pages, for links on our pages that replace pages of other sites.
     pub origin: LocalOrigin,
     /// The built-in templates, overridden by the user's.
     pub templates: Arc<Templates>,

@@ -5,8 +5,8 @@ use wwwoffle_url::url_decode_form_args;
 
 use crate::base::text::Text;
 
-/// Bytes of the longest accepted form. Ours have short fields and one URL, or the URLs selected in
-/// a list, each byte of which may be encoded as three.
+/// Bytes of the longest accepted form. Our forms have short fields and one URL, or the URLs
+/// selected in a list. Each byte of a URL may be encoded as three bytes.
 pub const LONGEST_FORM: usize = 192 * 1024;
 
 /// The content type of a form.
@@ -41,7 +41,7 @@ pub enum BadForm {
     /// It has too many fields.
     #[error("the form has more than {MOST_FIELDS} fields")]
     TooManyFields,
-    /// A field is not UTF-8, which is the encoding of the page it came from.
+    /// A field is not UTF-8, the encoding of the page with the form.
     #[error("a field of the form is not UTF-8")]
     NotUtf8,
 }

@@ -1,8 +1,8 @@
 //! The guard of our own pages and API, which decides whether a request may pass.
 //!
-//! It keeps out four attacks: a page of another origin that makes the browser send a form here
+//! It prevents four attacks: a page of another origin that makes the browser send a form to us
 //! (cross-site request forgery), a foreign name that resolves to our address (DNS rebinding), a
-//! link or image that changes something when it is loaded, and a page of another site that loads a
+//! link or image that causes a change when it is loaded, and a page of another site that loads a
 //! page of ours to learn from the result.
 
 /// The input of the decision, which the caller takes from the request.
@@ -26,7 +26,8 @@ pub struct Attempt<'a> {
     pub token: Token,
     /// The scope of the action.
     pub scope: ActionScope,
-    /// Why the caller may not do it, regardless of the page that sent it here. `None` if it may.
+    /// The reason why the caller may not make the request, regardless of the page that sent it.
+    /// `None` if the caller may.
     pub lacks: Option<GuardRefusal>,
 }
 
@@ -42,9 +43,9 @@ pub enum Over {
 /// Whether a page of another site may make a browser send a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OtherSites {
-    /// It may: to open a page of ours in a window, or to load a public file.
+    /// The other site may cause this: open a page of ours in a window, or load a public file.
     Allowed,
-    /// It may not.
+    /// The other site may not cause this.
     Refused,
 }
 
@@ -55,7 +56,7 @@ pub enum Token {
     Absent,
     /// The token is for another purpose, of another daemon, or forged.
     Wrong,
-    /// It is the one for this scope.
+    /// The token is correct for this scope.
     Right,
 }
 
@@ -64,9 +65,9 @@ pub enum Token {
 pub enum ActionScope {
     /// Any action: it must come from a page of ours, with the general token.
     General,
-    /// One action, named by its token: undo one request, confirm one, fetch one page. It comes from
-    /// a message page, which appears under the name of a foreign origin. So its origin proves
-    /// nothing, and the token is the only proof.
+    /// One action, named by its token: undo one request, confirm one, fetch one page. The form is
+    /// on a message page, which appears under the name of a foreign origin. So the origin of the
+    /// request proves nothing, and only the token does.
     OnePurpose,
 }
 
@@ -88,7 +89,7 @@ pub enum GuardRefusal {
     /// The browser reports that another site made it send this request.
     #[error("another site asked the browser to send this request")]
     CrossSite,
-    /// A page of another site may have opened an address that responds with a file or a page.
+    /// A page of another site may have opened an address whose response may be a file or a page.
     #[error("another site may have opened this address")]
     OpenedElsewhere,
     /// `Origin` is not ours.
@@ -97,10 +98,11 @@ pub enum GuardRefusal {
     /// The request needs the control password, and has none.
     #[error("the request needs the control password")]
     NoPassword,
-    /// It changes shared state and comes from another machine, without a control password.
+    /// The request changes shared state and comes from another machine, without a control password.
     #[error("other machines may only read and request pages, because there is no control password")]
     OtherMachine,
-    /// It requires the Unix socket or the control password, and no control password is set.
+    /// The request requires the Unix socket or the control password, and no control password is
+    /// set.
     #[error("this needs the control password, and none is set")]
     NotAdministrator,
     /// The request has no token.
@@ -138,8 +140,9 @@ fn refusal(asked: &Attempt<'_>) -> Option<GuardRefusal> {
         return None;
     }
     if asked.scope == ActionScope::General {
-        // "none" is a user typing the address, which cannot send a form. Only browsers send the
-        // field, so without it the client is a program, or a browser that relies on `Origin`.
+        // "none" means that a user has typed the address, which cannot send a form. Only browsers
+        // send the field. A client that does not send it is a program, or a browser that relies on
+        // `Origin`.
         if asked.fetch_site.is_some_and(|site| site != "same-origin") {
             return Some(GuardRefusal::CrossSite);
         }

@@ -13,7 +13,8 @@ pub const ABOUT: &str = "/info/?";
 /// The path of the configuration pages.
 pub const CONFIGURATION: &str = "/configuration/";
 
-/// Bytes of the longest URL that links carry along: it is repeated in every link of a page.
+/// Bytes of the longest URL that links contain as an argument: the URL is repeated in every link of
+/// a page.
 const LONGEST_CARRIED: usize = 1_024;
 
 /// The versions of `url`.
@@ -40,15 +41,16 @@ pub fn monitor(url: &str) -> String {
     format!("/monitor-options/?{}", argument(url))
 }
 
-/// The page that allows the certificate of `site`; its link leads back to `url`.
+/// Address of the page on which a person can allow the certificate of `site`. That page links back
+/// to `url`.
 #[must_use]
 pub fn certificate(site: &str, url: &str) -> String {
     let site = url_encode_form_args(shown::text(site).as_bytes());
     format!("/certificate?site={site}&url={}", argument(url))
 }
 
-/// A section or an option of the configuration, or any other page about it. It carries a URL along,
-/// unless the URL is too long for that.
+/// A section or an option of the configuration, or any other page about the configuration. The
+/// address contains `url`, unless `url` is too long.
 #[must_use]
 pub fn configuration(names: &[&str], url: Option<&str>) -> String {
     let mut path = CONFIGURATION.to_owned();

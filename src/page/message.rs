@@ -63,12 +63,12 @@ pub enum Message<'a> {
         /// The file and line of the rule, for those who may see it.
         place: Option<&'a str>,
     },
-    /// Our own pages have nothing at this address.
+    /// No page of ours has this address.
     NotFound {
         /// The requested path.
         path: &'a str,
     },
-    /// The address is one of WWWOFFLE 2.9 whose feature no longer exists.
+    /// The address is one of WWWOFFLE 2.9, for a feature that no longer exists.
     NoLonger {
         /// The requested path.
         path: &'a str,

@@ -189,8 +189,8 @@ impl Templates {
         (Self { built_in, own, languages, failed: Mutex::default() }, faults)
     }
 
-    /// Selects the language: `chosen` if it is available, else the one that the reader prefers
-    /// (`Accept-Language`), else English.
+    /// Selects the language: `chosen` if it is available, or else the language that the reader
+    /// prefers (`Accept-Language`), or else English.
     #[must_use]
     pub fn language(&self, chosen: &str, accepted: Option<&str>) -> Language {
         let tags: Vec<_> = self.languages.iter().map(|spoken| spoken.tag.as_str()).collect();

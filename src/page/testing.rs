@@ -165,7 +165,7 @@ pub(crate) fn assert_harmless(page: &Page) {
     assert!(open.is_empty(), "{open:?} not closed");
 }
 
-/// Each is `name="value"`; addresses are ours, or web addresses.
+/// Each attribute is `name="value"`. Addresses must be ours, or web addresses.
 fn check_attributes(tag: &str, mut rest: &str) {
     while !rest.trim().is_empty() {
         let (name, after) = rest.trim_start().split_once("=\"").expect(tag);

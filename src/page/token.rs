@@ -1,7 +1,7 @@
 //! Tokens that prove that a form came from a page of ours.
 //!
-//! A token is a keyed hash of its purpose under a secret that lives as long as the daemon. So the
-//! pages need not be recorded, and a restart invalidates all tokens.
+//! A token is a keyed hash of its purpose under a secret that exists only while the daemon runs. So
+//! the issued tokens need not be recorded, and a restart invalidates all tokens.
 
 use std::fmt;
 
@@ -29,20 +29,22 @@ impl fmt::Debug for Tokens {
 /// The purpose of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose<'a> {
-    /// Every action on the local pages. It is only written into pages under one of the local names,
-    /// where a page of another origin cannot read it.
+    /// Every action on the local pages. The token is only written into pages under one of the local
+    /// names, where a page of another origin cannot read it.
     General,
     /// The same, in a page made for this owner.
     Page(&'a str),
-    /// Removing the request with this key from the queue. Written into the will-get page, which
-    /// appears under the name of a foreign origin, whose scripts may read it.
+    /// Removing the request with this key from the queue. The token is written into the will-get
+    /// page. That page appears under the name of a foreign origin, whose scripts may read the
+    /// token.
     Undo(&'a str),
-    /// Confirming the request under this ticket. Appears as [`Purpose::Undo`] does.
+    /// Confirming the request under this ticket. The token appears like that of [`Purpose::Undo`].
     Confirm(&'a str),
     /// Fetching the page of this URL with its sub-resources, and a few pages of its host that it
-    /// links to. Appears as [`Purpose::Undo`] does.
+    /// links to. The token appears like that of [`Purpose::Undo`].
     Fetch(&'a str),
-    /// Setting the priority of the request with this key. Appears as [`Purpose::Undo`] does.
+    /// Setting the priority of the request with this key. The token appears like that of
+    /// [`Purpose::Undo`].
     Priority(&'a str),
 }
 
@@ -121,7 +123,7 @@ impl Tokens {
 
     fn keyed(&self, purpose: Purpose<'_>) -> Hmac<Sha256> {
         let mut mac = Hmac::<Sha256>::new(&self.secret.into());
-        // The label ends with a byte that no label contains, so no two purposes hash the same
+        // The label ends with a byte that no label contains, so two purposes never hash the same
         // bytes.
         let (label, subject) = match purpose {
             Purpose::General => ("general", ""),

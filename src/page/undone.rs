@@ -8,7 +8,7 @@ use crate::page::{Page, Shell, view};
 /// The path of the page.
 pub const PATH: &str = "/undone/";
 
-/// Bytes of the longest URL that the address carries along; some browsers refuse longer addresses.
+/// Bytes of the longest URL that the address contains; some browsers refuse longer addresses.
 const LONGEST_URL: usize = 4096;
 
 /// The address, without our origin. It names the URL that was removed from the queue, if there was

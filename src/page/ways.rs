@@ -20,7 +20,7 @@ pub const MISSING: &str = "/missing/";
 /// Maximum number of words of a URL that are searched for.
 const MAX_WORDS: usize = 3;
 
-/// Characters of the shortest significant word.
+/// Minimum length of a significant word, in characters.
 const SHORTEST_WORD: usize = 3;
 
 /// Words of addresses that do not describe their page.
@@ -135,7 +135,7 @@ fn has_option(section: &str, key: &str) -> bool {
     known.is_some_and(|known| known.options.iter().any(|option| option.key == key))
 }
 
-/// A URL in the form in which it may stand in an address of ours.
+/// A URL in the form in which an address of ours may contain it.
 fn linkable(url: &str) -> Option<String> {
     ShownUrl::new(url).href
 }
@@ -144,8 +144,8 @@ fn with_url(path: &str, url: &str) -> Option<String> {
     Some(format!("{path}?{}", url_encode_form_args(linkable(url)?.as_bytes())))
 }
 
-/// The most descriptive words of a URL: the last ones of its path, else of the values of its
-/// arguments, as they are written.
+/// The most descriptive words of a URL, as written: the last words of its path, or else of the
+/// values of its arguments.
 fn words(url: &str) -> String {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let Some((_, rest)) = rest.split_once('/') else { return String::new() };

@@ -1,4 +1,4 @@
-//! What was done with the last request of each person for a URL, so that a page can explain it.
+//! The action taken for the last request of each person for a URL, so that a page can explain it.
 //!
 //! The records are in memory only, and their number is limited: old records are discarded.
 
@@ -17,7 +17,7 @@ use crate::base::owner::Owner;
 /// Maximum number of records.
 const MAX_RECORDS: NonZeroUsize = NonZeroUsize::new(4_096).unwrap();
 
-/// What was done with a request.
+/// The action taken for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastAction {
     /// When it was answered.

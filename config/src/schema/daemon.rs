@@ -116,7 +116,7 @@ section! {
     "allowed-connect-hosts" => AllowedHosts {
         /// The clients that are served, in addition to this machine. The first match decides; a client without a match is refused. If the list is empty, the users of [allowed-connect-users] are served, or only this machine if there are no users either.
         "hosts" => hosts: ClientHosts = "[]", Live, Access;
-        /// Internal hosts that clients on other machines may reach too, by the name that they request: names and addresses of this machine (loopback, and each address of its interfaces) or of its own network link (link-local). If the list is empty, these clients can reach none of them.
+        /// Hosts on this machine or on its network link (loopback, each address of its interfaces, link-local) that clients on other machines may also reach. Each is listed by the name that the client requests. If the list is empty, clients on other machines cannot reach such hosts.
         "inside" => inside: HostList = "[]", Live, Access;
     }
 }

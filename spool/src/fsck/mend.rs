@@ -151,7 +151,7 @@ fn set_aside(tree: &Tree, path: &Path, reason: &str) -> Result<PathBuf> {
     Ok(to)
 }
 
-/// Gives a file a second name in `damaged/`, on the disk. If the file system allows only one
+/// Gives a file a second name in `damaged/`, durably. If the file system allows only one
 /// name, moves the file.
 fn link_aside(tree: &Tree, path: &Path, reason: &str) -> Result<PathBuf> {
     let to = tree.root.name_aside(path);

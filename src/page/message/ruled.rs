@@ -16,7 +16,7 @@ pub enum Ruled {
     LeadsToBlocked,
     /// The URL is never stored, and the proxy is offline.
     NeverKept,
-    /// URLs that are not stored are not queued.
+    /// The URL is not stored, and the configuration forbids queueing such URLs.
     NotQueued,
 }
 
