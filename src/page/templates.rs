@@ -342,7 +342,7 @@ fn environment() -> Environment<'static> {
     if let Ok(syntax) = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build() {
         environment.set_syntax(syntax);
     }
-    // These prepare foreign text and sizes for display.
+    // These filters prepare foreign text and sizes for display.
     environment.add_filter("url", |url: &str| Value::from(Serde(ShownUrl::new(url))));
     environment.add_filter("text", shown::text);
     environment.add_filter("size", shown::bytes);

@@ -24,7 +24,7 @@ use wwwoffle_api::QueueCounts;
 /// Path of the monitored pages.
 const MONITOR: &str = "/monitor/";
 
-/// Paths of buttons. A GET of one shows a page that asks for confirmation.
+/// Paths of buttons. A GET of such a path shows a page that asks for confirmation.
 pub(super) const BUTTONS: &[&str] = &[
     "/control/online",
     "/control/offline",

@@ -22,7 +22,7 @@ const SECRET_BYTES: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct PasswordKey([u8; 32]);
 
-/// Makes keys that are meaningless outside this daemon.
+/// Creates cache keys that have no meaning outside this daemon.
 pub(super) struct Keys([u8; SECRET_BYTES]);
 
 impl fmt::Debug for Keys {
@@ -38,8 +38,8 @@ impl Keys {
         Ok(Self(secret))
     }
 
-    /// The key of a password for `hash`. `whom` separates the owner of the hash from users who do
-    /// not exist.
+    /// The cache key of a password for `hash`. `whom` distinguishes the owner of the hash from
+    /// users who do not exist.
     pub(super) fn key(&self, hash: &PasswordHash, whom: &[u8], password: &[u8]) -> PasswordKey {
         let mut mac = Hmac::<Sha256>::new(&self.0.into());
         // A hash contains no zero byte, and lengths separate the rest: the encoding is unambiguous.
@@ -66,7 +66,7 @@ impl Default for Checked {
 }
 
 impl Checked {
-    /// Whether the password is correct, if that is cached.
+    /// Whether the password is correct. `None` if the result is not cached.
     pub(super) fn is_right(&self, key: PasswordKey) -> Option<bool> {
         if self.right.contains(&key) {
             Some(true)

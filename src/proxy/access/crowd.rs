@@ -1,7 +1,8 @@
 //! Limits the number of connections of each client on another machine.
 //!
-//! A client that opens too many would occupy the places of all others. This machine has no limit: a
-//! proxy on it may forward the requests of many people, and its users can stop the daemon anyway.
+//! Without the limit, one client could occupy the slots of all others. Clients on this machine have
+//! no limit: a proxy on it may forward the requests of many people, and its users can stop the
+//! daemon anyway.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -22,8 +23,8 @@ pub struct CountedConnection {
 }
 
 impl Crowd {
-    /// Counts one more connection of `client`, if it has fewer than `most`. All addresses that one
-    /// machine can choose from count as one.
+    /// Counts one more connection of `client`, if it has fewer than `most`. All addresses among
+    /// which one machine can choose count as one client.
     #[must_use]
     pub fn enter(&self, client: IpAddr, most: usize) -> Option<CountedConnection> {
         let client = client.to_canonical();

@@ -69,8 +69,8 @@ impl Logins {
 
     /// Returns the index of the first of `candidates` whose password is `password`.
     ///
-    /// Cached checks cost nothing, and are not counted again. If the future is dropped, a running
-    /// check completes, with its place occupied, and its result is cached.
+    /// Cached checks are free, and are not counted as attempts again. If the future is dropped, a
+    /// running check completes and its result is cached; until then it occupies its slot.
     ///
     /// # Errors
     ///
@@ -94,7 +94,7 @@ impl Logins {
         lock(&self.known.tries).begin(client, Instant::now()).map_err(LoginRefusal::TooOften)?;
         let (known, password, candidates) =
             (Arc::clone(&self.known), password.to_vec(), candidates.to_vec());
-        // A client that leaves releases neither its place nor its attempt.
+        // If the client leaves, the slot and the counted attempt are not released.
         let checked = spawn_blocking(move || {
             let right = candidates.iter().position(|candidate| known.verify(&password, candidate));
             if right.is_some() {
@@ -116,7 +116,7 @@ impl Logins {
 }
 
 impl LoginCache {
-    /// The cached result: `None` if a candidate must still be checked.
+    /// The cached result. `None` if a candidate must still be checked.
     #[expect(clippy::option_option, reason = "unknown, known as wrong, known as right")]
     fn outcome(&self, password: &[u8], candidates: &[LoginCandidate]) -> Option<Option<usize>> {
         let mut all_wrong = true;
@@ -133,9 +133,9 @@ impl LoginCache {
     fn key(&self, password: &[u8], candidate: &LoginCandidate) -> PasswordKey {
         match candidate {
             LoginCandidate::Hash(hash) => self.keys.key(hash, b"", password),
-            // Correct for its owner, but wrong for an unknown user, and cached for each name
-            // separately. Otherwise the second unknown name with a password would be refused at
-            // once, which would disclose the names that exist.
+            // A password that is correct for the owner of the hash is still wrong for an unknown
+            // user. So the result is cached for each name separately. Otherwise a password for a
+            // second unknown name would be refused at once, which would disclose which names exist.
             LoginCandidate::StandIn(hash, name) => {
                 self.keys.key(hash, &[b"?", name.as_slice()].concat(), password)
             }
@@ -200,7 +200,8 @@ mod tests {
                 );
             }
         }
-        // The next ones are not checked at all, or the clock has advanced and the wait is longer.
+        // The next attempts are not checked, unless the clock has advanced; then the wait is
+        // longer.
         let mut refused = 0;
         for guess in 0..20_u8 {
             let outcome = logins.check(CLIENT, &[guess], &candidates).await;
@@ -239,7 +240,7 @@ mod tests {
         let (logins, candidates) = (Logins::new().unwrap(), candidates());
         let clients = (1..=8_u8).map(|host| IpAddr::V4(Ipv4Addr::new(10, 0, 0, host)));
         for client in clients {
-            // Polled once, which runs it up to its first wait, and dropped.
+            // The future is polled once, which runs it up to its first wait, and then dropped.
             let check = Box::pin(logins.check(client, b"two", &candidates));
             assert!(futures_util::FutureExt::now_or_never(check).is_none());
         }

@@ -1,4 +1,5 @@
-//! Refuses clients that may not use the proxy, or not with further connections, at minimal cost.
+//! Refuses clients that may not use the proxy, and clients with too many connections, at minimal
+//! cost.
 
 use std::net::IpAddr;
 use std::net::SocketAddr;
@@ -21,8 +22,8 @@ const MAX_AT_ONCE: usize = 32;
 /// Time limit for a refused client to send its request and to leave.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Maximum bytes of its request that are read and discarded. A connection that is closed with
-/// unread bytes is reset, and its client may never see the response.
+/// Maximum number of bytes of the client's request that are read and discarded. If a connection is
+/// closed with unread bytes, it is reset, and the client may never see the response.
 const MAX_UNREAD: u64 = 64 * 1024;
 
 /// The same response for all clients, which discloses nothing.
@@ -50,7 +51,7 @@ const LATELY: Duration = Duration::from_secs(60 * 60);
 /// Recently refused clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentAway {
-    /// Number of connections since the last hour without any.
+    /// Number of refused connections since the last hour without a refusal.
     pub count: u64,
     /// The address of the last client.
     pub client: IpAddr,

@@ -9,7 +9,7 @@ use lru::LruCache;
 /// Number of wrong passwords before a client has to wait.
 const FREE: u32 = 5;
 
-/// The wait after the first further one; each next one doubles the wait.
+/// The wait after the first wrong password beyond `FREE`. Each further one doubles the wait.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 
 /// The longest wait. It is short, so that a person who mistypes, or who shares an address with an

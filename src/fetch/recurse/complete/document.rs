@@ -98,7 +98,7 @@ impl DocumentSink<'_, '_> {
                 loop {
                     let read = match file.read_at(offset, &mut buffer) {
                         Ok(read) => read,
-                        // A compressed one, which is no failure of the disk.
+                        // The compressed file of the entry is damaged, but the disk has not failed.
                         Err(error) if error.is_damaged() => return Err(Stop::Cut(DAMAGED)),
                         Err(error) => return Err(Stop::Disk(error)),
                     };

@@ -28,7 +28,7 @@ use wwwoffle_http::redirect::location;
 pub(super) struct WalkResult {
     /// The sub-resources without duplicates, in the order in which they were found.
     pub(super) list: Vec<PartItem<Text>>,
-    /// Why there may be more.
+    /// Why there may be unknown sub-resources.
     pub(super) cut: Option<Text>,
 }
 

@@ -19,7 +19,7 @@ pub const OTHER: &str = "other";
 pub struct SpecificationParts<'a> {
     /// `*` or a protocol.
     pub protocol: &'a str,
-    /// `*` or a host, may contain stars.
+    /// `*`, or a host, which may contain stars.
     pub host: &'a str,
     /// Empty for any port, `:` for the default port of the protocol, or `:` and a port.
     pub port: &'a str,
