@@ -3,11 +3,11 @@
 /// An option of WWWOFFLE 2.9.
 #[derive(Clone, Copy, Debug)]
 pub struct FormerOption {
-    /// Its section in 2.9.
+    /// The section in 2.9.
     pub section: &'static str,
-    /// Its name in 2.9; "" for the entries of a section that is a list.
+    /// The name in 2.9; "" for the entries of a section that is a list.
     pub key: &'static str,
-    /// Its successor.
+    /// The successor.
     pub now: Successor,
 }
 

@@ -55,7 +55,7 @@ impl Timer {
 pub struct MonitorSettings {
     /// The page.
     pub url: String,
-    /// Its schedule.
+    /// The schedule.
     pub schedule: Schedule,
     /// The minimum number of older versions.
     pub versions: u16,

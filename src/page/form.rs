@@ -32,13 +32,13 @@ pub(crate) struct SelectOption {
 /// Why a form was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadForm {
-    /// Its `Content-Type` is not that of a form.
+    /// The `Content-Type` is not that of a form.
     #[error("expected a form of type application/x-www-form-urlencoded")]
     WrongType,
-    /// It is too long.
+    /// The form is too long.
     #[error("the form is longer than {LONGEST_FORM} bytes")]
     TooLong,
-    /// It has too many fields.
+    /// The form has too many fields.
     #[error("the form has more than {MOST_FIELDS} fields")]
     TooManyFields,
     /// A field is not UTF-8, the encoding of the page with the form.

@@ -178,7 +178,7 @@ pub enum Message<'a> {
 /// A copy in the spool.
 #[derive(Clone, Copy, Debug)]
 pub struct CopyInfo<'a> {
-    /// Its URL.
+    /// The URL.
     pub url: &'a str,
     /// When it was stored.
     pub stored: Timestamp,

@@ -30,7 +30,7 @@ const SAY_NOTHING: [&str; 9] =
 /// A link to a page of ours.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct PageLink {
-    /// Its address, without our origin.
+    /// The address, without our origin.
     path: String,
     label: Text,
 }
@@ -178,7 +178,7 @@ fn telling(text: &str) -> Vec<String> {
 /// A page that can be fetched, with the token for that one purpose.
 #[derive(Clone, Copy, Debug)]
 pub struct FetchOffer<'a> {
-    /// Its URL, without credentials.
+    /// The URL, without credentials.
     pub url: &'a str,
     /// [`Tokens::fetch`](super::token::Tokens::fetch) for that URL, or on a local page the general token.
     pub token: &'a str,
@@ -212,7 +212,7 @@ impl FetchOfferView {
 pub struct SimilarPage {
     /// The difference between the two URLs.
     pub likeness: Likeness,
-    /// Its URL.
+    /// The URL.
     pub url: String,
     /// When it was stored, and when it arrived.
     pub version: (Timestamp, Timestamp),

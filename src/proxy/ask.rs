@@ -68,7 +68,7 @@ pub struct ProxyRequest {
     pub owner: Owner,
     /// The places where the response may be stored.
     pub places: Arc<Places>,
-    /// Its method and fields.
+    /// The method and fields.
     pub head: ClientHead,
     /// The state of the proxy when the request arrived.
     pub start: RequestStart,

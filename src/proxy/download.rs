@@ -131,11 +131,11 @@ pub enum HeadOutcome {
 /// The head of a response, without its hop-by-hop fields.
 #[derive(Clone, Debug)]
 pub struct AnswerHead {
-    /// Its status.
+    /// The status.
     pub status: StatusCode,
     /// The HTTP version of the response.
     pub version: Version,
-    /// Its fields.
+    /// The fields.
     pub fields: HeaderMap,
     /// The length of its body in bytes, if the origin declared it.
     pub length: Option<u64>,
@@ -261,7 +261,7 @@ impl Download {
         self.request.started
     }
 
-    /// Its progress.
+    /// The progress.
     #[must_use]
     pub fn progress(&self) -> ProgressSnapshot {
         self.progress.shown()

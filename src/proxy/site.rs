@@ -34,7 +34,7 @@ impl HttpsSite {
         self.url.host()
     }
 
-    /// Its port.
+    /// The port.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port

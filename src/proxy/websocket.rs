@@ -39,7 +39,7 @@ pub(super) struct Granted;
 /// Why an extended CONNECT cannot be forwarded.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unfit {
-    /// It requests a protocol other than WebSocket.
+    /// The request is for a protocol other than WebSocket.
     #[error("this proxy does not forward the protocol {0:?}")]
     Protocol(String),
     /// The system cannot provide random numbers.

@@ -9,7 +9,7 @@ const RULES: &str = "for";
 /// An option with a new value or new rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionChange {
-    /// Its section.
+    /// The section.
     pub section: &'static str,
     /// The option; `for` stands for the rules of the section.
     pub key: &'static str,

@@ -18,9 +18,9 @@ pub struct Overview {
 /// An option, and its value if it has one.
 #[derive(Clone, Debug)]
 pub struct OptionState {
-    /// Its section.
+    /// The section.
     pub section: &'static str,
-    /// Its declaration.
+    /// The declaration.
     pub option: &'static OptionInfo,
     /// The value as written, if the text sets it. A secret is replaced by a placeholder.
     pub value: Option<String>,
@@ -31,13 +31,13 @@ pub struct OptionState {
 /// A rule and its place.
 #[derive(Clone, Debug)]
 pub struct RuleState {
-    /// Its section.
+    /// The section.
     pub section: &'static str,
-    /// Its number in the section, counted from 0.
+    /// The number in the section, counted from 0.
     pub index: usize,
     /// The line of its header.
     pub line: usize,
-    /// Its content.
+    /// The content.
     pub rule: Rule,
 }
 

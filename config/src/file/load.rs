@@ -53,9 +53,9 @@ impl Config {
 /// A loaded configuration.
 #[derive(Debug)]
 pub struct LoadedConfig {
-    /// Its file, which may not exist.
+    /// The file, which may not exist.
     pub file: ConfigFile,
-    /// Its text.
+    /// The text.
     pub text: ConfigText,
     /// The parsed text.
     pub config: Config,

@@ -3,7 +3,7 @@
 /// A group of options, `[name]` in the file.
 #[derive(Clone, Copy, Debug)]
 pub struct Section {
-    /// Its name in the file, without the brackets.
+    /// The name in the file, without the brackets.
     pub name: &'static str,
     /// The subject of its options.
     pub sentence: &'static str,
@@ -14,7 +14,7 @@ pub struct Section {
 /// The declaration of one option.
 #[derive(Clone, Copy, Debug)]
 pub struct OptionInfo {
-    /// Its name in the file.
+    /// The name in the file.
     pub key: &'static str,
     /// The name of its type in `docs/options.md`.
     pub kind: &'static str,
@@ -24,7 +24,7 @@ pub struct OptionInfo {
     pub meaning: &'static str,
     /// The JSON schema of its type.
     pub json: fn() -> String,
-    /// Its default in the notation of the file.
+    /// The default in the notation of the file.
     pub default: &'static str,
     /// Whether rules may set it for some URLs.
     pub rules: bool,
@@ -32,7 +32,7 @@ pub struct OptionInfo {
     pub effect: Effect,
     /// The group of options that limits who may change it.
     pub protection: Protection,
-    /// Its effect, in one sentence.
+    /// The effect, in one sentence.
     pub sentence: &'static str,
 }
 
@@ -72,7 +72,7 @@ impl Protection {
         self != Self::Ordinary
     }
 
-    /// Its name in the schema.
+    /// The name in the schema.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

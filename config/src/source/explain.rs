@@ -10,7 +10,7 @@ pub struct OptionExplanation {
     pub section: &'static str,
     /// The option.
     pub key: &'static str,
-    /// Its value in the notation of the file, shortened to a line.
+    /// The value in the notation of the file, shortened to a line.
     pub value: String,
     /// The location of the value; `None` for a default.
     pub location: Option<Location>,

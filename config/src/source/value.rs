@@ -16,15 +16,15 @@ pub(crate) const LISTS_OF_RULES: &str = r#"{"type": "array", "items": {"type": [
 
 /// The type of an option's value.
 pub(crate) trait Value: Sized {
-    /// Its name in `docs/options.md`.
+    /// The name in `docs/options.md`.
     const KIND: &'static str;
-    /// Its syntax, for `docs/options.md`.
+    /// The syntax, for `docs/options.md`.
     const MEANING: &'static str;
     /// The expected value, for faults.
     const EXPECTED: &'static str;
     /// Whether a value is never displayed, not even in a fault.
     const IS_SECRET: bool = false;
-    /// Its JSON schema. The parser may check more than the schema.
+    /// The JSON schema. The parser may check more than the schema.
     fn json() -> String {
         STRING.to_owned()
     }

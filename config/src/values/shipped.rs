@@ -19,7 +19,7 @@ pub(crate) const TUNNELS: ShippedList =
 pub(crate) struct ShippedList {
     /// The file name of the list, for locations.
     pub(crate) name: &'static str,
-    /// Its text: one specification on each line, with comments.
+    /// The text: one specification on each line, with comments.
     pub(crate) text: &'static str,
 }
 

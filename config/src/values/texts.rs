@@ -39,7 +39,7 @@ impl Value for Markup {
 pub struct Program(Option<PathBuf>);
 
 impl Program {
-    /// Its absolute path.
+    /// The absolute path.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.0.as_deref()

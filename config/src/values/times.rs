@@ -31,7 +31,7 @@ pub struct Windows(Vec<Window>);
 /// A time span of the day. It may extend into the next day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Its first minute, counted from midnight.
+    /// The first minute, counted from midnight.
     pub from: u16,
     /// The first minute after it, counted from midnight.
     pub until: u16,

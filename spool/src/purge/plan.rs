@@ -60,9 +60,9 @@ pub enum EntryLimit {
 /// Why an entry would no longer be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exclusion {
-    /// Its URL is never fetched.
+    /// The URL is never fetched.
     NeverGot,
-    /// Its URL is fetched, but never stored.
+    /// The URL is fetched, but never stored.
     NeverKept,
 }
 

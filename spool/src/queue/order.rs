@@ -81,7 +81,7 @@ impl fmt::Display for ParsePriorityError {
 impl std::error::Error for ParsePriorityError {}
 
 impl OutgoingSummary {
-    /// Its position in the queue.
+    /// The position in the queue.
     #[must_use]
     pub fn position(&self) -> QueuePosition {
         let (rank, key) = (self.kind.rank(), self.place.key());

@@ -48,7 +48,7 @@ pub struct Outgoing {
     pub summary: OutgoingSummary,
     /// The request as it will be sent: request line, fields and empty line, without secrets.
     pub head: Vec<u8>,
-    /// Its body.
+    /// The body.
     pub body: Vec<u8>,
     /// The parts of the request that only the origin may see. They are never in clear on disk.
     pub secrets: Secrets,

@@ -25,7 +25,7 @@ use wwwoffle_url::Key;
 /// An entry found by a walk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WalkedEntry {
-    /// Its summary.
+    /// The summary.
     pub summary: Summary,
     /// The number of its older versions.
     pub versions: usize,

@@ -116,7 +116,7 @@ pub(crate) enum BodyExtent {
 /// A finished entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredEntry {
-    /// Its key.
+    /// The key.
     pub key: Key,
     /// The length of its body in bytes.
     pub body_len: u64,

@@ -30,7 +30,7 @@ pub struct WantedClasses {
 pub struct ChosenLink<'a> {
     /// The reference.
     pub link: &'a Link,
-    /// Its canonical URL.
+    /// The canonical URL.
     pub url: CanonicalUrl,
     /// The key of the URL.
     pub key: Key,

@@ -35,7 +35,7 @@ pub struct LineCounts {
 
 #[derive(Serialize)]
 struct VersionRow {
-    /// Its time as the value of a form field, which identifies the version.
+    /// The time as the value of a form field, which identifies the version.
     at: String,
     received: ShownTime,
     present: bool,

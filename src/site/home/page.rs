@@ -75,7 +75,7 @@ pub struct RecentPage {
     pub title: Option<String>,
     /// Time when the page was stored.
     pub stored: Timestamp,
-    /// Its icon as a `data:` URL.
+    /// The icon as a `data:` URL.
     pub icon: Option<String>,
 }
 

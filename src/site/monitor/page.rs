@@ -167,7 +167,7 @@ fn cost(page: &MonitorRow<'_>, token: &str) -> usize {
 pub struct MonitorForm<'a> {
     /// URL of the page; empty if the user still has to enter it.
     pub url: &'a str,
-    /// Its current schedule, if it is monitored.
+    /// The current schedule, if it is monitored.
     pub schedule: Option<Schedule>,
     /// Number of older versions to keep, if it is monitored.
     pub versions: Option<u16>,

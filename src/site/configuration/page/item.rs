@@ -78,7 +78,7 @@ pub struct OptionPage<'a> {
     /// The value in force if it differs from the file, because the file is faulty or was just
     /// changed.
     pub in_force: Option<&'a str>,
-    /// Its lines in the file.
+    /// The lines in the file.
     pub lines: &'a [DiffLine],
     /// All rules of the section.
     pub rules: &'a [RuleSetting],

@@ -17,7 +17,7 @@ const MOST_URLS: usize = 10;
 /// The setting of an option in the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OptionSetting {
-    /// Its value, in the syntax of the file. A secret only shows that it is set.
+    /// The value, in the syntax of the file. A secret only shows that it is set.
     pub value: Option<String>,
     /// Where the option is set: the line, and the file if it is an included file.
     pub place: Option<(usize, Option<String>)>,
@@ -41,9 +41,9 @@ pub struct RuleSetting {
 pub struct SectionPage<'a> {
     /// The section.
     pub section: &'static Section,
-    /// Its options, in the order of the section.
+    /// The options, in the order of the section.
     pub settings: &'a [OptionSetting],
-    /// Its rules, in the order of the file.
+    /// The rules, in the order of the file.
     pub rules: &'a [RuleSetting],
     /// The URL carried along from page to page.
     pub url: Option<&'a str>,

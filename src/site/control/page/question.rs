@@ -19,9 +19,9 @@ pub enum DeletionTarget<'a> {
     },
     /// One request.
     Request {
-        /// Its URL.
+        /// The URL.
         url: &'a str,
-        /// Its key.
+        /// The key.
         key: &'a str,
     },
     /// All monitor schedules of the caller; their number.
