@@ -134,7 +134,7 @@ impl VersionCandidate {
     }
 }
 
-/// Whether a shared copy may answer this client, decided from the fields of that version.
+/// Whether a shared copy may answer this client, according to the fields of that copy.
 fn is_theirs(ask: &ProxyRequest, kept: &Kept) -> bool {
     let shared = ask.start.config.caching.shared;
     kept.entry.place().owner().is_some() || ask.places.takes_public(&kept.fields, shared)

@@ -91,7 +91,7 @@ impl Ours {
         CertificateDer::pem_slice_iter(text).flatten().any(|der| self.has(&der))
     }
 
-    /// Whether the file at `path` contains certificates, all of them among these.
+    /// Whether the file at `path` contains certificates, and only certificates of this set.
     pub(super) fn has_file(&self, path: &Path) -> bool {
         small_file::read(path).ok().flatten().is_some_and(|text| self.has_all_of(&text))
     }

@@ -50,9 +50,9 @@ const MAX_ENTRIES: usize = 64;
 /// A certificate database, which may not exist yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Database {
-    /// The browser that reads it.
+    /// The browser that reads the database.
     pub(super) browser: &'static str,
-    /// Its directory.
+    /// The directory of the database.
     pub(super) path: PathBuf,
     pub(super) exists: bool,
 }

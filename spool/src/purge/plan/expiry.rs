@@ -32,7 +32,8 @@ const NEVER: [KeepReason; 3] = [KeepReason::Recent, KeepReason::NoAge, KeepReaso
 /// The number of values before the smallest share.
 const BEFORE: u32 = 3;
 
-/// The reasons why an entry is always purged. They are the last values, counted backwards.
+/// The reasons why an entry is always purged. Their positions are the last values of an
+/// [`ExpiryMark`], counted from the end.
 const NOW: [PurgeReason; 2] = [PurgeReason::NeverKept, PurgeReason::NeverGot];
 
 /// An optional expiry in four bytes. Values have the order of expiries; the last value means no
