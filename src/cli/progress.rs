@@ -40,8 +40,6 @@ pub(crate) struct ProgressDisplay {
     waiting: u64,
     /// When the live line was last drawn, since the start.
     drawn: Option<Duration>,
-    /// Whether the report of a recursive fetch was printed.
-    has_reported: bool,
     end: Option<End>,
 }
 
@@ -85,7 +83,6 @@ impl ProgressDisplay {
             whole: None,
             waiting: 0,
             drawn: None,
-            has_reported: false,
             end: None,
         }
     }
@@ -181,10 +178,8 @@ impl ProgressDisplay {
             Event::End { fetched, failed, waiting } => {
                 self.under_way.clear();
                 self.end = Some(End { fetched, failed, waiting });
-                // A report lists fetched, unchanged and previously stored separately; this is their
-                // sum.
-                let done = if self.has_reported { "stored" } else { "fetched" };
-                Some(format!("{fetched} {done}, {failed} failed, {waiting} waiting"))
+                // Some of them may have been stored before and still be fresh.
+                Some(format!("{fetched} stored, {failed} failed, {waiting} waiting"))
             }
             Event::Run { run } => self.run(&run),
             Event::Unknown => None,
@@ -194,7 +189,6 @@ impl ProgressDisplay {
     /// The progress of a recursive fetch goes into the live line; its report is printed once.
     fn run(&mut self, run: &RunItem) -> Option<String> {
         self.waiting = run.waiting;
-        self.has_reported |= run.ended.is_some();
         run.ended.is_some().then(|| report(run))
     }
 
@@ -330,7 +324,7 @@ redirect  301          http://b/ -> http://b/x
 failed                 http://c/: refused⟨U+001B⟩[31m
 retry                  http://d/: timeout; again at 2026-11-20T12:00:00Z
 queued                 http://e/
-1 fetched, 1 failed, 2 waiting
+1 stored, 1 failed, 2 waiting
 ";
 
     #[test]

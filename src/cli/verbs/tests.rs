@@ -107,7 +107,7 @@ fn each_verb_asks_and_tells() {
              {\"event\":\"end\",\"fetched\":1,\"failed\":0,\"waiting\":0}\n",
             "POST /api/get ",
             r#"{"urls":["http://a/","b"],"refresh":true}"#,
-            "done      200     5 B  http://a/\n1 fetched, 0 failed, 0 waiting\n",
+            "done      200     5 B  http://a/\n1 stored, 0 failed, 0 waiting\n",
         ),
         (
             &["rm", "http://a/"],
