@@ -242,8 +242,7 @@ impl Places {
     /// The same places, for a request with this spelling of the URL.
     #[must_use]
     pub fn spelled(self, spelling: &Spelling) -> Self {
-        let queued = self.queued.as_entry().with_variant(&spelling.variant("")).as_request();
-        Self { queued, spelling: spelling.clone(), ..self }
+        Self { spelling: spelling.clone(), ..self }
     }
 
     /// The places for a request by `owner` for `url`, with these fields. Basic credentials in the
@@ -285,13 +284,12 @@ impl Places {
         let owner = Owner::of_queued(queued)?.to_string();
         let public = Place::of(&CanonicalUrl::parse(queued.url(), local).ok()?);
         let own = match queued.owner() {
-            Some(_) => queued.clone().as_entry(),
-            None => queued.clone().as_entry().owned_by(&owner),
+            Some(_) => queued.clone(),
+            None => queued.clone().owned_by(&owner),
         };
         let credentials = own.key() != public.clone().owned_by(&owner).key();
-        let spelling = Spelling::of_variant(queued.variant_text());
         let queued = queued.clone();
-        Some(Self { own, public, queued, credentials, spelling })
+        Some(Self { own, public, queued, credentials, spelling: Spelling::default() })
     }
 
     /// The owner of the request.

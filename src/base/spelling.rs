@@ -43,12 +43,6 @@ impl Spelling {
         if self.is_canonical() { varies.to_owned() } else { Place::respelled(&self.0, varies) }
     }
 
-    /// The spelling to which a response with this variant text belongs.
-    #[must_use]
-    pub fn of_variant(variant: &str) -> Self {
-        Self(Place::spelling_of(variant).unwrap_or_default().to_owned())
-    }
-
     /// Whether a response with this variant text belongs to this spelling.
     #[must_use]
     pub fn is_of(&self, variant: &str) -> bool {

@@ -311,8 +311,7 @@ async fn prepare(
         .map_err(|error| error_chain(&error))?
         .without_credentials();
     let target = request.uri.path_and_query().map_or("/", PathAndQuery::as_str);
-    // Requests of older versions are on the queue as if they had the canonical spelling.
-    let places = Arc::new(Places { spelling: Spelling::of(target, &url), ..places });
+    let places = Arc::new(places.spelled(&Spelling::of(target, &url)));
     let (config, parts) = (context.base.config(), UrlParts::of(&url));
     censor::request(&config, &url, sent.headers_mut());
     resource.origin.via = parent(&config, &url, &context.base.pseudonym);

@@ -176,8 +176,6 @@ pub async fn set(
     wish: MonitorSettings,
 ) -> Result<(MonitorSummary, SetOutcome), WantError> {
     let mut request = fetch::request(context, requester, &wish.url, RequestKind::Monitored)?;
-    // A page is monitored once, whatever its spelling.
-    request.summary.place = request.summary.place.as_entry();
     request.options = wish.aim.and_then(|aim| serde_json::to_string(&aim).ok());
     let versions = wish.versions.min(MAX_VERSIONS);
     let schedule = wish.schedule;

@@ -32,7 +32,7 @@ pub(super) fn seal(spool: &Spool, places: &Places, body: &[u8], request: Vec<u8>
     if body.len() > LONGEST {
         return request;
     }
-    match spool.seal(&places.queued.clone().as_entry().key(), body) {
+    match spool.seal(&places.queued.key(), body) {
         Ok(sealed) => head::with_form(&request, &BASE64_STANDARD.encode(sealed)),
         Err(error) => {
             debug!(error = error_chain(&error), "the body of a form cannot be sealed");
@@ -65,8 +65,7 @@ fn outgoing(
 ) -> Option<(Outgoing, Option<HeaderValue>)> {
     let stored = head::read_request(kept.entry.request(), b"").ok()?;
     let sealed = BASE64_STANDARD.decode(stored.headers.get(head::FORM)?).ok()?;
-    let key = ask.places.queued.clone().as_entry().key();
-    let body = context.storage.store.spool().unseal(&key, &sealed)?;
+    let body = context.storage.store.spool().unseal(&ask.places.queued.key(), &sealed)?;
     let mut request = ask.wire(&context.base.pseudonym);
     *request.method_mut() = stored.method;
     *request.uri_mut() = stored.uri;

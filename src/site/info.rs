@@ -5,8 +5,8 @@ pub mod page;
 pub(super) mod source;
 
 use crate::base::text::Text;
-use hyper::Response;
 use hyper::header::{AUTHORIZATION, HOST, PROXY_AUTHORIZATION};
+use hyper::{HeaderMap, Response};
 use wwwoffle_index::Index;
 use wwwoffle_spool::{Entry, Error};
 use wwwoffle_url::{CanonicalUrl, ParseError, url_decode_form_args};
@@ -121,10 +121,11 @@ async fn more(caller: &Caller, url: &str, details: &Info<Text>) -> InfoExtras {
         Ok((_, Some(found))) => Some(found.older.len() + 1),
         _ => None,
     };
-    let Ok((url, places)) = Places::of_text(url, &context.base.local, &caller.owner) else {
+    let Ok(mut url) = CanonicalUrl::parse(url, &context.base.local) else {
         return InfoExtras::default();
     };
-    let queued = context.storage.store.spool().queue().summary(&places.queued.key()).is_some();
+    let queued = Places::of(&mut url, &HeaderMap::new(), &caller.owner).queued;
+    let queued = context.storage.store.spool().queue().summary(&queued.key()).is_some();
     let key = url.without_credentials().key();
     let last = context.proxy.traffic.last.of(&LastKey::new(key, caller.owner.clone()));
     let who = (caller.owner.clone(), caller.reach());

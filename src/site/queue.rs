@@ -8,10 +8,10 @@ pub(super) mod undone;
 
 use std::collections::{HashMap, HashSet};
 
-use hyper::Response;
+use hyper::{HeaderMap, Response};
 use jiff::Timestamp;
 use wwwoffle_spool::{Error, OutgoingSummary, Priority, QueuePosition, Spool};
-use wwwoffle_url::{Key, ParseError};
+use wwwoffle_url::{CanonicalUrl, Key, ParseError};
 
 use self::page::{PATH, QueuePage, QueueSelection, ROWS};
 use super::caller::Caller;
@@ -165,7 +165,9 @@ async fn carry_out(
         match name {
             "chosen" => keys.push(value.parse().map_err(|_| RequestActionError::Key)?),
             "url" => {
-                keys.push(key_of(caller, value)?);
+                let mut url = CanonicalUrl::parse(value, &caller.context.base.local)?;
+                let places = Places::of(&mut url, &HeaderMap::new(), &caller.owner);
+                keys.push(places.queued.key());
             }
             _ => {}
         }
@@ -260,8 +262,8 @@ fn key(text: &str) -> Result<Key, FormError> {
 
 /// Returns the key under which `url` is queued for the caller.
 pub(super) fn key_of(caller: &Caller, url: &str) -> Result<Key, ParseError> {
-    let (_, places) = Places::of_text(url, &caller.context.base.local, &caller.owner)?;
-    Ok(places.queued.key())
+    let mut url = CanonicalUrl::parse(url, &caller.context.base.local)?;
+    Ok(Places::of(&mut url, &HeaderMap::new(), &caller.owner).queued.key())
 }
 
 /// Deletes a request of the caller from the queue. Returns whether the queue had the request.
@@ -350,7 +352,7 @@ pub(super) fn with_urls(caller: &Caller, urls: &[String]) -> HashMap<String, Vec
 mod tests {
     use super::*;
     use wwwoffle_spool::{Outgoing, Place, RequestKind};
-    use wwwoffle_url::{CanonicalUrl, LocalHost};
+    use wwwoffle_url::LocalHost;
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()

@@ -107,33 +107,6 @@ fn offline_another_spelling_is_better_than_none() {
 }
 
 #[test]
-fn offline_each_spelling_is_queued_and_fetched() {
-    let (mut daemon, origin) = (Daemon::start(), Origin::start());
-    for path in PAIRS.as_flattened() {
-        echo(&origin, path);
-    }
-    daemon.ok(&["offline"]);
-    for path in PAIRS.as_flattened() {
-        for _ in 0..2 {
-            assert_eq!(get(&daemon, &origin, path).status, 504, "{path}");
-        }
-    }
-    assert_eq!(daemon.queue().len(), PAIRS.as_flattened().len());
-    daemon.restart();
-    assert_eq!(daemon.queue().len(), PAIRS.as_flattened().len(), "after a restart");
-    daemon.ok(&["online"]);
-    daemon.ok(&["fetch"]);
-    assert!(daemon.queue().is_empty());
-    daemon.ok(&["offline"]);
-    for path in PAIRS.as_flattened() {
-        assert_eq!(origin.asked(path).len(), 1, "{path}");
-        let response = get(&daemon, &origin, path);
-        assert_eq!(response.text(), format!("<p>{path}"));
-        assert_eq!(response.field("Cache-Status"), "wwwoffle; hit; detail=offline", "{path}");
-    }
-}
-
-#[test]
 fn a_change_concerns_all_spellings() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let [one, other] = PAIRS[0];

@@ -441,7 +441,7 @@ pub(crate) fn place_fields(place: &Place, mut field: impl FnMut(&str, &str)) {
         KeyOrigin::Url => "url",
         KeyOrigin::Variant => "variant",
     };
-    field("Wwwoffle-Key", &format!("{origin} {}", place.entry_key()));
+    field("Wwwoffle-Key", &format!("{origin} {}", place.key()));
     if let Some(owner) = place.owner() {
         field(OWNER, &escape(owner, MAX_OWNER));
     }

@@ -45,8 +45,6 @@ pub struct Place {
     owner: String,
     /// The key of the URL and the owner.
     key: Key,
-    /// The key of the entry, which differs for a [request](Self::as_request).
-    entry_key: Key,
     variant: String,
 }
 
@@ -103,8 +101,7 @@ impl Place {
     #[must_use]
     pub fn owned_by(mut self, owner: &str) -> Place {
         owner.clone_into(&mut self.owner);
-        self.entry_key = if owner.is_empty() { self.base } else { self.base.variant(owner) };
-        self.key = self.entry_key;
+        self.key = if owner.is_empty() { self.base } else { self.base.variant(owner) };
         self
     }
 
@@ -130,7 +127,7 @@ impl Place {
 
     pub(crate) fn new(url: &str, key: Key, origin: KeyOrigin) -> Place {
         let (owner, variant) = (String::new(), String::new());
-        Place { url: url.to_owned(), base: key, origin, owner, key, entry_key: key, variant }
+        Place { url: url.to_owned(), base: key, origin, owner, key, variant }
     }
 
     /// Rebuilds the place from the fields of a file. `key` includes the owner. `None` if the key
@@ -191,41 +188,6 @@ impl Place {
     #[must_use]
     pub fn key(&self) -> Key {
         self.key
-    }
-
-    /// The place of the request on the queue for an entry here. Each spelling of a URL is a request
-    /// of its own, with its own key, although the entries of all spellings have one key. For the
-    /// canonical spelling both keys are the same.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), wwwoffle_url::ParseError> {
-    /// use wwwoffle_spool::Place;
-    /// use wwwoffle_url::{CanonicalUrl, LocalHost};
-    /// let place = Place::of(&CanonicalUrl::parse("http://example.org", &LocalHost::default())?);
-    /// assert_eq!(place.clone().as_request(), place);
-    /// let respelled = place.clone().with_variant(&Place::respelled("x", "")).as_request();
-    /// assert_ne!(respelled.key(), place.key());
-    /// assert_eq!(respelled.as_entry(), place);
-    /// # Ok(()) }
-    /// ```
-    #[must_use]
-    pub fn as_request(mut self) -> Place {
-        if Place::spelling_of(&self.variant).is_some() {
-            self.key = self.entry_key.variant(&self.variant);
-        }
-        self
-    }
-
-    /// The place of the entry, of the canonical spelling, for a request on the queue.
-    #[must_use]
-    pub fn as_entry(mut self) -> Place {
-        self.key = self.entry_key;
-        self.variant.clear();
-        self
-    }
-
-    pub(crate) fn entry_key(&self) -> Key {
-        self.entry_key
     }
 
     /// The owner of the copy, if any.

@@ -305,7 +305,7 @@ impl Outgoing {
         }
         let head_len = narrow(header.number("Wwwoffle-Head")?)?;
         let (head, body) = block.split_at_checked(head_len).ok_or("its lengths disagree")?;
-        let place = layout::place(&header)?.as_request();
+        let place = layout::place(&header)?;
         let secrets = secrets(&header, &place, vault)?;
         let small = |name| header.number(name).map(u32::try_from);
         let kind = kind_of(header.need("Wwwoffle-Kind")?).ok_or("its kind is unknown")?;

@@ -91,10 +91,8 @@ impl<'a> OfReader<'a> {
     /// If the disk fails.
     pub(crate) fn new(reader: &'a Reader) -> Result<Self, Error> {
         let queue = reader.queue()?;
-        let queue = queue
-            .into_iter()
-            .map(|known| (known.place.as_entry().key(), known.fetching.state))
-            .collect();
+        let queue =
+            queue.into_iter().map(|known| (known.place.key(), known.fetching.state)).collect();
         Ok(Self { reader, queue })
     }
 }

@@ -14,7 +14,6 @@ use super::choose::{ChosenLink, part};
 use super::follow::Document;
 use crate::base::clock;
 use crate::base::owner::Places;
-use crate::base::spelling::Spelling;
 use crate::fetch::want;
 use crate::net::upstream::Origin;
 use crate::proxy::ask::ProxyRequest;
@@ -36,10 +35,7 @@ impl Sub {
     pub(super) fn of(document: &Document<'_>, chosen: &ChosenLink<'_>) -> Option<Self> {
         let resource = of_url(&chosen.link.url, &document.context.base.local).ok()?;
         let secrets = secrets(document, &resource.origin);
-        let url = resource.url.without_credentials();
-        let spelling = Spelling::of(resource.path.as_str(), &url);
         let places = Places::of(&mut resource.url.clone(), &secrets, &document.owner);
-        let places = places.spelled(&spelling);
         Some(Self { resource, secrets, places })
     }
 

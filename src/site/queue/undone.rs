@@ -1,8 +1,8 @@
 //! The page `/undone/`, to which the cancel button of a will-get page redirects. So reloading the
 //! page does not remove another request from the queue.
 
-use hyper::Response;
-use wwwoffle_url::url_decode_form_args;
+use hyper::{HeaderMap, Response};
+use wwwoffle_url::{CanonicalUrl, url_decode_form_args};
 
 use crate::base::owner::Places;
 use crate::page::undone::page;
@@ -17,11 +17,11 @@ pub(in crate::site) fn show(caller: &Caller, arguments: Option<&str>) -> Respons
     };
     let url = url_decode_form_args(url.as_bytes());
     let url = String::from_utf8_lossy(&url);
-    let queue = context.storage.store.spool().queue();
-    if let Ok((_, places)) = Places::of_text(&url, &context.base.local, &caller.owner)
-        && queue.summary(&places.queued.key()).is_some()
-    {
-        return caller.see_other("/queue/");
+    if let Ok(mut url) = CanonicalUrl::parse(&url, &context.base.local) {
+        let queued = Places::of(&mut url, &HeaderMap::new(), &caller.owner).queued;
+        if context.storage.store.spool().queue().summary(&queued.key()).is_some() {
+            return caller.see_other("/queue/");
+        }
     }
     caller.page(page(&caller.shell, &url, true))
 }
