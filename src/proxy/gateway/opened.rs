@@ -33,14 +33,14 @@ const SHOWN: [&str; 12] = [
 
 /// The window for which a request was sent.
 #[derive(Clone, Debug)]
-pub(super) struct Window {
+pub(super) struct OpenedWindow {
     /// The address that the window opens, without our origin.
     address: String,
     /// Whether a page of another site may have opened the window.
     is_unproven: bool,
 }
 
-impl Window {
+impl OpenedWindow {
     /// The window of a request. `None` if the request is for a sub-resource, or from a program.
     pub(super) fn of(parts: &Parts, address: &str, ours: &LocalOrigin) -> Option<Self> {
         let is_window = intent(&parts.method, &parts.headers) == Intent::Person;
