@@ -35,7 +35,7 @@ use wwwoffle_config::Config;
 use wwwoffle_url::{BrowserUrl, CanonicalUrl};
 
 pub(crate) use self::form::Posted;
-use self::opened::Window;
+use self::opened::OpenedWindow;
 use super::amend::Foreign;
 use super::ask::ProxyRequest;
 use super::audience::Audience;
@@ -142,7 +142,7 @@ pub(super) async fn answer(
     // Interim responses of an origin are not rewritten.
     client.interims = None;
     let shell = Shell { origin, ..context.pages.shell(&reader) };
-    let window = Window::of(&parts, target_of(&parts.uri), &shell.origin);
+    let window = OpenedWindow::of(&parts, target_of(&parts.uri), &shell.origin);
     let to_us = Login::take(&mut parts.headers, &AUTHORIZATION);
     let login = login.or(to_us);
     let mut guest = GatewayClient { context: Arc::clone(context), client, reader, shell };
