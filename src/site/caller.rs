@@ -65,7 +65,7 @@ struct RequestSource {
     host_is_ours: bool,
     fetch_site: Option<String>,
     other_sites: OtherSites,
-    /// Whether another site may have opened an address that may respond with a file.
+    /// Whether the address may respond with a file, and another site may have opened it.
     is_unproven: bool,
     /// The referring page, as the request names it.
     referer: Option<String>,

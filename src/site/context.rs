@@ -16,7 +16,7 @@ use crate::storage::context::StorageContext;
 /// own limits.
 #[derive(Debug)]
 pub struct SiteContext {
-    /// Shared by all rooms.
+    /// The base context, shared by all layers.
     pub base: Arc<BaseContext>,
     /// Outgoing connections, and the state of the link.
     pub net: Arc<NetContext>,

@@ -116,7 +116,8 @@ pub(super) fn ask_all_requests(caller: &Caller) -> Response<Body> {
     ask(caller, &DeletionTarget::Queue { counts, forms })
 }
 
-/// Shows the request of the argument `key` or `url`, or the queue if it does not exist.
+/// Asks for confirmation before the request named by `key` or `url` is deleted. If there is no such
+/// request, redirects to the queue.
 pub(super) fn ask_request(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let form = former_form(arguments);
     let key = match (form.value("key"), form.value("url")) {
@@ -135,7 +136,8 @@ pub(super) fn ask_request(caller: &Caller, arguments: Option<&str>) -> Response<
     }
 }
 
-/// Shows the monitored page of the argument `key` or `url`, or the list if it does not exist.
+/// Asks for confirmation before the monitor named by `key` or `url` is deleted. If there is no such
+/// monitor, redirects to the list.
 pub(super) fn ask_monitor(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let form = former_form(arguments);
     let key = match (form.value("key"), form.value("url")) {
@@ -150,7 +152,8 @@ pub(super) fn ask_monitor(caller: &Caller, arguments: Option<&str>) -> Response<
     }
 }
 
-/// Shows the stored entry of the argument `url`, or the lists without that argument.
+/// Asks for confirmation before the stored copy of the argument `url` is deleted. Without a valid
+/// URL, redirects to the lists.
 pub(super) fn ask_entry(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let form = former_form(arguments);
     let url = form.value("url").unwrap_or_default().trim();

@@ -9,9 +9,12 @@
 //! | metrics, and statistics by host, with a control password | the control password | the control password |
 //!
 //! "Open" means open to the machines that may use the proxy at all. What an admitted caller may
-//! change is its [`Permission`]. The buttons of message pages, which undo, confirm, fetch or order
-//! one request under a token of its own, need the same as reading. The same addresses with the
-//! token of our own pages are refused later, unless the request carried the control password.
+//! change is its [`Permission`].
+//!
+//! The buttons of message pages undo, confirm, fetch or order one request. They need the same
+//! password as reading, because each has a token for only this request. A form of our own pages at
+//! the same address, with their general token, also needs [`Permission::Request`], which is checked
+//! later.
 
 use hyper::header::AUTHORIZATION;
 use hyper::{Method, Request, Version};
@@ -89,7 +92,7 @@ pub(super) async fn admit<B>(
     let of_proxy = visit.login.as_ref().filter(|_| need == RequiredLogin::User);
     let login = of_proxy.or(to_us.as_ref()).ok_or(missing)?;
     let user = if need == RequiredLogin::User { candidate(&config, login) } else { None };
-    // The first match counts, and the control password gives more permission.
+    // The control password is checked first: the first match counts, and it gives more permission.
     let control = control.cloned().map(LoginCandidate::Hash);
     let is_control = |place: usize| control.is_some() && place == 0;
     let candidates: Vec<LoginCandidate> = control.clone().into_iter().chain(user).collect();

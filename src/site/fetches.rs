@@ -106,8 +106,8 @@ pub(super) fn show_for_link(caller: &Caller, arguments: Option<&str>) -> Respons
     show(caller, &asked, None)
 }
 
-/// `/refresh/?URL`: fetches the page again, now or once online, and redirects to it. If another
-/// site caused the request, only shows the form, which the user may submit.
+/// `/refresh/?URL`: fetches the page again, now or as soon as we are online, and redirects to it.
+/// If another site caused the request, only shows the form, which the user may submit.
 pub(super) async fn refresh(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let url = named(arguments);
     if url.is_empty() || caller.is_sent_by_another_site() {
@@ -150,7 +150,7 @@ pub(super) fn list(caller: &Caller) -> Response<Body> {
     response
 }
 
-/// Checks the token of a form, as a token for only its ticket or URL.
+/// Checks whether the token of a form is only for the ticket or the URL of the form.
 pub(super) fn token(caller: &Caller, form: &SubmittedForm) -> OwnToken {
     let presented = form.value("token");
     if let Some(ticket) = form.value("ticket") {

@@ -1,4 +1,4 @@
-//! Addresses of WWWOFFLE 2.9 that lead to a page by their arguments or by a pattern.
+//! Redirects from addresses of WWWOFFLE 2.9 whose target depends on their path or their arguments.
 
 use hyper::Response;
 use wwwoffle_config::schema::SECTIONS;
@@ -85,8 +85,8 @@ fn became(former: &FormerOption) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// Returns the section of the same name. If there is none, returns the section of the first option,
-/// to which most options of a section of WWWOFFLE 2.9 moved.
+/// Returns the section of the same name. If there is none, returns the section of the first option
+/// that has a successor, because most options of a former section moved to the same new section.
 fn section_of(former: &str) -> Option<&'static str> {
     let same = SECTIONS.iter().map(|section| section.name);
     let same = same.into_iter().find(|name| name.replace('-', "").eq_ignore_ascii_case(former));
@@ -95,14 +95,14 @@ fn section_of(former: &str) -> Option<&'static str> {
 }
 
 /// Returns the address of the search for the words given to one of the engines. The lists that
-/// WWWOFFLE 2.9 made for a crawler are now our lists.
+/// WWWOFFLE 2.9 generated for the engines are replaced by our lists.
 fn searched(rest: &str, arguments: Option<&str>) -> Option<String> {
     let (engine, file) = rest.split_once('/').unwrap_or((rest, ""));
     let is_engine = engine == "index" || ENGINES.contains(&engine);
     match field(arguments, &WORDS).filter(|_| is_engine) {
         Some(words) => Some(format!("{SEARCH}?q={}", url_encode_form_args(words.as_bytes()))),
         None if engine == "index" => Some(format!("{ROOT}{file}")),
-        // The forms of the engines, and the page with all these forms.
+        // The forms of the single engines, and the page with all these forms.
         None if is_engine || rest == "search.html" => Some(SEARCH.to_owned()),
         None => None,
     }

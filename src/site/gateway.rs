@@ -47,7 +47,7 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
 /// Parses a typed address, which may lack the scheme.
 fn typed_address(typed: &str) -> Result<String, GatewayAddressError> {
     let url = match BrowserUrl::parse(typed, None) {
-        // A host with a port would be parsed as a scheme.
+        // `localhost:8080` is parsed as a URL with the scheme `localhost` and without a host.
         Ok(url) if url.host().is_some() => url,
         Err(error) if typed.contains("://") => return Err(error.into()),
         _ => BrowserUrl::parse(&format!("http://{typed}"), None)?,

@@ -229,7 +229,7 @@ async fn as_it_was(caller: &Caller, kept: &Arc<Kept>) -> Response<Body> {
     response
 }
 
-/// Whether a response with these fields is a page whose content coding is removed.
+/// Whether a response with these fields is an HTML page without content coding.
 fn is_page(fields: &HeaderMap) -> bool {
     let content_type = fields.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let essence = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();

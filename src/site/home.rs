@@ -1,4 +1,4 @@
-//! The content of the page `/`, collected from all rooms.
+//! The content of the page `/`, collected from all parts of the program.
 
 pub(super) mod icons;
 pub mod page;

@@ -27,7 +27,8 @@ fn is_public(path: &str) -> bool {
 pub(super) fn other_sites(path: &str, fields: &HeaderMap) -> OtherSites {
     let is = |name: &HeaderName, value: &str| fields.get(name).is_some_and(|found| found == value);
     let opens_window = || is(&SEC_FETCH_MODE, "navigate") && is(&SEC_FETCH_DEST, "document");
-    // Who opens a download is checked later, for browsers without these fields, too.
+    // The site that opens a download is checked later, because that check must also cover browsers
+    // that do not send these fields.
     let is_allowed = is_public(path) || (!api::has(path) && opens_window());
     if is_allowed { OtherSites::Allowed } else { OtherSites::Refused }
 }

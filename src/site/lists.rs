@@ -37,7 +37,7 @@ use wwwoffle_api::IndexPage;
 pub(super) enum EntryAction {
     /// Deletes the selected entries.
     Delete,
-    /// Fetches the selected entries again, now or once online.
+    /// Fetches the selected entries again, now or as soon as we are online.
     Refresh,
     /// Pins the selected entries: they stay, whatever their age.
     Pin,

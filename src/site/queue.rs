@@ -192,7 +192,7 @@ async fn carry_out(
     Ok(())
 }
 
-/// Checks the token of a form that sets the priority of one request, as a token for only that.
+/// Checks whether the token of a form is only for setting the priority of one request.
 pub(super) fn priority_token(caller: &Caller, form: &SubmittedForm) -> OwnToken {
     let worth = only_chosen(form).map_or(Token::Absent, |key| {
         caller.check_token(Purpose::Priority(key), form.value("token"))
@@ -220,7 +220,7 @@ pub(super) async fn retry(
     Ok(caller.see_other(&back(form)))
 }
 
-/// Checks the token of a form that deletes one request, as a token for only that.
+/// Checks whether the token of a form is only for deleting one request.
 pub(super) fn delete_token(caller: &Caller, form: &SubmittedForm) -> OwnToken {
     let worth = key_to_delete(caller, form).map_or(Token::Absent, |key| {
         caller.check_token(Purpose::Undo(&key.to_string()), form.value("token"))

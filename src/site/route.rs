@@ -57,10 +57,10 @@ pub(super) enum Guard {
     Button(ButtonToken),
 }
 
-/// Checks the token of a form, as a token for only this form.
+/// Checks whether the token of a form is only for this form.
 pub(super) type ButtonToken = fn(&Caller, &SubmittedForm) -> OwnToken;
 
-/// The check of a token for only one form.
+/// Whether the token of a form is only for this form.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OwnToken {
     pub(super) worth: Token,

@@ -87,7 +87,8 @@ const fn call(paths: PathList, needed: Permission, answer: CallHandler) -> Route
     }
 }
 
-/// A page that a function shows at once; with `arguments` it takes those of the address.
+/// A page that a synchronous function shows. With `arguments`, the function gets the arguments of
+/// the address.
 macro_rules! show {
     ($show:path) => {
         |caller, _| now($show(caller))
@@ -97,7 +98,7 @@ macro_rules! show {
     };
 }
 
-/// As [`show`], by an asynchronous function.
+/// Like [`show`], for an asynchronous function.
 macro_rules! show_later {
     ($show:path) => {
         |caller, _| Box::pin($show(caller))
@@ -107,7 +108,7 @@ macro_rules! show_later {
     };
 }
 
-/// A form that an asynchronous function processes, for this action if it has several.
+/// A form that an asynchronous function processes. The function gets the `action`, if one is given.
 macro_rules! submit {
     ($submit:path $(, $action:expr)?) => {
         |caller, sent| run($submit(caller, $($action,)? sent.form))

@@ -25,8 +25,8 @@ use crate::storage::store::Kept;
 use wwwoffle_api::{Event, Held};
 use wwwoffle_http::redirect::{location, shown_location};
 
-/// Number of consecutive looks that must find a request settled before this is reported without an
-/// event. The event may still be on its way.
+/// A request that left the queue without an event is reported as settled after this number of
+/// consecutive looks at the queue, because its event may still arrive.
 const LOOKS_TO_SETTLE: u8 = 2;
 
 /// Maximum number of URLs that one `get` follows, including redirects.
@@ -259,7 +259,7 @@ impl RequestFollower {
         Places::of(url, &HeaderMap::new(), owner).queued
     }
 
-    /// Whether nothing more will happen: all requests are settled, or blocked for long.
+    /// Whether nothing more will happen: all requests are settled, or blocked for a long time.
     fn is_settled(&mut self) -> bool {
         self.handle_pending_events();
         if self.open.is_empty() {
@@ -277,8 +277,8 @@ impl RequestFollower {
             && (!may_dial || self.all_rest().is_some())
     }
 
-    /// Reasons why all followed requests are blocked; `None` if one of them is not blocked for
-    /// long.
+    /// Reasons why all followed requests are blocked; `None` if one of them will not be blocked for
+    /// a long time.
     fn all_rest(&self) -> Option<Vec<(Held, u64)>> {
         held::all_rest(&self.inbox.context.fetch, self.open.values().map(|open| &open.place))
     }

@@ -99,7 +99,8 @@ impl EventInbox {
             () = self.context.base.tasks.stopping() => ReportTrigger::Other,
             // The daemon owns the mode switch, so this channel never closes.
             _changed = self.mode.changed() => ReportTrigger::Other,
-            // The next look finds lost events. The fetcher never ends.
+            // If events were lost, the next look at the queue makes up for them. The fetcher never
+            // ends, so this channel never closes.
             event = self.events.recv() => event.map_or(ReportTrigger::Other, ReportTrigger::Event),
             _now = self.look.tick() => ReportTrigger::Look,
         }

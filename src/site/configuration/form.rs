@@ -89,7 +89,7 @@ async fn edit(
     {
         Ok(done) => Ok(changed_page(caller, &done, expected)),
         Err(ChangeError::Conflict { current, wanted }) => {
-            // The rule of that number may be another one by now, and no page contains a secret.
+            // The number may now denote another rule, and no page may contain a secret.
             let may_repeat = !matches!(act, OptionAction::SetRule | OptionAction::UnsetRule)
                 && !item.option.is_secret;
             let change = StaleChange { expected, current, wanted, path: &path };
@@ -243,7 +243,7 @@ async fn undo(caller: &Caller, form: &SubmittedForm) -> Result<Response<Body>, C
     }
 }
 
-/// A change that was made for another text.
+/// A change that was made for an earlier text of the file.
 struct StaleChange<'a> {
     expected: TextStamp,
     current: String,

@@ -244,8 +244,8 @@ impl RunFollower {
         request.wishes.iter().any(|wish| self.ids.contains(&wish.run))
     }
 
-    /// Whether nothing more will happen for now: every waiting request is blocked for long, or
-    /// needs the consent of the user.
+    /// Whether nothing more will happen for now: every waiting request is blocked for a long time,
+    /// or needs the consent of the user.
     fn nothing_moves(&self) -> bool {
         let fetcher = &self.inbox.context.fetch.fetcher;
         if fetcher.active_count() > 0 {

@@ -53,7 +53,7 @@ const CURRENT_WITHIN: Duration = Duration::from_secs(2);
 /// Number of entries for which the index is queried for sub-resources at once.
 const PAGES_AT_ONCE: usize = 200;
 
-/// Number of checks whether a recently stored entry has its file name.
+/// Maximum number of checks whether a recently stored entry already has its file name.
 const TRIES: u32 = 8;
 
 /// Format of an export.

@@ -113,7 +113,7 @@ struct ListSelection {
 struct WholeList {
     /// Number of entries, if known.
     count: Option<u64>,
-    /// Address of the page that deletes the entry.
+    /// Address of the page that deletes the whole list.
     delete: Option<String>,
     /// The list to export, from its first page.
     export: Option<String>,

@@ -69,13 +69,13 @@ pub(in crate::site) async fn save(
     Ok(caller.see_other(&back(form)))
 }
 
-/// Replaces the further fetches of the request by `aim`. Runs that started elsewhere still include
-/// the request.
+/// Replaces the further fetches of the request by `aim`. Runs that have another start page still
+/// include the request.
 async fn replace(caller: &Caller, key: Key, now: &Bring, aim: &Aim) -> Result<(), RefreshError> {
     let context = &caller.context;
     if is_other(aim, &now.usual) {
-        // The request as recorded, with its secrets. A run that started in between includes both
-        // fetches.
+        // The request as recorded, with its secrets. If a run started in between, the request
+        // belongs to both runs.
         let Some(mut outgoing) = context.storage.store.queued(key).await? else { return Ok(()) };
         outgoing.summary.wishes.clear();
         begin_at(&context.fetch, outgoing, aim).await?;
@@ -86,8 +86,8 @@ async fn replace(caller: &Caller, key: Key, now: &Bring, aim: &Aim) -> Result<()
     Ok(())
 }
 
-/// Whether `aim` leads to other fetches. If no link is followed, the scope of links does not
-/// matter.
+/// Whether `aim` fetches something else than `than`. If no link is followed, the scope of links
+/// does not matter.
 fn is_other(aim: &Aim, than: &Aim) -> bool {
     let scope = if aim.depth == 0 { &than.scope } else { &aim.scope };
     Aim { scope: scope.clone(), ..aim.clone() } != *than
@@ -126,7 +126,7 @@ fn bring(caller: &Caller, request: &OutgoingSummary) -> Option<Bring> {
     Some(Bring { aim, usual, runs: begins.into_iter().map(|(run, _)| run).collect() })
 }
 
-/// Returns the same aim with every class of sub-resources set, like the form.
+/// Returns the same aim with an explicit choice for every class of sub-resources, as in the form.
 fn with_every_class(mut aim: Aim, usual: &Aim) -> Aim {
     for class in PartClass::ALL {
         let is_usual = usual.parts.get(&class).copied().unwrap_or_default();

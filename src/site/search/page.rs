@@ -94,7 +94,7 @@ struct QueuedHit {
     queued: ShownTime,
 }
 
-/// Returns how many hits fit if that is fewer than all, but at least 1.
+/// Returns the number of hits that fit on a page, at least 1; `None` if all of them fit.
 #[must_use]
 pub fn hits_that_fit(hits: &[SearchHit]) -> Option<usize> {
     let fits = count_fitting(ROOM, hits.iter().map(cost));

@@ -15,7 +15,7 @@ use wwwoffle_api::{HostCounts, StatisticsReport, Sums};
 /// Path of the page.
 pub const PATH: &str = "/statistics/";
 
-/// Number of days in a chart, and in the longest column of figures except the last one.
+/// Number of days in a chart, and in the longest period of the table except the total.
 const MONTH: usize = 30;
 
 /// Maximum number of listed hosts; the others are summed up.

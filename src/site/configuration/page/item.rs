@@ -90,7 +90,7 @@ pub struct OptionPage<'a> {
     pub refused: Option<&'a RejectedInput>,
 }
 
-/// The option, whatever its setting.
+/// The description of the option, independent of its setting.
 #[derive(Serialize)]
 struct OptionDescription {
     section: &'static str,

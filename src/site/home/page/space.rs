@@ -10,8 +10,8 @@ const WIDTH: u64 = 1_000;
 /// Minimum distance of a line from the ends of the bar.
 const LINE: u64 = 8;
 
-/// Without a configured limit, the disk is nearly full if less than 1/20 of it is free, but at most
-/// this many bytes.
+/// The disk is nearly full if less than 1/20 of it is free, but not while more than 1 GB is free. A
+/// configured limit applies if it is larger.
 const SHORT: (u64, u64) = (20, 1_000_000_000);
 
 /// Use of the disk, in bytes.

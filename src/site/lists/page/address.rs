@@ -17,13 +17,13 @@ pub struct ListAddress {
     pub sort: Option<Sort>,
     /// The filters.
     pub filter: ListFilter,
-    /// Whether the list is a subset of the entries that may be deleted at once.
+    /// Whether the list is a proper subset of all entries, so that the whole list may be deleted.
     pub is_part: bool,
     /// Whether all rows that can be selected are selected.
     pub is_all_chosen: bool,
     /// Whether a deletion that this caller started is still running.
     pub is_going_on: bool,
-    /// The caller, as the owner field of entries names them.
+    /// The caller, named as in the owner field of entries.
     pub owner: String,
     /// Position where this page begins; `None` for the first page.
     pub after: Option<String>,

@@ -18,7 +18,7 @@ const REQUEST: usize = 250;
 /// after escaping.
 const LONGEST_LINK: usize = 16_384;
 
-/// Returns how many rows fit if that is fewer than all, but at least 1.
+/// Returns the number of rows that fit on a page, at least 1; `None` if all of them fit.
 #[must_use]
 pub fn rows_that_fit(listed: &Listed) -> Option<usize> {
     let costs: Vec<_> = match listed {
@@ -32,7 +32,7 @@ pub fn rows_that_fit(listed: &Listed) -> Option<usize> {
     (fits < costs.len()).then_some(fits)
 }
 
-/// Returns how many rows of these sizes in bytes fit into `room`, but at least 1.
+/// Returns how many of the rows with these sizes in bytes fit into `room`, at least 1.
 pub(in crate::site) fn count_fitting(
     mut room: usize,
     costs: impl IntoIterator<Item = usize>,
