@@ -19,8 +19,8 @@ use wwwoffle_spool::fs::make_root_for;
 pub struct Identity {
     user: Uid,
     group: Gid,
-    /// The user name, with which the supplementary groups are looked up. A user without a name has
-    /// none.
+    /// The user name, by which the supplementary groups are looked up. `None` if the user has no
+    /// name, and thus no supplementary groups.
     name: Option<CString>,
 }
 

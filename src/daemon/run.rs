@@ -51,7 +51,7 @@ const LOOK_FOR_FAILURES: Duration = Duration::from_secs(5);
 pub struct StartFailure {
     /// For standard error.
     pub message: String,
-    /// For the caller of the program.
+    /// The exit status for the caller of the program.
     pub status: ExitStatus,
 }
 
@@ -215,11 +215,11 @@ async fn serve(
     let prober = move |hosts| -> Probe { Box::pin(link_probe::run(Arc::clone(&prober), hosts)) };
     daemon.base.tasks.spawn(link::work(Arc::clone(&daemon.net), Box::new(prober)));
     daemon.net.link.has_begun().await;
-    // This comes first, so that the first page shows the state from before the start.
+    // Loads the saved state before any page is served, so that the first page already shows it.
     fetch::begin(&daemon.fetch).await;
     statistics::begin(&daemon.storage).await;
     start_tasks(&daemon, (socket, files), start.rest.unwrap_or(purge::REST));
-    // This comes first, because a program that reads the line may send a signal at once.
+    // Before the ready line, because a program that reads the line may send a signal at once.
     let signals = Signals::receive().map_err(|error| {
         refuse(ExitStatus::Failed, format!("signals cannot be received: {error}"))
     })?;

@@ -1,5 +1,5 @@
-//! Regular maintenance of the spool: checks the latest entries after a crash, and enforces the
-//! limits on all other files of the spool, such as the reserve for a full disk.
+//! Regular maintenance of the spool: checks the latest entries after a crash, deletes segments,
+//! damaged files and deleted entries that have expired, and restores the reserve for a full disk.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,11 +13,11 @@ use crate::base::error_chain::error_chain;
 use crate::storage::context::StorageContext;
 use crate::storage::purge::room::min_free_at;
 
-/// The interval at which the limits are enforced.
+/// The interval at which expired segments and damaged files are deleted.
 const TRIM_EVERY: Duration = Duration::from_secs(6 * 60 * 60);
 
-/// The interval at which deleted entries are removed after their time for undo, and the reserve for
-/// a full disk is restored.
+/// The interval at which deleted entries are removed after their time for undo, and at which the
+/// reserve for a full disk is restored.
 const FORGET_EVERY: Duration = Duration::from_secs(60);
 
 /// If less space than this is free on the disk, in bytes, deleted entries are removed at once. The
