@@ -13,8 +13,8 @@
 //! | response that sets a cookie | the owner's | the owner's |
 //! | any other response | the owner's | everyone's |
 //!
-//! The response to a form is the owner's, even with `public`, unless the body of the form alone says
-//! what it means ([`Identification::Unkeyed`]).
+//! The response to a form is the owner's, even with `public`, if it may depend on header fields
+//! that are not part of its key ([`Identification::Unkeyed`]).
 
 use std::fmt;
 use std::net::IpAddr;

@@ -137,7 +137,7 @@ pub fn runs_without_shell(path: &Path) -> bool {
     })
 }
 
-/// Why a program is not run that is not [known to run without a shell](runs_without_shell).
+/// The reason why a program that may [need a shell](runs_without_shell) is not run.
 pub const NEEDS_SHELL: &str = "it is neither an ELF file nor a script that begins with `#!`";
 
 /// The reason why a program that [lies in](lies_in) the spool is not run.

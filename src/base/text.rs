@@ -150,8 +150,8 @@ impl Text {
             Some((_, TextValue::Time(time))) => Some(Filled::Markup(time.to_html())),
             None => self.count.filter(|_| name == "n").map(|(n, _)| Filled::Plain(n.to_string())),
         };
-        // The name is shown unchanged if it has no value. Only one of our own texts can lack a
-        // value.
+        // A name without a value is shown unchanged. Only one of our own English texts can have
+        // such a name: translations with unknown names are rejected.
         let value = |name: &str| {
             Ok::<_, fmt::Error>(value(name).unwrap_or_else(|| Filled::Plain(format!("{{{name}}}"))))
         };

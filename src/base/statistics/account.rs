@@ -83,7 +83,7 @@ impl ResponseCounter {
         self.account.gave(bytes, self.outcome.saves());
     }
 
-    /// Counts the same request again, with a response of `bytes` bytes.
+    /// Counts one more request with the same outcome, whose response has `bytes` bytes.
     pub fn again(&self, bytes: usize) {
         self.account.count(self.outcome);
         self.gave(bytes);
