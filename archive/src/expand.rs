@@ -1,8 +1,8 @@
 //! Decompresses streams in limited memory, with a limit on their expansion.
 //!
-//! The first bytes determine the format. Output is streamed. Each [`STRETCH`] of output needs at
-//! least a [`RATIO`]th of input. Real content does not compress further; a stream that does is
-//! meant to fill the disk.
+//! The first bytes determine the format. Output is streamed. Each [`STRETCH`] of output must come
+//! from at least 1/[`RATIO`] as many bytes of input. Real content does not compress further; a
+//! stream that does is meant to fill the disk.
 
 use std::cell::Cell;
 use std::io::{self, BufRead, BufReader, Read};
@@ -14,7 +14,7 @@ use zstd::stream::read::Decoder;
 use crate::files::{BUFFER, FileReader};
 use crate::refusal::Reason;
 
-/// The amount of output after which the expansion is checked, in bytes.
+/// The number of output bytes after which the expansion is checked.
 const STRETCH: u64 = 64 << 20;
 
 /// The largest ratio of output to input.

@@ -55,7 +55,7 @@ pub(crate) fn decide(
         None => MergeVerdict::Newest,
         Some(_) if replace => MergeVerdict::Newest,
         Some(kept) if is_good(kept.status) && !is_good(new.status) => MergeVerdict::Worse,
-        // A later error does not hide a page.
+        // A page replaces a stored error, even a later one.
         Some(kept) if is_good(new.status) && !is_good(kept.status) => MergeVerdict::Newest,
         Some(kept) if kept.checked < new.when => MergeVerdict::Newest,
         Some(_) => MergeVerdict::Older,

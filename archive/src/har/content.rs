@@ -81,7 +81,7 @@ impl HarContent<'_> {
     }
 }
 
-/// Converts a number of bytes. A number that is too large for a body becomes one that no body has.
+/// Converts a number of bytes. A number that does not fit becomes the maximum, which no body has.
 fn whole(size: f64) -> Option<usize> {
     // The number is converted through text, because `as` does not check its range.
     (size >= 1.0).then(|| format!("{size:.0}").parse().unwrap_or(usize::MAX))

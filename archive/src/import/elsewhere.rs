@@ -14,11 +14,11 @@ use crate::refusal::Reason;
 /// The maximum number of stored responses that are compared for one reference.
 const MAX_COMPARED: usize = 64;
 
-/// The minimum of the budget, in bytes of stored bodies that are read and copied.
+/// The minimum budget, in bytes of stored bodies that are read and copied.
 const LEAST: u64 = 1 << 30;
 
-/// The number of bytes that the budget grows by per byte of the archive. References to one page are
-/// rarely more frequent.
+/// The number of bytes by which the budget grows for each byte of the archive. Real archives rarely
+/// refer to earlier bodies so often that they need more.
 const TIMES: u64 = 500;
 
 /// The remaining number of bytes of referenced bodies that may be read and copied for an archive. A
