@@ -89,11 +89,11 @@ impl fmt::Display for PartClass {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Limits {
-    /// Pages, without sub-resources.
+    /// The maximum number of pages, not counting sub-resources.
     pub pages: u64,
-    /// Bytes of all bodies.
+    /// The maximum number of bytes of all bodies together.
     pub bytes: Option<u64>,
-    /// Minutes since its start.
+    /// The maximum duration in minutes since the start.
     pub minutes: Option<u64>,
 }
 
@@ -107,7 +107,7 @@ impl Default for Limits {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Aim {
-    /// The number of links followed one after the other.
+    /// The maximum number of links between the start page and a fetched page.
     pub depth: u16,
     /// The URLs that links may lead to.
     pub scope: Scope,

@@ -315,7 +315,7 @@ pub struct ConfigError {
     /// All errors that the new text would have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<ConfigFault>,
-    /// The current text, if it is not the one that was to be changed.
+    /// The current text, if the file has changed since the caller read it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current: Option<String>,
     /// The text with the change applied.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct History {
     /// The canonical URL, without credentials.
     pub url: String,
-    /// The owner, as `local`, `user:ada` or `client:192.0.2.1`; absent for everyone's.
+    /// The owner, as `local`, `user:ada` or `client:192.0.2.1`; absent for public entries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
     /// The current copy and its older versions, newest first; empty if there are none.
@@ -40,7 +40,7 @@ pub struct VersionRequest {
     pub url: String,
     /// When the version was stored.
     pub stored: Timestamp,
-    /// The owner, if not the caller or everyone.
+    /// The owner of the version, if that is neither the caller nor everyone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
 }

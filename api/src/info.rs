@@ -97,7 +97,7 @@ pub struct BodyOnDisk {
     pub shared: bool,
     /// The number of entries that share the body, including this one and not counting older
     /// versions. If this entry has an owner, only entries of this owner are counted; otherwise only
-    /// entries of everyone. Only a daemon with an index reports the number.
+    /// public entries. Only a daemon with an index reports the number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sharing: Option<u64>,
 }
@@ -105,7 +105,7 @@ pub struct BodyOnDisk {
 /// The stored copy of a URL.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptInfo {
-    /// The owner, as `local`, `user:ada` or `client:192.0.2.1`; absent for everyone's.
+    /// The owner, as `local`, `user:ada` or `client:192.0.2.1`; absent for public entries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
     /// The status of the response.

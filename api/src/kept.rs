@@ -16,7 +16,8 @@ pub struct EntriesToMove {
     /// Whether entries stored under the new URL are replaced.
     #[serde(default)]
     pub force: bool,
-    /// The owner whose entries are moved instead of the caller's own; everyone's are moved too.
+    /// The owner whose entries are moved instead of the caller's own. Public entries are moved,
+    /// too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
 }
@@ -69,8 +70,8 @@ pub struct EntriesToCompress {
     /// Whether the entries are decompressed instead.
     #[serde(default)]
     pub expand: bool,
-    /// The owner whose entries are compressed instead of the caller's own; everyone's are
-    /// compressed too.
+    /// The owner whose entries are compressed instead of the caller's own. Public entries are
+    /// compressed, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
 }

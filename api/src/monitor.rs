@@ -45,7 +45,7 @@ pub struct MonitorRequest {
     /// The minimum number of older versions that are stored.
     #[serde(default)]
     pub versions: u16,
-    /// The number of links followed one after the other.
+    /// The maximum number of links between the page and a fetched page.
     #[serde(default)]
     pub depth: u16,
     /// The pages that links may lead to: `any`, `protocol`, `host`, `site`, `directory` or a

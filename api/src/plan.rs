@@ -66,14 +66,14 @@ impl Expected {
     }
 }
 
-/// The basis for the estimated lengths: the number of responses for each.
+/// How the lengths were estimated: the number of responses for each method.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EstimateBasis {
-    /// By the mean of stored responses of the same class and host.
+    /// Estimated by the mean of stored responses of the same class and host.
     pub host: u64,
-    /// By the mean of stored responses of the same class on other hosts.
+    /// Estimated by the mean of stored responses of the same class on other hosts.
     pub class: u64,
-    /// By a default.
+    /// Estimated by a default length.
     pub default: u64,
 }
 

@@ -69,7 +69,7 @@ pub struct PriorityRequest {
     /// The keys of requests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<String>,
-    /// The URLs of requests; all of the caller's for each URL.
+    /// The URLs of requests. All requests of the caller for these URLs are meant.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub urls: Vec<String>,
 }

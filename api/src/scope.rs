@@ -50,7 +50,7 @@ pub enum NotAScope {
     Spec(String, #[source] wwwoffle_config::ParseSpecError),
 }
 
-/// The word before a scope that is the beginning of a URL.
+/// The word before the text of [`Scope::Prefix`].
 const PREFIX: &str = "prefix:";
 
 impl Scope {

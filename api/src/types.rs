@@ -82,7 +82,7 @@ pub struct RejectionItem {
     pub host: String,
     /// The address of the client.
     pub client: String,
-    /// When they are intercepted again.
+    /// When the connections of the client to the host are intercepted again.
     pub until: Timestamp,
 }
 
@@ -461,7 +461,7 @@ pub struct EntryItem {
     pub bytes: u64,
     /// When it was stored.
     pub stored: Timestamp,
-    /// The owner, as `local`, `user:ada` or `client:192.0.2.1`; absent for everyone's.
+    /// The owner, as `local`, `user:ada` or `client:192.0.2.1`; absent for public entries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
     /// The reason that holds back a queued request.
