@@ -168,12 +168,10 @@ impl Classic {
                 let mask = self.beside(name, 'M')?;
                 request::read(&text, &self.local, &content, Some(mask))
             }
-            _ if request::form(&text).is_some() => {
-                Err(refuse("it answers a form whose contents were not saved"))
-            }
             _ => {
                 let url = url(&text, &self.local).map_err(ReadFault::Archive)?;
-                answer::read(url, &content)
+                let form = request::form_head(&text, &self.local).map_err(ReadFault::Archive)?;
+                answer::read(url, form, &content)
                     .map(|exchange| ItemContent::Exchange(Box::new(exchange)))
             }
         }

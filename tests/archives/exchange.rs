@@ -99,6 +99,8 @@ fn an_imported_answer_to_a_form_is_served_in_every_mode() {
     first.settle();
     let archive = path(&first, "forms.warc.gz");
     first.ok(&["export", "--owner", "local", &archive]);
+    first.ok(&["import", &archive]);
+    assert_eq!(first.run(&["ls", "--json"]).lines().len(), 1, "it is not stored twice");
     let second = Daemon::start();
     second.ok(&["import", &archive]);
     let stored = format!("{url}?!POST:{}", hex::encode(Sha256::digest("a=b")));

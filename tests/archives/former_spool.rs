@@ -95,6 +95,30 @@ fn a_queued_form_of_a_spool_without_pages_is_sent_with_its_body() {
 }
 
 #[test]
+fn a_stored_answer_to_a_form_is_served_in_every_mode_and_never_asked_for() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let url = format!("{}?!POST:{}.5f0e8a11", origin.url("/form"), make_hash(b"a=b"));
+    let answer = b"HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n<title>Thanks</title>";
+    write(&daemon, "http/127.0.0.1", 'D', &url, answer);
+    let told = daemon.ok(&["import", daemon.home().join("old").to_str().unwrap()]);
+    assert!(!told.contains("refused"), "{told}");
+    assert_eq!(daemon.run(&["ls", "--json"]).lines()[0]["url"], url);
+    assert_eq!(daemon.ok(&["cat", &url]), "<title>Thanks</title>");
+    for mode in ["offline", "autodial", "online"] {
+        daemon.ok(&[mode]);
+        let got = daemon.client().get_with(&url, "Cache-Control: no-cache\r\n").whole();
+        assert_eq!(got.text(), "<title>Thanks</title>", "{mode}");
+        let status = got.field("Cache-Status");
+        assert!(status.ends_with("hit; detail=form-answer"), "{mode}: {status}");
+        let reload = "Accept: text/html\r\nCache-Control: max-age=0\r\n";
+        let page = daemon.client().get_with(&url, reload).whole().text();
+        assert!(page.contains("The form cannot be sent again"), "{mode}: {page}");
+    }
+    daemon.settle();
+    assert_eq!((daemon.queue().len(), origin.asked("/form").len()), (0, 0));
+}
+
+#[test]
 fn an_imported_page_is_purged_by_the_age_of_its_capture() {
     let daemon = Daemon::configured("[purge]\nage = \"4w\"\n");
     let urls = ["http://a.example/old", "http://a.example/new"];

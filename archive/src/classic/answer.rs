@@ -11,16 +11,17 @@ use wwwoffle_url::CanonicalUrl;
 
 use crate::expand;
 use crate::files::SourceFile;
-use crate::head::{self, ResponseHead};
+use crate::head::{self, RequestHead, ResponseHead};
 use crate::item::{ArchivedBody, ArchivedExchange};
 use crate::refusal::{ReadFault, classify_error};
 
 /// The word that a purge adds to the head of a compressed body.
 const COMPRESSED: &str = "wwwoffle-compressed";
 
-/// Parses the head and prepares the body.
+/// Parses the head and prepares the body. The response to a `form` is personal.
 pub(super) fn read(
     url: CanonicalUrl,
+    form: Option<RequestHead>,
     file: &SourceFile,
 ) -> Result<ArchivedExchange<'static>, ReadFault> {
     let mut input = file.reader.buffered();
@@ -48,10 +49,10 @@ pub(super) fn read(
         head.fields.set("Content-Length", &length.to_string());
         Box::new(content.buffered())
     };
-    let is_private = url.user().is_some() || head.is_private();
+    let is_private = form.is_some() || url.user().is_some() || head.is_private();
     let when = when(&head, file.modified);
     let body = ArchivedBody::Here(body);
-    Ok(ArchivedExchange { url, when, head, request: None, is_private, body })
+    Ok(ArchivedExchange { url, when, head, request: form, is_private, body })
 }
 
 /// When the response arrived: the modification time of the file, or its `Date` if that is earlier,

@@ -12,7 +12,7 @@ use wwwoffle_url::{CanonicalUrl, LocalHost, split_form_args, url_decode_form_arg
 use super::{mask, refuse};
 use crate::files::{FileReader, SourceFile};
 use crate::head::{self, RequestHead};
-use crate::item::{ItemContent, QueuedRequest, url};
+use crate::item::{self, ItemContent, QueuedRequest};
 use crate::refusal::{ReadFault, Reason, classify_error};
 
 /// The page of 2.9 for recursive fetches.
@@ -47,7 +47,7 @@ pub(super) fn read(
     let recursion = recursion(text);
     let url = match &recursion {
         Some(arguments) => start(arguments, local),
-        None => url(form(text).as_deref().unwrap_or(text), local),
+        None => item::url(form(text).as_deref().unwrap_or(text), local),
     };
     let url: CanonicalUrl = url.map_err(ReadFault::Archive)?;
     head.target = origin_form(&head.target);
@@ -81,6 +81,17 @@ pub(super) fn form(url: &str) -> Option<String> {
     })
 }
 
+/// The head of the request whose response 2.9 stored under `url`, if it was a form. 2.9 stored
+/// neither its fields nor its body.
+pub(super) fn form_head(url: &str, local: &LocalHost) -> Result<Option<RequestHead>, Reason> {
+    let Some(page) = form(url) else { return Ok(None) };
+    let page = item::url(&page, local)?;
+    let method = if url.contains("!PUT:") { "PUT" } else { "POST" };
+    let (target, host) = (page.path_and_arguments(), page.host_port());
+    let head = format!("{method} {target} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+    RequestHead::parse(head.as_bytes()).map(Some)
+}
+
 /// The arguments of a recursive fetch, if `url` names one. The host may be any name and port of
 /// 2.9.
 fn recursion(url: &str) -> Option<Vec<(String, String)>> {
@@ -101,7 +112,7 @@ fn recursion(url: &str) -> Option<Vec<(String, String)>> {
 /// The start page of a recursive fetch.
 fn start(arguments: &[(String, String)], local: &LocalHost) -> Result<CanonicalUrl, Reason> {
     let named = arguments.iter().find(|(name, _)| name == "url");
-    url(named.map_or("", |(_, value)| value.trim()), local)
+    item::url(named.map_or("", |(_, value)| value.trim()), local)
 }
 
 /// The path and query in the target of a proxy request.

@@ -41,7 +41,10 @@ impl Placement for Placer {
         };
         let target = asked.uri.path_and_query().map_or("/", PathAndQuery::as_str);
         let varies = freshen::variant(&fields, &asked.headers);
-        place.with_variant(&Spelling::of(target, url).variant(&varies))
+        // The URL of a response to a form is not the target of any request.
+        let spelling =
+            if url.is_form_answer() { Spelling::default() } else { Spelling::of(target, url) };
+        place.with_variant(&spelling.variant(&varies))
     }
 
     fn recursion(&self, arguments: &[(String, String)]) -> Result<String, Reason> {
