@@ -229,7 +229,7 @@ impl Import<'_> {
                 ReplaceOutcome::Overtaken(writer) => sink = BodySink::Spool(writer),
             }
         }
-        // After so many changes, the stored response counts as newer.
+        // After [`TRIES`] changes, the stored response counts as newer.
         self.report.outdated += 1;
         Ok(Ok(false))
     }
