@@ -212,7 +212,7 @@ impl Importer {
         Ok(())
     }
 
-    /// 2.9 refuses HTTPS that it neither may tunnel nor intercepts.
+    /// 2.9 refuses HTTPS that it may neither tunnel nor intercept.
     fn refuse_untunnelled(&self, placed: (&'static str, SheetLine)) -> (&'static str, SheetLine) {
         match placed {
             ("https", SheetLine::Member { key: "tunnel", value })

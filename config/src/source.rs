@@ -21,7 +21,7 @@ use text::ParsedText;
 use toml_edit::{TableLike, Value as Toml};
 use value::Value;
 
-/// The quoted part of a refused value, in characters.
+/// The maximum number of characters that a fault quotes from a value.
 const MAX_QUOTED: usize = 80;
 
 /// The unparsed value of an option, or one element of it.

@@ -120,7 +120,7 @@ section! {
         "use-mtime" => use_mtime: bool = "false", Live, Ordinary;
         /// The age at which a purge removes a page: by `wwwoffle purge`, on its page, or by `every` and `min-free`.
         "age" => age: UrlRules<AgeLimit> = r#""4w""#, Live, Ordinary;
-        /// The age at which a purge compresses the stored copy of a page, but not a purge for `min-free` alone. It is counted like `age`.
+        /// The age at which a purge compresses the stored copy of a page. It is counted like `age`. A purge for `min-free` alone compresses nothing.
         "compress-age" => compress_age: UrlRules<AgeLimit> = r#""never""#, Live, Ordinary;
         /// The length from which a purge stores equal bodies once. Bodies below 16 KiB are never shared.
         "share-above" => share_above: SizeLimit = r#""64 kB""#, Live, Ordinary;

@@ -23,7 +23,7 @@ section! {
         "intercept" => intercept: bool = "true", Live, Trust;
         /// HTTPS that passes through a tunnel and is not stored, in addition to the shipped list. A pattern with ! makes an exception from the shipped list. Patterns are compared with https://HOST:PORT/ alone.
         "tunnel" => tunnel: UrlSpecSet = "[]", Live, Ordinary;
-        /// Whether the shipped list of hosts is used whose HTTPS passes through a tunnel: payment, health, system updates, programs with keys of their own.
+        /// Whether the HTTPS of the hosts in the shipped list passes through a tunnel: payment, health, system updates, programs with keys of their own.
         "shipped-tunnel" => shipped_tunnel: bool = "true", Live, Ordinary;
         /// HTTPS that is refused; patterns are compared with https://HOST:PORT/ alone.
         "refuse" => refuse: UrlSpecSet = "[]", Live, Ordinary;

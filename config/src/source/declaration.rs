@@ -30,7 +30,7 @@ pub struct OptionInfo {
     pub rules: bool,
     /// The time at which a new value comes into force.
     pub effect: Effect,
-    /// The group of options that limits who may change it.
+    /// The protection of the option against changes.
     pub protection: Protection,
     /// The effect, in one sentence.
     pub sentence: &'static str,

@@ -14,7 +14,7 @@ const MAX_DEPTH: usize = 8;
 /// The largest number of included files in all sections together.
 const MAX_INCLUDED: usize = 100;
 
-/// The quoted part of a line that is not TOML, in characters.
+/// The maximum number of characters that a fault quotes from a line that is not TOML.
 const MAX_SHOWN_LINE: usize = 120;
 
 /// The key of a section that names more files with options of that section.
