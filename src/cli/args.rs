@@ -114,8 +114,8 @@ pub(crate) enum Verb {
         /// Print the version of that time: 2026-11-20, "2026-11-20 14:25" or 2026-11-20T14:25:15Z.
         #[arg(long, value_name = "DATE")]
         at: Option<At>,
-        /// The owner: local, user:NAME or client:ADDRESS; everyone's entry is used if there is
-        /// none.
+        /// The owner: local, user:NAME or client:ADDRESS; if it has no entry, the public one is
+        /// used.
         #[arg(long, default_value = "local", value_name = "OWNER")]
         owner: Owner,
         /// The URL, in any spelling.
@@ -127,8 +127,8 @@ pub(crate) enum Verb {
         /// Print JSON.
         #[arg(long)]
         json: bool,
-        /// The owner: local, user:NAME or client:ADDRESS; everyone's entry is used if there is
-        /// none.
+        /// The owner: local, user:NAME or client:ADDRESS; if it has no entry, the public one is
+        /// used.
         #[arg(long, default_value = "local", value_name = "OWNER")]
         owner: Owner,
         /// The URL, in any spelling.
@@ -155,7 +155,7 @@ pub(crate) enum Verb {
     /// There is no undo. On the pages in a browser, the button Undo restores deleted entries for an
     /// hour.
     Rm {
-        /// The owner whose entries are deleted with everyone's: local, user:NAME or client:ADDRESS.
+        /// Delete the public entries and those of this owner: local, user:NAME or client:ADDRESS.
         #[arg(long, default_value = "local", value_name = "OWNER")]
         owner: Owner,
         /// The URLs, in any spelling.

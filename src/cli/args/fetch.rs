@@ -8,7 +8,7 @@ use wwwoffle_config::{ParseSizeError, Size};
 /// The arguments of `fetch`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Fetch {
-    /// Show the progress, and return when every request is done or held back for long.
+    /// Show the progress, and return when every request is done or held back for a long time.
     #[arg(long)]
     pub(crate) wait: bool,
     /// Fetch at most this much, such as 200M; the rest waits for the next fetch.

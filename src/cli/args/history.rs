@@ -17,7 +17,7 @@ pub(crate) struct HistoryArgs {
     /// Remove the older version stored at this time.
     #[arg(long, value_name = "TIME")]
     pub(crate) remove: Option<Timestamp>,
-    /// The owner: local, user:NAME or client:ADDRESS; everyone's entries are used if it has none.
+    /// The owner: local, user:NAME or client:ADDRESS; if it has no entry, the public one is used.
     #[arg(long, default_value = "local", value_name = "OWNER")]
     pub(crate) owner: Owner,
     /// The page, in any spelling.

@@ -69,7 +69,7 @@ pub(crate) struct FilterArgs {
     /// Only pages, without sub-resources.
     #[arg(long)]
     pub(crate) pages: bool,
-    /// Only entries of this owner: local, user:NAME, client:ADDRESS, or all for everyone's.
+    /// Only entries of this owner: local, user:NAME, client:ADDRESS, or all for public entries.
     #[arg(long, value_name = "OWNER")]
     pub(crate) owner: Option<String>,
 }

@@ -28,9 +28,9 @@ pub(crate) enum KeptVerb {
     Gunzip(Compress),
     /// Import archives into the spool: WARC, WACZ, HAR, a spool of WWWOFFLE 2.9, mirrors.
     ///
-    /// The newest response of each URL is used; older ones become its history where that is kept.
-    /// Responses that may be meant for one person are stored for you alone. An interrupted import
-    /// continues where it stopped.
+    /// The newest response of each URL is used; older ones are stored as older versions, if the
+    /// option `keep-versions` allows any. Responses that may be meant for one person are stored for
+    /// you alone. An interrupted import continues where it stopped.
     Import(ImportArgs),
     /// Export entries into an archive for other programs: FILE.warc.gz, FILE.wacz or FOLDER/.
     ///
@@ -61,7 +61,7 @@ pub(crate) struct Mv {
     /// Replace entries that are stored under the second URL already.
     #[arg(long)]
     pub(crate) force: bool,
-    /// The owner whose entries are moved with everyone's: local, user:NAME or client:ADDRESS.
+    /// Move the public entries and those of this owner: local, user:NAME or client:ADDRESS.
     #[arg(long, default_value = "local", value_name = "OWNER")]
     pub(crate) owner: Owner,
     /// The current URL, in any spelling.
@@ -81,7 +81,7 @@ pub(crate) struct Compress {
     /// All entries of a host, with its port unless that is the default.
     #[arg(long, value_name = "HOST", conflicts_with = "all")]
     pub(crate) host: Option<String>,
-    /// The owner whose copies of the URLs are included with everyone's: local, user:NAME or
+    /// Include the public copies of the URLs and those of this owner: local, user:NAME or
     /// client:ADDRESS.
     #[arg(long, default_value = "local", value_name = "OWNER")]
     pub(crate) owner: Owner,
@@ -103,7 +103,7 @@ pub(crate) struct Write {
     /// The content type, if the input has no head [default: by the extension in the URL].
     #[arg(long = "type", value_name = "TYPE", conflicts_with = "headers")]
     pub(crate) content_type: Option<String>,
-    /// Store it for this owner alone: user:NAME or client:ADDRESS; without it for everyone.
+    /// Store it for this owner alone: user:NAME or client:ADDRESS; for everyone if omitted.
     #[arg(long, value_name = "OWNER")]
     pub(crate) owner: Option<Owner>,
     /// The URL of the response, in any spelling.
