@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The number of bytes that are passed to a parser at once.
 pub(crate) const STEP: usize = 16 * 1024;
 
-/// The number of bytes of element names after which a parser is replaced. It does not count them as
-/// memory.
+/// The number of bytes of element names after which a parser is replaced, because it does not count
+/// these bytes against its memory limit.
 pub(crate) const MAX_NAMES: usize = 4 << 20;
 
 /// The number of unread bytes that a replacement parser may get at once. If there are more, a

@@ -1,6 +1,7 @@
-//! The outgoing queue: one request file each, `outgoing/<key>.warc`.
+//! The outgoing queue: one file for each request, `outgoing/<key>.warc`.
 //!
-//! The directory is authoritative. The memory has a summary of each request for lists, read once.
+//! The directory is authoritative. For lists, a summary of each request is in memory; it is read
+//! once.
 
 pub(crate) mod files;
 mod index;

@@ -372,7 +372,8 @@ fn a_stop_or_power_cut_takes_back_no_more_than_promised() {
 fn an_error_leaves_the_old_or_the_new() {
     for durability in DURABILITIES {
         let (base, start) = base();
-        // If links are not permitted, a file may have only one name.
+        // A denied permission may also mean that the file system has no links. Then a file can have
+        // only one name.
         for (kind, step) in [(ErrorKind::StorageFull, 1), (ErrorKind::PermissionDenied, 3)] {
             for call in (0..).step_by(step) {
                 let disk = base.restarted();

@@ -73,7 +73,7 @@ const BUILT_IN: &[(&str, &str)] = &[
 pub struct Templates {
     /// The built-in templates, in English.
     built_in: Environment<'static>,
-    /// The same, overridden by the user's; `None` if the user has none.
+    /// The same, with the user's templates in place of built-in ones; `None` if the user has none.
     own: Option<Environment<'static>>,
     /// English first.
     languages: Vec<LanguageEntry>,

@@ -357,7 +357,8 @@ fn has_body(fields: &HeaderMap) -> bool {
 
 fn kind(method: &Method, small_post: bool, is_more: bool) -> MethodKind {
     match *method {
-        // The response depends on the body, which is not part of the key, or is another protocol.
+        // The response depends on the body of the request, which is not part of the key, or it
+        // switches to another protocol.
         Method::GET | Method::HEAD if is_more => MethodKind::Other,
         Method::GET => MethodKind::Get,
         Method::HEAD => MethodKind::Head,

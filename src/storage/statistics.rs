@@ -10,8 +10,8 @@ use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::storage::context::StorageContext;
 
-/// The interval at which counts are added to their day. A count is at most this time wrong about
-/// its day.
+/// The interval at which counts are added to the current day. So requests of the last minute before
+/// midnight may count for the next day.
 const BOOK_EVERY: Duration = Duration::from_secs(60);
 
 /// The number of additions between two writes. If the program is killed, later counts are lost.

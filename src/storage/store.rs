@@ -60,7 +60,8 @@ impl Store {
         let set = Arc::new(HotSet::new(HELD));
         let watcher: Arc<dyn Watcher> = set.clone();
         if !spool.watch(watcher) {
-            // Changes are reported to another watcher, so the hot set cannot be used.
+            // The spool has too many watchers already. Without reports of changes, the hot set
+            // cannot be used.
             set.resize(0);
         }
         Self {

@@ -222,7 +222,7 @@ impl Authority {
         self.domains.is_empty() || self.domains.iter().any(is_below)
     }
 
-    /// The begin of the validity, which is before the creation.
+    /// The beginning of the validity, which is before the creation.
     #[must_use]
     pub fn valid_from(&self) -> SystemTime {
         self.valid_from

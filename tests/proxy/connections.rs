@@ -339,7 +339,8 @@ fn a_tunnel_counts_as_a_client() {
     assert_eq!(late.receive("GET").whole().status, 200);
 }
 
-/// Such a client looks like one that has left, and waits as long as others do.
+/// A client that closes its sending half looks like one that has left, but may wait as long as any
+/// other client.
 #[test]
 #[ignore = "slow"]
 fn a_client_that_ended_its_half_waits_for_a_slow_origin() {

@@ -80,7 +80,7 @@ impl Kind {
         for row in &rows {
             assert_eq!(row[..2], ["200", spoken], "{self:?}: {}", ran.out);
         }
-        // The connection fields of the site are not passed on to the client.
+        // The `Connection` field of the site is not passed on, so the client keeps its connection.
         assert_eq!(rows.last().unwrap()[2], "1", "more than one connection: {}", ran.out);
         rows.iter().map(|row| row[4].to_owned()).collect()
     }

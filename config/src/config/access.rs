@@ -30,7 +30,7 @@ impl Config {
     }
 
     /// Whether a client may use the proxy, according to its address. `ours` is the address to which
-    /// it connected; `names` are the known addresses of names.
+    /// it connected; `names` has the resolved addresses of the names in the configuration.
     ///
     /// This machine always may, as in 2.9: a client at 127.0.0.1 or `::1`, or at the same address
     /// as `ours`.

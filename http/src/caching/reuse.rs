@@ -150,7 +150,7 @@ pub enum Unreachable {
 /// How a stored response may be used for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// How it may be used while its origin is reachable.
+    /// How the stored response may be used while its origin is reachable.
     pub reuse: Reuse,
     /// How it may be used while its origin is unreachable.
     pub unreachable: Unreachable,

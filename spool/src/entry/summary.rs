@@ -22,7 +22,7 @@ pub struct Summary {
     pub place: Place,
     /// The status code.
     pub status: u16,
-    /// The value of `EntryContent-Type` as received.
+    /// The value of `Content-Type` as received.
     pub content_type: Option<Vec<u8>>,
     /// The length of its body in bytes.
     pub body_len: u64,

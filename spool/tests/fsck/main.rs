@@ -198,7 +198,7 @@ fn what_another_part_of_the_program_keeps_is_not_foreign() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// Any changed byte and any truncation is reported, unless it cannot be detected.
+    /// Any changed byte and any truncation is reported, unless all content reads as before.
     #[test]
     fn no_damage_goes_unnoticed(file in 0_usize..1_000, at in 0.0_f64..1.0, bit in 0_u8..8, cuts: bool) {
         let (base, whole) = base();

@@ -57,7 +57,7 @@ impl UrlOutcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Seen {
     /// The number of links that may be followed from the URL; `None` for a sub-resource. A frame
-    /// has the number of its page.
+    /// has the same number as its page.
     left: Option<u16>,
     outcome: UrlOutcome,
 }

@@ -115,7 +115,7 @@ impl OutgoingMessage {
         logs_connection_in(self.head.headers())
     }
 
-    /// Where it shows whether it waits for a connection.
+    /// Where the request records whether it waits for a connection.
     pub(super) fn line_position(&self) -> Option<&LinePosition> {
         self.head.extensions().get()
     }

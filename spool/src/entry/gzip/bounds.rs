@@ -19,7 +19,7 @@ pub enum RewriteOutcome {
     Already,
     /// Compression would save too little disk space. The file is unchanged.
     NotWorth,
-    /// The entry of the place has changed in the meantime. The changed entry is left as it is.
+    /// The entry of the place was changed in the meantime. The changed entry is not rewritten.
     Overtaken,
     /// The disk has too little free space.
     NoRoom,

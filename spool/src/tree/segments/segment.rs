@@ -20,7 +20,7 @@ pub struct NewSegment {
     /// When the response arrived.
     pub when: Timestamp,
     /// The head of the response, as [`NewEntry::head`]; for a 206 with one range, including
-    /// `EntryContent-Range`. It should have every known field of the complete response, because only the
+    /// `Content-Range`. It should have every known field of the complete response, because only the
     /// head of the newest segment is certain to be kept.
     pub head: Vec<u8>,
     /// The request, as [`NewEntry::request`].
