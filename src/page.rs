@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn one_is_told_of_ones_own_as_such() {
+    fn owner_is_named_from_the_view_of_the_reader() {
         let shell = Shell { reader: "user:ada".to_owned(), ..shell() };
         for (owner, want) in [
             ("user:ada", "for you"),

@@ -67,7 +67,7 @@ mod tests {
     use crate::base::clock;
 
     #[test]
-    fn that_the_authority_is_not_valid_is_news_once() {
+    fn invalid_authority_is_reported_once() {
         let faces = Faces::new(Authority::make("m", clock::now()).unwrap()).unwrap();
         for (error, want) in [
             (BadAuthority::Name("a b".to_owned()), false),

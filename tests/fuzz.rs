@@ -18,7 +18,7 @@ use std::path::Path;
 mod targets;
 
 #[test]
-fn what_is_kept_of_the_fuzzers_holds() {
+fn fuzz_corpus_passes() {
     let corpora = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus");
     for (name, run) in targets::TARGETS {
         let files = std::fs::read_dir(corpora.join(name)).unwrap_or_else(|_| panic!("{name}"));

@@ -104,7 +104,7 @@ mod tests {
     use super::ListKind;
 
     #[test]
-    fn what_is_understood_as_people_write_it() {
+    fn list_names_are_parsed_leniently() {
         let entries = |scheme, host| ListKind::Entries { scheme: Some(scheme), host };
         let table = [
             ("http", entries("http", None)),

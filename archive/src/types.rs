@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ends_say_types() {
+    fn type_follows_from_extension_or_content() {
         for (name, beginning, want) in [
             ("index.html", "", "text/html"),
             ("a.PNG", "", "image/png"),

@@ -221,7 +221,7 @@ fn a_har_is_taken_as_the_browser_decoded_it() {
 }
 
 #[test]
-fn of_a_har_is_taken_only_what_can_be_whole() {
+fn har_import_refuses_incomplete_bodies() {
     let kind = |value: &str| json!({"name": "Content-Type", "value": value});
     let latin = [kind("text/html; charset=windows-1252")];
     let (utf8, plain) = ([kind("text/html; charset=UTF-8")], [kind("text/html")]);

@@ -200,7 +200,7 @@ fn about(edit: &Edit) -> String {
 }
 
 #[test]
-fn whatever_can_be_edited_says_what_was_meant_and_nothing_else_changes() {
+fn edit_changes_only_the_edited_value() {
     let (mut wrong, mut done, mut refused) = (Vec::new(), 0, 0);
     let crlf: Vec<String> =
         TEXTS.iter().map(|text| text.replace("\r\n", "\n").replace('\n', "\r\n")).collect();

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_goes_in_comes_out() {
+    fn facts_round_trip() {
         for (host, scheme, status, class, owned) in [
             (1, "http", 200, Class::Page, false),
             ((1 << HOST_BITS) - 1, "https", 599, Class::Other, true),

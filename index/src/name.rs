@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_site_is_what_is_sold_as_a_whole() {
+    fn site_is_the_registrable_domain() {
         for (host, site) in [
             ("www.example.co.uk:8080", "example.co.uk"),
             ("ada.github.io", "ada.github.io"),

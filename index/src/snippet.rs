@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn the_piece_has_most_of_it() {
+    fn snippet_shows_the_densest_match() {
         let far = format!("tea {} green tea here {}", "filler ".repeat(100), "end ".repeat(100));
         let shown = marked(&far, "green tea");
         assert!(shown.starts_with("…filler") && shown.contains("[green] [tea] here"), "{shown}");

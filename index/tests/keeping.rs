@@ -79,7 +79,7 @@ fn what_the_program_changes_comes_in_by_itself() {
 }
 
 #[test]
-fn what_it_has_come_to_is_what_is_made_anew() {
+fn updated_index_equals_rebuilt_index() {
     let directory = tempfile::tempdir().unwrap();
     let (spool, index) = two(directory.path());
     let varied = |text: &str| place("http://v.example/").with_variant(text);
@@ -266,7 +266,7 @@ fn uses_are_written_down_when_somebody_asks_for_it() {
 }
 
 #[test]
-fn what_comes_back_is_as_young_as_it_was() {
+fn restored_entry_keeps_its_last_use() {
     let directory = tempfile::tempdir().unwrap();
     let (spool, index) = two(directory.path());
     let place = place("http://a.example/1");
@@ -287,7 +287,7 @@ fn what_comes_back_is_as_young_as_it_was() {
 }
 
 #[test]
-fn a_stop_while_it_is_made_ends_it() {
+fn stop_ends_a_running_rebuild() {
     let directory = tempfile::tempdir().unwrap();
     let spool = open_as(directory.path(), Durability::None);
     // More directories than the queue holds.

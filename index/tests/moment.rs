@@ -95,7 +95,7 @@ fn an_entry_takes_as_much_as_its_files_do() {
 }
 
 #[test]
-fn it_is_known_who_needs_what_and_where_not() {
+fn needs_of_entries_are_known_or_reported_unknown() {
     let directory = tempfile::tempdir().unwrap();
     let spool = open(directory.path());
     let page =
@@ -136,7 +136,7 @@ fn it_is_known_who_needs_what_and_where_not() {
 }
 
 #[test]
-fn it_is_told_what_has_come_and_what_was_used() {
+fn new_and_used_entries_are_reported() {
     let directory = tempfile::tempdir().unwrap();
     let spool = open(directory.path());
     store(&spool, "http://a.example/old", "title A");
@@ -193,7 +193,7 @@ fn what_could_not_be_read_is_known_to_be_missing() {
 }
 
 #[test]
-fn what_comes_while_it_is_looked_at_is_told_afterwards() {
+fn entries_stored_during_a_snapshot_are_reported_later() {
     let directory = tempfile::tempdir().unwrap();
     let spool = open(directory.path());
     store(&spool, "http://a.example/old", "title A\npart http://a.example/i.png");

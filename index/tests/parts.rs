@@ -117,7 +117,7 @@ fn what_is_kept_for_a_login_may_be_that_part() {
 }
 
 #[test]
-fn what_would_take_too_long_is_not_told() {
+fn completeness_is_unknown_beyond_the_lookup_budget() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path());
     let index = index(&spool);

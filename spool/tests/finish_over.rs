@@ -53,7 +53,7 @@ fn is_overtaken(over: ReplaceOutcome) -> Writer {
 }
 
 #[test]
-fn it_is_stored_over_what_was_seen_alone() {
+fn conditional_store_replaces_only_the_expected_entry() {
     for durability in DURABILITIES {
         let root = tempfile::tempdir().unwrap();
         let (spool, _) = Spool::open(root.path(), &options(durability)).unwrap();
@@ -111,7 +111,7 @@ fn what_its_origin_has_confirmed_since_is_another() {
 }
 
 #[test]
-fn of_many_at_once_one_comes_over_what_all_have_seen() {
+fn only_one_concurrent_conditional_store_succeeds() {
     const WRITERS: usize = 4;
     for durability in DURABILITIES {
         let root = tempfile::tempdir().unwrap();

@@ -47,7 +47,7 @@ fn assert_all_there(spool: &Spool) {
 }
 
 #[test]
-fn they_get_their_names_when_there_is_room() {
+fn entries_are_named_once_the_disk_has_space() {
     let (disk, spool) = full();
     // The failure is reported only once, but every flush returns it.
     assert!(spool.flush().unwrap_err().is_full());
@@ -87,7 +87,7 @@ fn one_that_is_deleted_or_replaced_meanwhile_stays_away() {
 /// While the response has no name, the file of its request stays, so a crash leads to another
 /// fetch.
 #[test]
-fn the_request_of_one_stays_and_new_ones_come() {
+fn requests_are_kept_and_added_on_a_full_disk() {
     let disk = SimDisk::new();
     let spool = open(&disk);
     let request = outgoing(URLS[0], RequestKind::Page);

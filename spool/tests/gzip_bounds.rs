@@ -146,7 +146,7 @@ fn walk(spool: &Spool) -> Result<(CompressStep, Option<CompressFailure>), Error>
 }
 
 #[test]
-fn one_that_cannot_be_compressed_keeps_no_other_from_it() {
+fn compression_continues_after_a_failed_entry() {
     const COUNT: u64 = 5;
     for kind in [ErrorKind::Other, ErrorKind::StorageFull] {
         let (mut others, mut ended) = (0, 0);

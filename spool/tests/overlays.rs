@@ -95,7 +95,7 @@ fn is_sound(disk: &SimDisk) {
 }
 
 #[test]
-fn it_goes_when_the_entry_that_has_come_to_share_its_body_becomes_a_version_just_then() {
+fn update_file_is_removed_if_its_entry_shares_its_body_and_becomes_a_version() {
     for durability in DURABILITIES {
         let disk = SimDisk::new();
         let spool = base(&disk, durability);
@@ -116,7 +116,7 @@ fn it_goes_when_the_entry_that_has_come_to_share_its_body_becomes_a_version_just
 }
 
 #[test]
-fn it_goes_with_its_own_version_alone_when_two_answers_come_at_once() {
+fn update_file_follows_only_its_own_version() {
     for durability in DURABILITIES {
         let disk = SimDisk::new();
         let spool = base(&disk, durability);
@@ -145,7 +145,7 @@ fn it_goes_with_its_own_version_alone_when_two_answers_come_at_once() {
 }
 
 #[test]
-fn it_stays_behind_when_what_took_the_place_of_its_entry_goes_among_variants() {
+fn update_file_does_not_follow_the_replacement_to_variants() {
     // Under these settings an entry is renamed when it is stored.
     for durability in [Durability::Each, Durability::None] {
         let disk = SimDisk::new();
@@ -170,7 +170,7 @@ fn it_stays_behind_when_what_took_the_place_of_its_entry_goes_among_variants() {
 }
 
 #[test]
-fn it_goes_among_variants_with_its_entry() {
+fn update_file_moves_to_variants_with_its_entry() {
     for durability in DURABILITIES {
         let disk = SimDisk::new();
         let spool = base(&disk, durability);

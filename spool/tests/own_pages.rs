@@ -18,7 +18,7 @@ use wwwoffle_spool::fs::Disk;
 use wwwoffle_spool::{Durability, Options, Spool, UserPages};
 
 #[test]
-fn one_that_cannot_be_read_takes_none_of_the_others_away() {
+fn unreadable_user_page_does_not_affect_others() {
     let disk = SimDisk::new();
     let options = support::options(Durability::Batch);
     let (spool, _) =
@@ -43,7 +43,7 @@ fn one_that_cannot_be_read_takes_none_of_the_others_away() {
 }
 
 #[test]
-fn what_can_be_used_is_read_and_the_rest_is_told() {
+fn valid_user_pages_are_read_and_others_reported() {
     let root = tempfile::tempdir().unwrap();
     let (spool, _) = Spool::open(root.path(), &Options::default()).unwrap();
     let UserPages { pages, not_read } = spool.own_pages().unwrap();

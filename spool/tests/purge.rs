@@ -78,7 +78,7 @@ fn sweep(spool: &Spool) -> Result<u64> {
 }
 
 #[test]
-fn each_entry_is_come_by_once_and_those_go_that_are_said_to() {
+fn purge_visits_each_entry_once() {
     for durability in DURABILITIES {
         let root = tempfile::tempdir().unwrap();
         let spool = open(root.path(), durability);
@@ -136,7 +136,7 @@ fn directories_that_are_empty_go_along_and_come_back() {
 }
 
 #[test]
-fn what_has_come_anew_meanwhile_stays() {
+fn entries_stored_during_a_purge_stay() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Batch);
     for url in ["http://h/1", "http://h/3"] {

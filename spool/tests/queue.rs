@@ -104,7 +104,7 @@ fn the_oldest_comes_first() {
 }
 
 #[test]
-fn only_what_is_meant_is_taken_off() {
+fn conditional_removal_respects_newer_requests() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Batch);
     let (queue, request) = (spool.queue(), outgoing("http://a/1", RequestKind::Page));
@@ -203,7 +203,7 @@ fn without_its_key_a_secret_is_unreadable_and_kept() {
 }
 
 #[test]
-fn limits_have_names() {
+fn oversized_requests_are_refused_by_name() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::None);
     let mut request = outgoing("http://example.org/", RequestKind::Post);

@@ -227,7 +227,7 @@ fn a_run_that_is_given_up_leaves_what_others_want() {
 }
 
 #[test]
-fn whoever_looks_on_sees_every_change() {
+fn observer_receives_every_queue_change() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Batch);
     let queue = spool.queue();

@@ -98,7 +98,7 @@ fn what_came_long_before_is_not_looked_at() {
 }
 
 #[test]
-fn what_is_confirmed_has_the_time_of_that_and_ends_nothing() {
+fn confirmed_old_entry_does_not_end_the_check() {
     let root = tempfile::tempdir().unwrap();
     let old = place(&url(1));
     {
@@ -142,7 +142,7 @@ fn of_a_list_that_is_too_long_the_last_lines_are_read() {
 }
 
 #[test]
-fn one_that_cannot_be_read_ends_nothing() {
+fn check_continues_after_an_unreadable_entry() {
     let disk = SimDisk::new();
     let options = support::options(Durability::Each);
     let spool = Spool::open_with(Arc::new(disk.clone()), sim_root(), &options).unwrap().0;
@@ -226,7 +226,7 @@ fn on_a_full_disk_it_makes_room_for_what_has_to_be_kept() {
 }
 
 #[test]
-fn what_is_old_of_parts_and_of_what_is_damaged_goes() {
+fn old_segments_and_damaged_files_are_removed() {
     let root = full::spool();
     let put = |name: &str| fs::write(root.path().join("damaged").join(name), b"1234567").unwrap();
     let now = wwwoffle_spool::Timestamp::now();

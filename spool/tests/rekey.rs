@@ -56,7 +56,7 @@ fn contents(spool: &Spool, place: &Place) -> Vec<(String, Content)> {
 }
 
 #[test]
-fn all_of_it_comes_along() {
+fn move_keeps_versions_and_variants() {
     for durability in [Durability::Each, Durability::Batch, Durability::None] {
         let root = full::spool();
         let options = Options { durability, ..full::options() };

@@ -150,7 +150,7 @@ fn status(spool: &Spool, url: &str) -> u16 {
 }
 
 #[test]
-fn what_has_the_same_body_is_not_the_same() {
+fn undo_compares_heads_and_not_only_bodies() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path());
     store_empty(&spool, ONE, 301);
@@ -251,7 +251,7 @@ fn parts_of_a_download_do_not_come_back() {
 }
 
 #[test]
-fn it_goes_when_its_time_is_over_or_there_is_too_much_of_it() {
+fn removals_are_discarded_by_age_and_size() {
     let disk = SimDisk::new();
     let root = Path::new("/spool");
     let options = support::options(Durability::Each);

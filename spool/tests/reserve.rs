@@ -131,7 +131,7 @@ fn nothing_is_kept_in_reserve_unasked() {
 
 /// If a change takes another block, a slot is removed first.
 #[test]
-fn it_helps_where_nothing_is_written_in_place() {
+fn reserve_works_on_copy_on_write_file_systems() {
     let disk = base();
     let (spool, _) = open(&disk, Durability::Each);
     disk.set_fault(Fault::FullOfCopies);

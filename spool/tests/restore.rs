@@ -78,7 +78,7 @@ fn what_comes_while_it_is_copied_becomes_a_version() {
 }
 
 #[test]
-fn it_changes_places_with_what_is_there() {
+fn restored_version_and_entry_swap_places() {
     // A small entry, and one that is too large to be read at once.
     for size in [1, 300_000] {
         for durability in DURABILITIES {

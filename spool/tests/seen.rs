@@ -66,7 +66,7 @@ fn what_others_change_is_seen() {
 }
 
 #[test]
-fn what_lies_beside_counts_too() {
+fn changed_update_file_invalidates_a_lookup() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path();
     let (spool, at) = (open(root, Durability::None), place(URL));

@@ -160,7 +160,7 @@ fn a_tail_reads_along_and_no_further_than_the_body() {
 }
 
 #[test]
-fn what_is_kept_is_listed() {
+fn all_entries_are_listed() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Batch);
     let long = format!("http://{}:8080/", "a.".repeat(115) + "example");

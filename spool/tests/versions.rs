@@ -45,7 +45,7 @@ fn texts(spool: &Spool, place: &Place) -> Vec<String> {
 }
 
 #[test]
-fn so_many_as_are_wanted_stay_the_newest_first() {
+fn newest_versions_are_kept_up_to_the_limit() {
     for durability in DURABILITIES {
         for (kept, want) in [(0, &[][..]), (1, &["c"]), (2, &["c", "b"]), (9, &["c", "b", "a"])] {
             for flushed in [false, true] {
@@ -108,7 +108,7 @@ fn what_is_monitored_keeps_its_own_number() {
 }
 
 #[test]
-fn nobody_keeps_without_bound() {
+fn number_of_versions_is_bounded() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::None, usize::MAX);
     for number in 0..MAX_VERSIONS + 5 {

@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_shares_a_place_of_their_own() {
+    fn each_owner_has_a_distinct_place() {
         let owners = ["local", "user:ada", "user:bob", "user:local", "client:192.0.2.1"];
         let mut seen = std::collections::HashSet::new();
         let none = HeaderMap::new();

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_grows_so_fast_and_falls_for_so_long() {
+    fn rate_and_remaining_time_are_estimated() {
         for (numbers, rise, nothing) in [
             (&[][..], None, None),
             (&[(0, 9)], None, None),

@@ -63,7 +63,7 @@ mod tests {
     use crate::page::testing::{as_key, assert_harmless, hostile, shell};
 
     #[test]
-    fn pages_say_what_is_to_be_said() {
+    fn gateway_page_shows_form_and_error() {
         let form = page(&shell(), None);
         assert_harmless(&form);
         assert_eq!(form.status, 200);

@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_holds() {
+    fn decision_follows_the_table() {
         let mut wrong = Vec::new();
         for (number, row) in (1..).zip(include_str!("decide.txt").lines()) {
             let Some((given, want)) = row.split_once("->").filter(|_| !row.starts_with('#')) else {

@@ -189,7 +189,7 @@ mod tests {
     use hyper::header::CONTENT_RANGE;
 
     #[test]
-    fn every_no_has_its_reason() {
+    fn each_unstored_response_has_a_reason() {
         for (status, kind, kept, want) in [
             (200, "text/html", None, Ok(())),
             (204, "", None, Ok(())),

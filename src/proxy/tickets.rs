@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_many_pushes_out_nobody_else() {
+    fn owner_with_many_tickets_displaces_only_their_own() {
         let tickets = Tickets::new();
         let at = |second| SystemTime::UNIX_EPOCH + Duration::from_secs(second);
         let ada = tickets.issue(ticket(), Owner::User("ada".into()), at(0)).unwrap();

@@ -384,7 +384,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn asking_what_is_under_way_takes_nobodys_turn() {
+    fn reading_the_status_does_not_block_a_purge() {
         let purging = PurgeState::default();
         let ask = || (0..500_000).for_each(|_| assert_eq!(purging.told().looked, 0));
         thread::scope(|scope| {

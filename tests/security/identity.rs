@@ -74,7 +74,7 @@ fn root_listens_and_somebody_else_serves() {
 
 #[test]
 #[ignore = "needs root"]
-fn who_cannot_be_become_is_refused_with_a_remedy() {
+fn unusable_run_uid_is_refused_with_advice() {
     need_root();
     for (lines, want) in [
         ("run-uid = \"no-such-user\"", "there is no user \"no-such-user\" on this system"),

@@ -137,7 +137,8 @@ fn with_callers(check: impl Fn(&Caller<'_>)) {
     let none = String::new;
     let callers = [
         caller("Unix socket", &open, None, none(), Permission::Administer),
-        // Over TCP, another account of the machine has the same permission: see `another_account`.
+        // Over TCP, another account of the machine has the same permission:
+        // see `other_account_cannot_use_the_control_socket`.
         caller("this machine", &open, here, none(), Permission::Change),
         caller("another machine", &open, Some(ELSEWHERE), none(), Permission::Request),
         caller("user here", &named, here, ada(), Permission::Change),
@@ -341,7 +342,7 @@ fn as_another_account(arguments: &[&str]) -> (i32, String) {
 
 #[test]
 #[ignore = "needs root and curl"]
-fn another_account() {
+fn other_account_cannot_use_the_control_socket() {
     need_root();
     let mut daemon = prepare("");
     daemon.up_at("127.0.0.1:0");

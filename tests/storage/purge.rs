@@ -64,7 +64,7 @@ const KEPT: [(&str, &str, usize); 6] = [
 ];
 
 #[test]
-fn with_a_daemon_and_without_it_is_the_same() {
+fn purge_is_the_same_with_and_without_a_daemon() {
     for with_daemon in [true, false] {
         let mut daemon = Daemon::prepare(Some(RULES));
         keep(&daemon, &KEPT);

@@ -168,7 +168,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, cases: 8192, ..<_>::default() })]
 
         #[test]
-        fn the_long_way_gives_the_same(
+        fn fast_path_agrees_with_full_parser(
             start in select(STARTS),
             rest in prop::collection::vec(select(PIECES), 0..10),
             end in select(&["", "/long/enough"][..]),
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn no_place_is_overlooked() {
+    fn odd_byte_is_detected_at_every_position() {
         let plain = "https://www.a-b.example:8080/a_b,c;d~e*f+g=h.i/Jj0/".as_bytes();
         for end in 17..=plain.len() {
             assert!(is_simple(&plain[..end]), "{end}");

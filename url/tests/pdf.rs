@@ -96,7 +96,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 4_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_canonical_string_is_its_own(url in "(http:|FILE:|x:)?(//)?(H|@|:80|:|\\[|\\]|/|\\.|;|\\?|#|localhost){0,12}") {
+    fn canonical_string_is_idempotent(url in "(http:|FILE:|x:)?(//)?(H|@|:80|:|\\[|\\]|/|\\.|;|\\?|#|localhost){0,12}") {
         if let Ok(canonical) = pdf_canonical(&url, Some("ftp://h/a/b;c?d")) {
             prop_assert_eq!(pdf_canonical(&canonical, None), Ok(canonical));
         }

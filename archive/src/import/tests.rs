@@ -95,7 +95,7 @@ fn entry_at(spool: &Spool, place: &Place) -> String {
 }
 
 #[test]
-fn what_comes_meanwhile_is_judged_like_what_was_there() {
+fn response_stored_during_an_import_is_merged_like_an_older_one() {
     let place = Place::of(&url());
     // Columns: the stored response, the response that arrives during the import, and whether to
     // replace. Then the expected result and the counts: kept, older, same, outdated, worse.
@@ -143,7 +143,7 @@ fn the_same_answer_that_comes_meanwhile_is_there_already() {
 }
 
 #[test]
-fn where_no_versions_are_kept_what_came_meanwhile_stays() {
+fn without_versions_a_newer_live_response_is_not_replaced() {
     let place = Place::of(&url());
     let (_folder, spool) = spool(0);
     let report = import(&spool, false, false, || live(&spool, &place, 200, 60, b"live"));
@@ -151,7 +151,7 @@ fn where_no_versions_are_kept_what_came_meanwhile_stays() {
 }
 
 #[test]
-fn what_is_ones_own_hides_nothing_that_comes_for_everyone_meanwhile() {
+fn imported_personal_response_does_not_hide_a_newer_shared_one() {
     let everyones = Place::of(&url());
     let (_folder, spool) = spool(3);
     let report = import(&spool, true, false, || live(&spool, &everyones, 200, 60, b"live"));

@@ -91,7 +91,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_trying_every_way(pattern in "[ab*]{0,8}", text in "[ab]{0,10}") {
+        fn wildcard_agrees_with_naive_matcher(pattern in "[ab*]{0,8}", text in "[ab]{0,10}") {
             let want = naive(pattern.as_bytes(), text.as_bytes());
             prop_assert_eq!(Wildcard::new(&pattern).matches(&text), want);
         }

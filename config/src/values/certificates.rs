@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_says_the_same_and_nothing_more() {
+    fn written_certificate_parses_to_the_same_value() {
         let injected = format!("a\",sha256=\"{HEX}\"}},{{host=\"bank.example");
         for host in ["old.example", "old.example:8443", "[::1]:1", "a\"b'c\\.example", &injected] {
             let Ok(allowed) = AllowedCertificate::parse(host, HEX) else { continue };

@@ -305,7 +305,7 @@ pub(crate) mod tests {
                                    AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
     #[test]
-    fn what_is_made_is_read_and_knows_its_password() {
+    fn new_hash_parses_and_verifies_its_password() {
         let hash = PasswordHash::make("pässword").unwrap();
         let read = PasswordHash::parse(hash.as_str()).unwrap();
         assert!(hash.as_str().starts_with("$argon2id$v=19$m=19456,t=2,p=1$"));

@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wanted_once_is_wanted() {
+    fn omission_is_dropped_if_another_reference_needs_the_url() {
         let mut gather = gather("http://a.example/");
         gather.add_marked("x", Class::Image, true, Some(Omission::OnePixel));
         gather.add_marked("./x#y", Class::Image, false, None);

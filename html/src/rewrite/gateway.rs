@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_fetched_has_one() {
+    fn only_http_urls_have_a_gateway_address() {
         for text in [
             "ftp://h/",
             "file:///a",

@@ -217,7 +217,7 @@ fn a_tag_with_very_many_scripts_in_it_goes_at_once() {
 proptest! {
     /// The output does not depend on how a page is split; without changes it equals the input.
     #[test]
-    fn pieces_make_no_difference(
+    fn output_does_not_depend_on_chunk_boundaries(
         parts in proptest::collection::vec(prop_oneof![
             Just("<script>"), Just("</script>"), Just("<a href='/kept'>"), Just("</a>"), Just("<noscript>"),
             Just("</noscript>"), Just("<img src=blocked width=1 height=1>"), Just("<!--"), Just("-->"), Just("text &amp; "),

@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_like_and_how() {
+    fn likeness_of_urls_is_classified() {
         use Likeness::{Arguments, Case, Order, Scheme, Several, Slash, Www};
         for (asked, kept, want) in [
             ("http://a.test/p", "https://a.test/p", Some(Scheme)),

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_near_and_what_is_not() {
+    fn urls_that_differ_only_in_noise_are_near() {
         let local = LocalHost::default();
         let url = |text: &str| CanonicalUrl::parse(text.trim(), &local).unwrap();
         let mut wrong = Vec::new();

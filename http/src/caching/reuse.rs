@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_holds() {
+    fn reuse_follows_the_table() {
         let mut wrong = Vec::new();
         for (number, line) in (1..).zip(include_str!("reuse.txt").lines()) {
             let Some((given, want)) = line.split_once("->").filter(|_| !line.starts_with('#'))

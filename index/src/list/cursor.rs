@@ -210,7 +210,7 @@ mod tests {
         }
 
         #[test]
-        fn a_place_is_one_of_its_own_list(place: u64, second in 0_i64..4_000_000_000) {
+        fn cursor_is_valid_only_for_its_own_list(place: u64, second in 0_i64..4_000_000_000) {
             let time = |second| Timestamp::from_second(second).unwrap();
             let told = Cursor::of_place(time(second), place).to_string();
             let cursor = told.parse::<Cursor>().unwrap();

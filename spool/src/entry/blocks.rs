@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_never_too_many() {
+    fn block_length_doubles_at_the_maximum_count() {
         let mut summing = BlockSummer::new();
         let zeros = vec![0; 1 << 20];
         for _ in 0..=MAX_BLOCKS {

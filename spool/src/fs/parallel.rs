@@ -52,7 +52,7 @@ mod tests {
     use std::sync::Barrier;
 
     #[test]
-    fn what_became_of_each_comes_in_their_order() {
+    fn results_keep_the_order_of_items() {
         for (items, threads) in [(0, 4), (1, 4), (3, 4), (4, 4), (5, 4), (100, 8), (7, 1), (7, 0)] {
             let items: Vec<usize> = (0..items).collect();
             let want: Vec<_> = items.iter().map(|item| item * 2).collect();
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_wait_at_once() {
+    fn calls_run_in_parallel() {
         // Each call waits for all the others.
         let together = Barrier::new(4);
         let leaders = for_each(&[(); 4], 4, |()| together.wait().is_leader());

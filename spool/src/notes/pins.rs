@@ -117,7 +117,7 @@ mod tests {
     use super::parse;
 
     #[test]
-    fn a_file_tells_all_or_nothing() {
+    fn malformed_pin_file_is_refused_entirely() {
         let read =
             |text: &str| parse(text.as_bytes()).map(|pins| pins.into_iter().collect::<Vec<_>>());
         let urls = |urls: &[&str]| Some(urls.iter().map(|url| (*url).to_owned()).collect());

@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn as_much_as_is_kept_fits() {
+    fn maximum_statistics_fit_the_file_limit() {
         let names: Vec<String> =
             (0..MAX_COUNTS / 4).map(|at| "a".repeat(MAX_NAME - 20 + at)).collect();
         let mut all = Counts::default();

@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_line_is_a_line() {
+    fn malformed_use_lines_are_refused() {
         let line = b"9f86d081884c7d65 1763644799\n";
         assert_eq!(line.len(), LINE);
         assert_eq!(parse(line), Some((0x9f86_d081_884c_7d65, 1_763_644_799)));

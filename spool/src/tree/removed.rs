@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn its_time_is_over_after_an_hour_and_with_a_clock_that_is_wrong() {
+    fn removal_expires_after_an_hour_or_a_clock_change() {
         let at = |minute: i64| Timestamp::from_second(1_700_000_000 + 60 * minute).unwrap();
         let removal = Removal { at: at(0), by: [0; OWNER_LEN] };
         for (minute, want) in [(0, false), (60, false), (61, true), (-60, false), (-61, true)] {

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_asked_much_has_a_place_however_many_others_there_are() {
+    fn frequent_host_keeps_its_account_among_rare_ones() {
         let mut ledger = Ledger::default();
         let today = day("2026-11-22");
         let (mut all, mut much) = (0, 0);

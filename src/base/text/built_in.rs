@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_can_be_read_and_is_read_once() {
+    fn built_in_catalogues_parse_once() {
         for language in &BUILT_IN {
             let catalogue = language.catalogue();
             assert_eq!(catalogue.tag(), language.tag());

@@ -189,7 +189,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn whatever_it_is_no_byte_of_it_is_lost(text in "[a-z{}\\[\\]()` ü]{0,40}") {
+        fn markup_pieces_preserve_the_text(text in "[a-z{}\\[\\]()` ü]{0,40}") {
             let again: String = pieces(&text)
                 .map(|piece| match piece {
                     MarkupPiece::Words(words) => words.to_owned(),

@@ -118,7 +118,7 @@ mod tests {
     use super::super::Arguments;
 
     #[test]
-    fn what_is_understood_and_what_is_not() {
+    fn valid_and_invalid_command_lines() {
         for (line, is_right) in [
             ("fsck", true),
             ("fsck --repair --deep --json", true),

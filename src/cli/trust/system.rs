@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_follows_from_the_system() {
+    fn plan_depends_on_the_certificate_store() {
         let certificate = certificate();
         let stem = certificate.file_stem();
         for kind in &KINDS {

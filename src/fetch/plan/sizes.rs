@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nearest_tells() {
+    fn estimate_prefers_sizes_of_the_same_host() {
         let mut sizes = Sizes::default();
         assert_eq!(sizes.missing("a", None), default(None));
         sizes.measured("b", None, 100);

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_reference_comes_to() {
+    fn references_are_chosen_by_class_and_options() {
         let config = config("[fetch-options]\nobjects = false\nonly-same-host-images = true\n");
         let page = url("http://h.example/page");
         let pixel = Some(links::Omission::OnePixel);

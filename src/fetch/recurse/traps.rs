@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_tells_of_itself() {
+    fn traps_in_a_single_url_are_detected() {
         let long = format!("/{}", "x".repeat(MAX_FOLLOWED_URL));
         let deep = "/x1/x2/x3/x4/x5/x6/x7/x8/x9/y1/y2/y3".repeat(3);
         let many: Vec<_> = (0..20).map(|name| format!("a{name}=1")).collect();
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_are_taken_than_are_worth_it() {
+    fn number_of_similar_urls_is_limited() {
         let mut traps = Traps::new(MostAlike { arguments: 10, numbers: 20 });
         let taken = |traps: &mut Traps, url: &dyn Fn(usize) -> String| {
             (0..100).filter(|number| take(traps, &url(*number)).is_ok()).count()

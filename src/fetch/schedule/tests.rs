@@ -203,7 +203,7 @@ fn an_origin_that_wants_to_be_left_alone_is() {
 }
 
 #[test]
-fn who_wants_to_be_left_alone_is_remembered_over_a_restart() {
+fn host_delays_survive_a_restart() {
     let mut schedule = FetchSchedule::default();
     assert_eq!(schedule.changed_rests(at(1)), None);
     schedule.is(&request("http://a/1", Page, 1));
@@ -278,7 +278,7 @@ fn hosts_are_told_from_canonical_urls() {
 }
 
 #[test]
-fn who_stands_aside_takes_nobodys_place() {
+fn request_that_yields_its_place_uses_no_slot() {
     let mut schedule = FetchSchedule::default();
     let limits = ScheduleLimits { per_host: 1, at_once: 1 };
     for number in 1..=3 {
@@ -309,7 +309,7 @@ fn who_stands_aside_takes_nobodys_place() {
 }
 
 #[test]
-fn not_too_many_stand_aside() {
+fn number_of_yielding_requests_is_limited() {
     let mut schedule = FetchSchedule::default();
     let limits = ScheduleLimits { per_host: 1, at_once: 1 };
     for number in 0..=100 {

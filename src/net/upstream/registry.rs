@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_dials_and_the_others_wait_for_what_it_finds() {
+    async fn concurrent_requests_wait_for_one_dial() {
         type Row = (&'static str, fn(DialTurn<'_>), &'static str);
         let rows: [Row; 3] = [
             ("it left", |turn| drop(turn), "Dial(Either, Some("),

@@ -37,7 +37,7 @@ async fn check(rows: &[Row]) {
 }
 
 #[tokio::test]
-async fn an_answer_that_does_not_come_whole_is_none() {
+async fn incomplete_response_is_a_failure() {
     let rows: &[Row] = &[
         ("a whole answer", whole, "200 fine"),
         ("an answer without body", |id| only("204", id), "204 "),
@@ -146,7 +146,7 @@ async fn an_answer_that_breaks_the_rules_is_none() {
 }
 
 #[tokio::test]
-async fn an_answer_is_read_in_one_way() {
+async fn unusual_responses_have_one_interpretation() {
     let rows: &[Row] = &[
         (
             "a length beside no body, as with 304",

@@ -125,7 +125,7 @@ fn a_kept_copy_is_offered() {
 
 /// The page offers the action itself, not advice on how to find it.
 #[test]
-fn each_leads_to_what_does_the_thing() {
+fn messages_link_to_the_relevant_form() {
     let url = "http://a.example/p";
     let failed = |failure| Message::OriginFailed { url, failure, kept: None };
     let ruled = |ruled| Message::Ruled { url, ruled, place: None };

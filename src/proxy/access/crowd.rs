@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_client_has_so_many_and_this_machine_any_number() {
+    fn connections_are_limited_per_client_except_local_ones() {
         let crowd = Crowd::default();
         let enter = |client: &str| crowd.enter(client.parse().unwrap(), 2);
         let (first, second) = (enter("192.0.2.1"), enter("::ffff:192.0.2.1"));

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_unknown_name_costs_a_guess_so_that_none_tells_itself() {
+    async fn unknown_user_names_count_as_guesses() {
         let (logins, [candidate, _]) = (Logins::new().unwrap(), candidates());
         let LoginCandidate::Hash(hash) = candidate else { panic!("it is a hash") };
         let mut refused = 0;

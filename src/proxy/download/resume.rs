@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_way_is_gone_again_and_a_broken_answer_is_not() {
+    fn only_transport_failures_are_resumed() {
         assert!(may_go_on(&Failure::Stalled) && may_go_on(&Failure::CutShort("reset".into())));
         assert!(!may_go_on(&Failure::Wrong("it is longer than announced")));
         assert!(!may_go_on(&Failure::Abandoned) && !may_go_on(&Failure::Ours));

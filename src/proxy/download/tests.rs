@@ -152,7 +152,7 @@ async fn a_download_is_joined_only_if_it_moves_and_by_no_reload() {
 
 /// A client that retries after a broken body must not get the next broken one.
 #[tokio::test(start_paused = true)]
-async fn who_joins_the_next_after_a_break_waits_to_see_whether_it_holds() {
+async fn client_of_a_successor_waits_until_it_is_stable() {
     let downloads = Downloads::default();
     let first = begun(&downloads);
     let (joined, _reader) = Arc::clone(&first).join().await.unwrap();
@@ -230,7 +230,7 @@ fn world(answers: Vec<Result<Answer, Failure>>) -> Arc<DownloadTestBed<Answers>>
 /// everything finds the stored copy, and does not join the same download again: a copy that is not
 /// fresh is revalidated (RFC 9111 §4).
 #[tokio::test]
-async fn who_has_all_of_an_answer_finds_it_kept_and_asks_anew() {
+async fn finished_response_is_stored_and_not_joined_again() {
     for (status, body) in [(302, ""), (204, ""), (200, ""), (200, "hello")] {
         let world = world(vec![answer(status, body).await]);
         let Joined::New(download) = world.ask() else { panic!("it is new") };

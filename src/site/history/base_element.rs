@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn it_goes_where_a_head_begins() {
+    fn base_element_is_inserted_at_the_start_of_the_head() {
         for (page, want) in [
             ("", "|"),
             ("text", "|text"),

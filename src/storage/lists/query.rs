@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_said_to_be() {
+    fn invalid_query_is_reported() {
         for bad in [
             "what=gopher",
             "what=session/x",

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_is_trusted_when_it_goes_as_time_does() {
+    fn clock_is_trusted_after_steady_minutes() {
         let (began, said) = (Instant::now(), "2026-11-20T12:00:00Z".parse::<Timestamp>().unwrap());
         let minutes = |count: u64| Duration::from_secs(60 * count);
         let mut clock = PurgeClock::new(began, said, REST);

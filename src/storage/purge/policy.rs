@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_pages_are_made_of_is_a_part() {
+    fn sub_resources_are_recognized_by_type() {
         for (status, content_type, want) in [
             (200, "text/html; charset=utf-8", false),
             (200, "application/pdf", false),

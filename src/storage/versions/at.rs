@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_before_goes_first_and_the_first_of_all_else() {
+    fn versions_are_ordered_by_distance_to_the_requested_time() {
         let times = |seconds: &[i64]| -> Vec<Timestamp> {
             seconds.iter().map(|second| Timestamp::from_second(*second).unwrap()).collect()
         };

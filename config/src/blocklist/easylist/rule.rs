@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_what_it_is() {
+    fn easylist_lines_are_classified() {
         let long = "a".repeat(MAX_LINE + 1);
         let wide = "/a".repeat(MAX_PATTERN);
         let starred = "a*".repeat(MAX_WILDCARDS + 2);

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_another_one_gets_nothing_of_this() {
+    fn failed_precondition_is_detected() {
         let dated = vec![(LAST_MODIFIED, OLD)];
         for (asked, answer, want) in [
             (vec![], vec![(ETAG, "\"a\"")], false),

@@ -30,7 +30,7 @@ fn table(name: &str, text: &str, answer: impl Fn(&str) -> String) {
 }
 
 #[test]
-fn what_is_asked_for_is_what_is_sent() {
+fn range_field_selects_the_expected_spans() {
     table("requested.txt", include_str!("requested.txt"), |given| {
         let (field, length) = given.rsplit_once(' ').unwrap();
         let ranges = Ranges::parse(field.trim_end());
@@ -40,7 +40,7 @@ fn what_is_asked_for_is_what_is_sent() {
 }
 
 #[test]
-fn what_came_is_what_its_content_range_says_or_nothing() {
+fn content_range_is_checked_against_request_and_length() {
     table("content.txt", include_str!("content.txt"), |given| {
         let mut columns = given.split('|').map(str::trim).map(|text| (text != "-").then_some(text));
         let mut next = || columns.next().unwrap();
@@ -181,7 +181,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_there_and_what_lacks_is_all(held in spans(50), wanted in (0..50_u64, 1..50_u64)) {
+    fn stored_and_missing_spans_cover_the_request(held in spans(50), wanted in (0..50_u64, 1..50_u64)) {
         let wanted = Span::new(wanted.0, wanted.0 + wanted.1).unwrap();
         let is_in = |spans: &[Span], at| spans.iter().any(|span| span.start() <= at && at < span.end());
         let (model, held) = (held.clone(), StoredRanges::new(held));

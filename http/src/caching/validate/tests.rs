@@ -58,7 +58,7 @@ fn question(rows: &[&str], own: Option<usize>, personal: bool) -> (String, Strin
 }
 
 #[test]
-fn a_date_is_asked_with_only_where_it_proves_something() {
+fn if_modified_since_is_sent_only_if_the_date_is_conclusive() {
     let date = format!("Last-Modified: {OLD}");
     let both = format!("ETag: \"a\" | {date}");
     let varying = format!("{date} | Vary: Accept-Language");

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_is_a_way_in_the_same_order() {
+    fn expiry_marks_preserve_order() {
         let expiries = [
             Expiry::Never(KeepReason::Recent),
             Expiry::Never(KeepReason::NoAge),

@@ -112,7 +112,7 @@ fn plan(rows: &mut [Row], limits: PurgeLimits) -> Plan {
 }
 
 #[test]
-fn the_table_holds() {
+fn plan_follows_the_table() {
     let (mut options, mut held, mut wrong) = ("", Vec::new(), Vec::new());
     for (number, row) in (1..).zip(include_str!("plan.txt").lines().chain([""])) {
         if row.starts_with('#') {

@@ -109,7 +109,7 @@ fn one_that_answers_clears_the_link_and_so_does_the_probe() {
 }
 
 #[test]
-fn the_kernels_word_has_to_hold() {
+fn kernel_report_must_last_before_it_counts() {
     run(
         false,
         "0 up:eth0    -> online

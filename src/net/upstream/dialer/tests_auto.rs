@@ -50,7 +50,7 @@ async fn a_portal_is_reached_until_offline_is_chosen() {
 }
 
 #[tokio::test]
-async fn it_is_told_how_origins_do_only_while_that_decides() {
+async fn origin_results_are_reported_only_in_mode_auto() {
     let port = closed_port();
     let at = |host: &str| Origin::here(Scheme::Http, host, port);
     for (choice, host, want) in [

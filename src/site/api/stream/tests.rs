@@ -151,7 +151,7 @@ async fn until_waiting(context: &SiteContext, key: &Key) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn working_off_ends_when_nothing_waits_though_more_came_meanwhile() {
+async fn fetch_stream_ends_although_requests_were_added() {
     let root = tempfile::tempdir().unwrap();
     let context = context(&root, Mode::Online);
     assert_eq!(all(fetch(&context, None)).await, [end(0, 0, 0)]);
@@ -190,7 +190,7 @@ async fn what_the_budget_holds_back_is_told_and_not_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_whole_is_told_while_it_changes() {
+async fn overall_progress_is_reported_while_it_changes() {
     let root = tempfile::tempdir().unwrap();
     let context = context(&root, Mode::Online);
     let mut body = get_one(&context, URL);

@@ -156,7 +156,7 @@ mod tests {
     use crate::page::testing::{as_key, assert_harmless, hostile, shell};
 
     #[test]
-    fn tells_how_much_goes_before_it_does() {
+    fn question_names_the_number_of_deleted_requests() {
         let counts = QueueCounts { waiting: 40, active: 1, failed: 2, asking: 1 };
         for (counts, forms, want, not) in [
             (

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_says_nothing_itself_only_the_order_changes() {
+    fn only_priority_can_be_edited_for_dependent_requests() {
         for (kind, want) in [
             (ItemKind::Post, "sent once"),
             (ItemKind::Part, "belongs to a page"),
