@@ -247,3 +247,6 @@ impl From<Snippet> for ShownSnippet {
         Self { text: snippet.text, marks, cut_before, cut_after }
     }
 }
+
+#[cfg(test)]
+mod tests;
