@@ -2,13 +2,12 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use wwwoffle_index::{HostItem, Item, SessionRequest, SiteItem, Snippet};
+use wwwoffle_index::{HostItem, Item, ItemTimes, SessionRequest, SiteItem, Snippet, StoredContent};
 
 use super::EntryItem;
 
 /// An entry in the index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(clippy::struct_excessive_bools, reason = "each is independent of the others")]
 pub struct IndexItem {
     /// The canonical URL, without credentials.
     pub url: String,
@@ -25,7 +24,28 @@ pub struct IndexItem {
     /// The language that the page declares.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub language: Option<String>,
-    /// Its content type, without parameters; empty if it has none.
+    /// Its content.
+    #[serde(flatten)]
+    pub content: IndexContent,
+    /// Its times.
+    #[serde(flatten)]
+    pub times: IndexTimes,
+    /// The number of older versions.
+    pub versions: u32,
+    /// Whether its words can be searched: `indexed`, `not-yet` or `none`.
+    pub words: String,
+    /// For a page: the number of missing sub-resources, if the index knows it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub missing: Option<u32>,
+    /// Its marks.
+    #[serde(flatten)]
+    pub marks: IndexMarks,
+}
+
+/// The stored content of an entry. Lengths are in bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IndexContent {
+    /// The content type, without parameters; empty if it has none.
     pub content_type: String,
     /// Its class: `page`, `image` …
     pub class: String,
@@ -39,6 +59,11 @@ pub struct IndexItem {
     pub file_bytes: u64,
     /// The SHA-256 of the body, in hex.
     pub digest: String,
+}
+
+/// The times of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IndexTimes {
     /// When the response was received.
     pub answered: Timestamp,
     /// When it was stored completely.
@@ -47,13 +72,11 @@ pub struct IndexItem {
     pub checked: Timestamp,
     /// When it was last used.
     pub used: Timestamp,
-    /// The number of older versions.
-    pub versions: u32,
-    /// Whether its words can be searched: `indexed`, `not-yet` or `none`.
-    pub words: String,
-    /// For a page: the number of missing sub-resources, if the index knows it.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub missing: Option<u32>,
+}
+
+/// The marks of the URL of an entry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IndexMarks {
     /// Whether a request for it is queued.
     #[serde(default)]
     pub queued: bool,
@@ -196,27 +219,37 @@ impl From<Item> for IndexItem {
             url: item.place.url().to_owned(),
             key: item.place.key().to_string(),
             owner: item.place.owner().map(str::to_owned),
-            page: item.is_page(),
             site: item.site,
             title: item.title,
             language: item.language,
-            content_type: item.content_type,
-            class: item.class.name().to_owned(),
-            status: item.status,
-            bytes: item.body_len,
-            file_bytes: item.file_len,
-            digest: hex::encode(item.digest),
-            answered: item.answered,
-            stored: item.stored,
-            checked: item.checked,
-            used: item.used,
+            content: item.content.into(),
+            times: item.times.into(),
             versions: item.versions,
             words: item.words.name().to_owned(),
-            queued: false,
             missing: None,
-            monitored: false,
-            pinned: false,
+            marks: IndexMarks::default(),
         }
+    }
+}
+
+impl From<StoredContent> for IndexContent {
+    fn from(content: StoredContent) -> Self {
+        Self {
+            page: content.class.is_page(),
+            content_type: content.content_type,
+            class: content.class.name().to_owned(),
+            status: content.status,
+            bytes: content.body_len,
+            file_bytes: content.file_len,
+            digest: hex::encode(content.digest),
+        }
+    }
+}
+
+impl From<ItemTimes> for IndexTimes {
+    fn from(times: ItemTimes) -> Self {
+        let ItemTimes { answered, stored, checked, used } = times;
+        Self { answered, stored, checked, used }
     }
 }
 

@@ -30,8 +30,8 @@ pub use exchange::{ImportEvent, ImportRequest};
 pub use held::{BudgetOf, Held};
 pub use history::{History, Version, VersionRequest};
 pub use index::{
-    IndexAsked, IndexHost, IndexItem, IndexPage, IndexSite, Listed, ReindexEvent, ReindexRequest,
-    SearchHit, SearchPage, ShownSnippet,
+    IndexAsked, IndexContent, IndexHost, IndexItem, IndexMarks, IndexPage, IndexSite, IndexTimes,
+    Listed, ReindexEvent, ReindexRequest, SearchHit, SearchPage, ShownSnippet,
 };
 pub use info::{BodyOnDisk, Certificate, Chain, CompressedFile, Connection, Field, Info, KeptInfo};
 use jiff::Timestamp;

@@ -55,13 +55,18 @@ pub(crate) fn of(
     };
     let mut told = Vec::with_capacity(items.len());
     for item in items {
-        let is_meant = item.class == Class::Page && (200..300).contains(&item.status);
+        let is_meant =
+            item.content.class == Class::Page && (200..300).contains(&item.content.status);
         // A personal page is evaluated as its owner sees it.
         let who = match item.place.owner() {
             Some(name) if *viewer == Viewer::Operator => person(connection, name)?,
             _ => viewing,
         };
-        told.push(if is_meant { look(connection, item.id, who, &mut looks)? } else { None });
+        told.push(if is_meant {
+            look(connection, item.position.id, who, &mut looks)?
+        } else {
+            None
+        });
     }
     Ok(told)
 }

@@ -45,7 +45,7 @@ impl WordState {
     }
 }
 
-/// An entry as the index describes it. Lengths are in bytes.
+/// An entry as the index describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
     /// Its place, for [`wwwoffle_spool::Spool::entries`].
@@ -56,18 +56,38 @@ pub struct Item {
     pub title: Option<String>,
     /// Its declared language, such as `en-GB`.
     pub language: Option<String>,
+    /// Its content.
+    pub content: StoredContent,
+    /// Its times.
+    pub times: ItemTimes,
+    /// The number of its older versions.
+    pub versions: u32,
+    /// Whether its words can be searched.
+    pub words: WordState,
+    /// Its position in the index.
+    pub(crate) position: ItemPosition,
+}
+
+/// The stored content of an entry. Lengths are in bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredContent {
     /// The media type in lower case without parameters; empty if unknown.
     pub content_type: String,
     /// Its class.
     pub class: Class,
-    /// Its status code.
+    /// The status code of the response.
     pub status: u16,
-    /// The length of its body.
+    /// The length of the body.
     pub body_len: u64,
-    /// The length of its file.
+    /// The length of the file.
     pub file_len: u64,
-    /// The SHA-256 of its body.
+    /// The SHA-256 of the body.
     pub digest: [u8; 32],
+}
+
+/// The times of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ItemTimes {
     /// When the response arrived.
     pub answered: Timestamp,
     /// When the entry was finished.
@@ -76,13 +96,14 @@ pub struct Item {
     pub checked: Timestamp,
     /// When it was last used. Storing it counts as a use.
     pub used: Timestamp,
-    /// The number of its older versions.
-    pub versions: u32,
-    /// Whether its words can be searched.
-    pub words: WordState,
-    /// Its id in the index, which changes with a rebuild.
+}
+
+/// The position of an entry in the index. Both values together determine it in every order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ItemPosition {
+    /// The id of the entry, which changes with a rebuild.
     pub(crate) id: i64,
-    /// Its packed properties. Together with the id they determine the position in every order.
+    /// The packed properties.
     pub(crate) facts: i64,
 }
 
@@ -90,7 +111,7 @@ impl Item {
     /// Whether users open it directly, rather than as a sub-resource of a page.
     #[must_use]
     pub fn is_page(&self) -> bool {
-        self.class.is_page()
+        self.content.class.is_page()
     }
 }
 
@@ -120,23 +141,26 @@ pub(crate) fn read(row: &Row<'_>) -> Result<Option<Item>> {
         Ok::<_, Error>(Timestamp::from_microsecond(row.get(at)?).unwrap_or(Timestamp::UNIX_EPOCH))
     };
     Ok(Some(Item {
-        id: row.get(0)?,
         place,
         site: row.get(8)?,
         title: row.get(9)?,
         language: row.get(10)?,
-        class: Class::of(&content_type),
-        content_type,
-        status: u16::try_from(row.get::<_, i64>(12)?).unwrap_or_default(),
-        body_len: length(13)?,
-        file_len: length(14)?,
-        digest: row.get(15)?,
-        answered: time(16)?,
-        stored: time(17)?,
-        checked: time(18)?,
-        used: time(19)?,
+        content: StoredContent {
+            class: Class::of(&content_type),
+            content_type,
+            status: u16::try_from(row.get::<_, i64>(12)?).unwrap_or_default(),
+            body_len: length(13)?,
+            file_len: length(14)?,
+            digest: row.get(15)?,
+        },
+        times: ItemTimes {
+            answered: time(16)?,
+            stored: time(17)?,
+            checked: time(18)?,
+            used: time(19)?,
+        },
         versions: row.get::<_, i64>(20)?.try_into().unwrap_or_default(),
         words: WordState::of_number(row.get(21)?),
-        facts: row.get(22)?,
+        position: ItemPosition { id: row.get(0)?, facts: row.get(22)? },
     }))
 }

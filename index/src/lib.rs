@@ -67,7 +67,7 @@ pub use describe::{Describe, Description, MAX_REFERENCES, MAX_TEXT, MAX_TITLE, R
 pub use error::{Error, Result};
 pub use filter::{Filter, Viewer};
 pub use hosts::{HostItem, HostSort, SiteItem, StoredTotal};
-pub use item::{Item, WordState};
+pub use item::{Item, ItemTimes, StoredContent, WordState};
 pub use list::{Cursor, MAX_PAGE, Page, ParseSortError, Sort};
 pub use lookup::MAX_FOUND;
 pub use query::{MAX_QUERY, Query};

@@ -63,7 +63,7 @@ pub(crate) fn with_body(
     let found = (first_of(digest), narrow(body_len), most());
     let found = find.query_map(found, |row| row.get(0))?;
     let mut items = some(connection, &Viewer::Operator, found)?;
-    items.retain(|item| item.digest == *digest);
+    items.retain(|item| item.content.digest == *digest);
     Ok(items)
 }
 

@@ -101,7 +101,7 @@ pub(crate) fn search(
     let mut last = None;
     for here in ranking.rank()?.into_iter().filter(|here| *here > after) {
         let Some(item) = item(connection, here.1)? else { continue };
-        if !sieve.may_pass(Facts(item.facts)) || !sieve.passes(&item) || !keep(&item) {
+        if !sieve.may_pass(Facts(item.position.facts)) || !sieve.passes(&item) || !keep(&item) {
             continue;
         }
         if hits.items.len() == limit {

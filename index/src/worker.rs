@@ -285,7 +285,7 @@ impl Worker {
                 }
             };
             // If the entry has changed since, that change is recorded separately.
-            let entry = entry.filter(|entry| entry.stored() == item.stored);
+            let entry = entry.filter(|entry| entry.stored() == item.times.stored);
             // Many libraries parse untrusted content. A panic in one of them only loses the words
             // of one page.
             let told = entry.and_then(|entry| {
@@ -295,7 +295,7 @@ impl Worker {
                     None
                 })
             });
-            read.push((item.id, told.map(crate::describe::Description::bounded)));
+            read.push((item.position.id, told.map(crate::describe::Description::bounded)));
             if self.work.is_called() {
                 break;
             }

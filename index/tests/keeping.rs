@@ -29,10 +29,10 @@ fn content(index: &Index) -> Vec<String> {
                 "{:?} {:?} {} {} {:?} {} {} {words}",
                 item.place,
                 item.title,
-                item.status,
-                item.body_len,
-                item.stored,
-                item.file_len,
+                item.content.status,
+                item.content.body_len,
+                item.times.stored,
+                item.content.file_len,
                 item.versions
             )
         })
@@ -73,7 +73,7 @@ fn what_the_program_changes_comes_in_by_itself() {
     );
     let kept = spool.entry(&first.place).unwrap().found().unwrap();
     assert_eq!(
-        (first.stored, first.digest, first.file_len),
+        (first.times.stored, first.content.digest, first.content.file_len),
         (kept.stored(), *kept.digest(), kept.summary().file_len)
     );
 }
@@ -283,7 +283,7 @@ fn restored_entry_keeps_its_last_use() {
     assert_eq!(told.as_second(), used.as_second());
     index.settle(true).unwrap();
     let items = list(&index, &Filter::default(), Sort::Name);
-    assert_eq!(items[0].used.as_microsecond(), used.as_microsecond());
+    assert_eq!(items[0].times.used.as_microsecond(), used.as_microsecond());
 }
 
 #[test]

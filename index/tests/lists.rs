@@ -133,7 +133,7 @@ fn a_filter_leaves_out_what_is_not_asked_for() {
     assert_eq!(some(Filter { owner: text("user:anna"), ..none() }).len(), 2);
     assert_eq!(some(Filter { owner: text(""), ..none() }).len(), 8);
     let all = list(&index, &none(), Sort::Stored);
-    let middle = all[4].stored;
+    let middle = all[4].times.stored;
     assert_eq!(some(Filter { since: Some(middle), ..none() }).len(), 5);
     assert_eq!(some(Filter { until: Some(middle), ..none() }).len(), 5);
 }
@@ -198,7 +198,7 @@ fn hosts_and_sites_are_counted_as_they_change() {
         let filter =
             Filter { host: Some(host.host), scheme: Some("http".into()), ..Filter::default() };
         let items = list(&index, &filter, Sort::Size);
-        let bytes: u64 = items.iter().map(|item| item.file_len).sum();
+        let bytes: u64 = items.iter().map(|item| item.content.file_len).sum();
         assert_eq!((host.entries, host.bytes), (items.len() as u64, bytes));
     }
 }
@@ -230,7 +230,7 @@ fn what_is_used_comes_first_and_is_known_without_the_index() {
         let index = index(&spool);
         index.settle(false).unwrap();
         let first = list(&index, &Filter::default(), Sort::Used).swap_remove(0);
-        assert_eq!((first.place.url(), first.used), ("http://b.example/2", now), "{lost}");
+        assert_eq!((first.place.url(), first.times.used), ("http://b.example/2", now), "{lost}");
         index.stop();
     }
 }

@@ -116,7 +116,8 @@ fn a_search_is_filtered_as_a_list_and_goes_on_from_page_to_page() {
     assert_eq!(all(&Filter { host: Some("h1.example".into()), ..none() }), 12);
     assert_eq!(all(&Filter { class: Some(Class::Text), ..none() }), 1);
     assert_eq!(all(&Filter { status: Some(400..=499), ..none() }), 1);
-    let hidden = index.search(&query, &none(), None, 100, &|item| item.status == 404).unwrap();
+    let hidden =
+        index.search(&query, &none(), None, 100, &|item| item.content.status == 404).unwrap();
     assert_eq!(hidden.items.len(), 1);
 }
 
@@ -153,9 +154,9 @@ fn it_is_known_what_refers_to_what() {
     assert_eq!(names(references), ["http://a.example/i.png", "http://b.example/"]);
     // Entries with an equal body.
     let item = index.at(&place("http://a.example/i.png")).unwrap().unwrap();
-    let same = index.with_body(&item.digest, item.body_len).unwrap();
+    let same = index.with_body(&item.content.digest, item.content.body_len).unwrap();
     assert_eq!(names(same), ["http://a.example/i.png", "http://d.example/same"]);
-    assert!(index.with_body(&item.digest, 4).unwrap().is_empty());
+    assert!(index.with_body(&item.content.digest, 4).unwrap().is_empty());
     spool.remove(&place("http://b.example/")).unwrap();
     index.settle(true).unwrap();
     assert_eq!(referrers(&Viewer::Operator, image.as_str(), true).len(), 2);

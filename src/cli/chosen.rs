@@ -85,8 +85,9 @@ fn with_sub_resources<'a>(
             let mut found = SubResources::of_owner(typed.owner.as_ref().map(ToString::to_string));
             index.gather_sub_resources(&mut found, &places).map_err(|error| untold(&error))?;
             let chosen: HashSet<_> = places.iter().cloned().collect();
-            let is_small =
-                |item: &Item| typed.max_size.is_none_or(|most| item.body_len <= most.bytes());
+            let is_small = |item: &Item| {
+                typed.max_size.is_none_or(|most| item.content.body_len <= most.bytes())
+            };
             let more = found.items.into_iter().filter(is_small).map(|item| item.place);
             places.extend(more.filter(|place| !chosen.contains(place)));
             sub_resources = places.len() - chosen.len();
@@ -147,7 +148,8 @@ fn indexed<'a>(
     };
     let personal = Rc::new(Cell::new(0));
     let meant = items.into_iter().filter(|item| {
-        is_of_host(item) && is_chosen(&item.place, item.answered, item.body_len, typed, &personal)
+        is_of_host(item)
+            && is_chosen(&item.place, item.times.answered, item.content.body_len, typed, &personal)
     });
     let places: Vec<_> = meant.map(|item| item.place).collect();
     with_sub_resources(typed, Some(&index), (places, personal), notes)

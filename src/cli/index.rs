@@ -218,10 +218,14 @@ fn print_entry(entry: &IndexItem, json: bool, out: &mut dyn Write) -> Result<(),
     if json {
         return print_json(entry, out);
     }
-    let (bytes, url) = (shown::bytes(entry.bytes), shown::line(&entry.url));
+    let (bytes, url) = (shown::bytes(entry.content.bytes), shown::line(&entry.url));
     let title = entry.title.as_deref().map(shown::line);
     let title = title.map(|title| format!("  {title}")).unwrap_or_default();
-    Ok(writeln!(out, "{:>3} {bytes:>7}  {:.0}  {url}{title}", entry.status, entry.stored)?)
+    Ok(writeln!(
+        out,
+        "{:>3} {bytes:>7}  {:.0}  {url}{title}",
+        entry.content.status, entry.times.stored
+    )?)
 }
 
 fn print_counts(

@@ -93,7 +93,7 @@ fn with_icons(items: Vec<IndexItem>, icons: &IconFinder<'_>) -> Vec<RecentPage> 
     let with_icon = |item: IndexItem| {
         let icon = icons.of(&item.url).filter(|icon| icon.len() <= room);
         room -= icon.as_ref().map_or(0, String::len);
-        RecentPage { url: item.url, title: item.title, stored: item.stored, icon }
+        RecentPage { url: item.url, title: item.title, stored: item.times.stored, icon }
     };
     items.into_iter().map(with_icon).collect()
 }

@@ -15,23 +15,20 @@ fn full() -> IndexItem {
         site: "a.example".into(),
         title: Some("A".into()),
         language: Some("en-GB".into()),
-        content_type: "text/html".into(),
-        class: "page".into(),
-        page: true,
-        status: 200,
-        bytes: u64::MAX,
-        file_bytes: 12,
-        digest: "0b".into(),
-        answered: time(1),
-        stored: time(2),
-        checked: time(3),
-        used: time(4),
+        content: IndexContent {
+            content_type: "text/html".into(),
+            class: "page".into(),
+            page: true,
+            status: 200,
+            bytes: u64::MAX,
+            file_bytes: 12,
+            digest: "0b".into(),
+        },
+        times: IndexTimes { answered: time(1), stored: time(2), checked: time(3), used: time(4) },
         versions: 5,
         words: "indexed".into(),
         missing: Some(6),
-        queued: true,
-        monitored: false,
-        pinned: true,
+        marks: IndexMarks { queued: true, monitored: false, pinned: true },
     }
 }
 
@@ -42,8 +39,7 @@ fn minimal() -> IndexItem {
         title: None,
         language: None,
         missing: None,
-        queued: false,
-        pinned: false,
+        marks: IndexMarks::default(),
         ..full()
     }
 }

@@ -125,7 +125,8 @@ impl Cursor {
 impl Position {
     /// The position of an entry.
     pub(crate) fn of(item: &Item, sort: Sort) -> Position {
-        let mut at = Position { facts: item.facts, id: item.id, ..Position::default() };
+        let mut at =
+            Position { facts: item.position.facts, id: item.position.id, ..Position::default() };
         let (scheme, host, path) = split(item.place.url());
         match sort {
             Sort::Name | Sort::Domain => {
@@ -137,10 +138,10 @@ impl Position {
                 at.text = path.chars().take(SORTED).collect();
             }
             // Negated, because larger values come first.
-            Sort::Stored | Sort::Day => at.value = -item.stored.as_microsecond(),
-            Sort::Used => at.value = -item.used.as_microsecond(),
-            Sort::Size => at.value = -i64::try_from(item.body_len).unwrap_or(i64::MAX),
-            Sort::Type => item.content_type.clone_into(&mut at.group),
+            Sort::Stored | Sort::Day => at.value = -item.times.stored.as_microsecond(),
+            Sort::Used => at.value = -item.times.used.as_microsecond(),
+            Sort::Size => at.value = -i64::try_from(item.content.body_len).unwrap_or(i64::MAX),
+            Sort::Type => item.content.content_type.clone_into(&mut at.group),
             Sort::Random => {
                 at.group = item.place.key().to_string();
                 at.scheme = hex::encode(variant_name(&item.place));

@@ -48,7 +48,7 @@ impl IconFinder<'_> {
         let found = of(&page.own).into_iter().chain(of(&page.public));
         let is_icon = |url: &str| url.to_ascii_lowercase().contains("icon");
         found
-            .filter(|item| item.body_len <= LONGEST && is_icon(item.place.url()))
+            .filter(|item| item.content.body_len <= LONGEST && is_icon(item.place.url()))
             .take(MOST_LOOKED_AT)
             .find_map(|item| self.at(&item.place))
     }

@@ -291,8 +291,8 @@ impl ListPager {
 
 fn entries(items: &[IndexItem], shown: &ListAddress, shell: &Shell) -> Vec<EntryRow> {
     let time = |item: &IndexItem| match shown.sort {
-        Some(Sort::Stored | Sort::Day) => Some(item.stored),
-        Some(Sort::Used) => Some(item.used),
+        Some(Sort::Stored | Sort::Day) => Some(item.times.stored),
+        Some(Sort::Used) => Some(item.times.used),
         _ => None,
     };
     let day = |item| time(item).map(|time| day_of(time, shell));
@@ -315,13 +315,13 @@ fn entry(item: &IndexItem, day: Option<String>, shown: &ListAddress, shell: &She
     let url = ShownUrl::new(&item.url);
     let title = item.title.as_deref().map(cut);
     let mut notes = Vec::new();
-    if item.queued {
+    if item.marks.queued {
         notes.push(say("queued"));
     }
-    if item.monitored {
+    if item.marks.monitored {
         notes.push(say("monitored"));
     }
-    if item.pinned {
+    if item.marks.pinned {
         notes.push(say("pinned"));
     }
     if item.versions > 0 {
@@ -335,11 +335,11 @@ fn entry(item: &IndexItem, day: Option<String>, shown: &ListAddress, shell: &She
         day,
         title: title.filter(|title| !title.trim().is_empty()),
         value: url.href.clone().filter(|_| is_choosable(item, &shown.owner)),
-        stored: ShownTime::new(item.stored, &shell.zone),
-        size: shown::bytes(item.bytes),
-        kind: Some(shown::text(&item.content_type)).filter(|kind| !kind.is_empty()),
-        status: (item.status != 200).then_some(item.status),
-        failed: item.status >= 400,
+        stored: ShownTime::new(item.times.stored, &shell.zone),
+        size: shown::bytes(item.content.bytes),
+        kind: Some(shown::text(&item.content.content_type)).filter(|kind| !kind.is_empty()),
+        status: (item.content.status != 200).then_some(item.content.status),
+        failed: item.content.status >= 400,
         missing: item.missing.map(u64::from),
         notes,
         info: links::info(&item.url),

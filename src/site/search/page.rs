@@ -153,9 +153,9 @@ fn hit(found: &SearchHit, zone: &TimeZone) -> HitView {
         pieces: pieces(&found.snippet.text, &found.snippet.marks),
         cut_before: found.snippet.cut_before,
         cut_after: found.snippet.cut_after,
-        stored: ShownTime::new(item.stored, zone),
-        size: shown::bytes(item.bytes),
-        status: (item.status != 200).then_some(item.status),
+        stored: ShownTime::new(item.times.stored, zone),
+        size: shown::bytes(item.content.bytes),
+        status: (item.content.status != 200).then_some(item.content.status),
     }
 }
 
@@ -221,7 +221,7 @@ pub fn description(shell: &Shell) -> Page {
 mod tests {
     use super::*;
     use crate::page::testing::{assert_harmless, hostile, shell, time};
-    use wwwoffle_api::{IndexItem, ShownSnippet};
+    use wwwoffle_api::{IndexContent, IndexItem, IndexMarks, IndexTimes, ShownSnippet};
 
     fn found(text: &str) -> SearchHit {
         SearchHit {
@@ -232,23 +232,25 @@ mod tests {
                 site: String::new(),
                 title: Some(text.to_owned()),
                 language: None,
-                content_type: String::new(),
-                class: "page".into(),
-                page: true,
-                status: 404,
-                bytes: 1_500,
-                file_bytes: 2_000,
-                digest: String::new(),
-                answered: time(),
-                stored: time(),
-                checked: time(),
-                used: time(),
+                content: IndexContent {
+                    content_type: String::new(),
+                    class: "page".into(),
+                    page: true,
+                    status: 404,
+                    bytes: 1_500,
+                    file_bytes: 2_000,
+                    digest: String::new(),
+                },
+                times: IndexTimes {
+                    answered: time(),
+                    stored: time(),
+                    checked: time(),
+                    used: time(),
+                },
                 versions: 0,
                 words: "indexed".into(),
                 missing: None,
-                queued: false,
-                monitored: false,
-                pinned: false,
+                marks: IndexMarks { queued: false, monitored: false, pinned: false },
             },
             snippet: ShownSnippet {
                 text: text.to_owned(),

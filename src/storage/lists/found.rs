@@ -221,11 +221,11 @@ impl ListSource<'_> {
         let url = CanonicalUrl::parse(item.place.url(), &LocalHost::default());
         let key = url.map_or(item.place.key(), |url| Place::of(&url).key());
         let mut shown = IndexItem::from(item);
-        shown.pinned = pins.contains(&shown.url);
+        shown.marks.pinned = pins.contains(&shown.url);
         let queued = self.spool.queue().summary(&key);
-        shown.queued = queued.is_some_and(|request| self.may_see(&request.place));
+        shown.marks.queued = queued.is_some_and(|request| self.may_see(&request.place));
         let monitored = self.spool.monitors().summary(&key);
-        shown.monitored = monitored.is_some_and(|monitor| self.may_see(&monitor.place));
+        shown.marks.monitored = monitored.is_some_and(|monitor| self.may_see(&monitor.place));
         shown
     }
 

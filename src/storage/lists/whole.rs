@@ -69,7 +69,7 @@ impl GatheredEntries {
                 self.is_cut = true;
                 return Ok(true);
             }
-            self.bytes = self.bytes.saturating_add(item.file_len);
+            self.bytes = self.bytes.saturating_add(item.content.file_len);
             self.pinned += u64::from(pins.contains(item.place.url()));
             if self.named.len() < NAMED {
                 let title = item.title.filter(|title| !title.trim().is_empty());

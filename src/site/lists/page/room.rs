@@ -49,7 +49,7 @@ fn entry(item: &IndexItem) -> usize {
     let title = item.title.as_deref().map_or(0, |title| written(&cut(title)));
     let chosen = if item.url.len() <= LONGEST_CHOSEN { written(&item.url) } else { 0 };
     let owner = item.owner.as_deref().map_or(0, |owner| written(&shown::text(owner)));
-    let kind = written(&shown::text(&item.content_type));
+    let kind = written(&shown::text(&item.content.content_type));
     let url = ShownUrl::new(&item.url);
     // The text occurs once for display and twice for screen readers.
     let texts = 3 * written(&url.text);

@@ -6,6 +6,7 @@ use super::*;
 use crate::page::Templates;
 use crate::page::form::LONGEST_FORM;
 use crate::page::testing::{as_key, assert_harmless, hostile, shell, time};
+use wwwoffle_api::{IndexContent, IndexMarks, IndexTimes};
 
 fn item(text: &str) -> IndexItem {
     IndexItem {
@@ -15,24 +16,25 @@ fn item(text: &str) -> IndexItem {
         site: String::new(),
         title: Some(text.to_owned()),
         language: None,
-        content_type: text.to_owned(),
-        class: "page".into(),
-        page: true,
-        status: 404,
-        bytes: 1_500,
-        file_bytes: 2_000,
-        digest: String::new(),
-        answered: time(),
-        stored: time(),
-        checked: time(),
-        used: time(),
+        content: IndexContent {
+            content_type: text.to_owned(),
+            class: "page".into(),
+            page: true,
+            status: 404,
+            bytes: 1_500,
+            file_bytes: 2_000,
+            digest: String::new(),
+        },
+        times: IndexTimes { answered: time(), stored: time(), checked: time(), used: time() },
         versions: 2,
         words: "indexed".into(),
         missing: Some(2),
-        queued: true,
-        monitored: true,
-        pinned: true,
+        marks: IndexMarks { queued: true, monitored: true, pinned: true },
     }
+}
+
+fn stored_at(stored: Timestamp) -> IndexTimes {
+    IndexTimes { answered: stored, stored, checked: stored, used: stored }
 }
 
 fn page_of(shown: &ListAddress, outcome: ListResult) -> Page {
@@ -85,7 +87,7 @@ fn the_longest_page_takes_few_steps_of_the_templates_engine() {
     let row = |number: i64| IndexItem {
         key: key.clone(),
         owner: None,
-        stored: time() - jiff::SignedDuration::from_hours(24 * number),
+        times: stored_at(time() - jiff::SignedDuration::from_hours(24 * number)),
         ..item("http://a.example/")
     };
     let items: Vec<_> = (0..).map(row).take(ROWS).collect();
@@ -105,7 +107,7 @@ fn the_longest_page_takes_few_steps_of_the_templates_engine() {
 fn a_usual_page_is_small() {
     let mut usual = item("http://www.example.org/a/usual/path/of/a/page.html?with=argument");
     usual.title = Some("A title as pages have them, of some length".to_owned());
-    usual.content_type = "text/html".to_owned();
+    usual.content.content_type = "text/html".to_owned();
     usual.owner = None;
     let shown = ListAddress { sort: Some(Sort::Stored), ..ListAddress::default() };
     let page = page_of(&shown, found(Listed::Entries(vec![usual; ROWS]), Some("x")));
@@ -162,7 +164,8 @@ fn what_was_deleted_can_be_had_back() {
 
 #[test]
 fn days_are_told_where_they_begin() {
-    let at = |text: &str| IndexItem { stored: text.parse().unwrap(), ..item("http://a/") };
+    let at =
+        |text: &str| IndexItem { times: stored_at(text.parse().unwrap()), ..item("http://a/") };
     let items = ["2026-11-20T12:00:00Z", "2026-11-20T11:00:00Z", "2026-11-19T12:00:00Z"].map(at);
     let days = |sort| {
         let shown = ListAddress { sort, ..ListAddress::default() };
@@ -246,7 +249,7 @@ fn a_page_has_as_many_rows_as_there_is_room_for() {
         one.owner = None;
         one.key = Place::of(&canonical).key().to_string();
         one.title = Some(title.to_owned());
-        one.content_type = "application/xhtml+xml".to_owned();
+        one.content.content_type = "application/xhtml+xml".to_owned();
         let items = vec![one; ROWS];
         let rows = room::rows_that_fit(&Listed::Entries(items.clone())).unwrap_or(ROWS);
         assert!(rows >= at_least, "{rows} rows of {url:.80}");
