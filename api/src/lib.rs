@@ -2,6 +2,7 @@
 
 pub mod aim;
 mod config;
+mod event;
 mod exchange;
 mod held;
 mod history;
@@ -26,6 +27,7 @@ pub use config::{
     ConfigChange, ConfigEdit, ConfigError, ConfigFault, ConfigOption, ConfigRule, ConfigState,
     ConfigUndo, ConfigVersion, ConfigVersions,
 };
+pub use event::Event;
 pub use exchange::{ImportEvent, ImportRequest};
 pub use held::{BudgetOf, Held};
 pub use history::{History, Version, VersionRequest};
@@ -52,7 +54,7 @@ pub use queue::{Prioritized, Priority, PriorityRequest};
 pub use statistics::{DayCounts, HostCounts, StatisticsReport, Sums};
 pub use types::{
     ApiError, DaemonProcess, Deleted, DeletedUrls, DownloadItem, DownloadWaiting, EntriesToDelete,
-    EntryItem, Event, FetchAttempts, FetchRequest, Flushed, GetRequest, ItemKind, ItemState,
-    LinkStatus, ModeChange, ModeRequest, Queue, QueueCounts, QueueItem, QueueTarget, RejectionItem,
-    Retried, Started, Status, Stopping,
+    EntryItem, FetchAttempts, FetchRequest, Flushed, GetRequest, ItemKind, ItemState, LinkStatus,
+    ModeChange, ModeRequest, Queue, QueueCounts, QueueItem, QueueTarget, RejectionItem, Retried,
+    Started, Status, Stopping,
 };

@@ -443,31 +443,6 @@ impl Index {
         noted.max(written.ok().flatten())
     }
 
-    /// Iterates over all matching entries in an order. After an error, the iteration ends.
-    pub fn all<'a>(
-        &'a self,
-        filter: &'a Filter,
-        sort: Sort,
-    ) -> impl Iterator<Item = Result<Item>> + 'a {
-        // The beginning of the next page: `None` after the last page, `Some(None)` for the first
-        // page.
-        let mut next: Option<Option<Cursor>> = Some(None);
-        let pages = std::iter::from_fn(move || {
-            let after = next.take()?;
-            Some(self.list(filter, sort, after.as_ref(), MAX_PAGE, &|_| true).map(|page| {
-                next = page.next.map(Some);
-                page.items
-            }))
-        });
-        pages.flat_map(|page| {
-            let (items, error) = match page {
-                Ok(items) => (items, None),
-                Err(error) => (Vec::new(), Some(Err(error))),
-            };
-            items.into_iter().map(Ok).chain(error)
-        })
-    }
-
     /// Records the queued requests at the start of a session, for [`Index::session_requests`].
     ///
     /// Returns at once.
