@@ -160,7 +160,7 @@ impl Daemon {
             proxy: Arc::clone(&proxy),
             site,
             places: RequestSlots::new(base.config().startup.max_connections.get()),
-            repeats: Repeats::new(storage.store.holds() / REPEATED),
+            repeats: Repeats::new(storage.store.hot_capacity() / REPEATED),
         });
         let daemon = Arc::new(Self { base, net, storage, proxy, fetch, server });
         daemon.observe();
@@ -198,9 +198,10 @@ impl Daemon {
         }
         if mode != was {
             // This comes before the queue is fetched.
-            let asked = mode.may_dial().then(|| sessions::on_queue(self.storage.store.spool()));
+            let asked =
+                mode.may_dial().then(|| sessions::waiting_requests(self.storage.store.spool()));
             self.storage.lock_online().changed(asked);
-            self.base.happened(Hook::Mode(mode));
+            self.base.run_hook(Hook::Mode(mode));
         }
     }
 
@@ -222,7 +223,7 @@ impl Daemon {
         self.fetch.fetcher.nudge();
         if !applied.options.is_empty() {
             info!(options = %OptionNames(&applied.options), "the configuration has changed");
-            self.base.happened(Hook::Changed);
+            self.base.run_hook(Hook::Changed);
         }
         if applied.options.iter().any(|change| change.effect == Effect::Restart) {
             let options = OptionNames(&applied.restart);
@@ -259,8 +260,8 @@ fn net(base: &Arc<BaseContext>, statistics: &Arc<Statistics>) -> anyhow::Result<
     let (link, reports) = Link::new();
     let dialer = Dialer::new(base.mode.clone(), options.dns_timeout, options.connect_timeout)
         .following(base.live.in_force())
-        .telling(reports)
-        .guarding(base.listening.clone())
+        .with_reports(reports)
+        .with_inward_guard(base.listening.clone())
         .counting(Arc::clone(statistics));
     let tls = Tls::new(config.https.extra_ca.certificates(), options.connect_timeout)?
         .following(base.live.in_force());

@@ -112,7 +112,7 @@ impl Fetcher {
         let schedule = Arc::clone(&self.schedule);
         queue.observe(Box::new(move |change| match change {
             QueueChange::Is(request) => lock(&schedule).is(request),
-            QueueChange::Gone(key) => lock(&schedule).gone(key),
+            QueueChange::Gone(key) => lock(&schedule).remove_request(key),
         }));
     }
 
@@ -129,51 +129,51 @@ impl Fetcher {
 
     /// Starts a fetch of the queue. Its budget is the configured one, or `budget` bytes.
     pub fn begin(&self, budget: Option<u64>) {
-        lock(&self.budget).begins(budget);
+        lock(&self.budget).start_fetch(budget);
         *lock(&self.tally) = Tally::default();
-        lock(&self.last).begins(timestamp(clock::now()));
+        lock(&self.last).start_fetch(timestamp(clock::now()));
         self.nudge();
     }
 
     /// The progress of the queue since the fetch began, with `left` requests left. The time left is
     /// estimated only if `moves` says that all of them may be fetched.
     #[must_use]
-    pub fn whole(&self, left: u64, moves: bool) -> Whole {
+    pub fn queue_progress(&self, left: u64, moves: bool) -> Whole {
         let (bytes, spent) = {
             let mut budget = lock(&self.budget);
             (budget.of_fetch(), budget.spent())
         };
-        lock(&self.tally).whole(bytes, left, moves && spent.is_none(), Instant::now())
+        lock(&self.tally).progress(bytes, left, moves && spent.is_none(), Instant::now())
     }
 
     /// The result of the last fetch of the queue that did anything.
     #[must_use]
     pub fn last(&self) -> Option<LastFetch> {
-        lock(&self.last).told()
+        lock(&self.last).last_result()
     }
 
     /// Stops fetching the queue until the next start. Received bytes are preserved.
-    pub fn hold(&self) {
+    pub fn stop_fetching(&self) {
         // Treats the budget of this fetch as spent.
-        lock(&self.budget).begins(Some(0));
+        lock(&self.budget).start_fetch(Some(0));
         self.nudge();
     }
 
     /// The budget that is spent, if any.
-    fn spent(&self) -> Option<Spent> {
+    fn spent_budget(&self) -> Option<Spent> {
         lock(&self.budget).spent()
     }
 
     /// How long the host of this request must rest.
-    fn rests(&self, key: &Key) -> Rests {
-        lock(&self.schedule).rests(key)
+    fn host_rests(&self, key: &Key) -> Rests {
+        lock(&self.schedule).host_rests(key)
     }
 
     /// Makes recursive fetches and schedules wait at least `distance` between two requests to
     /// `host` (with its port, as in a canonical URL) while it has any, whatever the configuration
     /// says.
-    fn keep_distance(&self, host: &str, distance: Duration) {
-        lock(&self.schedule).keep_distance(host, distance, timestamp(clock::now()));
+    fn set_minimum_delay(&self, host: &str, distance: Duration) {
+        lock(&self.schedule).set_minimum_delay(host, distance, timestamp(clock::now()));
     }
 
     /// Whether this request is being fetched.
@@ -210,10 +210,10 @@ impl Fetcher {
         self.events.subscribe()
     }
 
-    fn tell(&self, event: Event) {
+    fn send_event(&self, event: Event) {
         match &event {
             Event::Done { .. } => {
-                lock(&self.tally).done();
+                lock(&self.tally).count_done();
                 lock(&self.last).count(true, timestamp(clock::now()));
             }
             Event::Failed { .. } => {
@@ -309,7 +309,7 @@ pub async fn retry(
         let wake = move |known: Outgoing| {
             let may = !own.fetcher.is_active(&key)
                 && rests(&known.summary.fetching.state, known.summary.fetching.not_before);
-            may.then(|| want::awake(known))
+            may.then(|| want::reset_attempts(known))
         };
         let woken = context.storage.store.run(move |spool| spool.queue().change_if(&key, wake));
         count += u64::from(woken.await?);
@@ -321,7 +321,7 @@ pub async fn retry(
 /// Why a request is not retried automatically, in words for the user, and the status of its last
 /// response, if any; `None` for a waiting request.
 #[must_use]
-pub fn why_it_rests(state: &RequestState) -> Option<(String, Option<u16>)> {
+pub fn failure_reason(state: &RequestState) -> Option<(String, Option<u16>)> {
     match state {
         RequestState::Waiting => None,
         RequestState::Failed { reason, status } => Some((reason.clone(), *status)),

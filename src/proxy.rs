@@ -84,7 +84,7 @@ use self::ask::ProxyRequest;
 use self::audience::Audience;
 use self::body::Body;
 use self::finish::{ConnectionFinish, RequestRecord, ResponseFinish};
-use self::forwards::about_us;
+use self::forwards::options_response;
 use self::interims::Interims;
 use self::plan::{plan_request, reads};
 use self::presence::Presence;
@@ -164,7 +164,7 @@ async fn dispatch(
     let audience = Audience::of(&parts.method, &parts.headers);
     // Removed from the request, so that it is never stored, queued, logged or forwarded.
     let login = Login::take(&mut parts.headers, &PROXY_AUTHORIZATION);
-    if !admit::still_served(&context, &client.visitor) {
+    if !admit::may_still_serve(&context, &client.visitor) {
         return admit::end(&context, &reader, audience);
     }
     let target = match target::read(&parts, &context.base.local, &client.visitor.door) {
@@ -181,7 +181,7 @@ async fn dispatch(
             let visit = PageVisit { peer: client.visitor.peer, login };
             client.server.own_page(mode, url, visit, request).await
         }
-        Target::Everything => about_us(),
+        Target::Everything => options_response(),
         Target::Tunnel(_) | Target::Resource(_)
             if let Err(denied) =
                 admit::as_user(&context, &mut client.visitor, login.as_ref(), None).await =>
@@ -198,7 +198,7 @@ async fn dispatch(
         }
         Target::Resource(resource) if has_passed(&parts.headers, &context.base.pseudonym) => {
             let message = Message::Loop { url: resource.url.as_str() };
-            reply::told(&context, &reader, audience, &message)
+            reply::message_for(&context, &reader, audience, &message)
         }
         Target::Resource(resource) => {
             match receive(&context, &client, mode, resource, parts, incoming).await {

@@ -165,7 +165,7 @@ impl Classic {
         match kind {
             DirectoryKind::Outgoing => request::read(&text, &self.local, &content, None),
             DirectoryKind::Monitor => {
-                let mask = self.beside(name, 'M')?;
+                let mask = self.open_sibling(name, 'M')?;
                 request::read(&text, &self.local, &content, Some(mask))
             }
             _ => {
@@ -178,7 +178,7 @@ impl Classic {
     }
 
     /// Opens the file of the same request that begins with another letter.
-    fn beside(&self, name: &str, letter: char) -> Result<FileReader, ReadFault> {
+    fn open_sibling(&self, name: &str, letter: char) -> Result<FileReader, ReadFault> {
         let rest = name.get(1..).unwrap_or_default();
         let path = self.now.1.join(format!("{letter}{rest}"));
         let found = files::open(&path).map_err(ReadFault::Disk)?;
@@ -192,7 +192,7 @@ impl Classic {
 
     /// Reads the URL from the accompanying file.
     fn url(&self, name: &str) -> Result<String, ReadFault> {
-        let bytes = self.beside(name, 'U')?.small(MAX_URL).map_err(classify_error)?;
+        let bytes = self.open_sibling(name, 'U')?.small(MAX_URL).map_err(classify_error)?;
         let bytes = bytes.ok_or_else(|| refuse("its URL is too long"))?;
         let hash = name.get(1..).unwrap_or_default().trim_end_matches('~');
         if make_hash(&bytes) != hash {
@@ -226,14 +226,14 @@ impl Source for Classic {
         let path = self.now.1.join(&name);
         let shown = path.strip_prefix(&self.root).unwrap_or(&path).display().to_string();
         match self.file(&name) {
-            Ok(what) => Ok(Some(ArchiveItem { name: called(&what).unwrap_or(shown), what })),
+            Ok(what) => Ok(Some(ArchiveItem { name: item_url(&what).unwrap_or(shown), what })),
             Err(ReadFault::Disk(error)) => Err(Error::disk("read", &path, error)),
             Err(ReadFault::Archive(reason)) => Ok(Some(ArchiveItem::refused(shown, reason))),
         }
     }
 }
 
-fn called(what: &ItemContent<'_>) -> Option<String> {
+fn item_url(what: &ItemContent<'_>) -> Option<String> {
     match what {
         ItemContent::Exchange(exchange) => Some(exchange.url.to_string()),
         ItemContent::QueuedRequest(waiting) | ItemContent::Monitored(waiting, _) => {

@@ -201,7 +201,7 @@ fn a_har_is_taken_as_the_browser_decoded_it() {
         assert_eq!(bench.body("https://a.example/a.png"), image);
         let kept = bench.entry("https://a.example/text").unwrap();
         assert_eq!(support::body(&kept), "\u{e9}".as_bytes());
-        assert_eq!(kept.when(), time("2024-05-01T10:00:01Z"));
+        assert_eq!(kept.received(), time("2024-05-01T10:00:01Z"));
         let head = String::from_utf8_lossy(kept.head()).into_owned();
         assert!(head.contains("Content-Type: text/html; charset=utf-8\r\n"), "{head}");
         assert!(head.contains("Content-Length: 2\r\n") && !head.contains("encoding"), "{head}");
@@ -357,8 +357,8 @@ fn a_spool_of_2_9_is_taken_with_its_queue_and_what_is_monitored() {
     assert_eq!((report.same, report.refused), (0, 3), "{report:#?}");
     assert_eq!((bench.body(url), bench.older(url)), (b"now".to_vec(), vec![b"before".to_vec()]));
     let entry = bench.entry(url).unwrap();
-    assert_eq!(entry.when().as_second(), 1_700_000_000);
-    assert_eq!(entry.stored(), entry.when(), "the capture counts, not the import");
+    assert_eq!(entry.received().as_second(), 1_700_000_000);
+    assert_eq!(entry.stored(), entry.received(), "the capture counts, not the import");
     let old = bench.entry("http://www.example.org/old").unwrap();
     assert_eq!(support::body(&old), b"<p>long ago");
     assert_eq!(old.head(), b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n");

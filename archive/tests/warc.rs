@@ -43,7 +43,7 @@ fn an_answer_is_kept_with_its_request_whatever_the_file_is_compressed_with() {
         assert_eq!((report.kept, report.passed, report.refused), (1, 2, 0), "{name}: {report:?}");
         let entry = bench.entry("http://a.example/").unwrap();
         assert_eq!(support::body(&entry), b"<p>hello");
-        assert_eq!((entry.status(), entry.when()), (200, time(DATE)));
+        assert_eq!((entry.status(), entry.received()), (200, time(DATE)));
         assert_eq!(entry.request(), GET);
         assert!(entry.head().starts_with(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"));
     }

@@ -127,7 +127,7 @@ fn main() {
     };
     let begun = Instant::now();
     let index = Index::open(&spool, describe).expect("the index can be opened");
-    index.settle(false).expect("it settles");
+    index.wait_until_current(false).expect("it settles");
     println!("| opened and walked | {:.1?} |", begun.elapsed());
     let begun = Instant::now();
     index.reindex(ReindexScope::All).expect("it can be made");
@@ -137,12 +137,12 @@ fn main() {
     index.reindex(ReindexScope::Changed).expect("it can be walked");
     println!("| checked for changes | {:.1?} |", begun.elapsed());
     if words {
-        index.settle(true).expect("all is read");
+        index.wait_until_current(true).expect("all is read");
         let took = begun.elapsed();
         println!("| words read | {took:.1?}, {:.0} pages/s |", per_second(entries, took));
     }
     if parts {
-        index.settle(true).expect("all is read");
+        index.wait_until_current(true).expect("all is read");
         println!("| sub-resources read | {:.1?} |", begun.elapsed());
     }
     let before = resident();
@@ -305,7 +305,7 @@ fn purge_plan(index: &Index, hosts: u64) {
         Ok(needs.plan())
     });
     let (plan, took) = (plan.expect("a plan"), begun.elapsed());
-    let (goes, stays) = (plan.going().count, plan.staying().count);
+    let (goes, stays) = (plan.removed_sum().count, plan.remaining_sum().count);
     println!(
         "| purge plan: {goes} go, {stays} stay | {took:.1?}, {caught_up:.1?} of it to see that the index knows all |"
     );

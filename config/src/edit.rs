@@ -148,7 +148,7 @@ pub enum EditError {
     #[error("the configuration is not TOML: {0}")]
     NotToml(String),
     /// The section does not exist.
-    #[error("there is no section [{found}]{}", or_rather(*.nearest))]
+    #[error("there is no section [{found}]{}", suggestion_text(*.nearest))]
     UnknownSection {
         /// The given name.
         found: String,
@@ -156,7 +156,7 @@ pub enum EditError {
         nearest: Option<&'static str>,
     },
     /// The section has no such option.
-    #[error("[{section}] has no option {found:?}{}", or_rather(*.nearest))]
+    #[error("[{section}] has no option {found:?}{}", suggestion_text(*.nearest))]
     UnknownOption {
         /// The section.
         section: String,
@@ -210,7 +210,7 @@ pub enum EditError {
     ByHand(String),
 }
 
-fn or_rather(nearest: Option<&'static str>) -> String {
+fn suggestion_text(nearest: Option<&'static str>) -> String {
     nearest.map_or_else(String::new, |name| format!("; the nearest is {name:?}"))
 }
 
@@ -273,7 +273,7 @@ fn known_section(section: &str) -> Result<&'static [crate::schema::OptionInfo], 
 }
 
 /// Checks that a name can be written without quotes.
-fn bare(name: &str) -> Result<(), EditError> {
+fn check_bare_key(name: &str) -> Result<(), EditError> {
     let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     if !name.is_empty() && name.bytes().all(is_bare) {
         return Ok(());

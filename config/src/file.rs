@@ -20,7 +20,7 @@ use crate::{
         FileError, MAX_CONFIG,
         lookup::{ConfigLookup, SYSTEM_FILE},
         read,
-        watch::watching,
+        watch::watch_reads,
     },
     edit::{self, Edit, EditError, EditResult, OptionChange, changes},
     error::Faults,
@@ -203,7 +203,7 @@ impl ConfigFile {
     /// Limits changes to the options of `reach`. If the file is faulty, they are compared with
     /// `in_force`.
     #[must_use]
-    pub fn within(self, reach: ChangeScope, in_force: Arc<Config>) -> Self {
+    pub fn limit_to(self, reach: ChangeScope, in_force: Arc<Config>) -> Self {
         Self { reach, in_force: Some(in_force), ..self }
     }
 
@@ -327,9 +327,9 @@ impl ConfigFile {
         if u64::try_from(text.len()).is_ok_and(|length| length > MAX_CONFIG) {
             return Err(self.unreadable(&FileError::TooLarge { limit: MAX_CONFIG }));
         }
-        let (config, files) = watching(&[], || Config::parse(&text, &self.path));
+        let (config, files) = watch_reads(&[], || Config::parse(&text, &self.path));
         if self.reach == ChangeScope::Guarded {
-            let (was, known) = watching(&[], || Config::parse(&old.text, &self.path));
+            let (was, known) = watch_reads(&[], || Config::parse(&old.text, &self.path));
             let was = was.as_ref().ok().or(self.in_force.as_deref());
             if let Some(what) = find_protected_change((was, &known), (config.as_ref().ok(), &files))
             {
@@ -348,7 +348,7 @@ impl ConfigFile {
             });
         }
         if old.exists {
-            versions::keep(&directory, &old.text, now)?;
+            versions::save(&directory, &old.text, now)?;
         }
         let written = write(&real, &directory, &new.text, old.exists)?;
         // An editor does not take the lock. It may have saved the file while our text was being

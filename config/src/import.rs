@@ -24,7 +24,7 @@ use std::{
     path::{Path, PathBuf},
 };
 use table::{Counterpart, ListenKey, home, target};
-use values::{HTTPS_IS_STORED, is_none, truth};
+use values::{HTTPS_IS_STORED, convert_bool, is_none};
 
 /// A converted configuration of 2.9.
 ///
@@ -93,12 +93,12 @@ impl ImportedConfig {
         let mut import = Importer::new();
         for part in grammar::parts(text) {
             match part {
-                OldPart::Outside((line, told)) => import.outside(file, line, told),
+                OldPart::Outside((line, told)) => import.import_outside_line(file, line, told),
                 OldPart::Section { name, lines, .. } => import.section(name, file, lines),
                 OldPart::Elsewhere { name, line, file: wanted } => match section_file(&wanted) {
                     Ok((path, text)) => import.section(name, &path, grammar::lines(&text)),
                     Err(because) => {
-                        import.leave_out(file, line, format!("{name} [{wanted}]"), because);
+                        import.skip_line(file, line, format!("{name} [{wanted}]"), because);
                         import.end(home(name));
                     }
                 },
@@ -154,15 +154,15 @@ impl Importer {
         }
     }
 
-    fn outside(&mut self, file: &Path, line: usize, told: OldLine) {
+    fn import_outside_line(&mut self, file: &Path, line: usize, told: OldLine) {
         match told {
             OldLine::Blank => self.above.push(String::new()),
             OldLine::Comment(text) => self.above.push(text),
             OldLine::OldItem(OldItem { text, .. }) => {
-                self.leave_out(file, line, text, "it is outside every section".to_owned());
+                self.skip_line(file, line, text, "it is outside every section".to_owned());
             }
             OldLine::Wrong { text, because } => {
-                self.leave_out(file, line, text, because.to_owned());
+                self.skip_line(file, line, text, because.to_owned());
             }
         }
     }
@@ -173,13 +173,13 @@ impl Importer {
                 OldLine::Blank => self.above.push(String::new()),
                 OldLine::Comment(text) => self.above.push(text),
                 OldLine::Wrong { text, because } => {
-                    self.leave_out(file, line, text, because.to_owned());
+                    self.skip_line(file, line, text, because.to_owned());
                 }
                 OldLine::OldItem(item) => {
                     if let Some(part) = listens(name, &item) {
                         self.listen.push(ListenLine { part, file: file.to_owned(), line, item });
                     } else if let Err((text, because)) = self.item(name, &item) {
-                        self.leave_out(file, line, text, because);
+                        self.skip_line(file, line, text, because);
                     }
                 }
             }
@@ -243,7 +243,7 @@ impl Importer {
     }
 
     /// Leaves a line out. It stays as a comment in its place, unless it contains a secret.
-    fn leave_out(&mut self, file: &Path, line: usize, text: String, because: String) {
+    fn skip_line(&mut self, file: &Path, line: usize, text: String, because: String) {
         self.above.push(format!("# 2.9: {text}"));
         self.above.push(format!("# left out: {because}"));
         self.left_out.push(SkippedLine { file: file.to_owned(), line, text, because });
@@ -272,7 +272,7 @@ impl Importer {
             Some(Ok(port)) => port,
             Some(Err(_)) => {
                 let because = "expected a port".to_owned();
-                self.leave_out(&file, line, "http-port".to_owned(), because);
+                self.skip_line(&file, line, "http-port".to_owned(), because);
                 DEFAULT_PORT
             }
         };
@@ -283,7 +283,7 @@ impl Importer {
                 continue;
             }
             let because = match told.value().parse::<IpAddr>() {
-                Ok(address) if address.is_loopback() || self.sheet.lets_others_in() => {
+                Ok(address) if address.is_loopback() || self.sheet.allows_other_machines() => {
                     is_shared |= !address.is_loopback();
                     addresses.push(quoted(&SocketAddr::new(address, port).to_string()));
                     continue;
@@ -292,7 +292,7 @@ impl Importer {
                 Err(_) => "expected an address",
             };
             let text = told.item.text.clone();
-            self.leave_out(&told.file, told.line, text, because.to_owned());
+            self.skip_line(&told.file, told.line, text, because.to_owned());
         }
         if addresses.is_empty() {
             addresses.push(quoted(&SocketAddr::from(([127, 0, 0, 1], port)).to_string()));
@@ -352,7 +352,7 @@ fn convert_setting(
         Some(Counterpart::Option(ours, key, convert)) => {
             let value = given.ok_or_else(|| refuse("it has no value"))?;
             let value = convert(value).map_err(refuse)?;
-            Ok((ours, ruled(item, key, value)))
+            Ok((ours, rule_line(item, key, value)))
         }
         Some(Counterpart::Member(ours, key)) => {
             // 2.9 names these values one by one instead of in a list: `file-ext = .gz`.
@@ -371,7 +371,7 @@ fn convert_setting(
     }
 }
 
-fn ruled(item: &OldItem, key: &'static str, value: String) -> SheetLine {
+fn rule_line(item: &OldItem, key: &'static str, value: String) -> SheetLine {
     match &item.spec {
         Some(spec) => SheetLine::Rule { spec: quoted(spec), key, value },
         None => SheetLine::Option { key, value },
@@ -383,7 +383,7 @@ fn convert_free_name(section: &'static str, item: &OldItem) -> Option<(&'static 
     let value = item.value.as_deref()?;
     match section {
         "CensorHeader" => {
-            let value = truth(value).unwrap_or_else(|_| quoted(value));
+            let value = convert_bool(value).unwrap_or_else(|_| quoted(value));
             let name = quoted(&item.key);
             Some((
                 "censor-header",

@@ -114,7 +114,7 @@ pub struct Marks {
 impl Marks {
     /// Whether no links are marked.
     #[must_use]
-    pub fn are_none(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
@@ -150,7 +150,7 @@ pub struct Changes {
 impl Changes {
     /// Whether the page stays unchanged.
     #[must_use]
-    pub fn are_none(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }

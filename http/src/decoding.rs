@@ -167,7 +167,7 @@ impl Decoder {
 
     /// The number of bytes of the coded body that were read so far.
     #[must_use]
-    pub fn taken(&self) -> u64 {
+    pub fn bytes_read(&self) -> u64 {
         self.taken
     }
 

@@ -124,7 +124,7 @@ pub(crate) fn can_need(class: Class, status: u16) -> bool {
 }
 
 /// The values of the columns [`seen`].
-fn seen(
+fn seen_values(
     (kind, owner, class): (i64, i64, Class),
     host: i64,
     found: &SpoolEntry,
@@ -178,7 +178,7 @@ pub(crate) fn insert_uncounted(
     let (_, owner, class) = numbers;
     let (_, _, path) = split(place.url());
     let used = used.unwrap_or(summary.stored).max(summary.stored);
-    let seen = seen(numbers, host, found, (used, ReadState::of(class, summary)));
+    let seen = seen_values(numbers, host, found, (used, ReadState::of(class, summary)));
     let is_plain = i64::from(place.follows_from_url());
     let besides: [Value; 8] = [
         place.key().as_bytes().to_vec().into(),
@@ -221,7 +221,7 @@ fn change(
     } else {
         forget_words(connection, known.id)?;
     }
-    let seen = seen(numbers, host, found, (used, read));
+    let seen = seen_values(numbers, host, found, (used, read));
     let besides: [Value; 2] = [i64::from(is_same).into(), known.id.into()];
     let values = params_from_iter(seen.into_iter().chain(besides));
     connection.prepare_cached(CHANGE)?.execute(values)?;
@@ -351,7 +351,7 @@ fn forget_words(connection: &Connection, id: i64) -> Result<()> {
 }
 
 /// Records when the entries of a key were used.
-pub(crate) fn used(connection: &Connection, key: &Key, time: Timestamp) -> Result<()> {
+pub(crate) fn record_use(connection: &Connection, key: &Key, time: Timestamp) -> Result<()> {
     connection
         .prepare_cached("UPDATE entries SET used = ?2 WHERE key = ?1 AND used < ?2")?
         .execute((key.as_bytes(), time.as_microsecond()))?;

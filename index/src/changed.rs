@@ -54,7 +54,7 @@ pub(crate) fn walk(connection: &Connection, spool: &Spool, work: &WorkQueue) -> 
     // This writes the entries that wait for their batch, so that the walk finds their files.
     let _reported_elsewhere = spool.flush();
     let begun = SystemDisk.now();
-    let since = looked_until(connection, begun)?;
+    let since = checked_until(connection, begun)?;
     let seen = HashSet::new();
     let mut walker = Walker { connection, work, since, seen, pending: 0, count: 0 };
     connection.execute_batch("BEGIN IMMEDIATE")?;
@@ -74,7 +74,7 @@ pub(crate) fn walk(connection: &Connection, spool: &Spool, work: &WorkQueue) -> 
 
 /// The time before which all changes are in the index. The minimum if the clock was set back since
 /// the last walk.
-pub(crate) fn looked_until(connection: &Connection, now: Timestamp) -> Result<Timestamp> {
+pub(crate) fn checked_until(connection: &Connection, now: Timestamp) -> Result<Timestamp> {
     let walked = schema::meta(connection, WALKED)?.unwrap_or_default();
     let until = Timestamp::from_microsecond(walked.saturating_sub(SLACK)).unwrap_or(Timestamp::MIN);
     Ok(if walked > now.as_microsecond() { Timestamp::MIN } else { until })
@@ -172,12 +172,12 @@ impl Walker<'_> {
         for found in keys.values() {
             let Some(first) = found.first() else { continue };
             apply::set_key(self.connection, &first.summary.place.clone(), found)?;
-            self.seen_one(&first.summary.place)?;
+            self.record_seen(&first.summary.place)?;
         }
         Ok(())
     }
 
-    fn seen_one(&mut self, place: &Place) -> Result<()> {
+    fn record_seen(&mut self, place: &Place) -> Result<()> {
         let (scheme, host, _) = split(place.url());
         let number = apply::host_number(self.connection, scheme, host)?;
         self.seen.insert(number);
@@ -242,7 +242,7 @@ impl Walker<'_> {
         }
         self.pending = 0;
         let count = self.count;
-        self.work.tell(|progress| progress.walked = Some(count));
+        self.work.update(|progress| progress.walked = Some(count));
         self.connection.execute_batch("COMMIT; BEGIN IMMEDIATE")?;
         if self.work.is_stopping() { Err(Error::stopped()) } else { Ok(()) }
     }

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension};
 use wwwoffle_spool::fs::{Disk, SystemDisk};
 use wwwoffle_spool::{Place, Reader, Summary};
 
-use crate::changed::looked_until;
+use crate::changed::checked_until;
 use crate::column::variant_name;
 use crate::error::{Error, Result};
 use crate::item::{self, COLUMNS, FROM};
@@ -45,16 +45,16 @@ impl CheckReport {
     /// Whether all differences would be found by a walk.
     #[must_use]
     pub fn is_sound(&self) -> bool {
-        self.wrong() == 0
+        self.difference_count() == 0
     }
 
     /// Whether `different` lists all differences.
     #[must_use]
     pub fn has_all(&self) -> bool {
-        u64::try_from(self.different.len()) == Ok(self.wrong())
+        u64::try_from(self.different.len()) == Ok(self.difference_count())
     }
 
-    fn wrong(&self) -> u64 {
+    fn difference_count(&self) -> u64 {
         self.without_file + self.without_entry + self.other
     }
 }
@@ -73,15 +73,15 @@ pub fn check(reader: &Reader) -> Result<Option<CheckReport>> {
     if SystemDisk.stamp(&path).map_err(fail)?.is_none() {
         return Ok(None);
     }
-    let checked = match look(reader, &path) {
+    let checked = match check_index(reader, &path) {
         // Another program may just have started to create the index.
-        Err(error) if error.is_damaged() => look(reader, &path),
+        Err(error) if error.is_damaged() => check_index(reader, &path),
         checked => checked,
     };
     checked.map(Some)
 }
 
-fn look(reader: &Reader, path: &Path) -> Result<CheckReport> {
+fn check_index(reader: &Reader, path: &Path) -> Result<CheckReport> {
     let connection = schema::open_to_look(path)?;
     let sound: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     if sound != "ok" {
@@ -90,7 +90,7 @@ fn look(reader: &Reader, path: &Path) -> Result<CheckReport> {
     let mut look =
         Checker { reader, connection, found: CheckReport::default(), different: Vec::new() };
     look.at_files()?;
-    look.settle()?;
+    look.wait_for_changes()?;
     look.count()?;
     Ok(look.found)
 }
@@ -134,9 +134,9 @@ impl Checker<'_> {
         if known.map(|(_, state)| state) == Some(state_of(summary)) {
             self.found.agreeing += 1;
         } else if known.is_some() {
-            self.differs(&summary.place, |found| &mut found.other);
+            self.record(&summary.place, |found| &mut found.other);
         } else {
-            self.differs(&summary.place, |found| &mut found.without_entry);
+            self.record(&summary.place, |found| &mut found.without_entry);
         }
         Ok(())
     }
@@ -156,13 +156,13 @@ impl Checker<'_> {
         drop(rows);
         drop(find);
         for place in missing {
-            self.differs(&place, |found| &mut found.without_file);
+            self.record(&place, |found| &mut found.without_file);
         }
         Ok(())
     }
 
     /// Records a difference for re-examination. Beyond the limit, the difference is only counted.
-    fn differs(&mut self, place: &Place, count: impl FnOnce(&mut CheckReport) -> &mut u64) {
+    fn record(&mut self, place: &Place, count: impl FnOnce(&mut CheckReport) -> &mut u64) {
         if self.different.len() < MAX_DIFFERENT {
             self.different.push(place.clone());
         } else {
@@ -171,7 +171,7 @@ impl Checker<'_> {
     }
 
     /// Waits for changes in progress by another program.
-    fn settle(&mut self) -> Result<()> {
+    fn wait_for_changes(&mut self) -> Result<()> {
         let until = Instant::now() + SETTLES;
         while !self.different.is_empty() {
             let mut left = Vec::new();
@@ -194,7 +194,7 @@ impl Checker<'_> {
 
     /// Counts the remaining differences.
     fn count(&mut self) -> Result<()> {
-        let since = looked_until(&self.connection, SystemDisk.now())?;
+        let since = checked_until(&self.connection, SystemDisk.now())?;
         for place in std::mem::take(&mut self.different) {
             let (file, entry) = (self.file(&place)?, self.entry(&place)?);
             let stamps = self.reader.walk().stamps(&place)?;

@@ -50,7 +50,7 @@ pub(crate) fn of(
 ) -> Result<Vec<Option<Completeness>>> {
     let mut looks = LookupBudget { left: MAX_LOOKS, until: Instant::now() + PATIENCE };
     let viewing = match viewer {
-        Viewer::Person(name) => person(connection, name)?,
+        Viewer::Person(name) => personal_scope(connection, name)?,
         Viewer::Operator => PersonalScope::Anyone,
     };
     let mut told = Vec::with_capacity(items.len());
@@ -59,11 +59,11 @@ pub(crate) fn of(
             item.content.class == Class::Page && (200..300).contains(&item.content.status);
         // A personal page is evaluated as its owner sees it.
         let who = match item.place.owner() {
-            Some(name) if *viewer == Viewer::Operator => person(connection, name)?,
+            Some(name) if *viewer == Viewer::Operator => personal_scope(connection, name)?,
             _ => viewing,
         };
         told.push(if is_meant {
-            look(connection, item.position.id, who, &mut looks)?
+            find_needs(connection, item.position.id, who, &mut looks)?
         } else {
             None
         });
@@ -78,7 +78,7 @@ struct LookupBudget {
 }
 
 impl LookupBudget {
-    fn one_more(&mut self) -> bool {
+    fn count_lookup(&mut self) -> bool {
         let done = MAX_LOOKS - self.left;
         let is_late = done >= AT_LEAST && done.is_multiple_of(32) && Instant::now() > self.until;
         if is_late {
@@ -101,13 +101,13 @@ enum PersonalScope {
     Anyone,
 }
 
-fn person(connection: &Connection, name: &str) -> Result<PersonalScope> {
+fn personal_scope(connection: &Connection, name: &str) -> Result<PersonalScope> {
     let number = owner_id(connection, name)?;
     Ok(number.map_or(PersonalScope::Nobody, PersonalScope::Person))
 }
 
 /// Looks up the sub-resources of an entry recursively, as `who` sees them.
-fn look(
+fn find_needs(
     connection: &Connection,
     id: i64,
     who: PersonalScope,
@@ -119,7 +119,7 @@ fn look(
         if !seen.insert(target) {
             continue;
         }
-        if seen.len() > MAX_OF_ONE || !looks.one_more() {
+        if seen.len() > MAX_OF_ONE || !looks.count_lookup() {
             return Ok(None);
         }
         // Offline, personal copies take precedence.

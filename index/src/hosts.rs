@@ -111,7 +111,7 @@ pub(crate) fn hosts(
         if items.len() == limit {
             return false;
         }
-        last = Some(Cursor::behind_name(name, &host.scheme));
+        last = Some(Cursor::after_name(name, &host.scheme));
         items.push(host);
         true
     })
@@ -130,7 +130,7 @@ pub(crate) fn sites(
     let (mut last, mut looked_at) = (None, 0);
     let is_end = visit(connection, viewer, None, "h.labels", after, &mut |labels, host| {
         looked_at += 1;
-        let here = Cursor::behind_name(labels, &host.scheme);
+        let here = Cursor::after_name(labels, &host.scheme);
         // In this order, the hosts of a site are adjacent.
         let is_full = items.len() == limit || looked_at > MAX_LOOKED_AT;
         match items.last_mut().filter(|site| site.site == host.site) {

@@ -133,7 +133,9 @@ pub(crate) fn read(row: &Row<'_>) -> Result<Option<Item>> {
     let url = format!("{}://{}{}", text(4)?, text(5)?, text(6)?);
     let owner =
         row.get_ref(7)?.as_str_or_null().map_err(rusqlite::Error::from)?.unwrap_or_default();
-    let Some(place) = Place::remembered(&url, owner, key, &vary, is_plain) else { return Ok(None) };
+    let Some(place) = Place::from_stored(&url, owner, key, &vary, is_plain) else {
+        return Ok(None);
+    };
     let content_type: String = row.get(11)?;
     let length =
         |at: usize| Ok::<_, Error>(u64::try_from(row.get::<_, i64>(at)?).unwrap_or_default());

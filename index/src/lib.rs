@@ -192,12 +192,12 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// As [`Index::settle`].
+    /// As [`Index::wait_until_current`].
     pub fn reindex_places(&self, places: &[Place]) -> Result<()> {
         for place in places {
             self.0.work.changed(place);
         }
-        self.settle(false)
+        self.wait_until_current(false)
     }
 
     /// Waits until all changes so far are in the index and, with `words`, all pages are read.
@@ -205,22 +205,22 @@ impl Index {
     /// # Errors
     ///
     /// If the index has been stopped or cannot be built.
-    pub fn settle(&self, words: bool) -> Result<()> {
-        self.0.work.settle(words, None)
+    pub fn wait_until_current(&self, words: bool) -> Result<()> {
+        self.0.work.wait_until_current(words, None)
     }
 
-    /// Like [`Index::settle`], but waits at most for `patience`.
+    /// Like [`Index::wait_until_current`], but waits at most for `patience`.
     ///
     /// # Errors
     ///
-    /// As [`Index::settle`].
-    pub fn settle_within(&self, words: bool, patience: Duration) -> Result<()> {
-        self.0.work.settle(words, Some(patience))
+    /// As [`Index::wait_until_current`].
+    pub fn wait_until_current_within(&self, words: bool, patience: Duration) -> Result<()> {
+        self.0.work.wait_until_current(words, Some(patience))
     }
 
     /// Records a use of the entries under a place's key. It costs one lookup in memory.
-    pub fn used(&self, place: &Place, now: Timestamp) {
-        self.0.work.used(place.key(), now);
+    pub fn record_use(&self, place: &Place, now: Timestamp) {
+        self.0.work.record_use(place.key(), now);
     }
 
     /// Writes all uses so far into the spool, where [`Spool::uses`] finds them. Waits at most for
@@ -389,7 +389,7 @@ impl Index {
     #[must_use]
     pub fn catch_up(&self, patience: Duration) -> bool {
         let work = &self.0.work;
-        let wait = || work.settle(true, Some(patience)).is_ok() && work.is_level();
+        let wait = || work.wait_until_current(true, Some(patience)).is_ok() && work.is_level();
         self.0.is_told && wait() && work.order(ReindexScope::Changed).is_ok() && wait()
     }
 
@@ -398,7 +398,7 @@ impl Index {
     #[must_use]
     pub fn is_level_within(&self, patience: Duration) -> bool {
         let work = &self.0.work;
-        work.settle(false, Some(patience)).is_ok() && work.is_level()
+        work.wait_until_current(false, Some(patience)).is_ok() && work.is_level()
     }
 
     /// Opens a consistent view of the index for at most `patience`.
@@ -411,7 +411,7 @@ impl Index {
         patience: Duration,
         look: impl FnOnce(&Snapshot<'_>) -> Result<T>,
     ) -> Result<T> {
-        self.0.pool.read_within(patience, |connection| Snapshot::look(connection, look))
+        self.0.pool.read_within(patience, |connection| Snapshot::with_transaction(connection, look))
     }
 
     /// The entries stored since `since`, in the order of storing and at most one batch. Each comes
@@ -439,7 +439,7 @@ impl Index {
     #[must_use]
     pub fn last_use(&self, key: &Key) -> Option<Timestamp> {
         let noted = self.0.work.use_of(key);
-        let written = self.0.pool.read(|connection| snapshot::used(connection, key));
+        let written = self.0.pool.read(|connection| snapshot::last_used(connection, key));
         noted.max(written.ok().flatten())
     }
 

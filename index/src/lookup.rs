@@ -22,8 +22,8 @@ pub(crate) fn referrers(
 ) -> Result<Vec<Item>> {
     let mut find = connection
         .prepare_cached("SELECT source FROM refs WHERE target = ?1 AND part >= ?2 LIMIT ?3")?;
-    let sources = find.query_map((target(url), parts_only, most()), |row| row.get(0))?;
-    some(connection, viewer, sources)
+    let sources = find.query_map((target(url), parts_only, row_limit()), |row| row.get(0))?;
+    items_by_id(connection, viewer, sources)
 }
 
 /// The stored entries that an entry refers to, at most [`MAX_FOUND`].
@@ -47,7 +47,7 @@ pub(crate) fn references(
         let mut find = connection
             .prepare_cached("SELECT id FROM entries WHERE key >= ?1 AND key <= ?2 LIMIT 1")?;
         let found = find.query_map((first, last), |row| row.get(0))?;
-        items.extend(some(connection, viewer, found)?);
+        items.extend(items_by_id(connection, viewer, found)?);
     }
     Ok(items)
 }
@@ -60,9 +60,9 @@ pub(crate) fn with_body(
 ) -> Result<Vec<Item>> {
     let mut find = connection
         .prepare_cached("SELECT id FROM entries WHERE sum = ?1 AND body = ?2 LIMIT ?3")?;
-    let found = (first_of(digest), narrow(body_len), most());
+    let found = (first_of(digest), narrow(body_len), row_limit());
     let found = find.query_map(found, |row| row.get(0))?;
-    let mut items = some(connection, &Viewer::Operator, found)?;
+    let mut items = items_by_id(connection, &Viewer::Operator, found)?;
     items.retain(|item| item.content.digest == *digest);
     Ok(items)
 }
@@ -70,7 +70,7 @@ pub(crate) fn with_body(
 /// The entry at exactly this place.
 pub(crate) fn at(connection: &Connection, place: &Place) -> Result<Option<Item>> {
     let id = id_of(connection, place)?.map(Ok);
-    Ok(some(connection, &Viewer::Operator, id.into_iter())?.pop())
+    Ok(items_by_id(connection, &Viewer::Operator, id.into_iter())?.pop())
 }
 
 /// The id of the entry at exactly this place.
@@ -87,7 +87,7 @@ pub(crate) fn key_range(target: i64) -> (Vec<u8>, Vec<u8>) {
     (key(0), key(0xff))
 }
 
-fn some(
+fn items_by_id(
     connection: &Connection,
     viewer: &Viewer,
     ids: impl Iterator<Item = rusqlite::Result<i64>>,
@@ -100,7 +100,7 @@ fn some(
     Ok(items)
 }
 
-fn most() -> i64 {
+fn row_limit() -> i64 {
     i64::try_from(MAX_FOUND).unwrap_or(i64::MAX)
 }
 

@@ -152,7 +152,7 @@ fn insert(
             apply::insert_uncounted(connection, last.2, &found)?;
             walked += 1;
         }
-        work.tell(|progress| progress.walked = Some(walked));
+        work.update(|progress| progress.walked = Some(walked));
     }
     Ok(())
 }

@@ -105,7 +105,7 @@ pub(crate) fn search(
             continue;
         }
         if hits.items.len() == limit {
-            hits.next = last.map(|(rank, id)| Cursor::behind_hit(rank, id));
+            hits.next = last.map(|(rank, id)| Cursor::after_hit(rank, id));
             break;
         }
         hits.items.push(item);
@@ -159,7 +159,7 @@ impl Ranking<'_> {
             *score += *names * relevance::of_links(self.links(*id)?);
         }
         let mut ranks: Vec<_> =
-            scores.into_iter().map(|(score, _, id)| (whole(-score), id)).collect();
+            scores.into_iter().map(|(score, _, id)| (integer_rank(-score), id)).collect();
         ranks.sort_unstable();
         Ok(ranks)
     }
@@ -195,6 +195,6 @@ impl Ranking<'_> {
     reason = "a float that is too large becomes the largest"
 )]
 #[expect(clippy::as_conversions, reason = "there is no other way from a float")]
-fn whole(rank: f64) -> i64 {
+fn integer_rank(rank: f64) -> i64 {
     (rank * STEPS) as i64
 }

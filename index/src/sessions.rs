@@ -59,7 +59,7 @@ impl Sessions {
 
     /// When each session began, the latest first.
     #[must_use]
-    pub fn began(&self) -> &[Timestamp] {
+    pub fn start_times(&self) -> &[Timestamp] {
         &self.0
     }
 }
@@ -158,12 +158,12 @@ mod tests {
         for second in 1..20 {
             sessions.begin(time(second));
         }
-        assert_eq!(sessions.began().len(), MAX_SESSIONS);
+        assert_eq!(sessions.start_times().len(), MAX_SESSIONS);
         assert_eq!(sessions.back(0), Some((time(19), None)));
         assert_eq!(sessions.back(1), Some((time(18), Some(time(19)))));
         assert_eq!(sessions.to_string().parse(), Ok(sessions.clone()));
         sessions.begin(time(5));
-        assert_eq!(sessions.began(), [time(5)]);
+        assert_eq!(sessions.start_times(), [time(5)]);
         assert_eq!("".parse(), Ok(Sessions::default()));
         for bad in ["x", "2026-01-01T00:00:00Z 2026-01-02T00:00:00Z"] {
             assert!(bad.parse::<Sessions>().is_err());

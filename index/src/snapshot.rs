@@ -50,7 +50,7 @@ pub struct Snapshot<'a> {
 
 impl<'a> Snapshot<'a> {
     /// Runs `look` in a read transaction.
-    pub(crate) fn look<T>(
+    pub(crate) fn with_transaction<T>(
         connection: &'a Connection,
         look: impl FnOnce(&Snapshot<'a>) -> Result<T>,
     ) -> Result<T> {
@@ -158,7 +158,7 @@ pub(crate) fn needs(connection: &Connection, key: &Key) -> Result<Vec<u64>> {
 }
 
 /// When the entries of a key were last used, if that was after they were stored.
-pub(crate) fn used(connection: &Connection, key: &Key) -> Result<Option<Timestamp>> {
+pub(crate) fn last_used(connection: &Connection, key: &Key) -> Result<Option<Timestamp>> {
     let mut find = connection
         .prepare_cached("SELECT max(used) FROM entries WHERE key = ?1 AND used > stored")?;
     let used: Option<i64> = find.query_row([key.as_bytes()], |row| row.get(0))?;

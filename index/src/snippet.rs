@@ -73,7 +73,7 @@ pub fn marks(text: &str, query: &Query) -> Vec<Range<usize>> {
 }
 
 fn cut(text: &str, first: usize, hits: &[(Range<usize>, usize)]) -> Snippet {
-    let start = begin(text, first.saturating_sub(LENGTH / 5), first);
+    let start = excerpt_start(text, first.saturating_sub(LENGTH / 5), first);
     let most = boundary(text, start.saturating_add(LENGTH));
     let end = match text.get(start..most).and_then(|piece| piece.rfind(char::is_whitespace)) {
         Some(blank) if most < text.len() && blank > LENGTH / 2 => start + blank,
@@ -91,7 +91,7 @@ fn cut(text: &str, first: usize, hits: &[(Range<usize>, usize)]) -> Snippet {
 }
 
 /// The start of an excerpt between `from` and `to`, after a space if possible.
-fn begin(text: &str, from: usize, to: usize) -> usize {
+fn excerpt_start(text: &str, from: usize, to: usize) -> usize {
     let from = boundary(text, from);
     if from == 0 {
         return 0;

@@ -174,7 +174,7 @@ impl WorkQueue {
     }
 
     /// Records a use of this key.
-    pub(crate) fn used(&self, key: Key, now: Timestamp) {
+    pub(crate) fn record_use(&self, key: Key, now: Timestamp) {
         let mut state = self.lock();
         if state.uses.times.len() < MAX_USES || state.uses.times.contains_key(&key) {
             let last = state.uses.times.entry(key).or_insert(now);
@@ -285,7 +285,7 @@ impl WorkQueue {
     }
 
     /// Updates the progress.
-    pub(crate) fn tell(&self, tell: impl FnOnce(&mut Progress)) {
+    pub(crate) fn update(&self, tell: impl FnOnce(&mut Progress)) {
         tell(&mut self.lock().progress);
         self.changed.notify_all();
     }
@@ -307,7 +307,7 @@ impl WorkQueue {
     }
 
     /// Reports that the current request was carried out or failed.
-    pub(crate) fn done(&self, fault: Option<Error>) {
+    pub(crate) fn finish_request(&self, fault: Option<Error>) {
         let mut state = self.lock();
         (state.orders.tickets.done, state.orders.fault) = (state.orders.tickets.taken, fault);
         drop(state);
@@ -342,7 +342,7 @@ impl WorkQueue {
     }
 
     /// Reports that the thread has ended.
-    pub(crate) fn ended(&self) {
+    pub(crate) fn record_end(&self) {
         self.lock().has_ended = true;
         self.changed.notify_all();
     }
@@ -376,7 +376,11 @@ impl WorkQueue {
 
     /// Waits at most for `patience` until all changes so far are in the index and, with `words`,
     /// all pages are read.
-    pub(crate) fn settle(&self, words: bool, patience: Option<Duration>) -> Result<(), Error> {
+    pub(crate) fn wait_until_current(
+        &self,
+        words: bool,
+        patience: Option<Duration>,
+    ) -> Result<(), Error> {
         let (mut state, begun) = (self.lock(), Instant::now());
         loop {
             if state.has_ended {

@@ -63,7 +63,7 @@ struct EndReporter(Arc<WorkQueue>);
 
 impl Drop for EndReporter {
     fn drop(&mut self) {
-        self.0.ended();
+        self.0.record_end();
     }
 }
 
@@ -85,18 +85,18 @@ impl Worker {
             let done = self.carry_out(task, &mut connection);
             let is_damaged = done.as_ref().is_err_and(Error::is_damaged);
             can_read = done.as_ref().is_ok_and(|more| *more) && self.describe.is_some();
-            self.work.tell(|progress| progress.walked = None);
+            self.work.update(|progress| progress.walked = None);
             if are_uses {
                 self.work.uses_done(done.is_ok());
             }
             match done {
-                _ if is_order => self.work.done(done.err()),
+                _ if is_order => self.work.finish_request(done.err()),
                 Err(error) if !error.is_stopped() => self.work.fail(error),
                 Ok(_) | Err(_) => {}
             }
             if is_damaged {
                 can_read = self.make_again(&mut connection) && self.describe.is_some();
-                self.work.tell(|progress| progress.walked = None);
+                self.work.update(|progress| progress.walked = None);
             }
         }
         self.end(connection);
@@ -110,7 +110,7 @@ impl Worker {
 
     fn set_behind(&mut self, is_behind: bool) {
         self.is_behind = is_behind;
-        self.work.tell(|progress| progress.is_behind = is_behind);
+        self.work.update(|progress| progress.is_behind = is_behind);
     }
 
     /// Opens the existing index or builds it.
@@ -126,7 +126,9 @@ impl Worker {
         let opened = match schema::open_writer(&self.path) {
             Ok(opened) => {
                 self.pool.replace(|| ((), true));
-                self.work.tell(|progress| (progress.is_ready, progress.walked) = (true, Some(0)));
+                self.work.update(|progress| {
+                    (progress.is_ready, progress.walked) = (true, Some(0));
+                });
                 let walked = changed::walk(&opened, &self.spool, &self.work);
                 connection = Some(opened);
                 walked
@@ -145,7 +147,7 @@ impl Worker {
                 self.make_again(&mut connection);
             }
         }
-        self.work.tell(|progress| progress.walked = None);
+        self.work.update(|progress| progress.walked = None);
         connection
     }
 
@@ -179,7 +181,7 @@ impl Worker {
     fn rebuild(&mut self, connection: &mut Option<Connection>) -> Result<()> {
         let new = self.new.clone();
         remove(&new)?;
-        self.work.tell(|progress| progress.walked = Some(0));
+        self.work.update(|progress| progress.walked = Some(0));
         let _reported_elsewhere = self.spool.flush();
         if let Err(error) = rebuild::build(&self.spool, &new, &self.work) {
             // The file of an earlier attempt does not prevent the rebuild.
@@ -196,7 +198,7 @@ impl Worker {
             (opened, is_open)
         });
         *connection = Some(opened?);
-        self.work.tell(|progress| progress.is_ready = true);
+        self.work.update(|progress| progress.is_ready = true);
         Ok(())
     }
 
@@ -225,11 +227,11 @@ impl Worker {
             self.walk(open)?;
         }
         match task {
-            Task::Changes(places) => self.bring(open, &places).map(|()| true),
+            Task::Changes(places) => self.apply_changes(open, &places).map(|()| true),
             Task::Uses(places, uses) => {
-                self.bring(open, &places)?;
+                self.apply_changes(open, &places)?;
                 write(open, || {
-                    uses.iter().try_for_each(|(key, time)| apply::used(open, key, *time))?;
+                    uses.iter().try_for_each(|(key, time)| apply::record_use(open, key, *time))?;
                     schema::set_meta(open, USES_CHANGED, SystemDisk.now().as_microsecond())
                 })?;
                 self.keep_uses(open, WRITE_USES).map(|()| true)
@@ -247,14 +249,14 @@ impl Worker {
 
     /// Finds changes that were not recorded.
     fn walk(&self, connection: &Connection) -> Result<()> {
-        self.work.tell(|progress| progress.walked = Some(0));
+        self.work.update(|progress| progress.walked = Some(0));
         changed::walk(connection, &self.spool, &self.work)?;
-        self.work.tell(|progress| progress.is_behind = false);
+        self.work.update(|progress| progress.is_behind = false);
         Ok(())
     }
 
     /// Applies changes in one commit.
-    fn bring(&self, connection: &Connection, places: &[Place]) -> Result<()> {
+    fn apply_changes(&self, connection: &Connection, places: &[Place]) -> Result<()> {
         write(connection, || {
             for place in places {
                 match changed::found_at(&self.spool, place) {
@@ -337,7 +339,7 @@ impl Worker {
         }
         // Later queries fail.
         self.pool.replace(|| ((), false));
-        self.work.ended();
+        self.work.record_end();
     }
 }
 
@@ -368,14 +370,14 @@ fn write(connection: &Connection, act: impl FnOnce() -> Result<()>) -> Result<()
 /// Replaces the index file, which must not be open.
 fn put(new: &Path, path: &Path) -> Result<()> {
     for end in ["-wal", "-shm", "-journal"] {
-        remove(&beside(path, end))?;
+        remove(&sibling_path(path, end))?;
     }
     SystemDisk.rename(new, path).map_err(|error| Error::disk("make", path, error))?;
     let root = path.parent().unwrap_or(path);
     SystemDisk.sync_dir(root).map_err(|error| Error::disk("write", root, error))
 }
 
-fn beside(path: &Path, end: &str) -> PathBuf {
+fn sibling_path(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
     PathBuf::from(name)

@@ -82,7 +82,7 @@ fn what_is_wrong_is_found_and_mended() {
     fill(&spool);
     assert_eq!(checked(&root), None, "there is none, and that is no fault");
     let index = index(&spool);
-    index.settle(true).unwrap();
+    index.wait_until_current(true).unwrap();
     let sound = CheckReport { agreeing: 11, ..CheckReport::default() };
     assert_eq!(checked(&root), Some(sound.clone()), "beside its program");
     index.stop();
@@ -106,7 +106,7 @@ fn what_is_wrong_is_found_and_mended() {
     assert_eq!((counts(&wrong), wrong.is_sound()), ([8, 1, 1, 1, 0], false));
     assert_eq!(wrong.different.len(), 3);
     let index = support::index(&spool);
-    index.settle(false).unwrap();
+    index.wait_until_current(false).unwrap();
     index.reindex_places(&wrong.different).unwrap();
     assert_eq!(checked(&root), Some(CheckReport { agreeing: 10, ..CheckReport::default() }));
     index.stop();
@@ -119,7 +119,7 @@ fn what_the_next_start_finds_is_no_fault() {
     let spool = open(root);
     fill(&spool);
     let index = index(&spool);
-    index.settle(false).unwrap();
+    index.wait_until_current(false).unwrap();
     index.stop();
     store(&spool, "http://h0.example/0", "title new");
     store(&spool, "http://new.example/", "title new");
@@ -140,13 +140,13 @@ fn a_clock_that_was_put_back_hides_no_changes() {
     let spool = open(root);
     fill(&spool);
     let index = index(&spool);
-    index.settle(false).unwrap();
+    index.wait_until_current(false).unwrap();
     index.stop();
     spool.remove(&place("http://h1.example/1")).unwrap();
     spoil(root, "UPDATE meta SET value = value + 1000000000000 WHERE name = 'walked'");
     assert_eq!(counts(&checked(root).unwrap()), [10, 0, 0, 0, 1]);
     let index = support::index(&spool);
-    index.settle(false).unwrap();
+    index.wait_until_current(false).unwrap();
     assert_eq!(counts(&checked(root).unwrap()), [10, 0, 0, 0, 0]);
     index.stop();
 }

@@ -40,7 +40,7 @@ fn child(root: &Path) {
         }
         if number % 4 == 3 {
             spool.flush().unwrap();
-            index.settle(false).unwrap();
+            index.wait_until_current(false).unwrap();
         }
         if number % 16 == 15 && round % 2 == 1 {
             index.reindex(ReindexScope::All).unwrap();
@@ -87,7 +87,7 @@ fn a_kill_leaves_an_index_that_is_sound_or_made_again() {
     }
     let spool = open(root);
     let index = index(&spool);
-    index.settle(true).unwrap();
+    index.wait_until_current(true).unwrap();
     let mut listed = urls(&index, &Filter::default(), Sort::Name);
     listed.sort();
     let missing: Vec<_> = stored.iter().filter(|url| listed.binary_search(url).is_err()).collect();

@@ -44,7 +44,7 @@ fn content(index: &Index) -> Vec<String> {
 /// Waits until every entry has its name and is indexed.
 fn settle(spool: &Spool, index: &Index) {
     spool.flush().unwrap();
-    index.settle(true).unwrap();
+    index.wait_until_current(true).unwrap();
 }
 
 fn two(root: &Path) -> (Spool, Index) {
@@ -52,7 +52,7 @@ fn two(root: &Path) -> (Spool, Index) {
     store(&spool, "http://a.example/1", "title One\nfirst words");
     store(&spool, "http://b.example/2", "title Two\nsecond words");
     let index = index(&spool);
-    index.settle(true).unwrap();
+    index.wait_until_current(true).unwrap();
     (spool, index)
 }
 
@@ -100,10 +100,10 @@ fn updated_index_equals_rebuilt_index() {
     settle(&spool, &index);
     let followed = content(&index);
     index.reindex(ReindexScope::All).unwrap();
-    index.settle(true).unwrap();
+    index.wait_until_current(true).unwrap();
     assert_eq!(content(&index), followed);
     index.reindex(ReindexScope::Changed).unwrap();
-    index.settle(true).unwrap();
+    index.wait_until_current(true).unwrap();
     assert_eq!(content(&index), followed);
 }
 
@@ -124,7 +124,7 @@ fn what_others_change_is_found() {
             store_at(&spool, &varied(text), 200, "text/html", text, 1_700_000_000);
         }
         store(&spool, "http://a.example/4", "title Four");
-        index.settle(true).unwrap();
+        index.wait_until_current(true).unwrap();
         index.stop();
     }
     // Entries that were added or removed, an entry removed beside others under its key, and hosts
@@ -144,7 +144,7 @@ fn what_others_change_is_found() {
     ];
     let spool = open(root);
     let index = index(&spool);
-    index.settle(true).unwrap();
+    index.wait_until_current(true).unwrap();
     assert_eq!(names(&index), want);
     // The same changes are found on request while the index runs.
     fs::remove_file(root.join(place("http://moved.example/").relative_path())).unwrap();
@@ -152,7 +152,7 @@ fn what_others_change_is_found() {
     assert_eq!(names(&index).len(), 4);
     let followed = content(&index);
     index.reindex(ReindexScope::All).unwrap();
-    index.settle(true).unwrap();
+    index.wait_until_current(true).unwrap();
     assert_eq!(content(&index), followed);
 }
 
@@ -200,7 +200,7 @@ fn an_index_of_no_use_is_made_again() {
         spoil(&root.join(FILE));
         let spool = open(root);
         let index = support::index(&spool);
-        index.settle(true).unwrap();
+        index.wait_until_current(true).unwrap();
         assert_eq!(content(&index), before, "{what}");
         let aside = fs::read_dir(root.join("damaged")).unwrap().count();
         assert_eq!(aside, usize::from(is_set_aside), "{what}");
@@ -223,7 +223,7 @@ fn damage_that_is_met_later_is_mended_too() {
     while index.faults().is_empty() {
         std::thread::yield_now();
     }
-    index.settle(true).unwrap();
+    index.wait_until_current(true).unwrap();
     let after = content(&index);
     assert_eq!(after.len(), before.len() + 1);
     assert!(before.iter().all(|line| after.contains(line)), "{after:?}");
@@ -241,7 +241,7 @@ fn a_full_disk_or_none_at_all_spoils_nothing() {
     assert_eq!(content(&index), before);
     fs::remove_dir(&tmp).unwrap();
     index.reindex(ReindexScope::All).unwrap();
-    index.settle(true).unwrap();
+    index.wait_until_current(true).unwrap();
     assert_eq!(content(&index), before);
     drop(spool);
 }
@@ -255,7 +255,7 @@ fn uses_are_written_down_when_somebody_asks_for_it() {
     let patience = Duration::from_secs(60);
     // Twice, because the second use comes directly after a write.
     for time in [later(100), later(200)] {
-        index.used(&place, time);
+        index.record_use(&place, time);
         assert!(index.write_uses(patience));
         let told = spool.uses().unwrap().of(&place.key()).unwrap();
         assert_eq!(told.as_second(), time.as_second());
@@ -276,12 +276,12 @@ fn restored_entry_keeps_its_last_use() {
     assert_eq!(names(&index), ["http://b.example/2"]);
     let used = removal.at() + Duration::from_secs(100);
     // The use is reported before the index knows the entry, and a caller waits for it.
-    spool.bring_back(&removal, &mut |place| index.used(place, used)).unwrap().unwrap();
-    index.used(&place, removal.at());
+    spool.undo_removal(&removal, &mut |place| index.record_use(place, used)).unwrap().unwrap();
+    index.record_use(&place, removal.at());
     assert!(index.write_uses(Duration::from_secs(60)));
     let told = spool.uses().unwrap().of(&place.key()).unwrap();
     assert_eq!(told.as_second(), used.as_second());
-    index.settle(true).unwrap();
+    index.wait_until_current(true).unwrap();
     let items = list(&index, &Filter::default(), Sort::Name);
     assert_eq!(items[0].times.used.as_microsecond(), used.as_microsecond());
 }
@@ -315,9 +315,9 @@ fn an_index_that_cannot_be_made_keeps_nobody_waiting() {
     // The new index cannot be created under this name.
     fs::create_dir_all(directory.path().join("tmp/index.sqlite/x")).unwrap();
     let index = index(&spool);
-    assert!(index.settle(false).is_err());
+    assert!(index.wait_until_current(false).is_err());
     store(&spool, "http://a.example/2", "title Page");
-    assert!(index.settle(false).is_err());
+    assert!(index.wait_until_current(false).is_err());
     fs::remove_dir_all(directory.path().join("tmp/index.sqlite")).unwrap();
     index.reindex(ReindexScope::All).unwrap();
     assert_eq!(names(&index).len(), 2);

@@ -52,7 +52,7 @@ fn filled() -> (tempfile::TempDir, Spool, Index) {
     let spool = open(directory.path());
     fill(&spool);
     let index = index(&spool);
-    index.settle(true).unwrap();
+    index.wait_until_current(true).unwrap();
     (directory, spool, index)
 }
 
@@ -189,7 +189,7 @@ fn hosts_and_sites_are_counted_as_they_change() {
     spool.remove(&place("ftp://c.co.uk/f")).unwrap();
     store(&spool, "http://b.example/2", "longer than it was");
     store(&spool, "http://new.example/", "new");
-    index.settle(false).unwrap();
+    index.wait_until_current(false).unwrap();
     let now = [all[0].clone(), all[1].clone(), site("new.example", 1, 1), all[2].clone()];
     assert_eq!(sites(), now);
     let counted =
@@ -211,8 +211,8 @@ fn what_is_used_comes_first_and_is_known_without_the_index() {
         let spool = open(directory.path());
         fill(&spool);
         let index = index(&spool);
-        index.settle(false).unwrap();
-        index.used(&place("http://b.example/2"), now);
+        index.wait_until_current(false).unwrap();
+        index.record_use(&place("http://b.example/2"), now);
         index.stop();
         assert!(
             index
@@ -228,7 +228,7 @@ fn what_is_used_comes_first_and_is_known_without_the_index() {
         }
         let spool = open(directory.path());
         let index = index(&spool);
-        index.settle(false).unwrap();
+        index.wait_until_current(false).unwrap();
         let first = list(&index, &Filter::default(), Sort::Used).swap_remove(0);
         assert_eq!((first.place.url(), first.times.used), ("http://b.example/2", now), "{lost}");
         index.stop();
@@ -260,7 +260,7 @@ proptest! {
             store_at(&spool, &place(&url), 200, kind, &body, 1_700_000_000);
         }
         let index = index(&spool);
-        index.settle(true).unwrap();
+        index.wait_until_current(true).unwrap();
         let since = Some(Timestamp::UNIX_EPOCH);
         for sort in Sort::ALL {
             // The date limits the list to few entries.

@@ -83,13 +83,13 @@ fn an_entry_takes_as_much_as_its_files_do() {
     spool.flush().unwrap();
     // Built from the files.
     let index = index(&spool);
-    index.settle(true).unwrap();
+    index.wait_until_current(true).unwrap();
     check_sizes(&spool, &index);
     // The index follows changes: one entry gets another version, and another entry is removed.
     store(&spool, "http://a.example/1", "new");
     spool.remove(&place("http://a.example/2")).unwrap();
     spool.flush().unwrap();
-    index.settle(true).unwrap();
+    index.wait_until_current(true).unwrap();
     check_sizes(&spool, &index);
     assert_eq!(all(&index)["http://a.example/1"].size, 4_096 * 5 + 8_192);
 }
@@ -155,7 +155,7 @@ fn new_and_used_entries_are_reported() {
 
     let (old, used) = (place("http://a.example/old"), Timestamp::now());
     assert_eq!(index.last_use(&old.key()), None);
-    index.used(&old, used);
+    index.record_use(&old, used);
     assert_eq!(index.last_use(&old.key()), Some(used), "it is noted");
     assert!(index.write_uses(PATIENCE));
     assert_eq!(
@@ -175,7 +175,7 @@ fn what_could_not_be_read_is_known_to_be_missing() {
     assert!(index.catch_up(PATIENCE));
     let is_whole = || {
         let look = |moment: &Snapshot<'_>| Ok(moment.is_whole()? && !moment.has_unread()?);
-        index.settle(true).unwrap();
+        index.wait_until_current(true).unwrap();
         index.with_snapshot(PATIENCE, look).unwrap()
     };
     assert!(is_whole());
@@ -208,7 +208,7 @@ fn entries_stored_during_a_snapshot_are_reported_later() {
                 spool.flush().unwrap();
                 ControlFlow::Continue(())
             })?;
-            index.settle(true).unwrap();
+            index.wait_until_current(true).unwrap();
             let mut count = 0;
             moment.candidates(&mut |_| {
                 count += 1;
@@ -218,6 +218,6 @@ fn entries_stored_during_a_snapshot_are_reported_later() {
             Ok(())
         })
         .unwrap();
-    index.settle_within(false, PATIENCE).unwrap();
+    index.wait_until_current_within(false, PATIENCE).unwrap();
     assert_eq!(index.stored_since(since).unwrap().len(), 1);
 }

@@ -15,7 +15,7 @@ fn person(name: &str) -> Viewer {
 
 /// The result for a page.
 fn of(index: &Index, viewer: &Viewer, url: &str) -> Option<Completeness> {
-    index.settle(true).unwrap();
+    index.wait_until_current(true).unwrap();
     let filter = Filter { viewer: viewer.clone(), ..Filter::default() };
     let items = index.list(&filter, Sort::Name, None, 100, &|_| true).unwrap().items;
     let all = index.completeness(viewer, &items).unwrap();
@@ -144,7 +144,7 @@ fn what_is_kept_of_a_host_or_a_site_is_counted_for_who_asks() {
     }
     let own = place("http://a.example.org/own").owned_by("ada");
     store_at(&spool, &own, 200, "text/html", "own", 1_700_000_000);
-    index.settle(true).unwrap();
+    index.wait_until_current(true).unwrap();
     let count = |viewer: &Viewer, scheme: Option<&str>, host: Option<&str>, site: Option<&str>| {
         let [scheme, host, site] = [scheme, host, site].map(|text| text.map(str::to_owned));
         let filter = Filter { viewer: viewer.clone(), scheme, host, site, ..Filter::default() };

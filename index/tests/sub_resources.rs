@@ -29,7 +29,7 @@ fn sub_resources_are_gathered_with_theirs_but_not_links() {
     }
     let hers = place("http://a.example/hers").owned_by("ada");
     store_at(&spool, &hers, 200, "image/png", "png", at(3));
-    index.settle(true).unwrap();
+    index.wait_until_current(true).unwrap();
 
     let of_page = [
         "a.example/icon",

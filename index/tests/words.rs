@@ -35,7 +35,7 @@ fn pages_are_found_by_what_they_say() {
         store(&spool, &format!("http://a.example/{name}"), page);
     }
     let index = index(&spool);
-    index.settle(true).unwrap();
+    index.wait_until_current(true).unwrap();
     for (query, want) in [
         ("tea", &["tea", "cake"][..]),
         ("TEA -coffee", &["tea"]),
@@ -69,7 +69,7 @@ fn pages_are_found_by_what_they_say() {
     // Removed and changed pages are not found.
     store(&spool, "http://a.example/cake", "title Cake\nServed with milk.");
     spool.remove(&place("http://a.example/tokyo")).unwrap();
-    index.settle(true).unwrap();
+    index.wait_until_current(true).unwrap();
     assert_eq!(found(&index, "tea"), ["tea"]);
     assert_eq!(found(&index, "milk"), ["cake"]);
     assert!(found(&index, "東京").is_empty());
@@ -90,7 +90,7 @@ fn a_search_is_filtered_as_a_list_and_goes_on_from_page_to_page() {
     store_at(&spool, &own, 200, "text/html", "same words here", 1);
     store_at(&spool, &place("http://h0.example/t"), 404, "text/plain", "same words here", 1);
     let index = index(&spool);
-    index.settle(true).unwrap();
+    index.wait_until_current(true).unwrap();
     let query = Query::parse("same words");
     let all = |filter: &Filter| {
         let (mut all, mut after) = (Vec::new(), None);
@@ -136,7 +136,7 @@ fn it_is_known_what_refers_to_what() {
     store_at(&spool, &place("http://a.example/i.png"), 200, "image/png", "png", 1);
     store_at(&spool, &place("http://d.example/same"), 200, "image/png", "png", 1);
     let index = index(&spool);
-    index.settle(true).unwrap();
+    index.wait_until_current(true).unwrap();
     let names = |items: Vec<wwwoffle_index::Item>| {
         let mut names: Vec<_> = items.iter().map(|item| item.place.url().to_owned()).collect();
         names.sort();
@@ -158,7 +158,7 @@ fn it_is_known_what_refers_to_what() {
     assert_eq!(names(same), ["http://a.example/i.png", "http://d.example/same"]);
     assert!(index.with_body(&item.content.digest, 4).unwrap().is_empty());
     spool.remove(&place("http://b.example/")).unwrap();
-    index.settle(true).unwrap();
+    index.wait_until_current(true).unwrap();
     assert_eq!(referrers(&Viewer::Operator, image.as_str(), true).len(), 2);
 }
 
@@ -182,7 +182,7 @@ fn a_page_that_its_reader_fails_at_costs_no_others() {
     }
     for _ in 0..2 {
         let index = Index::open(&spool, Some(Arc::new(Fragile))).unwrap();
-        index.settle(true).unwrap();
+        index.wait_until_current(true).unwrap();
         let mut found = found(&index, "green");
         found.sort();
         assert_eq!(found, ["first", "last"]);
@@ -239,7 +239,7 @@ fn the_page_about_a_thing_comes_before_those_that_name_it() {
         store(&spool, &url, &page);
     }
     let index = index(&spool);
-    index.settle(true).unwrap();
+    index.wait_until_current(true).unwrap();
     for (query, want) in [
         ("Vec", "std/vec/struct.Vec.html"),
         ("vec", "std/vec/struct.Vec.html"),

@@ -118,14 +118,14 @@ impl Entry {
 
     /// When the response with the body arrived, according to the writer of the entry.
     #[must_use]
-    pub fn when(&self) -> Timestamp {
+    pub fn received(&self) -> Timestamp {
         self.first.when
     }
 
     /// When the request was sent whose response arrived at [`Entry::responded`] (`request_time` of
     /// RFC 9111 §4.2.3). For an entry stored before this was recorded: when the response arrived.
     #[must_use]
-    pub fn asked(&self) -> Timestamp {
+    pub fn requested(&self) -> Timestamp {
         self.state().asked
     }
 
@@ -136,8 +136,8 @@ impl Entry {
         self.state().responded.unwrap_or(self.first.when)
     }
 
-    /// When the origin last confirmed the entry: [`Entry::when`] at first, later the time of the
-    /// last [`Update::Confirmed`](crate::Update::Confirmed).
+    /// When the origin last confirmed the entry: [`Entry::received`] at first, later the time of
+    /// the last [`Update::Confirmed`](crate::Update::Confirmed).
     #[must_use]
     pub fn checked(&self) -> Timestamp {
         self.responded()

@@ -219,7 +219,7 @@ impl Error {
     }
 
     /// Refuses a value longer than `limit` bytes.
-    pub(crate) fn unless_fits(what: &'static str, found: usize, limit: usize) -> Result<()> {
+    pub(crate) fn check_length(what: &'static str, found: usize, limit: usize) -> Result<()> {
         if found <= limit {
             return Ok(());
         }

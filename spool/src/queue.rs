@@ -151,7 +151,7 @@ impl Queue {
         let is_time = {
             let _changing = lock(&self.tree.outbox.changing);
             if let Some(known) = self.summary(&key) {
-                return self.strengthen(&known, request);
+                return self.combine_requests(&known, request);
             }
             let most = match request.summary.kind {
                 RequestKind::Recursive | RequestKind::Monitored => MAX_QUEUE - RESERVED,
@@ -196,9 +196,9 @@ impl Queue {
     }
 
     /// Combines a known request with `new`. The caller holds `changing`.
-    fn strengthen(&self, known: &OutgoingSummary, new: &Outgoing) -> Result<AddOutcome> {
+    fn combine_requests(&self, known: &OutgoingSummary, new: &Outgoing) -> Result<AddOutcome> {
         let priority = order::raised_priority(known.priority, new.summary.priority);
-        if !wish::wants_more(&new.summary, known) && priority == known.priority {
+        if !wish::requests_more(&new.summary, known) && priority == known.priority {
             return Ok(AddOutcome::Already);
         }
         let RequestFile::Valid(mut known) = self.read(&new.summary.place.key())? else {
@@ -300,7 +300,7 @@ impl Queue {
         if request.summary.priority != known.priority {
             request.to_mut().summary.priority = known.priority;
         }
-        if wish::wants_more(&known, &request.summary)
+        if wish::requests_more(&known, &request.summary)
             && let RequestFile::Valid(now) = self.read(&key)?
         {
             wish::merge(request.to_mut(), &now);
@@ -353,7 +353,7 @@ impl Queue {
         let is_time = {
             let _changing = lock(&self.tree.outbox.changing);
             let Some(known) = self.summary(&key) else { return Ok(FinishOutcome::Gone) };
-            if wish::wants_more(&known, &seen.summary)
+            if wish::requests_more(&known, &seen.summary)
                 && let RequestFile::Valid(now) = self.read(&key)?
             {
                 return Ok(FinishOutcome::Wanted(now));

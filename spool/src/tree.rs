@@ -250,11 +250,11 @@ impl Tree {
 
     /// Makes a finished file the entry of its place, as durably as the setting promises.
     pub(crate) fn admit(&self, finished: FinishedFile) -> Result<()> {
-        self.admit_over(finished, ReplaceCondition::Anything).map(|_| ())
+        self.admit_if(finished, ReplaceCondition::Anything).map(|_| ())
     }
 
     /// Stores a finished file if its place is in the expected state. False if it is not.
-    pub(crate) fn admit_over(
+    pub(crate) fn admit_if(
         &self,
         finished: FinishedFile,
         over: ReplaceCondition<'_>,
@@ -262,13 +262,13 @@ impl Tree {
         if self.root.durability == Durability::Each {
             finished.sync()?;
         }
-        self.admit_made(&finished.place.clone(), over, || Ok(finished))
+        self.make_and_admit(&finished.place.clone(), over, || Ok(finished))
     }
 
     /// Stores a file that `make` completes only after the place was found in the expected state. So
     /// a crash before that leaves no complete file that the next opening would store. `make` syncs
     /// it under [`Durability::Each`]. `commit` is held during the call.
-    pub(crate) fn admit_made(
+    pub(crate) fn make_and_admit(
         &self,
         place: &Place,
         over: ReplaceCondition<'_>,
@@ -297,7 +297,7 @@ impl Tree {
                 let digest = finished.digest;
                 let (gone, count) = self.pending.add(finished);
                 for gone in gone {
-                    self.keep_overtaken(&gone, name, digest);
+                    self.keep_replaced(&gone, name, digest);
                 }
                 count
             };
@@ -357,7 +357,7 @@ impl Tree {
                 Ok(()) => synced.push(finished),
                 Err(error) => {
                     let error = Error::disk("write", &finished.path, error);
-                    failures.extend(self.give_up(&finished).then_some(error));
+                    failures.extend(self.discard(&finished).then_some(error));
                 }
             }
         }
@@ -434,7 +434,7 @@ impl Tree {
     }
 
     /// Discards a finished file that cannot be stored. False if it was already replaced.
-    fn give_up(&self, finished: &FinishedFile) -> bool {
+    fn discard(&self, finished: &FinishedFile) -> bool {
         let _told = self.changing(&finished.place);
         let _commit = lock(&self.commit);
         self.pending.is_newest(finished) && self.forget_and_remove(finished)

@@ -31,7 +31,7 @@ fn body(url: &str) -> Vec<u8> {
 }
 
 fn open(disk: &SimDisk, durability: Durability) -> Spool {
-    let options = Options { versions: Versions::by(|_| 3), ..support::options(durability) };
+    let options = Options { versions: Versions::from_rule(|_| 3), ..support::options(durability) };
     Spool::open_with(Arc::new(disk.clone()), root(), &options).unwrap().0
 }
 
@@ -54,7 +54,7 @@ fn invalid(second: i64) -> Update {
 
 /// Does every step. After a failure the next step is still tried.
 fn run(disk: &SimDisk, durability: Durability) {
-    let options = Options { versions: Versions::by(|_| 3), ..support::options(durability) };
+    let options = Options { versions: Versions::from_rule(|_| 3), ..support::options(durability) };
     let Ok((spool, _)) = Spool::open_with(Arc::new(disk.clone()), root(), &options) else { return };
     drop(spool.share(Some(0), &|| true));
     for urls in [SMALL, LARGE] {

@@ -182,7 +182,7 @@ fn there(spool: &Spool, url: &str, what: &str) -> Option<Partial> {
                 // returned.
                 Err(error) => {
                     assert!(error.is_damaged(), "{what}: {url}: {error}");
-                    spool.mend_partial(&place(url)).unwrap();
+                    spool.repair_partial(&place(url)).unwrap();
                     return None;
                 }
             };

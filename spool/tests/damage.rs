@@ -200,7 +200,7 @@ fn what_was_learnt_counts_for_its_entry_alone() {
     let path = root.path().join(place(URL).relative_path());
     let beside = path.with_extension("update.warc");
     let find = || spool.entry(&place(URL)).unwrap().found().unwrap();
-    let since = find().when();
+    let since = find().received();
     spool.update(&find(), &Update::Invalid { since }).unwrap().unwrap();
     assert_eq!(find().invalid_since(), Some(since));
     let learnt = fs::read(&beside).unwrap();
@@ -354,7 +354,7 @@ proptest! {
         writer.finish(trailers.as_deref().map(str::as_bytes)).unwrap();
         let found = spool.entry(&place(URL)).unwrap().found().unwrap();
         prop_assert_eq!(found.status(), status);
-        prop_assert_eq!(found.when(), when);
+        prop_assert_eq!(found.received(), when);
         prop_assert_eq!(found.head(), head);
         prop_assert_eq!(found.request(), request);
         prop_assert_eq!(found.trailers(), trailers.as_deref().map(str::as_bytes));

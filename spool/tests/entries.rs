@@ -99,7 +99,7 @@ fn an_entry_is_updated_in_all_but_its_body() {
             writer.write(&support::bytes(len)).unwrap();
             writer.finish(Some(b"X-Sum: 1\r\n")).unwrap();
             let first = spool.entry(&place).unwrap().found().unwrap();
-            assert_eq!((first.asked(), first.responded()), (time(-3), time(0)));
+            assert_eq!((first.requested(), first.responded()), (time(-3), time(0)));
             assert_eq!(first.invalid_since(), None);
             let since = time(9);
             let invalid = spool.update(&first, &Update::Invalid { since }).unwrap().unwrap();
@@ -116,8 +116,8 @@ fn an_entry_is_updated_in_all_but_its_body() {
                 let found = spool.entry(&place).unwrap().found().unwrap();
                 for entry in [&updated, &found] {
                     assert_eq!(entry.head(), head);
-                    assert_eq!((entry.asked(), entry.responded()), (time(10), time(11)));
-                    assert_eq!((entry.when(), entry.checked()), (time(0), time(11)));
+                    assert_eq!((entry.requested(), entry.responded()), (time(10), time(11)));
+                    assert_eq!((entry.received(), entry.checked()), (time(0), time(11)));
                     assert_eq!((entry.stored(), entry.digest()), (first.stored(), first.digest()));
                     assert_eq!(entry.invalid_since(), None);
                     assert_eq!(entry.trailers(), Some(&b"X-Sum: 1\r\n"[..]));
@@ -147,7 +147,7 @@ fn what_was_asked_before_a_change_does_not_undo_it() {
             let (asked, responded) = (time(asked), time(12));
             let update = Update::Confirmed { head: head(200), asked, responded };
             let updated = spool.update(&entry, &update).unwrap().unwrap();
-            assert_eq!((updated.asked(), updated.invalid_since()), (asked, invalid), "{len}");
+            assert_eq!((updated.requested(), updated.invalid_since()), (asked, invalid), "{len}");
         }
     }
 }
@@ -240,8 +240,11 @@ fn an_update_that_could_not_be_read_is_refused() {
     support::store(&spool, "http://www.example.org/", b"body").unwrap();
     let found = spool.entry(&place("http://www.example.org/")).unwrap().found().unwrap();
     for wrong in [head(304), b"HTTP/1.1 200 OK\r\n".to_vec(), Vec::new()] {
-        let update =
-            Update::Confirmed { head: wrong, asked: found.asked(), responded: found.when() };
+        let update = Update::Confirmed {
+            head: wrong,
+            asked: found.requested(),
+            responded: found.received(),
+        };
         assert!(spool.update(&found, &update).unwrap_err().is_invalid());
     }
 }

@@ -21,7 +21,7 @@ const URL: &str = "http://example.org/";
 const DURABILITIES: [Durability; 3] = [Durability::Each, Durability::Batch, Durability::None];
 
 fn options(durability: Durability) -> Options {
-    Options { versions: Versions::by(|_| 3), ..support::options(durability) }
+    Options { versions: Versions::from_rule(|_| 3), ..support::options(durability) }
 }
 
 fn now(spool: &Spool, place: &Place) -> Option<Entry> {

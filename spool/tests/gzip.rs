@@ -203,7 +203,7 @@ fn versions_are_compressed_and_come_back() {
     for len in [20_000, 400_000] {
         let root = tempfile::tempdir().unwrap();
         let options = wwwoffle_spool::Options {
-            versions: wwwoffle_spool::Versions::by(|_| 3),
+            versions: wwwoffle_spool::Versions::from_rule(|_| 3),
             ..support::options(Durability::Each)
         };
         let (spool, _) = Spool::open(root.path(), &options).unwrap();

@@ -33,7 +33,7 @@ fn content(url: &str) -> Vec<u8> {
 }
 
 fn with_versions(durability: Durability) -> Options {
-    Options { versions: Versions::by(|_| 3), ..options(durability) }
+    Options { versions: Versions::from_rule(|_| 3), ..options(durability) }
 }
 
 fn open(disk: &SimDisk, durability: Durability) -> Result<Spool> {

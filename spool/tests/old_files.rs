@@ -43,8 +43,8 @@ fn files_of_the_first_program_are_read_and_updated() {
     let page = place("http://old.example/page?a=b");
     let found = spool.entry(&page).unwrap().found().unwrap();
     assert_eq!(support::body(&found).unwrap(), b"<!doctype html>old");
-    assert_eq!((found.asked(), found.responded()), (found.when(), found.when()));
-    assert_eq!((found.checked(), found.invalid_since()), (found.when(), None));
+    assert_eq!((found.requested(), found.responded()), (found.received(), found.received()));
+    assert_eq!((found.checked(), found.invalid_since()), (found.received(), None));
     assert_eq!(found.place().owner(), None);
     assert_eq!(found.trailers(), Some(&b"X-Sum: 1\r\n"[..]));
 

@@ -35,7 +35,7 @@ fn since() -> Timestamp {
 
 /// A spool with two large entries of one body on disk, and an update of the first.
 fn base(disk: &SimDisk, durability: Durability) -> Spool {
-    let options = Options { versions: Versions::by(|_| 3), ..support::options(durability) };
+    let options = Options { versions: Versions::from_rule(|_| 3), ..support::options(durability) };
     let (spool, _) = Spool::open_with(Arc::new(disk.clone()), root(), &options).unwrap();
     for url in [URL, OTHER] {
         store(&spool, url, &large()).unwrap();

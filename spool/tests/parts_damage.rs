@@ -177,10 +177,10 @@ fn of_a_large_segment_only_sound_blocks_come_out() {
             Err(error) => assert!(!is_sound && error.is_damaged(), "{error}"),
         }
     }
-    let damages = kept.spool.mend_partial(&place(URL)).unwrap();
+    let damages = kept.spool.repair_partial(&place(URL)).unwrap();
     assert!(damages[0].moved_to.as_ref().unwrap().exists());
     assert!(kept.spool.partial(&place(URL)).unwrap().is_none());
-    assert_eq!(kept.spool.mend_partial(&place(URL)).unwrap(), []);
+    assert_eq!(kept.spool.repair_partial(&place(URL)).unwrap(), []);
 }
 
 #[test]

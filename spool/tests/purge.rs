@@ -21,7 +21,7 @@ use wwwoffle_spool::{
 const DURABILITIES: [Durability; 3] = [Durability::Each, Durability::Batch, Durability::None];
 
 fn options(durability: Durability) -> Options {
-    Options { versions: Versions::by(|_| 3), ..support::options(durability) }
+    Options { versions: Versions::from_rule(|_| 3), ..support::options(durability) }
 }
 
 fn open(root: &Path, durability: Durability) -> Spool {

@@ -27,7 +27,13 @@ type Content = (
 
 fn content(entry: &Entry) -> Content {
     (
-        (entry.when(), entry.asked(), entry.responded(), entry.stored(), entry.invalid_since()),
+        (
+            entry.received(),
+            entry.requested(),
+            entry.responded(),
+            entry.stored(),
+            entry.invalid_since(),
+        ),
         (
             entry.status(),
             entry.head().to_vec(),

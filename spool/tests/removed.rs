@@ -22,7 +22,8 @@ const ONE: &str = "http://a.example/one";
 const TWO: &str = "https://b.example/two";
 
 fn open(root: &Path) -> Spool {
-    let options = Options { versions: Versions::by(|_| 9), ..support::options(Durability::Batch) };
+    let options =
+        Options { versions: Versions::from_rule(|_| 9), ..support::options(Durability::Batch) };
     Spool::open(root, &options).unwrap().0
 }
 
@@ -100,8 +101,8 @@ fn what_was_removed_is_gone_at_once_and_comes_back_as_it_was() {
     drop(spool);
     let spool = open(root.path());
     assert_eq!(spool.removals("ada").unwrap(), resting);
-    assert_eq!(spool.bring_back(&removal, &mut |_| {}).unwrap(), Some(back(5, 0)));
-    assert_eq!(spool.bring_back(&removal, &mut |_| {}).unwrap(), None);
+    assert_eq!(spool.undo_removal(&removal, &mut |_| {}).unwrap(), Some(back(5, 0)));
+    assert_eq!(spool.undo_removal(&removal, &mut |_| {}).unwrap(), None);
     assert_eq!(body(&spool, &place(TWO)).unwrap(), b"waits");
     spool.remove(&place(TWO)).unwrap();
     assert_eq!(tree(root.path()), before);
@@ -125,7 +126,7 @@ fn what_has_come_meanwhile_stays() {
     store(&spool, ONE, b"newer").unwrap();
     store(&spool, "http://c.example/same", b"first").unwrap();
     let want = BringBackReport { there: 1, ..back(1, 1) };
-    assert_eq!(spool.bring_back(&removal, &mut |_| {}).unwrap(), Some(want));
+    assert_eq!(spool.undo_removal(&removal, &mut |_| {}).unwrap(), Some(want));
     spool.flush().unwrap();
     assert_eq!(body(&spool, &place(ONE)).unwrap(), b"newer");
     assert_eq!(body(&spool, &place(TWO)).unwrap(), b"first");
@@ -157,7 +158,7 @@ fn undo_compares_heads_and_not_only_bodies() {
     let removal = spool.removal("");
     assert!(spool.remove_for_now(&place(ONE), &removal).unwrap());
     store_empty(&spool, ONE, 404);
-    assert_eq!(spool.bring_back(&removal, &mut |_| {}).unwrap(), Some(back(0, 1)));
+    assert_eq!(spool.undo_removal(&removal, &mut |_| {}).unwrap(), Some(back(0, 1)));
     assert_eq!(status(&spool, ONE), 404);
     let versions = spool.versions(&place(ONE)).unwrap();
     assert_eq!(versions.iter().map(|version| version.status).collect::<Vec<_>>(), [301]);
@@ -182,7 +183,7 @@ fn what_was_stored_last_is_the_entry_in_whatever_order_it_comes_back() {
                 removal
             });
             let order = if is_first_first { [first, second] } else { [second, first] };
-            let all = order.map(|one| spool.bring_back(&one, &mut |_| {}).unwrap().unwrap());
+            let all = order.map(|one| spool.undo_removal(&one, &mut |_| {}).unwrap().unwrap());
             let last = if is_first_first { back(1, 0) } else { back(0, 1) };
             assert_eq!(all, [back(1, 0), last]);
             let entry = spool.entry(&place(ONE)).unwrap().found().unwrap();
@@ -216,13 +217,13 @@ fn a_body_that_others_share_stays_as_long_as_something_that_rests_needs_it() {
     let sharing = spool.share(Some(0), &|| true);
     assert_eq!((sharing.removed.count, sharing.bodies.count), (0, 1), "{sharing:?}");
     sound(root.path());
-    assert_eq!(spool.bring_back(&removal, &mut |_| {}).unwrap(), Some(back(2, 0)));
+    assert_eq!(spool.undo_removal(&removal, &mut |_| {}).unwrap(), Some(back(2, 0)));
     for url in [ONE, TWO] {
         assert_eq!(body(&spool, &place(url)).unwrap(), text);
         assert!(spool.remove_for_now(&place(url), &removal).unwrap());
     }
     assert!(spool.forget_removed(0).unwrap() > 0);
-    assert_eq!(spool.bring_back(&removal, &mut |_| {}).unwrap(), None);
+    assert_eq!(spool.undo_removal(&removal, &mut |_| {}).unwrap(), None);
     assert_eq!(spool.share(Some(0), &|| true).removed.count, 1);
     sound(root.path());
 }
@@ -268,12 +269,12 @@ fn removals_are_discarded_by_age_and_size() {
     assert_eq!(spool.forget_removed(total).unwrap(), 0);
     // The oldest is deleted first.
     assert_eq!(spool.forget_removed(total - 1).unwrap(), bytes[1]);
-    assert_eq!(spool.bring_back(&removals[0], &mut |_| {}).unwrap(), None);
+    assert_eq!(spool.undo_removal(&removals[0], &mut |_| {}).unwrap(), None);
     let later = disk.now() + wwwoffle_spool::REMOVED_FOR;
     // Each reading of the clock advances it by a second.
     while disk.now() <= later {}
     assert!(spool.removals("ada").unwrap().is_empty());
-    assert_eq!(spool.bring_back(&removals[1], &mut |_| {}).unwrap(), None);
+    assert_eq!(spool.undo_removal(&removals[1], &mut |_| {}).unwrap(), None);
     assert_eq!(spool.forget_removed(u64::MAX).unwrap(), bytes[0]);
     assert!(disk.files(&root.join("removed")).is_empty());
 }
@@ -313,7 +314,7 @@ fn a_check_says_what_does_not_belong_there() {
     );
     assert_eq!(found.iter().filter(|it| it.contains("damaged/")).count(), 2, "{found:#?}");
     let spool = open(root.path());
-    assert_eq!(spool.bring_back(&removal, &mut |_| {}).unwrap(), None);
+    assert_eq!(spool.undo_removal(&removal, &mut |_| {}).unwrap(), None);
 }
 
 /// A step that concerns one of three URLs.
@@ -370,7 +371,7 @@ proptest! {
                 Step::Back(at) => {
                     let at = at % removals.len();
                     let (removal, resting) = removals.remove(at);
-                    spool.bring_back(&removal, &mut |_| {}).unwrap();
+                    spool.undo_removal(&removal, &mut |_| {}).unwrap();
                     for (now, resting) in now.iter_mut().zip(resting) {
                         // The newest stored response, whatever was brought back before.
                         *now = (*now).max(resting);

@@ -40,7 +40,7 @@ fn text(url: &str) -> Vec<u8> {
 }
 
 fn options(durability: Durability) -> Options {
-    Options { versions: Versions::by(|_| 3), ..support::options(durability) }
+    Options { versions: Versions::from_rule(|_| 3), ..support::options(durability) }
 }
 
 fn open(disk: &SimDisk, durability: Durability) -> Spool {
@@ -77,7 +77,7 @@ fn run(disk: &SimDisk, durability: Durability) {
         }
         drop(spool.share(None, &|| true));
         if turn == 0 {
-            let _failed = spool.bring_back(&removal, &mut |_| {});
+            let _failed = spool.undo_removal(&removal, &mut |_| {});
         }
     }
 }
@@ -96,7 +96,7 @@ fn check(disk: &SimDisk, durability: Durability, what: &str) {
     let all: Vec<Removal> =
         spool.removals("ada").unwrap().iter().map(|resting| resting.removal).collect();
     for removal in all {
-        let back = spool.bring_back(&removal, &mut |_| {}).unwrap().unwrap_or_default();
+        let back = spool.undo_removal(&removal, &mut |_| {}).unwrap().unwrap_or_default();
         assert_eq!((back.overtaken, back.left), (0, 0), "{what}: {back:?}");
     }
     for url in ALL {
@@ -206,7 +206,7 @@ fn back_in_order(spool: &Spool) {
         spool.removals("ada").unwrap_or_default().iter().map(|resting| resting.removal).collect();
     all.sort_unstable();
     for removal in all {
-        let _failed = spool.bring_back(&removal, &mut |_| {});
+        let _failed = spool.undo_removal(&removal, &mut |_| {});
     }
 }
 

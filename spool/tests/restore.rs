@@ -22,7 +22,7 @@ const DURABILITIES: [Durability; 3] = [Durability::Each, Durability::Batch, Dura
 const URL: &str = "http://v/page";
 
 fn options(durability: Durability, kept: usize) -> Options {
-    Options { versions: Versions::by(move |_| kept), ..support::options(durability) }
+    Options { versions: Versions::from_rule(move |_| kept), ..support::options(durability) }
 }
 
 fn open(root: &Path, durability: Durability, kept: usize) -> Spool {

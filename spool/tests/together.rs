@@ -82,7 +82,7 @@ fn readers_miss_nothing_while_variants_come_and_entries_are_updated() {
             }
             for url in &urls {
                 let first = spool.entry(&place(url)).unwrap().found().unwrap();
-                let since = first.when();
+                let since = first.received();
                 spool.update(&first, &Update::Invalid { since }).unwrap().unwrap();
                 for variant in ["de", "en"] {
                     let place = place(url).with_variant(variant);

@@ -22,7 +22,7 @@ const DURABILITIES: [Durability; 3] = [Durability::Each, Durability::Batch, Dura
 const URL: &str = "http://v/page";
 
 fn options(durability: Durability, kept: usize) -> Options {
-    Options { versions: Versions::by(move |_| kept), ..support::options(durability) }
+    Options { versions: Versions::from_rule(move |_| kept), ..support::options(durability) }
 }
 
 fn open(root: &Path, durability: Durability, kept: usize) -> Spool {
@@ -172,7 +172,7 @@ fn what_was_learnt_of_a_large_one_goes_along() {
     let large = |byte: u8| vec![byte; 200_000];
     support::store(&spool, URL, &large(b'a')).unwrap();
     let entry = spool.entry(&place(URL)).unwrap().found().unwrap();
-    let checked = entry.when() + jiff::SignedDuration::from_hours(5);
+    let checked = entry.received() + jiff::SignedDuration::from_hours(5);
     let update = Update::Confirmed { head: head(200), asked: checked, responded: checked };
     spool.update(&entry, &update).unwrap().unwrap();
     support::store(&spool, URL, &large(b'b')).unwrap();

@@ -70,12 +70,12 @@ fn write_updates_and_variants(spool: &Spool) {
         writer.finish(None).unwrap();
         let found = spool.entries(&place).unwrap().found;
         let entry = found.iter().find(|entry| *entry.place() == place).unwrap();
-        let (asked, responded) = (entry.when(), entry.when());
+        let (asked, responded) = (entry.received(), entry.received());
         let update = Update::Confirmed { head: head(200), asked, responded };
         spool.update(entry, &update).unwrap().unwrap();
     }
     let found = spool.entries(&german).unwrap().found;
-    spool.update(&found[0], &Update::Invalid { since: found[0].when() }).unwrap().unwrap();
+    spool.update(&found[0], &Update::Invalid { since: found[0].received() }).unwrap().unwrap();
     let another = german.with_variant("accept-language: en");
     let writer = spool.begin(&another, entry(&head(404))).unwrap();
     writer.finish(None).unwrap();

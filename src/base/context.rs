@@ -45,7 +45,7 @@ impl BaseContext {
 
     /// Starts the program that the configuration names for this event, if any, and does not wait
     /// for its end.
-    pub fn happened(&self, hook: Hook) {
+    pub fn run_hook(&self, hook: Hook) {
         self.hooks.run(hook, &self.config().options, self.mode.now(), &self.tasks);
     }
 }

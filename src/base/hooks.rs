@@ -19,7 +19,7 @@ use wwwoffle_config::Options;
 
 use crate::base::mode::Mode;
 use crate::base::process_group::ProcessGroup;
-use crate::base::small_file::{IN_SPOOL, lies_in};
+use crate::base::small_file::{IN_SPOOL, is_inside};
 use crate::base::tasks::Tasks;
 
 /// The `PATH` of a hook.
@@ -137,7 +137,7 @@ impl HookRun {
     }
 
     fn start(&self) -> io::Result<ProcessGroup> {
-        if lies_in(&self.program, &self.spool) {
+        if is_inside(&self.program, &self.spool) {
             return Err(io::Error::other(IN_SPOOL));
         }
         let mut command = Command::new(&self.program);

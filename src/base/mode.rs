@@ -77,7 +77,7 @@ impl ModeSwitch {
         };
         let was = self.put(&mut shared, mode);
         drop(shared);
-        self.observer.tell(&was);
+        self.observer.notify(&was);
         (chosen, was)
     }
 
@@ -85,7 +85,7 @@ impl ModeSwitch {
     /// choice is not [`Choice::Auto`], changes nothing and returns `None`. The hosts of a captive
     /// `portal` stay reachable while offline.
     #[expect(clippy::must_use_candidate, reason = "it is called to change the mode")]
-    pub fn judged(&self, mode: Mode, portal: &[String]) -> Option<Mode> {
+    pub fn apply_link_state(&self, mode: Mode, portal: &[String]) -> Option<Mode> {
         let mut shared = self.shared();
         if self.chosen() != Choice::Auto {
             return None;
@@ -93,14 +93,14 @@ impl ModeSwitch {
         shared.portal = portal.iter().take(MAX_PORTAL_HOSTS).cloned().collect();
         let was = self.put(&mut shared, mode);
         drop(shared);
-        self.observer.tell(&was);
+        self.observer.notify(&was);
         Some(was)
     }
 
     /// Whether `host`, in canonical spelling, is reachable although the mode is offline. This is
     /// the case for a host of a captive portal, where the user must log in.
     #[must_use]
-    pub fn passes(&self, host: &str) -> bool {
+    pub fn allows(&self, host: &str) -> bool {
         self.now() == Mode::Offline
             && self.chosen() == Choice::Auto
             && self.shared().portal.iter().any(|portal| portal == host)
@@ -127,7 +127,7 @@ impl ModeSwitch {
     /// When connections to origins were last enabled: at the last change from offline to another
     /// mode, or at the start. The value does not change while offline.
     #[must_use]
-    pub fn dials_since(&self) -> SystemTime {
+    pub fn online_since(&self) -> SystemTime {
         self.shared().dials_since
     }
 
@@ -181,18 +181,21 @@ mod tests {
             (Mode::Autodial, Mode::Online),
         ] {
             let switch = ModeSwitch::new(before);
-            assert_eq!(switch.judged(Mode::Offline, &["p".to_owned()]), None);
+            assert_eq!(switch.apply_link_state(Mode::Offline, &["p".to_owned()]), None);
             assert_eq!(switch.now(), before);
             assert_eq!(switch.set(Choice::Auto), (before.into(), before));
             assert_eq!(switch.now(), then);
-            assert!(!switch.passes("p"));
-            assert_eq!(switch.judged(Mode::Offline, &["p".to_owned()]), Some(then));
-            assert!(switch.passes("p") && !switch.passes("q"));
-            assert_eq!(switch.judged(Mode::Online, &["p".to_owned()]), Some(Mode::Offline));
-            assert!(!switch.passes("p"), "online nothing is special");
-            switch.judged(Mode::Offline, &["p".to_owned()]);
+            assert!(!switch.allows("p"));
+            assert_eq!(switch.apply_link_state(Mode::Offline, &["p".to_owned()]), Some(then));
+            assert!(switch.allows("p") && !switch.allows("q"));
+            assert_eq!(
+                switch.apply_link_state(Mode::Online, &["p".to_owned()]),
+                Some(Mode::Offline)
+            );
+            assert!(!switch.allows("p"), "online nothing is special");
+            switch.apply_link_state(Mode::Offline, &["p".to_owned()]);
             assert_eq!(switch.set(Mode::Offline), (Choice::Auto, Mode::Offline));
-            assert!(!switch.passes("p"), "offline was chosen");
+            assert!(!switch.allows("p"), "offline was chosen");
         }
         assert_eq!(ModeSwitch::new(Choice::Auto).now(), Mode::Offline);
     }
@@ -212,7 +215,7 @@ mod tests {
             let long_ago = SystemTime::UNIX_EPOCH;
             switch.shared().dials_since = long_ago;
             switch.set(mode);
-            assert_eq!(switch.dials_since() > long_ago, is_new, "{mode}");
+            assert_eq!(switch.online_since() > long_ago, is_new, "{mode}");
         }
     }
 }

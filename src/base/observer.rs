@@ -30,7 +30,7 @@ impl<T> Observer<T> {
     }
 
     /// Calls the function, if it is set.
-    pub fn tell(&self, news: &T) {
+    pub fn notify(&self, news: &T) {
         if let Some(observe) = self.0.get() {
             observe(news);
         }

@@ -241,7 +241,7 @@ pub struct Places {
 impl Places {
     /// The same places, for a request with this spelling of the URL.
     #[must_use]
-    pub fn spelled(self, spelling: &Spelling) -> Self {
+    pub fn with_spelling(self, spelling: &Spelling) -> Self {
         Self { spelling: spelling.clone(), ..self }
     }
 
@@ -273,7 +273,7 @@ impl Places {
     ) -> Result<(CanonicalUrl, Self), ParseError> {
         let mut url = CanonicalUrl::parse(text, local)?;
         let spelling = Spelling::of_url(text, &url.without_credentials());
-        let places = Self::of(&mut url, &HeaderMap::new(), owner).spelled(&spelling);
+        let places = Self::of(&mut url, &HeaderMap::new(), owner).with_spelling(&spelling);
         Ok((url, places))
     }
 
@@ -310,7 +310,7 @@ impl Places {
     /// Whether everyone's response, with these fields, may be used for the request. `shared` is
     /// whether we are a shared cache.
     #[must_use]
-    pub fn takes_public(&self, answer: &HeaderMap, shared: bool) -> bool {
+    pub fn accepts_public(&self, answer: &HeaderMap, shared: bool) -> bool {
         let control = ResponseControl::of(answer);
         let is_for_all = control.public || (shared && may_share(&control));
         !self.credentials || (is_for_all && control.private == DirectiveScope::Nothing)
@@ -328,13 +328,13 @@ fn place(url: &mut CanonicalUrl, fields: &HeaderMap) -> Place {
     let text = String::from_utf8_lossy(authorization.as_bytes());
     // This changes only the key. The rules and the origin use the URL of the request, which does
     // not change.
-    let digest = hex::encode(Sha256::digest(who(&text)));
+    let digest = hex::encode(Sha256::digest(credential_identity(&text)));
     Place::of(&url.with_credentials(OTHER_SCHEME, Some(digest.as_bytes())))
 }
 
 /// The stable identity in credentials. For the Digest scheme, whose credentials change with each
 /// request, it is the `username` (RFC 7616 §3.4). For any other scheme it is the whole text.
-fn who(authorization: &str) -> &str {
+fn credential_identity(authorization: &str) -> &str {
     let is_digest =
         authorization.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("digest "));
     let user = authorization.split_once("username=\"").and_then(|(_, rest)| rest.split('"').next());

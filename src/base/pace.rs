@@ -29,7 +29,7 @@ impl Pace {
     }
 
     /// Adds a sample. Before [`Pace::begin`], it is ignored.
-    pub fn look(&mut self, now: Instant, number: u64) {
+    pub fn add_sample(&mut self, now: Instant, number: u64) {
         let is_due = |(last, _): &(Instant, u64)| now.duration_since(*last) >= LOOK_EVERY;
         if self.looks.back().is_some_and(is_due) {
             self.looks.push_back((now, number));
@@ -57,7 +57,7 @@ impl Pace {
 
     /// The estimated time until the number is zero; `None` if it does not fall.
     #[must_use]
-    pub fn time_to_nothing(&self) -> Option<Duration> {
+    pub fn time_until_zero(&self) -> Option<Duration> {
         let ((then, before), (now, number)) = (self.looks.front()?, self.looks.back()?);
         let (span, fallen) = (now.duration_since(*then), before.checked_sub(*number)?);
         if span < FORETOLD_FROM {
@@ -77,7 +77,7 @@ mod tests {
         let (mut pace, start) = (Pace::default(), Instant::now());
         for (index, (millis, number)) in numbers.iter().enumerate() {
             let now = start + Duration::from_millis(*millis);
-            if index == 0 { pace.begin(now, *number) } else { pace.look(now, *number) }
+            if index == 0 { pace.begin(now, *number) } else { pace.add_sample(now, *number) }
         }
         pace
     }
@@ -101,7 +101,7 @@ mod tests {
         ] {
             let pace = looked_at(numbers);
             assert_eq!(pace.rise(), rise, "{numbers:?}");
-            let told = pace.time_to_nothing().map(|time| time.as_secs());
+            let told = pace.time_until_zero().map(|time| time.as_secs());
             assert_eq!(told, nothing, "{numbers:?}");
         }
     }

@@ -85,10 +85,10 @@ impl BaseContext {
     /// If it cannot be read.
     pub async fn config_standing(self: &Arc<Self>) -> Result<ConfigFileState, ChangeError> {
         let base = Arc::clone(self);
-        blocking(move || base.standing_now()).await
+        blocking(move || base.config_file_state()).await
     }
 
-    fn standing_now(&self) -> Result<ConfigFileState, ChangeError> {
+    fn config_file_state(&self) -> Result<ConfigFileState, ChangeError> {
         let state = self.live.state();
         let file = self.live.file();
         let text = file.read()?;
@@ -110,7 +110,7 @@ impl BaseContext {
             Ok(loaded) => {
                 let applied = self.live.apply(&mut state, loaded.config, &loaded.text.text);
                 drop(state);
-                self.live.observer.tell(&applied);
+                self.live.observer.notify(&applied);
                 Ok(applied)
             }
             Err(faults) => {
@@ -132,7 +132,7 @@ impl BaseContext {
     ) -> Result<Done, ChangeError> {
         let now = clock::now();
         let mut state = self.live.state();
-        let file = self.live.file().within(reach, self.config());
+        let file = self.live.file().limit_to(reach, self.config());
         let changed = match change {
             Change::Edit(edit) => file.edit(edit, expected, now),
             Change::Undo(number) => file.undo(*number, expected, now),
@@ -147,7 +147,7 @@ impl BaseContext {
         let AppliedChange { text, config, edited, .. } = changed;
         let applied = self.live.apply(&mut state, config, &text.text);
         drop(state);
-        self.live.observer.tell(&applied);
+        self.live.observer.notify(&applied);
         Ok(Done { text, edited, applied })
     }
 }

@@ -41,7 +41,7 @@ impl ShownUrl {
 
 /// Shortens a URL to `characters`. The result only needs to distinguish it from other URLs.
 #[must_use]
-pub fn brief(url: &str, characters: usize) -> String {
+pub fn shorten_url(url: &str, characters: usize) -> String {
     shortened(&without_credentials(url), characters)
 }
 
@@ -53,7 +53,7 @@ pub fn text(foreign: &str) -> String {
 
 /// Like [`text`], without a limit of length.
 #[must_use]
-pub fn whole(foreign: &str) -> String {
+pub fn full_text(foreign: &str) -> String {
     line(&without_any_credentials(foreign))
 }
 

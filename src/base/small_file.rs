@@ -145,7 +145,7 @@ pub const IN_SPOOL: &str = "it lies in the spool, whose files come from other si
 
 /// Whether `path` leads into `directory`, also through symbolic links.
 #[must_use]
-pub fn lies_in(path: &Path, directory: &Path) -> bool {
+pub fn is_inside(path: &Path, directory: &Path) -> bool {
     match (path.canonicalize(), directory.canonicalize()) {
         (Ok(path), Ok(directory)) => path.starts_with(directory),
         _ => false,
@@ -221,7 +221,11 @@ mod tests {
         symlink(directory.join("all"), root.path().join("link")).unwrap();
         for (path, below) in [("a/b/c/all", true), ("link", true), ("a/none", false), ("a", false)]
         {
-            assert_eq!(lies_in(&root.path().join(path), &root.path().join("a/b")), below, "{path}");
+            assert_eq!(
+                is_inside(&root.path().join(path), &root.path().join("a/b")),
+                below,
+                "{path}"
+            );
         }
         let (tree, kept) = (root.path().join("a/tree"), directory.join("all"));
         create_new_directory(&tree).unwrap();

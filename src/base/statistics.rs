@@ -84,7 +84,7 @@ impl Statistics {
     }
 
     /// The ledger, with everything that was counted until `now`.
-    pub fn books(&self, now: SystemTime) -> MutexGuard<'_, Ledger> {
+    pub fn ledger(&self, now: SystemTime) -> MutexGuard<'_, Ledger> {
         let today = day(now);
         let mut ledger = lock(&self.ledger);
         for part in &self.parts {
@@ -93,12 +93,12 @@ impl Statistics {
                 // acquiring the account.
                 let is_in_hand = Arc::strong_count(account) > 1;
                 let counts = account.take();
-                ledger.book(today, Some(host), &counts);
+                ledger.add_counts(today, Some(host), &counts);
                 // Accounts that are unused and empty are removed, so that other hosts can get one.
                 is_in_hand || !counts.is_empty()
             });
         }
-        ledger.book(today, None, &self.others.take());
+        ledger.add_counts(today, None, &self.others.take());
         ledger
     }
 }
@@ -124,12 +124,13 @@ mod tests {
         let statistics = Statistics::default();
         let now = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_763_800_000);
         let given = ResponseCounter::begin(statistics.account("a.example"), Outcome::Hit);
-        given.gave(10);
+        given.count_sent_bytes(10);
         given.again(5);
         statistics.account("a.example").fetched(7);
-        ResponseCounter::begin(statistics.account("b.example"), Outcome::Queued).gave(1);
+        ResponseCounter::begin(statistics.account("b.example"), Outcome::Queued)
+            .count_sent_bytes(1);
         for _ in 0..2 {
-            let books = statistics.books(now);
+            let books = statistics.ledger(now);
             let counts = &books.days()[&day(now)];
             let of = |name| counts.of(name);
             assert_eq!((of("hit"), of("queued"), requests(counts)), (2, 1, 3));
@@ -137,8 +138,8 @@ mod tests {
             assert_eq!(books.hosts()[0].0, "a.example");
         }
         // An account in use continues to count after a transfer.
-        given.gave(1);
-        assert_eq!(statistics.books(now).since_start().of(GIVEN), 17);
+        given.count_sent_bytes(1);
+        assert_eq!(statistics.ledger(now).since_start().of(GIVEN), 17);
     }
 
     #[test]
@@ -151,9 +152,9 @@ mod tests {
         }
         let held = || statistics.parts.iter().map(|part| lock(part).len()).sum::<usize>();
         assert!(held() <= PARTS * MAX_ACCOUNTS);
-        let count = statistics.books(now).since_start().of("hit");
+        let count = statistics.ledger(now).since_start().of("hit");
         assert_eq!(count, u64::try_from(many).unwrap());
-        drop(statistics.books(now));
+        drop(statistics.ledger(now));
         assert_eq!(held(), 0);
     }
 }

@@ -202,11 +202,13 @@ impl<'de> Deserialize<'de> for Text {
 }
 
 /// Makes an environment translate the texts of its templates with `catalogue`.
-pub(crate) fn speak(environment: &mut Environment<'_>, catalogue: &Arc<Catalogue>) {
+pub(crate) fn set_language(environment: &mut Environment<'_>, catalogue: &Arc<Catalogue>) {
     environment.add_global("lang", catalogue.tag());
     environment.add_global("direction", catalogue.direction().as_str());
     let known = Arc::clone(catalogue);
-    environment.add_function("t", move |text: Value, values: Kwargs| tell(&known, &text, &values));
+    environment.add_function("t", move |text: Value, values: Kwargs| {
+        evaluate_text(&known, &text, &values)
+    });
     let known = Arc::clone(catalogue);
     environment.add_function("n", move |count: u64, one: &str, other: &str, values: Kwargs| {
         let words = known.counted(count, one, other);
@@ -226,7 +228,7 @@ pub(crate) fn speak(environment: &mut Environment<'_>, catalogue: &Arc<Catalogue
 }
 
 /// Evaluates `t(text, …)`.
-fn tell(catalogue: &Catalogue, text: &Value, values: &Kwargs) -> Result<Value, Error> {
+fn evaluate_text(catalogue: &Catalogue, text: &Value, values: &Kwargs) -> Result<Value, Error> {
     if let Some(text) = text.downcast_object_ref::<Text>() {
         return Ok(Value::from_safe_string(text.to_html(catalogue)));
     }

@@ -40,13 +40,13 @@ pub(super) fn load(settings: &Settings<'_>) -> Result<Authority, VerbFailure> {
     let spool = settings.spool()?;
     match files::load(&spool) {
         Ok(Some(authority)) => Ok(authority),
-        Ok(None) => Err(none_yet(&spool)),
+        Ok(None) => Err(missing_authority(&spool)),
         Err(error) => Err(unreadable(&error)),
     }
 }
 
 /// The failure for a spool without an authority.
-pub(super) fn none_yet(spool: &Path) -> VerbFailure {
+pub(super) fn missing_authority(spool: &Path) -> VerbFailure {
     VerbFailure::plain(format_args!(
         "there is no certificate authority in the spool {} yet: the first `wwwoffle serve` makes \
          it, and --spool DIR names another spool, such as that of the user who runs the daemon",
@@ -103,7 +103,7 @@ fn renew(settings: &Settings<'_>, terminal: &mut Terminal<'_>) -> Result<ExitSta
     let spool = settings.spool()?;
     // A directory that is not a spool must not become half of one.
     if !files::exists(&spool) {
-        return Err(none_yet(&spool));
+        return Err(missing_authority(&spool));
     }
     offline::become_owner(&spool, settings)?;
     let new =

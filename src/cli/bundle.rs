@@ -71,7 +71,7 @@ pub(super) fn fetch(
         let name = file.display();
         return Err(VerbFailure::plain(format_args!("{name} has no request without a response")));
     }
-    let spool = settings.spool.clone().unwrap_or_else(|| beside(file));
+    let spool = settings.spool.clone().unwrap_or_else(|| bundle_spool_path(file));
     let own =
         Settings::new(settings.config_file.clone(), Some(spool.clone()), settings.environment);
     // A spool named by the user has other pages too: only responses fetched from now on belong to
@@ -116,7 +116,7 @@ pub(super) fn fetch(
 
 /// The path of the spool of a bundle. It exists until every request has a response, so that no
 /// response is fetched twice.
-fn beside(file: &Path) -> PathBuf {
+fn bundle_spool_path(file: &Path) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(".spool");
     PathBuf::from(name)

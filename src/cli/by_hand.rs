@@ -44,7 +44,7 @@ pub(super) fn remove(
         urls.iter().map(|url| files::places(url, owner, &local)).collect();
     let places = places.map_err(VerbFailure::plain)?;
     let wanted = EntriesToDelete { urls, owner: named(owner) };
-    let gone: DeletedUrls = offline::either(
+    let gone: DeletedUrls = offline::with_or_without_daemon(
         settings,
         || settings.control()?.post("/api/entries/delete", &wanted),
         |spool| forget(spool, &places).map_err(|error| spool_failed(&error)),
@@ -82,7 +82,7 @@ pub(super) fn rename(
         .map_err(|error| VerbFailure::plain(error_chain(&error)))?;
     let (mut is_all, mut count) = (true, 0_usize);
     loop {
-        let moved: MovedUrls = offline::either(
+        let moved: MovedUrls = offline::with_or_without_daemon(
             settings,
             || settings.control()?.post("/api/entries/move", &wanted),
             |spool| rename.carry_out(spool, &local).map_err(|error| spool_failed(&error)),
@@ -146,14 +146,14 @@ pub(super) fn write(
         let places = Places::of(&mut url.clone(), &HeaderMap::new(), &owner);
         let is_own = typed.owner.is_some() || places.credentials;
         let place = if is_own { places.own } else { places.public };
-        keep(&offline::spool(settings)?, &place, timestamp(clock::now()), &mut next)?
+        store_response(&offline::spool(settings)?, &place, timestamp(clock::now()), &mut next)?
     };
     let (url, bytes) = (shown::line(&written.url), shown::bytes(written.bytes));
     writeln!(terminal.stdout, "wrote {bytes} {url}")?;
     Ok(ExitStatus::Done)
 }
 
-fn keep(
+fn store_response(
     spool: &Spool,
     place: &Place,
     now: Timestamp,

@@ -64,11 +64,11 @@ pub(super) fn chosen<'a>(
     }
     let places = places.collect::<wwwoffle_spool::Result<Vec<_>>>();
     let places = places.map_err(|error| spool_failed(&error))?;
-    let index = ReadOnlyIndex::open(reader.root()).map_err(|error| untold(&error))?;
+    let index = ReadOnlyIndex::open(reader.root()).map_err(|error| index_failure(&error))?;
     with_sub_resources(typed, index.as_ref(), (places, personal), Vec::new())
 }
 
-fn untold(error: &Error) -> VerbFailure {
+fn index_failure(error: &Error) -> VerbFailure {
     VerbFailure::caused(ExitStatus::Failed, "the index cannot be read", error)
 }
 
@@ -83,7 +83,9 @@ fn with_sub_resources<'a>(
     match index {
         Some(index) if !typed.no_sub_resources => {
             let mut found = SubResources::of_owner(typed.owner.as_ref().map(ToString::to_string));
-            index.gather_sub_resources(&mut found, &places).map_err(|error| untold(&error))?;
+            index
+                .gather_sub_resources(&mut found, &places)
+                .map_err(|error| index_failure(&error))?;
             let chosen: HashSet<_> = places.iter().cloned().collect();
             let is_small = |item: &Item| {
                 typed.max_size.is_none_or(|most| item.content.body_len <= most.bytes())
@@ -108,7 +110,7 @@ fn indexed<'a>(
     typed: &'a ExportChoice,
     reader: &Reader,
 ) -> Result<ExportedPlaces<'a>, VerbFailure> {
-    let fail = |error| untold(&error);
+    let fail = |error| index_failure(&error);
     let Some(index) = ReadOnlyIndex::open(reader.root()).map_err(fail)? else {
         let what = "there is no index: `wwwoffle reindex` builds one";
         return Err(VerbFailure::plain(what));

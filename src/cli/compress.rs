@@ -1,7 +1,7 @@
 //! `wwwoffle gzip` and `gunzip`: compress or decompress entries, through the daemon or without one.
 
 use super::args::Compress;
-use super::control::{Control, misunderstood};
+use super::control::{Control, invalid_response};
 use super::failure::VerbFailure;
 use super::settings::Settings;
 use super::{Terminal, files, offline};
@@ -32,9 +32,9 @@ pub(super) fn run(
     let owner = (owner != Owner::Local).then(|| owner.to_string());
     let expand = form == StoredForm::Plain;
     let wanted = EntriesToCompress { urls, host, all: is_all, expand, owner };
-    let done = offline::either(
+    let done = offline::with_or_without_daemon(
         settings,
-        || ask(&settings.control()?, &wanted),
+        || request_compression(&settings.control()?, &wanted),
         |spool| {
             let spare = min_free_at(&settings.config()?, spool.root());
             let done = carry_out(spool, &which, form, (spare, &|| true)).map_err(|error| {
@@ -46,11 +46,14 @@ pub(super) fn run(
     print(&done, form, terminal)
 }
 
-fn ask(control: &Control, wanted: &EntriesToCompress) -> Result<CompressedUrls, VerbFailure> {
+fn request_compression(
+    control: &Control,
+    wanted: &EntriesToCompress,
+) -> Result<CompressedUrls, VerbFailure> {
     let mut told = None;
     control.post_stream("/api/entries/compress", wanted, &mut |line| {
         if !line.is_empty() {
-            told = Some(serde_json::from_slice(line).map_err(|error| misunderstood(&error))?);
+            told = Some(serde_json::from_slice(line).map_err(|error| invalid_response(&error))?);
         }
         Ok(())
     })?;

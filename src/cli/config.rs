@@ -12,7 +12,7 @@ use super::args::{ConfigVerb, RuleOptions};
 use super::control::Control;
 use super::failure::VerbFailure;
 use super::files::print_json;
-use super::settings::refused;
+use super::settings::config_failure;
 use super::{Settings, Terminal};
 use crate::base::clock;
 use crate::base::exit::ExitStatus;
@@ -50,13 +50,13 @@ pub(crate) fn run(
         ConfigVerb::Reload => {
             let change: ConfigChange =
                 at.control()?.post("/api/config/reload", &serde_json::json!({}))?;
-            tell_effect(&change, terminal)?;
+            print_effect(&change, terminal)?;
         }
-        ConfigVerb::Undo { version } => tell_effect(&at.undo(version)?, terminal)?,
+        ConfigVerb::Undo { version } => print_effect(&at.undo(version)?, terminal)?,
         verb => {
             let edit = edit_of(verb)?;
             let (name, change) = (name_of(&edit), at.edit(edit)?);
-            tell(&name, &change, terminal)?;
+            print(&name, &change, terminal)?;
         }
     }
     Ok(ExitStatus::Done)
@@ -86,7 +86,7 @@ impl ConfigTarget {
     }
 
     /// Returns the daemon's response, or `None` if no daemon runs.
-    fn ask<T>(
+    fn ask_daemon<T>(
         &self,
         ask: impl FnOnce(&Control) -> Result<T, VerbFailure>,
     ) -> Result<Option<T>, VerbFailure> {
@@ -97,7 +97,7 @@ impl ConfigTarget {
     }
 
     fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, VerbFailure> {
-        self.ask(|control| control.get(path))
+        self.ask_daemon(|control| control.get(path))
     }
 
     fn post<T: DeserializeOwned>(
@@ -105,7 +105,7 @@ impl ConfigTarget {
         path: &str,
         body: &impl Serialize,
     ) -> Result<Option<T>, VerbFailure> {
-        self.ask(|control| control.post(path, body))
+        self.ask_daemon(|control| control.post(path, body))
     }
 
     fn state(&self) -> Result<ConfigState, VerbFailure> {
@@ -157,12 +157,12 @@ fn not_changed(error: &ChangeError) -> VerbFailure {
         ChangeError::Unreadable { .. } => {
             VerbFailure::Said(ExitStatus::BadConfig, shown::line(&error.to_string()))
         }
-        error => said(&config_error(error)),
+        error => change_failure(&config_error(error)),
     }
 }
 
 /// The failure for a rejected change, with all faults.
-pub(super) fn said(error: &ConfigError) -> VerbFailure {
+pub(super) fn change_failure(error: &ConfigError) -> VerbFailure {
     let status = if error.faults.is_empty() { ExitStatus::Failed } else { ExitStatus::BadConfig };
     let mut message = shown::line(&error.error);
     for fault in &error.faults {
@@ -178,7 +178,7 @@ fn check(
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, VerbFailure> {
     let lookup = file.map_or_else(|| settings.lookup(), ConfigLookup::Named);
-    let (config, found) = Config::find(&lookup).map_err(|faults| refused(&faults))?;
+    let (config, found) = Config::find(&lookup).map_err(|faults| config_failure(&faults))?;
     match found.as_deref().map(Path::display) {
         Some(file) => writeln!(terminal.stdout, "{file}: no errors")?,
         None => writeln!(terminal.stdout, "there is no configuration file: the defaults apply")?,
@@ -305,7 +305,11 @@ fn name_of(edit: &ConfigEdit) -> String {
 }
 
 /// Prints the result of an edit.
-fn tell(name: &str, change: &ConfigChange, terminal: &mut Terminal<'_>) -> Result<(), VerbFailure> {
+fn print(
+    name: &str,
+    change: &ConfigChange,
+    terminal: &mut Terminal<'_>,
+) -> Result<(), VerbFailure> {
     let out = &mut *terminal.stdout;
     let place = change.line.map_or_else(String::new, |line| format!("{}:{line}: ", change.file));
     match (&change.was, &change.now) {
@@ -317,21 +321,21 @@ fn tell(name: &str, change: &ConfigChange, terminal: &mut Terminal<'_>) -> Resul
         }
         (_, None) => writeln!(out, "{place}{name} is no longer set")?,
     }
-    tell_restart(change, terminal)
+    print_restart(change, terminal)
 }
 
 /// Prints the effect of a change of the whole text.
-fn tell_effect(change: &ConfigChange, terminal: &mut Terminal<'_>) -> Result<(), VerbFailure> {
+fn print_effect(change: &ConfigChange, terminal: &mut Terminal<'_>) -> Result<(), VerbFailure> {
     let out = &mut *terminal.stdout;
     if change.changed.is_empty() {
         writeln!(out, "{}: no option has changed", change.file)?;
     } else {
         writeln!(out, "{}: changed: {}", change.file, change.changed.join(", "))?;
     }
-    tell_restart(change, terminal)
+    print_restart(change, terminal)
 }
 
-fn tell_restart(change: &ConfigChange, terminal: &mut Terminal<'_>) -> Result<(), VerbFailure> {
+fn print_restart(change: &ConfigChange, terminal: &mut Terminal<'_>) -> Result<(), VerbFailure> {
     if !change.restart.is_empty() {
         let options = change.restart.join(", ");
         writeln!(

@@ -48,7 +48,7 @@ impl Control {
     /// Sends a request that changes nothing.
     pub(crate) fn get<Answer: DeserializeOwned>(&self, path: &str) -> Result<Answer, VerbFailure> {
         let request = request(Method::GET, path, None::<&()>)?;
-        self.whole(request)
+        self.request_complete(request)
     }
 
     /// Sends a request that changes something.
@@ -58,7 +58,7 @@ impl Control {
         body: &impl Serialize,
     ) -> Result<Answer, VerbFailure> {
         let request = request(Method::POST, path, Some(body))?;
-        self.whole(request)
+        self.request_complete(request)
     }
 
     /// Sends a request that changes something, and passes on the response line by line as it
@@ -74,14 +74,14 @@ impl Control {
             let (mut sender, connection) = self.connect().await?;
             let talk = async {
                 let response = head(sender.send_request(request)).await?;
-                let response = refused(response).await?;
+                let response = check_status(response).await?;
                 lines(response.into_body(), each_line).await
             };
             drive(connection, talk).await
         })
     }
 
-    fn whole<Answer: DeserializeOwned>(
+    fn request_complete<Answer: DeserializeOwned>(
         &self,
         request: Request<Full<Bytes>>,
     ) -> Result<Answer, VerbFailure> {
@@ -89,11 +89,11 @@ impl Control {
             let (mut sender, connection) = self.connect().await?;
             let talk = async {
                 let response = head(sender.send_request(request)).await?;
-                collect(refused(response).await?.into_body()).await
+                collect(check_status(response).await?.into_body()).await
             };
             drive(connection, talk).await
         })?;
-        serde_json::from_slice(&answer).map_err(|error| misunderstood(&error))
+        serde_json::from_slice(&answer).map_err(|error| invalid_response(&error))
     }
 
     async fn connect(
@@ -195,7 +195,7 @@ async fn head(
 }
 
 /// Turns an error response into a failure.
-async fn refused(response: Response<Incoming>) -> Result<Response<Incoming>, VerbFailure> {
+async fn check_status(response: Response<Incoming>) -> Result<Response<Incoming>, VerbFailure> {
     let status = response.status();
     if status.is_success() {
         return Ok(response);
@@ -203,7 +203,7 @@ async fn refused(response: Response<Incoming>) -> Result<Response<Incoming>, Ver
     let answer = collect(response.into_body()).await?;
     Err(match serde_json::from_slice::<ConfigError>(&answer) {
         // Every error response has this form; most have no configuration faults.
-        Ok(refusal) => config::said(&refusal),
+        Ok(refusal) => config::change_failure(&refusal),
         Err(_) => VerbFailure::plain(format_args!("the daemon responded with status {status}")),
     })
 }
@@ -242,7 +242,7 @@ async fn lines(mut body: Incoming, each_line: EachLine<'_>) -> Result<(), VerbFa
 }
 
 /// The failure for a response that does not follow the API.
-pub(crate) fn misunderstood(error: &serde_json::Error) -> VerbFailure {
+pub(crate) fn invalid_response(error: &serde_json::Error) -> VerbFailure {
     VerbFailure::caused(
         ExitStatus::Failed,
         "the response of the daemon is invalid; it may be another version: restart it",

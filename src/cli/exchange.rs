@@ -10,7 +10,7 @@ use wwwoffle_spool::Spool;
 
 use super::Terminal;
 use super::args::ImportArgs;
-use super::control::{Control, misunderstood};
+use super::control::{Control, invalid_response};
 use super::failure::VerbFailure;
 use super::files::print_json;
 use super::offline;
@@ -42,15 +42,15 @@ pub(super) fn run(
     let mut status = ExitStatus::Done;
     for path in &typed.paths {
         let typed_in = (path == Path::new("-")).then(|| standard_input(terminal)).transpose()?;
-        let wanted = wanted(typed, typed_in.as_ref().map_or(path, |file| file.path()))?;
+        let wanted = import_request(typed, typed_in.as_ref().map_or(path, |file| file.path()))?;
         let mut drawn = Drawn { is_live: terminal.live && !typed.json, last: None };
         let done = match &own {
-            Some(own) => here(&wanted, own, settings, &mut drawn, terminal),
-            None => there(&wanted, &control, &mut drawn, terminal),
+            Some(own) => import_locally(&wanted, own, settings, &mut drawn, terminal),
+            None => import_by_daemon(&wanted, &control, &mut drawn, terminal),
         };
         drawn.clear(terminal.stdout)?;
         match done? {
-            Ok(report) => tell(path, &report, typed, terminal)?,
+            Ok(report) => print_report(path, &report, typed, terminal)?,
             // A bad archive does not stop the others.
             Err(error) => {
                 writeln!(terminal.stderr, "wwwoffle: {}: {error}", path.display())?;
@@ -81,7 +81,7 @@ struct ImportSpool {
 impl ImportSpool {
     /// The error in words. If access was denied, it names the user whose permissions were used,
     /// unless that is the caller.
-    fn told(&self, error: &wwwoffle_archive::Error) -> String {
+    fn error_text(&self, error: &wwwoffle_archive::Error) -> String {
         let mut told = error_chain(error);
         if let Some(identity) = self.identity.as_ref().filter(|_| error.is_denied()) {
             told = format!("{told}; it was read as {identity}, the owner of the spool");
@@ -110,7 +110,7 @@ fn absolute(path: &Path) -> Result<String, VerbFailure> {
     })
 }
 
-fn wanted(typed: &ImportArgs, path: &Path) -> Result<ImportRequest, VerbFailure> {
+fn import_request(typed: &ImportArgs, path: &Path) -> Result<ImportRequest, VerbFailure> {
     Ok(ImportRequest {
         path: absolute(path)?,
         replace: typed.replace,
@@ -131,13 +131,13 @@ pub(super) fn take_bundle(
     let path = absolute(file)?;
     let wanted = ImportRequest { path, ..ImportRequest::default() };
     let mut drawn = Drawn { is_live: false, last: None };
-    there(&wanted, control, &mut drawn, terminal)?.map_err(VerbFailure::plain)
+    import_by_daemon(&wanted, control, &mut drawn, terminal)?.map_err(VerbFailure::plain)
 }
 
 /// The result of one archive: its report, or why it could not be imported.
 type ImportOutcome = Result<ImportReport, String>;
 
-fn here(
+fn import_locally(
     wanted: &ImportRequest,
     own: &ImportSpool,
     settings: &Settings<'_>,
@@ -158,11 +158,11 @@ fn here(
     let done = import(&own.spool, path, &options, &Placer, &mut watch);
     match failed {
         Some(failure) => Err(failure),
-        None => Ok(done.map_err(|error| own.told(&error))),
+        None => Ok(done.map_err(|error| own.error_text(&error))),
     }
 }
 
-fn there(
+fn import_by_daemon(
     wanted: &ImportRequest,
     control: &Control,
     drawn: &mut Drawn,
@@ -173,7 +173,7 @@ fn there(
         if line.is_empty() {
             return Ok(());
         }
-        match serde_json::from_slice(line).map_err(|error| misunderstood(&error))? {
+        match serde_json::from_slice(line).map_err(|error| invalid_response(&error))? {
             ImportEvent::Progress(report) => drawn.draw(&report, terminal.stdout)?,
             ImportEvent::End(report) => outcome = Some(Ok(report)),
             ImportEvent::Failed { error } => outcome = Some(Err(error)),
@@ -212,7 +212,7 @@ impl Drawn {
     }
 }
 
-fn tell(
+fn print_report(
     path: &Path,
     report: &ImportReport,
     typed: &ImportArgs,

@@ -53,7 +53,7 @@ pub(super) fn run(
     for note in notes {
         writeln!(terminal.stderr, "wwwoffle: {note}")?;
     }
-    tell((done, sub_resources, personal.get()), typed, to_stdout, terminal)?;
+    print_totals((done, sub_resources, personal.get()), typed, to_stdout, terminal)?;
     Ok(if done.left_out == 0 { ExitStatus::Done } else { ExitStatus::Failed })
 }
 
@@ -76,7 +76,7 @@ pub(super) fn options(versions: bool) -> ExportOptions {
 
 /// Prints the totals: the entries exported, the sub-resources among them, and the personal entries
 /// left out.
-fn tell(
+fn print_totals(
     (done, sub_resources, personal): (ExportReport, usize, u64),
     typed: &Export,
     to_stdout: bool,

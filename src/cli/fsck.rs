@@ -70,7 +70,7 @@ pub(super) fn run(
     };
     let (mut sums, index) = if typed.repair {
         let sums = repair(&how, settings, &mut tell)?;
-        (sums, fsck_index::mend(settings)?)
+        (sums, fsck_index::repair(settings)?)
     } else {
         // Opening the reader makes the daemon flush the names of pages, and reports an unusable
         // spool.
@@ -81,7 +81,7 @@ pub(super) fn run(
         };
         let reader = Reader::open_with(disk, &root).map_err(|error| files::spool_failed(&error))?;
         let sums = reader.check(&how, &mut tell).map_err(|error| files::spool_failed(&error))?;
-        (sums, fsck_index::look(&reader)?)
+        (sums, fsck_index::compare(&reader)?)
     };
     if let Some(finding) = &index.finding {
         sums.add(finding);
@@ -93,7 +93,7 @@ pub(super) fn run(
     } else {
         print_sums(&sums, index.told, typed, terminal.stdout)?;
     }
-    Ok(match (sums.is_sound(), sums.was_mended()) {
+    Ok(match (sums.is_sound(), sums.was_repaired()) {
         (true, false) => ExitStatus::Done,
         (true, true) => ExitStatus::Repaired,
         (false, _) => ExitStatus::Unsound,

@@ -46,7 +46,7 @@ impl From<&CheckReport> for IndexCounts {
 }
 
 /// Compares the index with the files, and changes nothing.
-pub(super) fn look(reader: &Reader) -> Result<IndexCheck, VerbFailure> {
+pub(super) fn compare(reader: &Reader) -> Result<IndexCheck, VerbFailure> {
     match check(reader) {
         Ok(None) => Ok(IndexCheck::default()),
         Ok(Some(found)) => {
@@ -65,26 +65,27 @@ pub(super) fn look(reader: &Reader) -> Result<IndexCheck, VerbFailure> {
 }
 
 /// Compares the index with the files, and repairs it. No daemon may have the spool open.
-pub(super) fn mend(settings: &Settings<'_>) -> Result<IndexCheck, VerbFailure> {
+pub(super) fn repair(settings: &Settings<'_>) -> Result<IndexCheck, VerbFailure> {
     let root = settings.spool()?;
     let open = || Reader::open(&root).map_err(|error| offline::unusable(&root, &error));
-    let before = look(&open()?)?;
+    let before = compare(&open()?)?;
     let Some(wrong) = before.finding else { return Ok(before) };
     let fail =
         |error| VerbFailure::caused(ExitStatus::Failed, "the index cannot be repaired", &error);
     let spool = offline::spool(settings)?;
     let pages = Pages { local: settings.local_host()? };
     let index = Index::open(&spool, Some(Arc::new(pages))).map_err(fail)?;
-    // `settle` has indexed the files it found on its walk, and rebuilt a damaged index.
-    let mended = index.settle(false).and_then(|()| match check(&open_reader(&root)?)? {
-        Some(found) if found.is_sound() => Ok(()),
-        Some(found) if found.has_all() => index.reindex_places(&found.different),
-        _ => index.reindex(ReindexScope::All),
-    });
+    // `wait_until_current` has indexed the files it found on its walk, and rebuilt a damaged index.
+    let mended =
+        index.wait_until_current(false).and_then(|()| match check(&open_reader(&root)?)? {
+            Some(found) if found.is_sound() => Ok(()),
+            Some(found) if found.has_all() => index.reindex_places(&found.different),
+            _ => index.reindex(ReindexScope::All),
+        });
     index.stop();
     drop((index, spool));
     mended.map_err(fail)?;
-    let after = look(&open()?)?;
+    let after = compare(&open()?)?;
     let verdict =
         if after.finding.is_none() { CheckVerdict::Repaired } else { CheckVerdict::BeyondRepair };
     Ok(IndexCheck { finding: Some(finding(verdict, wrong.reason)), ..after })

@@ -48,7 +48,7 @@ fn listed(url: &str, owner: &Owner, settings: &Settings<'_>) -> Result<History, 
     let entry = find(&reader, &places)?;
     let older = match &entry {
         Some(entry) => older(&reader, entry)?,
-        None => left_over(&reader, &places)?,
+        None => orphaned_versions(&reader, &places)?,
     };
     Ok(version_list::of(places.public.url(), entry.as_ref(), &older))
 }
@@ -61,7 +61,7 @@ fn older(reader: &Reader, entry: &Entry) -> Result<Vec<Summary>, VerbFailure> {
 }
 
 /// The older versions of a page whose current copy is gone.
-fn left_over(reader: &Reader, places: &Places) -> Result<Vec<Summary>, VerbFailure> {
+fn orphaned_versions(reader: &Reader, places: &Places) -> Result<Vec<Summary>, VerbFailure> {
     for place in [&places.own, &places.public] {
         let older = reader.versions(place).map_err(|error| spool_failed(&error))?;
         if !older.is_empty() {
@@ -110,7 +110,7 @@ pub(super) fn find_at(
         for version in older(reader, &entry)? {
             states.push((version.when, VersionState::Older(version.place, version.stored)));
         }
-        states.push((entry.when(), VersionState::Present(Box::new(entry))));
+        states.push((entry.received(), VersionState::Present(Box::new(entry))));
     }
     let came: Vec<_> = states.iter().map(|(came, _)| *came).collect();
     for number in nearest(&came, at) {

@@ -6,7 +6,7 @@ use wwwoffle_config::ImportedConfig;
 
 use super::Terminal;
 use super::failure::VerbFailure;
-use super::settings::refused;
+use super::settings::config_failure;
 use crate::base::exit::ExitStatus;
 
 /// Converts the configuration `old`, writes it to `output` or to standard output, and reports the
@@ -16,11 +16,11 @@ pub(crate) fn run(
     output: Option<&Path>,
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, VerbFailure> {
-    let imported = ImportedConfig::load(old).map_err(|faults| refused(&faults))?;
+    let imported = ImportedConfig::load(old).map_err(|faults| config_failure(&faults))?;
     match output {
         None => terminal.stdout.write_all(imported.text().as_bytes())?,
         Some(output) => {
-            imported.save(output).map_err(|faults| refused(&faults))?;
+            imported.save(output).map_err(|faults| config_failure(&faults))?;
             writeln!(terminal.stdout, "{}", output.display())?;
         }
     }

@@ -13,7 +13,7 @@ use wwwoffle_url::url_encode_form_args;
 
 use super::Terminal;
 use super::args::{ListArgs, Search};
-use super::control::{Control, misunderstood};
+use super::control::{Control, invalid_response};
 use super::failure::VerbFailure;
 use super::files::{print_json, reader, spool_failed};
 use super::list::print;
@@ -84,13 +84,13 @@ impl Answerer {
         Ok(Self::Ourselves(Box::new(OpenedSpool { spool, index, config, sessions })))
     }
 
-    fn ask<T: DeserializeOwned>(
+    fn query<T: DeserializeOwned>(
         &self,
         path: &str,
         arguments: &[(&str, String)],
         act: impl FnOnce(&ListSource<'_>, &ListQuery) -> Result<T, Error>,
     ) -> Result<T, VerbFailure> {
-        let wanted = wanted("ls", arguments)?;
+        let wanted = parse_query("ls", arguments)?;
         match self {
             Self::Daemon(control) => {
                 let pairs: Vec<_> = arguments
@@ -115,15 +115,15 @@ impl Answerer {
         match self {
             Self::Daemon(_) => Ok(()),
             Self::Ourselves(opened) => {
-                opened.index.settle(false).map_err(|error| failed(&error))?;
-                said(opened)
+                opened.index.wait_until_current(false).map_err(|error| failed(&error))?;
+                first_fault(opened)
             }
         }
     }
 }
 
 /// Parses the arguments of a list.
-fn wanted(verb: &str, arguments: &[(&str, String)]) -> Result<ListQuery, VerbFailure> {
+fn parse_query(verb: &str, arguments: &[(&str, String)]) -> Result<ListQuery, VerbFailure> {
     ListQuery::parse(|name| {
         arguments.iter().find(|(given, _)| *given == name).map(|(_, value)| value.as_str())
     })
@@ -131,7 +131,7 @@ fn wanted(verb: &str, arguments: &[(&str, String)]) -> Result<ListQuery, VerbFai
 }
 
 /// Returns the first fault of the indexing tasks as a failure.
-fn said(opened: &OpenedSpool) -> Result<(), VerbFailure> {
+fn first_fault(opened: &OpenedSpool) -> Result<(), VerbFailure> {
     match opened.index.faults().into_iter().find(|fault| !fault.is_damaged() && !fault.is_partial())
     {
         Some(fault) => Err(failed(&fault)),
@@ -150,7 +150,7 @@ pub(super) fn list(
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, VerbFailure> {
     // Invalid arguments are reported before a spool is opened.
-    wanted("ls", &typed.arguments())?;
+    parse_query("ls", &typed.arguments())?;
     let answerer = Answerer::of(settings)?;
     answerer.settle()?;
     let (mut left, mut after) = (typed.limit.unwrap_or(u64::MAX), None::<String>);
@@ -158,7 +158,7 @@ pub(super) fn list(
         let mut arguments = typed.arguments();
         arguments.push(("limit", left.min(AT_ONCE).to_string()));
         arguments.extend(after.take().map(|after| ("after", after)));
-        let page: IndexPage = answerer.ask("/api/index", &arguments, found::list)?;
+        let page: IndexPage = answerer.query("/api/index", &arguments, found::list)?;
         let count = print_page(page.listed, typed.json, terminal.stdout)?;
         left = left.saturating_sub(count);
         after = page.next;
@@ -250,19 +250,22 @@ pub(super) fn search(
             "search: expected a word to search for".to_owned(),
         ));
     }
-    wanted("search", &typed.filter.arguments())?;
+    parse_query("search", &typed.filter.arguments())?;
     let answerer = Answerer::of(settings)?;
     answerer.settle()?;
     if let Answerer::Ourselves(opened) = &answerer {
         // Pages that are not indexed by then are reported as missing.
-        opened.index.settle_within(true, READ_WITHIN).map_err(|error| failed(&error))?;
+        opened
+            .index
+            .wait_until_current_within(true, READ_WITHIN)
+            .map_err(|error| failed(&error))?;
     }
     let (mut left, mut after, mut is_found) = (typed.limit, None::<String>, false);
     while left > 0 {
         let mut arguments = typed.filter.arguments();
         arguments.extend([("q", words.clone()), ("limit", left.min(AT_ONCE).to_string())]);
         arguments.extend(after.take().map(|after| ("after", after)));
-        let page: SearchPage = answerer.ask("/api/search", &arguments, found::search)?;
+        let page: SearchPage = answerer.query("/api/search", &arguments, found::search)?;
         is_found |= !page.hits.is_empty() || !page.queue.is_empty();
         left = left.saturating_sub(print_hits(&page, left, typed.json, terminal.stdout)?);
         after = page.next;
@@ -326,7 +329,7 @@ pub(super) fn reindex(
             let mut outcome = None;
             control.post_stream("/api/reindex", &ReindexRequest { changed }, &mut |line| {
                 let event: ReindexEvent =
-                    serde_json::from_slice(line).map_err(|error| misunderstood(&error))?;
+                    serde_json::from_slice(line).map_err(|error| invalid_response(&error))?;
                 outcome = Some(event);
                 Ok(())
             })?;
@@ -344,7 +347,7 @@ pub(super) fn reindex(
         Answerer::Ourselves(opened) => {
             let what = if changed { ReindexScope::Changed } else { ReindexScope::All };
             opened.index.reindex(what).map_err(|error| failed(&error))?;
-            opened.index.settle(true).map_err(|error| failed(&error))?;
+            opened.index.wait_until_current(true).map_err(|error| failed(&error))?;
             for fault in opened.index.faults() {
                 writeln!(terminal.stderr, "wwwoffle: {}", error_chain(&fault))?;
             }

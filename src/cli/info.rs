@@ -35,7 +35,7 @@ pub(crate) fn print(
             let config = settings.config()?;
             let page = StoredPage { url: &url, entry, owner, config: &config, local: &local };
             let source = OfReader::new(&reader).map_err(|error| spool_failed(&error))?;
-            complete::look(&source, &page).map_err(|error| spool_failed(&error))?
+            complete::find_parts(&source, &page).map_err(|error| spool_failed(&error))?
         }
         _ => None,
     };

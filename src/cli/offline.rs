@@ -16,7 +16,7 @@ use crate::storage::spool_options;
 pub(super) fn options(settings: &Settings<'_>) -> Result<Options, VerbFailure> {
     let config = settings.config()?;
     let startup = config.startup.clone();
-    let versions = Versions::by(move |url| spool_options::versions_of(&config, url));
+    let versions = Versions::from_rule(move |url| spool_options::versions_of(&config, url));
     Ok(spool_options::of(&startup, versions))
 }
 
@@ -118,7 +118,7 @@ pub(super) fn absent(root: &Path) -> VerbFailure {
 
 /// Calls `with_daemon`, or `without` if no daemon runs. If a daemon starts or stops between the
 /// two, the error says so.
-pub(super) fn either<T>(
+pub(super) fn with_or_without_daemon<T>(
     settings: &Settings<'_>,
     with_daemon: impl FnOnce() -> Result<T, VerbFailure>,
     without: impl FnOnce(&Spool) -> Result<T, VerbFailure>,

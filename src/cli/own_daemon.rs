@@ -28,7 +28,7 @@ impl OwnDaemon {
         match listens.recv() {
             Ok(line) => Ok((Self(daemon), line)),
             // The daemon ended before it was ready.
-            Err(_) => Err(ended(daemon).err().unwrap_or_else(unsaid)),
+            Err(_) => Err(end_result(daemon).err().unwrap_or_else(silent_end)),
         }
     }
 
@@ -38,20 +38,20 @@ impl OwnDaemon {
             control.post("/api/stop", &serde_json::json!({}));
         match asked {
             // A signal to this process may have stopped it already.
-            Ok(_) | Err(VerbFailure::Said(ExitStatus::NoDaemon, _)) => ended(self.0),
+            Ok(_) | Err(VerbFailure::Said(ExitStatus::NoDaemon, _)) => end_result(self.0),
             Err(failure) => Err(failure),
         }
     }
 }
 
-fn ended(daemon: JoinHandle<Result<(), StartFailure>>) -> Result<(), VerbFailure> {
+fn end_result(daemon: JoinHandle<Result<(), StartFailure>>) -> Result<(), VerbFailure> {
     match daemon.join() {
         Ok(Ok(())) => Ok(()),
         Ok(Err(refusal)) => Err(VerbFailure::Said(refusal.status, refusal.message)),
-        Err(_) => Err(unsaid()),
+        Err(_) => Err(silent_end()),
     }
 }
 
-fn unsaid() -> VerbFailure {
+fn silent_end() -> VerbFailure {
     VerbFailure::plain("the daemon ended without an error message")
 }

@@ -18,7 +18,7 @@ pub(crate) fn passwd(
     user: Option<&str>,
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, VerbFailure> {
-    let password = ask(user, terminal)?;
+    let password = prompt_password(user, terminal)?;
     let bad = |error| {
         VerbFailure::Said(ExitStatus::Usage, format!("the password cannot be hashed: {error}"))
     };
@@ -41,21 +41,21 @@ fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"")
 }
 
-fn ask(user: Option<&str>, terminal: &mut Terminal<'_>) -> Result<String, VerbFailure> {
+fn prompt_password(user: Option<&str>, terminal: &mut Terminal<'_>) -> Result<String, VerbFailure> {
     if !terminal.typed {
         return line(terminal);
     }
     let whose = user.map_or("control password".to_owned(), |user| format!("password of {user:?}"));
     let _silence = Silence::begin()?;
-    let password = asked(&format!("new {whose}: "), terminal)?;
-    if asked("repeat it: ", terminal)? == password {
+    let password = prompt(&format!("new {whose}: "), terminal)?;
+    if prompt("repeat it: ", terminal)? == password {
         Ok(password)
     } else {
         Err(VerbFailure::plain("the two passwords differ: try again"))
     }
 }
 
-fn asked(prompt: &str, terminal: &mut Terminal<'_>) -> Result<String, VerbFailure> {
+fn prompt(prompt: &str, terminal: &mut Terminal<'_>) -> Result<String, VerbFailure> {
     write!(terminal.stderr, "{prompt}")?;
     terminal.stderr.flush()?;
     let line = line(terminal)?;

@@ -208,8 +208,10 @@ impl ProgressDisplay {
         let mut line =
             format!("{count} under way, {}", progress::describe_total(&self.counted(since)));
         // With one request left, the amount still missing is more useful.
-        if let Some((url, UnderWay { bytes, total: Some(total), seconds_left })) = self.only_one() {
-            if let Some(left) = seconds_left.filter(|_| self.foretold().is_none()) {
+        if let Some((url, UnderWay { bytes, total: Some(total), seconds_left })) =
+            self.single_download()
+        {
+            if let Some(left) = seconds_left.filter(|_| self.estimated_seconds().is_none()) {
                 line = format!("{line}, {} left", shown::span(left));
             }
             let percent = bytes.saturating_mul(100).checked_div(*total).unwrap_or(100).min(100);
@@ -218,7 +220,7 @@ impl ProgressDisplay {
         line
     }
 
-    fn foretold(&self) -> Option<u64> {
+    fn estimated_seconds(&self) -> Option<u64> {
         self.whole.and_then(|whole| whole.seconds_left)
     }
 
@@ -241,7 +243,7 @@ impl ProgressDisplay {
         }
     }
 
-    fn only_one(&self) -> Option<(&String, &UnderWay)> {
+    fn single_download(&self) -> Option<(&String, &UnderWay)> {
         self.under_way.iter().next().filter(|_| self.under_way.len() == 1)
     }
 }

@@ -8,7 +8,7 @@ use wwwoffle_spool::Spool;
 use wwwoffle_spool::fs::{Disk, SystemDisk};
 use wwwoffle_url::LocalHost;
 
-use super::control::{Control, misunderstood};
+use super::control::{Control, invalid_response};
 use super::failure::VerbFailure;
 use super::files::print_json;
 use super::settings::Settings;
@@ -32,8 +32,8 @@ pub(super) fn run(
 ) -> Result<ExitStatus, VerbFailure> {
     let args::Purge { dry_run, json } = typed;
     let report = match daemon(settings)? {
-        Some(control) => ask(&control, dry_run)?,
-        None => alone(settings, dry_run)?,
+        Some(control) => request_purge(&control, dry_run)?,
+        None => purge_without_daemon(settings, dry_run)?,
     };
     if json {
         print_json(&report, terminal.stdout)?;
@@ -53,11 +53,11 @@ fn daemon(settings: &Settings<'_>) -> Result<Option<Control>, VerbFailure> {
     }
 }
 
-fn ask(control: &Control, dry_run: bool) -> Result<PurgeReport, VerbFailure> {
+fn request_purge(control: &Control, dry_run: bool) -> Result<PurgeReport, VerbFailure> {
     let mut told = None;
     control.post_stream("/api/purge", &PurgeRequest { dry_run }, &mut |line| {
         if !line.is_empty() {
-            told = Some(serde_json::from_slice(line).map_err(|error| misunderstood(&error))?);
+            told = Some(serde_json::from_slice(line).map_err(|error| invalid_response(&error))?);
         }
         Ok(())
     })?;
@@ -69,7 +69,10 @@ fn ask(control: &Control, dry_run: bool) -> Result<PurgeReport, VerbFailure> {
 }
 
 /// Purges without a daemon; the spool is locked until it is done.
-fn alone(settings: &Settings<'_>, dry_run: bool) -> Result<PurgeReport, VerbFailure> {
+fn purge_without_daemon(
+    settings: &Settings<'_>,
+    dry_run: bool,
+) -> Result<PurgeReport, VerbFailure> {
     let (spool, config) = (offline::spool(settings)?, Arc::new(settings.config()?));
     let what = if dry_run { PurgeTask::Plan } else { PurgeTask::Purge };
     let (now, local): (Timestamp, _) = (timestamp(clock::now()), settings.local_host()?);
@@ -82,7 +85,7 @@ fn alone(settings: &Settings<'_>, dry_run: bool) -> Result<PurgeReport, VerbFail
         VerbFailure::caused(ExitStatus::Failed, "the spool cannot be purged", &error)
     })?;
     // If this cannot be stored, the next purge tries the same entries again.
-    let _remembered = purge::compress::remember_alone(&spool, &report);
+    let _remembered = purge::compress::store_tried_without_daemon(&spool, &report);
     Ok(report)
 }
 

@@ -36,7 +36,7 @@ impl<'a> Settings<'a> {
     pub(crate) fn serve_options(&self, typed: Serve) -> Result<ServeOptions, VerbFailure> {
         let lookup = self.lookup();
         let (loaded, watch) = load(&lookup);
-        let LoadedConfig { text, config, .. } = loaded.map_err(|faults| refused(&faults))?;
+        let LoadedConfig { text, config, .. } = loaded.map_err(|faults| config_failure(&faults))?;
         let spool = match typed.spool {
             Some(spool) => spool,
             None => self.spool_of(&config)?,
@@ -100,7 +100,7 @@ impl<'a> Settings<'a> {
             return Ok(read.clone());
         }
         let found = Config::find(&self.lookup());
-        let (config, _) = found.map_err(|faults| refused(&faults))?;
+        let (config, _) = found.map_err(|faults| config_failure(&faults))?;
         Ok(self.read.get_or_init(|| config).clone())
     }
 
@@ -122,6 +122,6 @@ impl<'a> Settings<'a> {
 }
 
 /// The failure for a faulty configuration, with all its faults.
-pub(super) fn refused(faults: &Faults) -> VerbFailure {
+pub(super) fn config_failure(faults: &Faults) -> VerbFailure {
     VerbFailure::Said(ExitStatus::BadConfig, faults.to_string())
 }

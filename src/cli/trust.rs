@@ -81,7 +81,7 @@ pub(super) fn install(
         };
         databases(settings).map_err(VerbFailure::plain)?.iter().map(install).collect()
     } else {
-        let system = System::look(&typed.what.root);
+        let system = System::detect(&typed.what.root);
         vec![Job { place: system.name(), plan: system.install(&certificate, &export) }]
     };
     if jobs.is_empty() {
@@ -109,8 +109,8 @@ pub(super) fn uninstall(
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, VerbFailure> {
-    let ours = which(typed, settings)?;
-    let system = System::look(&typed.what.root);
+    let ours = chosen_certificates(typed, settings)?;
+    let system = System::detect(&typed.what.root);
     let mut jobs = vec![Job { place: system.name(), plan: system.uninstall(&ours) }];
     let blind = match (databases(settings), tool(settings)) {
         (Ok(mut databases), tool) => {
@@ -141,7 +141,7 @@ pub(super) fn uninstall(
 pub(super) fn places(authority: &Authority, settings: &Settings<'_>) -> Vec<String> {
     let Ok(certificate) = of(authority) else { return Vec::new() };
     let ours = Ours::These(vec![certificate.fingerprint()]);
-    let system = System::look(Path::new("/"));
+    let system = System::detect(Path::new("/"));
     let mut places = Vec::new();
     if let Some(file) = system.file_of(&ours) {
         places.push(format!("system ({})", file.display()));
@@ -200,7 +200,7 @@ fn read(file: &Path) -> Result<AuthorityCertificate, VerbFailure> {
     })
 }
 
-fn which(typed: &Uninstall, settings: &Settings<'_>) -> Result<Ours, VerbFailure> {
+fn chosen_certificates(typed: &Uninstall, settings: &Settings<'_>) -> Result<Ours, VerbFailure> {
     if typed.all {
         return Ok(Ours::All);
     }

@@ -13,7 +13,7 @@ use rustix::{
 use wwwoffle_config::Size;
 
 use super::args::{ConfigVerb, Fetch, IndexVerb, KeptVerb, Verb};
-use super::control::{Control, misunderstood};
+use super::control::{Control, invalid_response};
 use super::failure::VerbFailure;
 use super::progress::ProgressDisplay;
 use super::settings::Settings;
@@ -168,7 +168,7 @@ pub(super) fn follow(
         if line.is_empty() {
             return Ok(());
         }
-        let event = serde_json::from_slice(line).map_err(|error| misunderstood(&error))?;
+        let event = serde_json::from_slice(line).map_err(|error| invalid_response(&error))?;
         match telling {
             Telling::Words => progress.event(event, begun.elapsed(), terminal.stdout)?,
             Telling::Lines => {

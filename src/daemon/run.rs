@@ -91,7 +91,7 @@ pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), StartFailure> {
         .map_err(|open_listener| refuse(ExitStatus::BadConfig, open_listener.to_string()))?;
     let sockets = bind_all(&start.listen)?;
     // The user must change before the first thread starts and the first file is written.
-    become_somebody(&config.startup, &start.spool)?;
+    switch_user(&config.startup, &start.spool)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -110,7 +110,7 @@ pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), StartFailure> {
 }
 
 /// Changes the user of the process as configured.
-fn become_somebody(startup: &Startup, spool: &Path) -> Result<(), StartFailure> {
+fn switch_user(startup: &Startup, spool: &Path) -> Result<(), StartFailure> {
     let bad = |error: BadIdentity| refuse(ExitStatus::BadConfig, error_chain(&error));
     let Some(identity) = Identity::of(startup).map_err(bad)? else { return Ok(()) };
     identity.may_be_assumed().map_err(bad)?;
@@ -131,7 +131,7 @@ fn open(root: &Path, live: &Live, files: OpenFiles) -> Result<(Store, Choice), S
         refuse(status, error_chain(error))
     };
     let (spool, recovery) = Spool::open(root, &options).map_err(|error| cannot(&error))?;
-    say_recovered(&recovery);
+    log_recovery(&recovery);
     let is_read_only = spool.is_read_only();
     if is_read_only {
         run_directory::make(root).map_err(|error| {
@@ -156,7 +156,7 @@ fn open(root: &Path, live: &Live, files: OpenFiles) -> Result<(Store, Choice), S
     let mode = saved.and_then(|word| word.parse().ok()).unwrap_or(default);
     let store = Store::new(spool);
     let hot_set = usize::try_from(startup.hot_set.bytes()).unwrap_or(usize::MAX);
-    store.hold(hot_set.min(files.pages().saturating_mul(OPEN_FILE)));
+    store.set_hot_capacity(hot_set.min(files.pages().saturating_mul(OPEN_FILE)));
     Ok((store, mode))
 }
 
@@ -164,10 +164,10 @@ fn open(root: &Path, live: &Live, files: OpenFiles) -> Result<(Store, Choice), S
 /// configuration.
 fn versions(live: &Live) -> Versions {
     let config = live.in_force();
-    Versions::by(move |url| spool_options::versions_of(&config.load(), url))
+    Versions::from_rule(move |url| spool_options::versions_of(&config.load(), url))
 }
 
-fn say_recovered(recovery: &Recovery) {
+fn log_recovery(recovery: &Recovery) {
     let Recovery { admitted, removed, damaged, failures, .. } = recovery;
     if *admitted + *removed > 0 {
         info!(admitted, removed, "the daemon did not stop in order; unfinished pages are gone");
@@ -280,7 +280,7 @@ fn authority(spool: &Path, domains: &[String]) -> Result<Authority, StartFailure
 fn start_tasks(daemon: &Arc<Daemon>, (socket, files): (ControlSocket, OpenFiles), rest: Duration) {
     daemon.base.tasks.spawn(control::accept(Arc::clone(&daemon.server), socket, files.programs()));
     daemon.base.tasks.spawn(names::keep(Arc::clone(&daemon.proxy)));
-    daemon.base.tasks.spawn(tell_failures(Arc::clone(&daemon.storage)));
+    daemon.base.tasks.spawn(log_failures(Arc::clone(&daemon.storage)));
     daemon.base.tasks.spawn(lists::work(Arc::clone(&daemon.storage)));
     daemon.base.tasks.spawn(reload::watch(Arc::clone(&daemon.base)));
     if !daemon.storage.store.spool().is_read_only() {
@@ -292,7 +292,7 @@ fn start_tasks(daemon: &Arc<Daemon>, (socket, files): (ControlSocket, OpenFiles)
 
 /// Logs pages that were served but could not be stored. With durability `batch`, pages are written
 /// a moment after they are served.
-async fn tell_failures(context: Arc<StorageContext>) {
+async fn log_failures(context: Arc<StorageContext>) {
     let mut tick = tokio::time::interval(LOOK_FOR_FAILURES);
     loop {
         tokio::select! {
@@ -313,7 +313,7 @@ async fn tell_failures(context: Arc<StorageContext>) {
 
 fn bind_all(listen: &[SocketAddr]) -> Result<Vec<Socket>, StartFailure> {
     let bind =
-        |address: &SocketAddr| listener::bind(*address).map_err(|e| cannot_listen(*address, &e));
+        |address: &SocketAddr| listener::bind(*address).map_err(|e| listen_failure(*address, &e));
     listen.iter().map(bind).collect()
 }
 
@@ -337,7 +337,7 @@ fn listen(
     let most = daemon.base.config().startup.max_connections.get().min(files.clients());
     let places = Arc::new(Semaphore::new(most));
     for (socket, address) in sockets.into_iter().zip(&daemon.base.listening) {
-        let listener = listener::listen(socket).map_err(|e| cannot_listen(*address, &e))?;
+        let listener = listener::listen(socket).map_err(|e| listen_failure(*address, &e))?;
         daemon.base.tasks.spawn(listener::accept(
             Arc::clone(&daemon.server),
             listener,
@@ -347,7 +347,7 @@ fn listen(
     Ok(())
 }
 
-fn cannot_listen(address: SocketAddr, error: &io::Error) -> StartFailure {
+fn listen_failure(address: SocketAddr, error: &io::Error) -> StartFailure {
     let (status, remedy) = match error.kind() {
         io::ErrorKind::AddrInUse => (
             ExitStatus::Taken,

@@ -30,7 +30,7 @@ use crate::proxy::download::{
     Allowance, Download, DownloadEnd, DownloadJob, HeadOutcome, Joined, LeavingRules, run,
 };
 use crate::proxy::keep::StorageRules;
-use crate::proxy::rules::{Asker, Ruling, StoragePolicy, parent, ruled};
+use crate::proxy::rules::{Asker, Ruling, StoragePolicy, determine_ruling, parent};
 use crate::proxy::target::of_url;
 use crate::proxy::{censor, choose, verdict};
 use crate::storage::store::Kept;
@@ -42,14 +42,15 @@ const UNKNOWN_OWNER: &str = "this version does not know its owner";
 
 /// Tries to store the response to a request.
 pub(super) async fn attempt(context: &Arc<FetchContext>, outgoing: &Outgoing) -> FetchVerdict {
-    let Foreseen { request, job, kept, how } = match foresee(context, outgoing).await {
+    let Foreseen { request, job, kept, how } = match gather_facts(context, outgoing).await {
         Ok(foreseen) => foreseen,
         Err(verdict) => return verdict,
     };
     let places = Arc::clone(&job.places);
     if let Some((kept, how)) = kept.zip(how) {
         let bytes = kept.entry.body_len();
-        return done(context, outgoing, &known(&request, &places, &kept), bytes, how).await;
+        return finish_stored(context, outgoing, &known(&request, &places, &kept), bytes, how)
+            .await;
     }
     if is_refused(context, outgoing).await {
         return FetchVerdict::LeftAlone;
@@ -62,13 +63,13 @@ pub(super) async fn attempt(context: &Arc<FetchContext>, outgoing: &Outgoing) ->
                 let answered =
                     Answered { request: &request, places: &places, status, fields, known };
                 let bytes = download.feed().length();
-                done(context, outgoing, &answered, bytes, UrlOutcome::Fetched).await
+                finish_stored(context, outgoing, &answered, bytes, UrlOutcome::Fetched).await
             }
             HeadOutcome::Unchanged(confirmed) => {
                 let mut answered = known(&request, &places, &confirmed.kept);
                 answered.fields = &confirmed.fields;
                 let bytes = confirmed.kept.entry.body_len();
-                done(context, outgoing, &answered, bytes, UrlOutcome::Unchanged).await
+                finish_stored(context, outgoing, &answered, bytes, UrlOutcome::Unchanged).await
             }
             HeadOutcome::Passing(_) | HeadOutcome::Unkeepable(_) | HeadOutcome::Failed(_) => {
                 let (led, how) = (Following::default(), UrlOutcome::Fetched);
@@ -111,7 +112,7 @@ pub(super) struct Foreseen {
 /// # Errors
 ///
 /// The verdict, if the origin need not be contacted.
-pub(super) async fn foresee(
+pub(super) async fn gather_facts(
     context: &Arc<FetchContext>,
     outgoing: &Outgoing,
 ) -> Result<Foreseen, FetchVerdict> {
@@ -136,7 +137,7 @@ pub(super) fn known<'a>(
 }
 
 /// The response is stored: follows its references and opens it in a browser, if configured.
-async fn done(
+async fn finish_stored(
     context: &Arc<FetchContext>,
     outgoing: &Outgoing,
     answered: &Answered<'_>,
@@ -145,7 +146,7 @@ async fn done(
 ) -> FetchVerdict {
     let status = answered.status;
     let followed = follow(context, context.fetcher.runs(), outgoing, answered).await;
-    outcome::ended(context, outgoing);
+    outcome::end_finished_runs(context, outgoing);
     match followed {
         Ok(led) => match browser::open(context, outgoing, answered).await {
             VisitOutcome::Over => FetchVerdict::Done { status, bytes, led, how },
@@ -167,7 +168,7 @@ fn is_answered(context: &FetchContext, outgoing: &Outgoing, kept: &Kept) -> Opti
         return None;
     }
     if !outgoing.summary.wishes.is_empty() {
-        let begun = |wish: &Wish| context.fetcher.runs().look(wish.run, |run| run.begun);
+        let begun = |wish: &Wish| context.fetcher.runs().with_run(wish.run, |run| run.begun);
         if outgoing
             .summary
             .wishes
@@ -230,7 +231,7 @@ async fn carry_out(
             Joined::New(download) => return run_ours(context, job, download).await,
         }
     }
-    let alone = downloads.alone(&job.places, fields, clock::now());
+    let alone = downloads.unshared(&job.places, fields, clock::now());
     run_ours(context, job, alone).await
 }
 
@@ -268,7 +269,7 @@ async fn by_rule(context: &Arc<FetchContext>, outgoing: &Outgoing) -> Option<Fet
             )
         },
     );
-    let to = match ruled(&context.base.config(), &url, &asker) {
+    let to = match determine_ruling(&context.base.config(), &url, &asker) {
         Ruling::Usual(StoragePolicy::Usual) => return None,
         Ruling::Usual(StoragePolicy::NeverKept | StoragePolicy::Nearby) => {
             return failed("the configuration forbids storing it");
@@ -311,7 +312,7 @@ async fn prepare(
         .map_err(|error| error_chain(&error))?
         .without_credentials();
     let target = request.uri.path_and_query().map_or("/", PathAndQuery::as_str);
-    let places = Arc::new(places.spelled(&Spelling::of(target, &url)));
+    let places = Arc::new(places.with_spelling(&Spelling::of(target, &url)));
     let (config, parts) = (context.base.config(), UrlParts::of(&url));
     censor::request(&config, &url, sent.headers_mut());
     resource.origin.via = parent(&config, &url, &context.base.pseudonym);

@@ -36,7 +36,7 @@ use super::attempt::{base, owner};
 use super::follow::Answered;
 use crate::base::owner::Owner;
 use crate::base::process_group::text;
-use crate::base::small_file::{IN_SPOOL, NEEDS_SHELL, is_program, lies_in, runs_without_shell};
+use crate::base::small_file::{IN_SPOOL, NEEDS_SHELL, is_inside, is_program, runs_without_shell};
 use crate::fetch::chromium;
 use crate::fetch::context::FetchContext;
 use crate::net::upstream::Scheme;
@@ -128,7 +128,7 @@ pub(super) async fn open(
         Ok(ended) => debug!(url, ?ended, "opened in the browser"),
         Err(error) => {
             warn!(url, error, "a page was fetched, but could not be opened in the browser");
-            context.fetcher.tell(Event::Browser { url, error });
+            context.fetcher.send_event(Event::Browser { url, error });
         }
     }
     VisitOutcome::Over
@@ -174,13 +174,13 @@ fn proxy_for(
     if answered.places.credentials {
         return Err("it needs a password, which the browser does not get".to_owned());
     }
-    here(&context.base.listening).ok_or_else(|| {
+    own_address(&context.base.listening).ok_or_else(|| {
         "the proxy does not listen on a loopback address, such as 127.0.0.1".to_owned()
     })
 }
 
 /// The address at which this machine reaches itself, from the addresses that the daemon listens on.
-fn here(listening: &[SocketAddr]) -> Option<SocketAddr> {
+fn own_address(listening: &[SocketAddr]) -> Option<SocketAddr> {
     listening.iter().find_map(|address| match address.ip() {
         ip if ip.is_loopback() => Some(*address),
         IpAddr::V4(ip) if ip.is_unspecified() => Some((Ipv4Addr::LOCALHOST, address.port()).into()),
@@ -247,7 +247,7 @@ async fn browse(
     visit: (Visit, Next),
     time: std::time::Duration,
 ) -> Result<Ended, String> {
-    if lies_in(told.program, context.storage.store.spool().root()) {
+    if is_inside(told.program, context.storage.store.spool().root()) {
         return Err(format!("the browser cannot be started: {IN_SPOOL}"));
     }
     let profile =
@@ -258,7 +258,7 @@ async fn browse(
     // The messages of the browser are read while it runs; otherwise it would block.
     let said = text(process.said.take());
     let visited = async {
-        let ended = timeout(time, converse(context, &mut process, visit)).await;
+        let ended = timeout(time, drive_visit(context, &mut process, visit)).await;
         process.end().await;
         ended.unwrap_or(Some(Ok(Ended::OutOfTime)))
     };
@@ -269,13 +269,13 @@ async fn browse(
             return Err(AS_ROOT.to_owned());
         }
         let last = said.lines().rev().find(|line| !line.trim().is_empty());
-        let why = last.map_or_else(|| "it gave no reason".to_owned(), shown);
+        let why = last.map_or_else(|| "it gave no reason".to_owned(), printable);
         Err(format!("the browser has ended: {why}"))
     })
 }
 
 /// Talks with a browser until the visit is over. `None` if the browser exits before.
-async fn converse(
+async fn drive_visit(
     context: &FetchContext,
     process: &mut Process,
     (mut visit, mut next): (Visit, Next),
@@ -300,7 +300,7 @@ async fn converse(
         };
         next = Next::default();
         tokio::select! {
-            () = quiet => next = visit.look(Instant::now()),
+            () = quiet => next = visit.check_state(Instant::now()),
             got = process.read(&mut piece) => {
                 let got = got.ok().filter(|got| *got > 0)?;
                 let now = Instant::now();
@@ -311,7 +311,7 @@ async fn converse(
 }
 
 /// A line of the browser without control characters, for a message.
-fn shown(line: &str) -> String {
+fn printable(line: &str) -> String {
     line.chars().filter(|character| !character.is_control()).take(MAX_SAID).collect()
 }
 

@@ -109,7 +109,7 @@ impl Budget {
     }
 
     /// Starts a fetch of the queue. `only_now` is a budget for this fetch only.
-    pub(super) fn begins(&mut self, only_now: Option<u64>) {
+    pub(super) fn start_fetch(&mut self, only_now: Option<u64>) {
         self.count();
         (self.all.fetch, self.over_metered.fetch, self.only_now) = (0, 0, only_now);
         self.spent = None;
@@ -117,7 +117,7 @@ impl Budget {
 
     /// Sets the meter to the remaining budget. Returns the exhausted budget, if any. If several are
     /// exhausted, returns the one that is renewed last.
-    pub(super) fn settle(
+    pub(super) fn apply_limits(
         &mut self,
         allowed: Allowed,
         now: Timestamp,
@@ -157,12 +157,12 @@ impl Budget {
         self.spent
     }
 
-    /// The budget that was used up at the last [`settle`](Self::settle).
+    /// The budget that was used up at the last [`apply_limits`](Self::apply_limits).
     pub(super) fn spent(&self) -> Option<Spent> {
         self.spent
     }
 
-    /// The rest of the day's budget. Valid after [`settle`](Self::settle).
+    /// The rest of the day's budget. Valid after [`apply_limits`](Self::apply_limits).
     pub(super) fn left_of_day(&self, allowed: Allowed) -> Option<u64> {
         let left = |most: Option<u64>, used| most.map(|most: u64| most.saturating_sub(used));
         let over_metered = allowed.over_metered.and_then(|most| most.day);
@@ -184,7 +184,7 @@ impl Budget {
     }
 
     /// Restores the stored text. Invalid text counts as zero.
-    pub(super) fn remember(&mut self, text: &str) {
+    pub(super) fn restore(&mut self, text: &str) {
         let mut words = text.split(' ');
         let (Some(Ok(day)), Some(Ok(all))) =
             (words.next().map(str::parse::<Date>), words.next().map(str::parse::<u64>))
@@ -239,25 +239,25 @@ mod tests {
         let allowed = all(None, Some(100));
         let mut budget = Budget::default();
         let evening = at("2026-03-28T22:30:00Z");
-        assert_eq!(budget.settle(allowed, evening, &zone), None);
+        assert_eq!(budget.apply_limits(allowed, evening, &zone), None);
         come(&budget, 60);
-        assert_eq!(budget.settle(allowed, evening, &zone), None);
+        assert_eq!(budget.apply_limits(allowed, evening, &zone), None);
         come(&budget, 60);
         let midnight = at("2026-03-28T23:00:00Z");
-        assert_eq!(budget.settle(allowed, evening, &zone), Some(day(midnight)));
+        assert_eq!(budget.apply_limits(allowed, evening, &zone), Some(day(midnight)));
         assert_eq!(budget.spent(), Some(day(midnight)));
         assert!(budget.meter().is_empty());
         let remembered = budget.changed().unwrap();
         assert_eq!((remembered.as_str(), budget.changed()), ("2026-03-28 120 0", None));
         let mut again = Budget::default();
-        again.remember(&remembered);
-        assert_eq!(again.settle(allowed, evening, &zone), Some(day(midnight)));
-        assert_eq!(again.settle(allowed, midnight, &zone), None);
+        again.restore(&remembered);
+        assert_eq!(again.apply_limits(allowed, evening, &zone), Some(day(midnight)));
+        assert_eq!(again.apply_limits(allowed, midnight, &zone), None);
         assert!(!again.meter().is_empty());
         for text in ["", "2026-03-28", "2026-03-28 x", "x 5", "x 5 5"] {
             let mut budget = Budget::default();
-            budget.remember(text);
-            assert_eq!(budget.settle(allowed, evening, &zone), None, "{text:?}");
+            budget.restore(text);
+            assert_eq!(budget.apply_limits(allowed, evening, &zone), None, "{text:?}");
         }
     }
 
@@ -268,18 +268,18 @@ mod tests {
         let allowed = all(Some(100), Some(200));
         let mut budget = Budget::default();
         come(&budget, 100);
-        assert_eq!(budget.settle(allowed, now, &zone), Some(FETCH));
-        budget.begins(None);
+        assert_eq!(budget.apply_limits(allowed, now, &zone), Some(FETCH));
+        budget.start_fetch(None);
         assert_eq!((budget.spent(), budget.of_fetch()), (None, 0));
-        assert_eq!(budget.settle(allowed, now, &zone), None);
-        budget.begins(Some(10));
+        assert_eq!(budget.apply_limits(allowed, now, &zone), None);
+        budget.start_fetch(Some(10));
         come(&budget, 10);
-        assert_eq!(budget.settle(allowed, now, &zone), Some(FETCH));
+        assert_eq!(budget.apply_limits(allowed, now, &zone), Some(FETCH));
         assert_eq!(budget.of_fetch(), 10);
-        budget.begins(Some(1_000));
+        budget.start_fetch(Some(1_000));
         come(&budget, 200);
-        assert_eq!(budget.settle(allowed, now, &zone), Some(day(midnight)));
-        assert_eq!(budget.settle(Allowed::default(), now, &zone), None);
+        assert_eq!(budget.apply_limits(allowed, now, &zone), Some(day(midnight)));
+        assert_eq!(budget.apply_limits(Allowed::default(), now, &zone), None);
     }
 
     #[test]
@@ -289,29 +289,29 @@ mod tests {
         let (usual, mut budget) = (all(None, Some(1_000)), Budget::default());
         let most = Most { fetch: Some(30), day: Some(50) };
         let metered = Allowed { over_metered: Some(most), ..usual };
-        assert_eq!(budget.settle(usual, now, &zone), None);
+        assert_eq!(budget.apply_limits(usual, now, &zone), None);
         come(&budget, 500);
-        assert_eq!(budget.settle(metered, now, &zone), None);
+        assert_eq!(budget.apply_limits(metered, now, &zone), None);
         come(&budget, 30);
         let fetch = Spent { metered: true, until: None };
-        assert_eq!(budget.settle(metered, now, &zone), Some(fetch));
+        assert_eq!(budget.apply_limits(metered, now, &zone), Some(fetch));
         // Fetching continues as soon as the connection changes.
-        assert_eq!(budget.settle(usual, now, &zone), None);
+        assert_eq!(budget.apply_limits(usual, now, &zone), None);
         come(&budget, 100);
         assert_eq!(budget.changed().unwrap(), "2026-03-28 630 30");
-        budget.begins(None);
-        assert_eq!(budget.settle(metered, now, &zone), None);
+        budget.start_fetch(None);
+        assert_eq!(budget.apply_limits(metered, now, &zone), None);
         come(&budget, 20);
         let day = Spent { metered: true, until: midnight };
-        assert_eq!(budget.settle(metered, now, &zone), Some(day));
+        assert_eq!(budget.apply_limits(metered, now, &zone), Some(day));
         // A budget chosen for one fetch holds over every connection; the day's budget stays.
-        budget.begins(Some(5_000));
-        assert_eq!(budget.settle(metered, now, &zone), Some(day));
+        budget.start_fetch(Some(5_000));
+        assert_eq!(budget.apply_limits(metered, now, &zone), Some(day));
         // An earlier version did not distinguish connections.
         let mut former = Budget::default();
-        former.remember("2026-03-28 60");
-        assert_eq!(former.settle(metered, now, &zone), Some(day));
-        assert_eq!(former.settle(usual, now, &zone), None);
+        former.restore("2026-03-28 60");
+        assert_eq!(former.apply_limits(metered, now, &zone), Some(day));
+        assert_eq!(former.apply_limits(usual, now, &zone), None);
     }
 
     #[test]

@@ -47,14 +47,17 @@ impl Answered<'_> {
     /// # Errors
     ///
     /// If the disk fails.
-    pub(super) async fn kept(&self, context: &FetchContext) -> Result<Option<Arc<Kept>>, Error> {
+    pub(super) async fn stored_copy(
+        &self,
+        context: &FetchContext,
+    ) -> Result<Option<Arc<Kept>>, Error> {
         if let Some(kept) = &self.known {
             return Ok(Some(Arc::clone(kept)));
         }
         let shared = context.base.config().caching.shared;
         let request = || self.request.headers.clone();
         let found = choose::find(&context.storage.store, self.places, shared, request).await?;
-        Ok(found.own().or(found.near()).map(Arc::clone))
+        Ok(found.own().or(found.fallback_copy()).map(Arc::clone))
     }
 }
 
@@ -72,7 +75,7 @@ pub(super) async fn follow(
     answered: &Answered<'_>,
 ) -> Result<Following, String> {
     let Some(target) = location(base(outgoing), answered.status, answered.fields) else {
-        let kept = answered.kept(context).await.map_err(|error| error_chain(&error))?;
+        let kept = answered.stored_copy(context).await.map_err(|error| error_chain(&error))?;
         let Some(kept) = kept else { return Ok(Following::default()) };
         let request = answered.request;
         let mut next = recurse::follow::follow(context, runs, outgoing, request, &kept).await?;

@@ -17,9 +17,9 @@ impl Gauge {
     /// (`moves`).
     pub fn measure(&mut self, counted: Whole, moves: bool, now: Instant) -> Whole {
         for (pace, number) in [(&mut self.bytes, counted.bytes), (&mut self.left, counted.left)] {
-            if pace.has_begun() { pace.look(now, number) } else { pace.begin(now, number) }
+            if pace.has_begun() { pace.add_sample(now, number) } else { pace.begin(now, number) }
         }
-        let time = self.left.time_to_nothing().filter(|_| moves && counted.left > 0);
+        let time = self.left.time_until_zero().filter(|_| moves && counted.left > 0);
         Whole { rate: self.bytes.rise(), seconds_left: time.map(|time| time.as_secs()), ..counted }
     }
 }
@@ -34,7 +34,7 @@ pub(super) struct Tally {
 
 impl Tally {
     /// Counts an answered request.
-    pub(super) fn done(&mut self) {
+    pub(super) fn count_done(&mut self) {
         self.done = self.done.saturating_add(1);
     }
 
@@ -44,7 +44,7 @@ impl Tally {
     }
 
     /// The progress, with the received `bytes` and the number of requests `left`.
-    pub(super) fn whole(&mut self, bytes: u64, left: u64, moves: bool, now: Instant) -> Whole {
+    pub(super) fn progress(&mut self, bytes: u64, left: u64, moves: bool, now: Instant) -> Whole {
         let (done, failed) = (self.done, self.failed);
         let counted = Whole { done, failed, left, bytes, ..Whole::default() };
         self.gauge.measure(counted, moves, now)
@@ -67,9 +67,9 @@ mod tests {
             let (mut tally, start) = (Tally::default(), Instant::now());
             let mut last = Whole::default();
             for (index, left) in (0_u64..).zip(left) {
-                tally.done();
+                tally.count_done();
                 let now = start + Duration::from_secs(5 * index);
-                last = tally.whole(index * 10_000, left, moves, now);
+                last = tally.progress(index * 10_000, left, moves, now);
             }
             tally.failed();
             assert_eq!(last.seconds_left, want, "{moves} {left:?}");

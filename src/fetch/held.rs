@@ -37,7 +37,7 @@ impl<'a> Holder<'a> {
             zone: TimeZone::system(),
             now: timestamp(clock::now()),
             may_dial: context.base.mode.now().may_dial(),
-            spent: context.fetcher.spent(),
+            spent: context.fetcher.spent_budget(),
         }
     }
 
@@ -58,7 +58,7 @@ impl<'a> Holder<'a> {
                 may_dial: self.may_dial,
                 spent: self.spent,
                 window: may_start(self.context, &self.config, &self.zone, request, self.now).err(),
-                rests: self.context.fetcher.rests(&key),
+                rests: self.context.fetcher.host_rests(&key),
                 not_before: request.fetching.not_before,
                 is_last: attempts >= most,
             },
@@ -114,7 +114,7 @@ fn judge(state: &RequestState, facts: &HoldFacts) -> Option<Held> {
 /// The reasons that hold back all waiting requests at these places, with their counts. `None` if
 /// any request may start soon.
 #[must_use]
-pub fn all_rest<'a>(
+pub fn all_held<'a>(
     context: &FetchContext,
     places: impl Iterator<Item = &'a Place>,
 ) -> Option<Vec<(Held, u64)>> {

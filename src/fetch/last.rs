@@ -30,23 +30,23 @@ pub(super) struct LastFetches {
 
 impl LastFetches {
     /// Restores the stored text. Invalid text counts as no result.
-    pub(super) fn remember(&mut self, text: &str) {
+    pub(super) fn restore(&mut self, text: &str) {
         self.before = read(text);
     }
 
     /// The text to store, if it has changed since the last call.
     pub(super) fn changed(&mut self) -> Option<String> {
-        let LastFetch { at, done, failed } = self.told()?;
+        let LastFetch { at, done, failed } = self.last_result()?;
         std::mem::take(&mut self.is_changed).then(|| format!("{at} {done} {failed}"))
     }
 
     /// Starts a fetch. Going online starts a fetch twice, by the mode and by a command. So
     /// responses that have just arrived belong to the same fetch.
-    pub(super) fn begins(&mut self, at: Timestamp) {
+    pub(super) fn start_fetch(&mut self, at: Timestamp) {
         if self.now.is_some_and(|now| at.duration_since(now.at).abs() < AT_ONCE) {
             return;
         }
-        self.before = self.told();
+        self.before = self.last_result();
         self.now = None;
     }
 
@@ -60,7 +60,7 @@ impl LastFetches {
     }
 
     /// The last fetch with a result.
-    pub(super) fn told(&self) -> Option<LastFetch> {
+    pub(super) fn last_result(&self) -> Option<LastFetch> {
         self.now.or(self.before)
     }
 }
@@ -79,22 +79,22 @@ mod tests {
     fn the_last_that_brought_something_is_told_over_a_restart() {
         let at = |second| Timestamp::from_second(second).unwrap();
         let mut last = LastFetches::default();
-        assert_eq!((last.told(), last.changed()), (None, None));
-        last.begins(at(0));
+        assert_eq!((last.last_result(), last.changed()), (None, None));
+        last.start_fetch(at(0));
         last.count(true, at(5));
-        last.begins(at(6));
+        last.start_fetch(at(6));
         last.count(true, at(6));
         last.count(false, at(7));
         let told = LastFetch { at: at(7), done: 2, failed: 1 };
-        assert_eq!(last.told(), Some(told));
+        assert_eq!(last.last_result(), Some(told));
         // A start without responses.
-        last.begins(at(60));
-        assert_eq!(last.told(), Some(told));
+        last.start_fetch(at(60));
+        assert_eq!(last.last_result(), Some(told));
         let text = last.changed().unwrap();
         assert_eq!(last.changed(), None);
         let mut again = LastFetches::default();
-        again.remember(&text);
-        assert_eq!((again.told(), again.changed()), (Some(told), None));
+        again.restore(&text);
+        assert_eq!((again.last_result(), again.changed()), (Some(told), None));
         for bad in ["", "x", "1970-01-01T00:00:05Z", "1970-01-01T00:00:05Z 1", "a 1 1"] {
             assert_eq!(read(bad), None, "{bad}");
         }

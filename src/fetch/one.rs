@@ -13,8 +13,8 @@ use super::follow::Following;
 use super::recurse::NotBegun;
 use super::schedule::after;
 use super::verdict::{FetchVerdict, delay};
-use super::want::awake;
-use super::{WantError, monitor, recurse, spool_failed, why_it_rests};
+use super::want::reset_attempts;
+use super::{WantError, failure_reason, monitor, recurse, spool_failed};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::fetch::context::FetchContext;
@@ -43,19 +43,19 @@ async fn fetch_queued(context: &Arc<FetchContext>, key: Key) -> Result<Option<Ev
     if is_form && !context.storage.store.requeue(on_its_way(&outgoing)).await? {
         return Ok(None);
     }
-    context.fetcher.tell(Event::Start { url: url.clone() });
+    context.fetcher.send_event(Event::Start { url: url.clone() });
     let verdict = attempt(context, &outgoing).await;
     debug!(url, ?verdict, "fetched");
     match verdict {
         FetchVerdict::Done { status, bytes, led, how } => {
             let done = Event::Done { url, status: status.as_u16(), bytes };
             let is_gone = finish(context, &outgoing, led).await?;
-            tell_runs(context, &outgoing, status, bytes, how);
+            report_to_runs(context, &outgoing, status, bytes, how);
             Ok(is_gone.then_some(done))
         }
         FetchVerdict::LeftAlone => {
             context.storage.store.dequeue(key).await?;
-            recurse::outcome::left_alone(context, &outgoing);
+            recurse::outcome::record_exclusion(context, &outgoing);
             Ok(None)
         }
         FetchVerdict::Again { error, status, acted: true, .. } if is_form => {
@@ -66,7 +66,7 @@ async fn fetch_queued(context: &Arc<FetchContext>, key: Key) -> Result<Option<Ev
         FetchVerdict::Again { error, status, wait, .. } => {
             again(context, outgoing, error, status, wait).await
         }
-        FetchVerdict::TooLong { bytes } => ask(context, outgoing, bytes).await,
+        FetchVerdict::TooLong { bytes } => ask_for_consent(context, outgoing, bytes).await,
         FetchVerdict::Failed { error, status } => fail(context, outgoing, error, status).await,
         FetchVerdict::Untried => {
             if is_form {
@@ -106,7 +106,7 @@ async fn finish(
     if !led.next.is_empty() {
         enqueue(context, led.next).await?;
     }
-    led.events.into_iter().for_each(|event| context.fetcher.tell(event));
+    led.events.into_iter().for_each(|event| context.fetcher.send_event(event));
     let finished = context.storage.store.finish_queued(outgoing.clone()).await?;
     // A request that was made again is judged again, and may need no request to the origin.
     Ok(matches!(finished, FinishOutcome::Gone))
@@ -124,13 +124,13 @@ async fn enqueue(context: &FetchContext, next: Vec<Outgoing>) -> Result<(), Erro
         .filter(|request| !request.summary.wishes.is_empty())
         .map(|request| request.summary.place.key())
         .collect();
-    let taken = recurse::outcome::taken_by(&waiting);
+    let taken = recurse::outcome::runs_of(&waiting);
     let told = given_up.clone();
     let all = waiting.into_iter().chain(given_up).collect();
     let unqueued = match context.storage.store.enqueue_next(all).await {
         Ok(unqueued) => unqueued,
         Err(error) => {
-            recurse::outcome::untake(context, taken);
+            recurse::outcome::release_requests(context, taken);
             return Err(error);
         }
     };
@@ -140,7 +140,7 @@ async fn enqueue(context: &FetchContext, next: Vec<Outgoing>) -> Result<(), Erro
         recurse::outcome::failed(context, &request, &error, false);
     }
     for request in &told {
-        if let Some((reason, _)) = why_it_rests(&request.summary.fetching.state) {
+        if let Some((reason, _)) = failure_reason(&request.summary.fetching.state) {
             recurse::outcome::failed(context, request, &reason, false);
         }
     }
@@ -158,20 +158,20 @@ async fn wake(context: &FetchContext, key: Key) -> Result<(), Error> {
         return Ok(());
     }
     let Some(known) = context.storage.store.queued(key).await? else { return Ok(()) };
-    match why_it_rests(&known.summary.fetching.state) {
+    match failure_reason(&known.summary.fetching.state) {
         Some((reason, _))
             if matches!(known.summary.fetching.state, RequestState::Asking { .. }) =>
         {
             recurse::outcome::failed(context, &known, &reason, false);
         }
-        Some(_) => drop(context.storage.store.requeue(awake(known)).await?),
+        Some(_) => drop(context.storage.store.requeue(reset_attempts(known)).await?),
         None => {}
     }
     Ok(())
 }
 
 /// Reports the result of a request to its runs.
-fn tell_runs(
+fn report_to_runs(
     context: &FetchContext,
     outgoing: &Outgoing,
     status: StatusCode,
@@ -188,7 +188,7 @@ fn tell_runs(
         );
     } else {
         let brought = if how == recurse::run::UrlOutcome::Fetched { bytes } else { 0 };
-        recurse::outcome::came(context, outgoing, how, brought);
+        recurse::outcome::record(context, outgoing, how, brought);
     }
 }
 
@@ -240,7 +240,7 @@ async fn again(
 
 /// Asks a person whether such a large response may be fetched. The received bytes are preserved,
 /// and the download will be resumed.
-async fn ask(
+async fn ask_for_consent(
     context: &FetchContext,
     mut outgoing: Outgoing,
     bytes: Option<u64>,
@@ -248,7 +248,7 @@ async fn ask(
     let url = outgoing.summary.place.url().to_owned();
     outgoing.summary.fetching.not_before = None;
     outgoing.summary.fetching.state = RequestState::Asking { bytes };
-    let told = why_it_rests(&outgoing.summary.fetching.state);
+    let told = failure_reason(&outgoing.summary.fetching.state);
     let Some((error, status)) = told else { return Ok(None) };
     // For its runs the request counts as failed until a person allows it.
     recurse::outcome::failed(context, &outgoing, &error, false);

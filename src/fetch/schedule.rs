@@ -102,7 +102,7 @@ impl FetchSchedule {
     }
 
     /// A request is no longer on the queue.
-    pub(super) fn gone(&mut self, key: &Key) {
+    pub(super) fn remove_request(&mut self, key: &Key) {
         if let Some(request) = self.take_out(key) {
             if request.active {
                 // The request stays in the schedule until it has ended.
@@ -136,7 +136,7 @@ impl FetchSchedule {
 
     /// Records that a chosen request starts. Other requests to its host without a waiting client
     /// are delayed.
-    pub(super) fn begins(&mut self, key: &Key, distance: Duration, now: Timestamp) {
+    pub(super) fn record_start(&mut self, key: &Key, distance: Duration, now: Timestamp) {
         let Some(request) = self.requests.get(key).filter(|request| is_polite(request.turn)) else {
             return;
         };
@@ -162,7 +162,7 @@ impl FetchSchedule {
     }
 
     /// Records that a chosen request has ended, or was not started.
-    pub(super) fn ends(&mut self, key: &Key) {
+    pub(super) fn record_end(&mut self, key: &Key) {
         if let Some(request) = self.take_out(key) {
             let name = Arc::clone(&request.host);
             if request.waits {
@@ -183,7 +183,7 @@ impl FetchSchedule {
     }
 
     /// Judges deferred requests again.
-    pub(super) fn let_in(&mut self) {
+    pub(super) fn recheck_postponed(&mut self) {
         for key in std::mem::take(&mut self.put_off) {
             if let Some(request) = self.take_out(&key) {
                 self.put_in(key, ScheduledRequest { not_before: None, ..request });
@@ -209,7 +209,7 @@ impl FetchSchedule {
     }
 
     /// The origins that must rest after `now`, if they have changed since the last query.
-    pub(super) fn changed_rests(&mut self, now: Timestamp) -> Option<Vec<(Arc<str>, Timestamp)>> {
+    pub(super) fn take_delays(&mut self, now: Timestamp) -> Option<Vec<(Arc<str>, Timestamp)>> {
         let closed = |(name, host): (&Arc<str>, &ScheduledHost)| {
             Some((Arc::clone(name), host.closed_until?))
         };
@@ -219,7 +219,7 @@ impl FetchSchedule {
     }
 
     /// How long the host of this request must rest.
-    pub(super) fn rests(&self, key: &Key) -> Rests {
+    pub(super) fn host_rests(&self, key: &Key) -> Rests {
         let found = self.requests.get(key);
         let found = found.and_then(|request| Some((request, self.hosts.get(&request.host)?)));
         found.map_or_else(Rests::default, |(request, host)| Rests {
@@ -241,7 +241,7 @@ impl FetchSchedule {
 
     /// Sets the minimum delay between requests to this host without a waiting client, while there
     /// are any. The host has its port, as in a canonical URL.
-    pub(super) fn keep_distance(&mut self, host: &str, distance: Duration, now: Timestamp) {
+    pub(super) fn set_minimum_delay(&mut self, host: &str, distance: Duration, now: Timestamp) {
         let Some((name, known)) = self.hosts.get_key_value(host) else { return };
         if known.distance >= distance {
             return;
@@ -256,7 +256,7 @@ impl FetchSchedule {
 
     /// The time until which a host asked to wait, and the delay it wants between requests without a
     /// waiting client. The host has its port, as in a canonical URL.
-    pub(super) fn manners(&self, host: &str) -> (Option<Timestamp>, Duration) {
+    pub(super) fn host_delays(&self, host: &str) -> (Option<Timestamp>, Duration) {
         let known = self.hosts.get(host);
         known.map_or_else(Default::default, |host| (host.closed_until, host.distance))
     }

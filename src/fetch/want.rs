@@ -115,14 +115,14 @@ pub(crate) async fn put(context: &FetchContext, outgoing: Outgoing) -> Result<()
         RequestState::Asking { .. } => is_by_person,
     };
     if rests {
-        context.storage.store.requeue(awake(known)).await?;
+        context.storage.store.requeue(reset_attempts(known)).await?;
     }
     Ok(())
 }
 
 /// Makes a request wait again as if it had never been tried. If the request waits for consent to
 /// its size, this gives the consent.
-pub(super) fn awake(mut request: Outgoing) -> Outgoing {
+pub(super) fn reset_attempts(mut request: Outgoing) -> Outgoing {
     request.any_length |= matches!(request.summary.fetching.state, RequestState::Asking { .. });
     request.summary.fetching.state = RequestState::Waiting;
     (request.summary.fetching.attempts, request.summary.fetching.not_before) = (0, None);
@@ -158,7 +158,7 @@ pub(super) fn follow_aliases(
     requester: &Requester,
     resource: Resource,
 ) -> Result<ProxyRequest, WantError> {
-    let mut ask = ask(context, requester, resource);
+    let mut ask = build_request(context, requester, resource);
     for _ in 0..MAX_HOPS {
         let shown = || ask.bare.as_str().to_owned();
         let to = match &ask.ruling {
@@ -170,13 +170,13 @@ pub(super) fn follow_aliases(
             }
             Ruling::Usual(StoragePolicy::Usual) => return Ok(ask),
         };
-        ask = self::ask(context, requester, of_url(to, &context.base.local)?);
+        ask = self::build_request(context, requester, of_url(to, &context.base.local)?);
     }
     Err(WantError::Circle(ask.bare.as_str().to_owned()))
 }
 
 /// A request of our own for `resource`, on behalf of `requester`.
-pub(super) fn ask(
+pub(super) fn build_request(
     context: &FetchContext,
     requester: &Requester,
     mut resource: Resource,
@@ -200,6 +200,6 @@ pub(super) fn outgoing(context: &FetchContext, ask: &ProxyRequest, kind: Request
     let mut outgoing =
         Outgoing::new(ask.places.queued.clone(), head, kind, timestamp(ask.start.now));
     outgoing.secrets = if secrets.is_empty() { Secrets::None } else { Secrets::Open(secrets) };
-    outgoing.summary.asked_from = ask.asked_from();
+    outgoing.summary.asked_from = ask.requester_location();
     outgoing
 }

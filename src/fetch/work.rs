@@ -43,7 +43,7 @@ struct ActiveRequest {
 
 impl Drop for ActiveRequest {
     fn drop(&mut self) {
-        lock(&self.context.fetcher.schedule).ends(&self.key);
+        lock(&self.context.fetcher.schedule).record_end(&self.key);
         self.context.fetcher.nudge();
     }
 }
@@ -63,7 +63,7 @@ struct WorkState {
 pub async fn begin(context: &Arc<FetchContext>) {
     recurse::keep::load(context).await;
     let worker = WorkState::new(Arc::clone(context)).await;
-    context.base.tasks.spawn(recurse::keep::keep(Arc::clone(context)));
+    context.base.tasks.spawn(recurse::keep::save_changes(Arc::clone(context)));
     context.base.tasks.spawn(work(worker));
 }
 
@@ -81,9 +81,9 @@ async fn work(mut worker: WorkState) {
         let is_active = context.fetcher.active_count() > 0;
         if is_active != is_fetching {
             is_fetching = is_active;
-            context.base.happened(if is_fetching { Hook::FetchStart } else { Hook::FetchStop });
+            context.base.run_hook(if is_fetching { Hook::FetchStart } else { Hook::FetchStop });
         }
-        worker.remember(!is_fetching).await;
+        worker.save_spent(!is_fetching).await;
         tokio::select! {
             () = context.base.tasks.stopping() => break,
             () = context.fetcher.news.notified() => {}
@@ -92,16 +92,16 @@ async fn work(mut worker: WorkState) {
             () = tokio::time::sleep(pause) => {}
         }
     }
-    worker.remember(true).await;
+    worker.save_spent(true).await;
 }
 
 impl WorkState {
     async fn new(context: Arc<FetchContext>) -> Self {
         context.fetcher.watch(context.storage.store.spool().queue());
         let today = read(&context, budget::STATE, TODAY).await;
-        lock(&context.fetcher.budget).remember(&today);
+        lock(&context.fetcher.budget).restore(&today);
         let last = read(&context, last::STATE, LAST).await;
-        lock(&context.fetcher.last).remember(&last);
+        lock(&context.fetcher.last).restore(&last);
         let rests = read(&context, rests::STATE, LEFT_ALONE).await;
         for (host, until) in rests::of_text(&rests, timestamp(clock::now())) {
             lock(&context.fetcher.schedule).close_host(&host, until);
@@ -117,12 +117,12 @@ impl WorkState {
         let config = self.context.base.config();
         let schedule = Arc::clone(&self.context.fetcher.schedule);
         if !Arc::ptr_eq(&config, &self.config) {
-            lock(&schedule).let_in();
+            lock(&schedule).recheck_postponed();
             self.config = config;
         }
         let now = timestamp(clock::now());
-        if let Some(spent) = self.settle(now) {
-            return spent.until.map_or(LOOK_AGAIN, |until| time_to(until, now));
+        if let Some(spent) = self.check_budget(now) {
+            return spent.until.map_or(LOOK_AGAIN, |until| duration_until(until, now));
         }
         let options = &self.config.fetch_options;
         let limits =
@@ -130,7 +130,7 @@ impl WorkState {
         for _ in 0..AT_ONE_GO {
             let Some(key) = lock(&schedule).next(limits, now) else {
                 let next = lock(&schedule).next_alarm();
-                return next.map_or(LOOK_AGAIN, |next| time_to(next, now));
+                return next.map_or(LOOK_AGAIN, |next| duration_until(next, now));
             };
             self.start(key, now);
         }
@@ -138,10 +138,10 @@ impl WorkState {
     }
 
     /// Checks the remaining budget, and logs once when it is exhausted.
-    fn settle(&mut self, now: Timestamp) -> Option<Spent> {
+    fn check_budget(&mut self, now: Timestamp) -> Option<Spent> {
         let class = self.context.net.link.class(&self.config);
         let allowed = Allowed::of(&self.config.fetch_options, class);
-        let spent = lock(&self.context.fetcher.budget).settle(allowed, now, &self.zone);
+        let spent = lock(&self.context.fetcher.budget).apply_limits(allowed, now, &self.zone);
         if spent != self.spent {
             match spent {
                 Some(Spent { until: None, metered }) => {
@@ -161,10 +161,10 @@ impl WorkState {
     fn start(&self, key: Key, now: Timestamp) {
         let schedule = &self.context.fetcher.schedule;
         let Some(summary) = self.context.storage.store.spool().queue().summary(&key) else {
-            return lock(schedule).ends(&key);
+            return lock(schedule).record_end(&key);
         };
         match may_start(&self.context, &self.config, &self.zone, &summary, now) {
-            Ok(distance) => lock(schedule).begins(&key, distance, now),
+            Ok(distance) => lock(schedule).record_start(&key, distance, now),
             Err(until) => return lock(schedule).put_off(&key, until),
         }
         let active = ActiveRequest { context: Arc::clone(&self.context), key };
@@ -173,15 +173,15 @@ impl WorkState {
             let event = one::fetch(&context, key).await;
             drop(active);
             if let Some(event) = event {
-                context.fetcher.tell(event);
+                context.fetcher.send_event(event);
             }
         });
     }
 
     /// Saves the bytes fetched today, at intervals and when the fetch `is_over`. The rest times of
     /// origins change rarely and are saved at once.
-    async fn remember(&mut self, is_over: bool) {
-        let rests = lock(&self.context.fetcher.schedule).changed_rests(timestamp(clock::now()));
+    async fn save_spent(&mut self, is_over: bool) {
+        let rests = lock(&self.context.fetcher.schedule).take_delays(timestamp(clock::now()));
         if let Some(rests) = rests {
             write(&self.context, rests::STATE, rests::to_text(rests), LEFT_ALONE).await;
         }
@@ -242,6 +242,6 @@ pub(super) fn may_start(
     }
 }
 
-fn time_to(then: Timestamp, now: Timestamp) -> Duration {
+fn duration_until(then: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(then.duration_since(now)).unwrap_or_default().min(LOOK_AGAIN)
 }

@@ -97,13 +97,13 @@ impl Link {
 
     /// The last judgement.
     #[must_use]
-    pub fn told(&self) -> Arc<Judgement> {
+    pub fn judgement(&self) -> Arc<Judgement> {
         self.told.load_full()
     }
 
     /// The kernel's view of the routes, in every mode.
     #[must_use]
-    pub fn standing(&self) -> Arc<Connectivity> {
+    pub fn connectivity(&self) -> Arc<Connectivity> {
         self.standing.load_full()
     }
 
@@ -165,15 +165,15 @@ impl Kernel {
         }
         self.changes = None;
         if wanted {
-            match Changes::hear() {
+            match Changes::listen() {
                 Ok(changes) => self.changes = Some(changes),
-                Err(error) => self.deaf(&error),
+                Err(error) => self.stop_listening(&error),
             }
         }
         true
     }
 
-    fn deaf(&mut self, error: &std::io::Error) {
+    fn stop_listening(&mut self, error: &std::io::Error) {
         self.changes = None;
         if !std::mem::replace(&mut self.is_told, true) {
             warn!(%error, "the kernel does not report links here; the mode auto relies on probes \
@@ -181,14 +181,14 @@ impl Kernel {
         }
     }
 
-    async fn standing(&mut self) -> Connectivity {
+    async fn connectivity(&mut self) -> Connectivity {
         if self.changes.is_none() {
             return Connectivity::Unknown;
         }
-        match kernel::ask().await {
+        match kernel::read_connectivity().await {
             Ok(standing) => standing,
             Err(error) => {
-                self.deaf(&error);
+                self.stop_listening(&error);
                 Connectivity::Unknown
             }
         }
@@ -202,7 +202,7 @@ impl Kernel {
             (None, None) => return std::future::pending().await,
             (None, Some(changes)) => {
                 if let Err(error) = changes.next().await {
-                    self.deaf(&error);
+                    self.stop_listening(&error);
                 }
                 *self.changed.insert(Instant::now() + TOGETHER)
             }
@@ -240,7 +240,7 @@ pub async fn work(context: Arc<NetContext>, prober: Prober) {
     loop {
         let config = context.base.config();
         if kernel.follow(&config) {
-            work.heard(kernel.standing().await);
+            work.handle_kernel_report(kernel.connectivity().await);
         }
         let is_auto = *chosen.borrow_and_update() == Choice::Auto;
         work.judge(is_auto, &config);
@@ -253,10 +253,10 @@ pub async fn work(context: Arc<NetContext>, prober: Prober) {
             () = context.link.news.notified() => {}
             Some(report) = reports.recv() => work.reported(report),
             () = kernel.next() => {
-                let standing = kernel.standing().await;
-                work.heard(standing);
+                let standing = kernel.connectivity().await;
+                work.handle_kernel_report(standing);
             }
-            finding = work.found() => work.probed(finding),
+            finding = work.found() => work.handle_probe(finding),
             () = async { sleep_until(next.unwrap_or_else(Instant::now)).await }, if next.is_some() => {}
         }
     }
@@ -294,7 +294,7 @@ impl LinkTask {
         }
     }
 
-    fn probed(&mut self, finding: ProbeResult) {
+    fn handle_probe(&mut self, finding: ProbeResult) {
         self.probe = None;
         debug!(?finding, "the link was probed");
         self.context
@@ -312,11 +312,11 @@ impl LinkTask {
         });
     }
 
-    fn heard(&mut self, standing: Connectivity) {
+    fn handle_kernel_report(&mut self, standing: Connectivity) {
         let was = self.context.link.standing.swap(Arc::new(standing.clone()));
         if *was != standing {
             debug!(?standing, "the outward routes have changed");
-            self.context.link.observer.tell(&standing);
+            self.context.link.observer.notify(&standing);
         }
         self.take(Observation::Kernel(standing));
     }
@@ -333,7 +333,7 @@ impl LinkTask {
         let reason = judge.reason().clone();
         let Some(online) = judge.is_online() else {
             // The mode does not change.
-            return self.tell(reason);
+            return self.publish_judgement(reason);
         };
         let now = (online, reason);
         if self.shown.as_ref() == Some(&now) {
@@ -346,8 +346,8 @@ impl LinkTask {
             _ => &[],
         };
         // The reason is published first, so that it is known when the mode changes.
-        self.tell(reason.clone());
-        if let Some(was) = self.context.base.mode.judged(mode, portal) {
+        self.publish_judgement(reason.clone());
+        if let Some(was) = self.context.base.mode.apply_link_state(mode, portal) {
             if was == mode {
                 debug!(%mode, %reason, "the link is unchanged");
             } else {
@@ -356,9 +356,9 @@ impl LinkTask {
         }
     }
 
-    fn tell(&self, reason: LinkReason) {
+    fn publish_judgement(&self, reason: LinkReason) {
         let link = &self.context.link;
-        let told = link.told();
+        let told = link.judgement();
         if told.reason != reason {
             link.told.store(Arc::new(Judgement {
                 reason,

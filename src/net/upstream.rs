@@ -246,8 +246,8 @@ impl Upstream {
 
     /// Recently refused certificates.
     #[must_use]
-    pub fn refused(&self) -> &RefusedCertificates {
-        self.tls.refused()
+    pub fn refused_certificates(&self) -> &RefusedCertificates {
+        self.tls.refused_certificates()
     }
 
     /// Closes idle connections because the mode became offline.
@@ -295,8 +295,8 @@ impl Upstream {
             // A parent proxy may send a server error if it cannot reach the origin, so this is not
             // taken for a response of the origin.
             Ok(answer) if origin.via.is_some() && answer.status().is_server_error() => {}
-            Ok(_) => self.dialer.tell(origin, true),
-            Err(failure) if failure.is_no_way() => self.dialer.tell(origin, false),
+            Ok(_) => self.dialer.report_result(origin, true),
+            Err(failure) if failure.is_no_way() => self.dialer.report_result(origin, false),
             Err(_) => {}
         }
         let account = self.dialer.account(origin);

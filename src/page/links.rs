@@ -58,7 +58,7 @@ pub fn configuration(names: &[&str], url: Option<&str>) -> String {
     if let Some(url) = url.filter(|url| url.len() <= LONGEST_CARRIED) {
         path.push('?');
         // Hides a password in the URL, because addresses of pages are visible too.
-        path.push_str(&url_encode_form_args(shown::whole(url).as_bytes()));
+        path.push_str(&url_encode_form_args(shown::full_text(url).as_bytes()));
     }
     path
 }

@@ -328,7 +328,7 @@ impl Message<'_> {
     }
 
     /// The requested URL.
-    fn asked(&self) -> Option<&str> {
+    fn requested_url(&self) -> Option<&str> {
         match self {
             Self::OriginFailed { url, .. }
             | Self::MustAsk { url, .. }
@@ -347,7 +347,7 @@ impl Message<'_> {
     }
 
     fn url(&self) -> Option<ShownUrl> {
-        self.asked().map(ShownUrl::new)
+        self.requested_url().map(ShownUrl::new)
     }
 
     /// The place of the rule in the configuration.
@@ -358,7 +358,7 @@ impl Message<'_> {
         }
     }
 
-    fn kept(&self) -> Option<CopyInfo<'_>> {
+    fn stored_copy(&self) -> Option<CopyInfo<'_>> {
         match self {
             Self::OriginFailed { kept, .. } => *kept,
             Self::MustAsk { kept, .. } => Some(*kept),

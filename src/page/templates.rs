@@ -219,7 +219,7 @@ impl Templates {
         if let Some(own) = &templates.own {
             match fill(own, name, &context) {
                 Ok(body) => return body,
-                Err(error) if self.fails_anew(name) => {
+                Err(error) if self.record_failure(name) => {
                     tracing::warn!(template = name, %error, "the built-in template serves instead");
                 }
                 Err(_) => {}
@@ -231,7 +231,7 @@ impl Templates {
         })
     }
 
-    fn fails_anew(&self, name: &'static str) -> bool {
+    fn record_failure(&self, name: &'static str) -> bool {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner).insert(name)
     }
 
@@ -246,7 +246,7 @@ impl Templates {
             // they call.
             let speaking = |environment: &Environment<'static>| {
                 let mut environment = environment.clone();
-                text::speak(&mut environment, catalogue);
+                text::set_language(&mut environment, catalogue);
                 environment
             };
             LanguageTemplates {
@@ -348,7 +348,7 @@ fn environment() -> Environment<'static> {
     environment.add_filter("size", shown::bytes);
     environment.add_filter("fingerprint", |hex: &str| with_colons(&shown::text(hex)));
     // Each language replaces this function; templates are checked without a language.
-    text::speak(&mut environment, &Arc::new(Catalogue::english()));
+    text::set_language(&mut environment, &Arc::new(Catalogue::english()));
     // Everything but the style sheets is HTML, whatever the name of a user's template.
     environment.set_auto_escape_callback(|name| {
         if matches!(name, "style.css" | "bar.css") { AutoEscape::None } else { AutoEscape::Html }
@@ -363,14 +363,14 @@ fn environment() -> Environment<'static> {
 #[cfg(test)]
 impl Templates {
     /// The built-in templates with a limit of steps, in front of others without a limit.
-    pub(crate) fn within(steps: u64) -> Self {
+    pub(crate) fn with_step_limit(steps: u64) -> Self {
         let mut own = environment();
         own.set_fuel(Some(steps));
         Self { own: Some(own), ..Self::default() }
     }
 
     /// Whether a page exceeded the steps.
-    pub(crate) fn have_failed(&self) -> bool {
+    pub(crate) fn has_exceeded_steps(&self) -> bool {
         !self.failed.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 }

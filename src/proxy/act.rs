@@ -89,7 +89,7 @@ async fn fetch_again(
         return missing::refuse(context, &ask, DecisionRefusal::NotKept);
     }
     ask.copy.verdict = None;
-    ask.codings.ask_as_the_client();
+    ask.codings.use_client_codings();
     Box::pin(through::fetch(context, client, ask, &CopyLookup::default())).await
 }
 

@@ -28,7 +28,7 @@ const FOR_CONTROL: HeaderValue =
 
 /// Whether the connection may still be served. The configuration may have changed since it was
 /// opened, and a connection that we answer in place of a site belongs to a user.
-pub(crate) fn still_served(context: &ProxyContext, visitor: &Visitor) -> bool {
+pub(crate) fn may_still_serve(context: &ProxyContext, visitor: &Visitor) -> bool {
     let config = context.base.config();
     context.clients.access.serves(&config, visitor.peer.ip(), visitor.ours)
         && (!is_inside(visitor) || is_let_in(&config.allowed_users.users, visitor))
@@ -118,7 +118,7 @@ pub(super) fn refuse(
     let told = Message::Denied(denied);
     let reader = PageReader::of(mode, &request.headers);
     let audience = Audience::of(&request.method, &request.headers);
-    with_challenge(reply::told(context, &reader, audience, &told), denied)
+    with_challenge(reply::message_for(context, &reader, audience, &told), denied)
 }
 
 /// Adds the field that asks for a login, or that says when to retry.

@@ -62,7 +62,7 @@ impl Amendment {
             let url = self.url.as_str();
             debug!(url, "it leads to a URL that is blocked");
             let told = Message::Ruled { url, ruled: Ruled::LeadsToBlocked, place: None };
-            let told = reply::told(context, &self.reader, self.audience, &told);
+            let told = reply::message_for(context, &self.reader, self.audience, &told);
             return reply::with_status(told, CacheStatus::LeadsToBlocked);
         }
         if self.censors {

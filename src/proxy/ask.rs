@@ -26,7 +26,7 @@ use super::http2::Unframed;
 use super::intent::{Intent, wants_event_stream};
 use super::memento;
 use super::modify::Modification;
-use super::rules::{self, Asker, Ruling, StoragePolicy, parent, ruled};
+use super::rules::{self, Asker, Ruling, StoragePolicy, determine_ruling, parent};
 use super::target::Resource;
 use super::websocket;
 use crate::base::mode::Mode;
@@ -157,15 +157,16 @@ impl ProxyRequest {
         strip_fields(&method, &mut fields);
         let audience = Audience::of(&method, &fields);
         let intent = audience.intent;
-        let shown_at = memento::shown_at(&mut fields, &context.base.local);
+        let shown_at = memento::displayed_version(&mut fields, &context.base.local);
         let shown_at = shown_at.filter(|_| intent == Intent::Part);
         let bare = resource.url.without_credentials();
-        let ruling = ruled(&config, &bare, &Asker::of(&fields, &context.base.local));
+        let ruling = determine_ruling(&config, &bare, &Asker::of(&fields, &context.base.local));
         let parts = UrlParts::of(&bare);
         let (control, overruled) = control(&config, mode, &parts, &fields);
         resource.origin.via = parent(&config, &bare, &context.base.pseudonym);
         let spelling = Spelling::of(resource.path.as_str(), &bare);
-        let places = |url: &mut _| Arc::new(Places::of(url, &fields, &owner).spelled(&spelling));
+        let places =
+            |url: &mut _| Arc::new(Places::of(url, &fields, &owner).with_spelling(&spelling));
         let form = form.map(|body| Form { body, answers: places(&mut resource.url.clone()) });
         if let Some(form) = &form {
             resource.url = resource.url.with_post(&digest(&form.body));
@@ -181,7 +182,7 @@ impl ProxyRequest {
             event_stream: wants_event_stream(&fields),
             standing: match ruling {
                 // A captive portal needs a login before anything else can be fetched.
-                Ruling::Usual(_) if context.base.mode.passes(bare.host()) => StoragePolicy::Nearby,
+                Ruling::Usual(_) if context.base.mode.allows(bare.host()) => StoragePolicy::Nearby,
                 Ruling::Usual(standing) => standing,
                 Ruling::Moved { .. } | Ruling::Blocked { .. } | Ruling::OtherProtocol => {
                     StoragePolicy::Usual
@@ -219,7 +220,7 @@ impl ProxyRequest {
         if fields.contains_key(RANGE) {
             // A range counts bytes of the encoded body, so only codings that the client accepts may
             // be requested.
-            codings.ask_as_the_client();
+            codings.use_client_codings();
         }
         codings.strip(&mut fields);
         if modification.is_some() {
@@ -269,7 +270,7 @@ impl ProxyRequest {
                 fields.insert(AUTHORIZATION, value);
             }
         }
-        self.codings.ask(fields);
+        self.codings.write_accept_encoding(fields);
         censor::request(&self.start.config, &self.bare, fields);
         if self.head.trailers {
             fields.insert(TE, HeaderValue::from_static("trailers"));
@@ -304,7 +305,7 @@ impl ProxyRequest {
     /// The machine of the client, which is recorded with a queued request. If it is not known, it
     /// is derived from the owner.
     #[must_use]
-    pub fn asked_from(&self) -> RequesterLocation {
+    pub fn requester_location(&self) -> RequesterLocation {
         match self.resource.origin.reach {
             Reach::All => RequesterLocation::Here,
             Reach::Outward => RequesterLocation::of_owner(&self.places.queued),
@@ -375,7 +376,7 @@ struct HonouredReloads {
     age_zero: bool,
 }
 
-fn heeded(config: &Config, mode: Mode, url: &UrlParts<'_>) -> HonouredReloads {
+fn honoured_reloads(config: &Config, mode: Mode, url: &UrlParts<'_>) -> HonouredReloads {
     if mode.may_dial() {
         let options = &config.online_options;
         HonouredReloads {
@@ -401,7 +402,7 @@ fn control(
     url: &UrlParts<'_>,
     fields: &HeaderMap,
 ) -> (RequestControl, Option<&'static str>) {
-    let heeded = heeded(config, mode, url);
+    let heeded = honoured_reloads(config, mode, url);
     let mut control = RequestControl::of(fields);
     let was_reload = control.is_reload();
     let mut overruled = None;

@@ -100,7 +100,7 @@ impl Audience {
 
     /// An empty response, with the status of a message.
     #[must_use]
-    pub fn nothing(self, status: u16) -> Response<Body> {
+    pub fn empty_response(self, status: u16) -> Response<Body> {
         self.empty(StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), b"")
     }
 
@@ -117,7 +117,7 @@ impl Audience {
     }
 
     fn empty(self, status: StatusCode, bytes: &'static [u8]) -> Response<Body> {
-        let body = if bytes.is_empty() { body::empty() } else { body::whole(bytes) };
+        let body = if bytes.is_empty() { body::empty() } else { body::from_bytes(bytes) };
         let mut response = Response::new(body);
         *response.status_mut() = status;
         let fields = response.headers_mut();
@@ -223,7 +223,7 @@ mod tests {
             .collect();
             let audience = Audience::of(&Method::GET, &fields);
             assert!(audience.is_part() && audience.in_place_of_blocked().is_none(), "{accept}");
-            let nothing = audience.nothing(504);
+            let nothing = audience.empty_response(504);
             assert_eq!(nothing.status(), 504);
             let got = nothing.headers().get(CONTENT_TYPE).map(|kind| kind.to_str().unwrap());
             assert_eq!(got, want, "{accept}");
@@ -239,7 +239,7 @@ mod tests {
         for dest in destinations().chain(["what else"]) {
             let (audience, mut ways) = (asking(dest), 0);
             for (status, message) in all("http://a.example/<b>", &chain) {
-                for answer in [reply::told, reply::unless_part] {
+                for answer in [reply::message_for, reply::unless_part] {
                     let response = answer(&context, &reader, audience, &message);
                     assert_eq!(response.status(), status, "{dest} {message:?}");
                     let kind = response.headers().get(CONTENT_TYPE).cloned();
@@ -253,10 +253,10 @@ mod tests {
             assert!(ways > 80, "{ways}");
         }
         for (_, message) in all("http://a.example/<b>", &chain) {
-            let page = reply::told(&context, &reader, asking("document"), &message);
+            let page = reply::message_for(&context, &reader, asking("document"), &message);
             assert_eq!(page.headers()[CONTENT_TYPE], "text/html; charset=utf-8");
             let program = Audience::of(&Method::GET, &HeaderMap::new());
-            let line = reply::told(&context, &reader, program, &message);
+            let line = reply::message_for(&context, &reader, program, &message);
             assert_eq!(line.headers()[CONTENT_TYPE], "text/plain; charset=utf-8");
         }
     }

@@ -5,7 +5,7 @@ use http_body_util::{BodyExt, StreamBody};
 
 use super::download::FeedReader;
 use crate::net::upstream::{AnswerBody, BoxError};
-pub use crate::storage::body::{Body, RangeOf, WholeBody, empty, kept, range, whole};
+pub use crate::storage::body::{Body, RangeOf, WholeBody, empty, from_bytes, range, stored};
 
 /// A body that is being downloaded.
 #[must_use]
@@ -19,6 +19,6 @@ pub fn download(reader: FeedReader) -> Body {
 
 /// A body that is forwarded and not stored.
 #[must_use]
-pub fn passing(body: AnswerBody) -> Body {
+pub fn unstored(body: AnswerBody) -> Body {
     body.map_err(BoxError::from).boxed_unsync()
 }

@@ -69,7 +69,7 @@ impl CopyLookup {
     /// The stored copies of another URL, which replace the copies of this URL if the origin cannot
     /// be reached.
     #[must_use]
-    pub fn instead(kept: Kept) -> Self {
+    pub fn replacing(kept: Kept) -> Self {
         Self { near: Some(Arc::new(kept)), ..Self::default() }
     }
 
@@ -125,7 +125,7 @@ impl CopyLookup {
     /// The copy to serve if the origin cannot be reached: the matching copy, or else the nearest
     /// one.
     #[must_use]
-    pub fn near(&self) -> Option<&Arc<Kept>> {
+    pub fn fallback_copy(&self) -> Option<&Arc<Kept>> {
         self.near.as_ref()
     }
 
@@ -238,7 +238,7 @@ pub(super) async fn look_up(
     let found = if takes_respelled { found } else { found.without_respelled() };
     let is_withheld = |kept: &Kept| matches!(verdict(context, ask, kept).reuse, Reuse::Withheld(_));
     let found = found.usable(is_withheld);
-    let near = found.near().map(Arc::as_ref);
+    let near = found.fallback_copy().map(Arc::as_ref);
     Ok(match part::find(context, ask, near).await {
         Some(parts) => found.with_parts(Arc::new(parts), selecting),
         None => found,
@@ -256,7 +256,7 @@ pub(crate) async fn find(
     let shelves = store.shelves([&places.own, &places.public]).await?;
     let [own, public] = shelves.each_ref().map(|shelf| shelf.all().to_vec());
     let mut public = public;
-    public.retain(|kept| places.takes_public(&kept.fields, shared));
+    public.retain(|kept| places.accepts_public(&kept.fields, shared));
     let is_exact = |kept: &Arc<Kept>| places.spelling.is_of(kept.entry.place().variant_text());
     let (own, own_others): (Vec<_>, Vec<_>) = own.into_iter().partition(is_exact);
     let (public, public_others): (Vec<_>, Vec<_>) = public.into_iter().partition(is_exact);

@@ -264,7 +264,7 @@ impl Download {
     /// The progress.
     #[must_use]
     pub fn progress(&self) -> ProgressSnapshot {
-        self.progress.shown()
+        self.progress.snapshot()
     }
 
     /// The body. A reader that starts before the head has arrived misses nothing.
@@ -311,7 +311,7 @@ impl Download {
                 biased;
                 // Unreachable: the sender is in the download.
                 last = ended.wait_for(Option::is_some) => last.ok().and_then(|last| last.clone()),
-                () = download.progress.broke_off(), if reader.is_some() => return None,
+                () = download.progress.wait_for_interruption(), if reader.is_some() => return None,
                 () = sleep_until(until) => None,
             };
             match last {

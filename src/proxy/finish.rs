@@ -96,7 +96,10 @@ pub(super) fn undecodable_message(
     let detail = fault.to_string();
     debug!(url, error = detail, "the stored body cannot be decoded");
     let message = Message::Undecodable { url, detail: &detail };
-    reply::with_status(reply::told(context, reader, *audience, &message), CacheStatus::Undecodable)
+    reply::with_status(
+        reply::message_for(context, reader, *audience, &message),
+        CacheStatus::Undecodable,
+    )
 }
 
 /// The records about a request: the page of the last requests, and the statistics.

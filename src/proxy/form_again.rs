@@ -51,7 +51,7 @@ pub(super) fn confirm(
     let Some((outgoing, content_type)) = outgoing(context, ask, kept) else {
         let told = Message::FormUnknown { url: ask.resource.url.as_str() };
         let status = CacheStatus::Refused(DecisionRefusal::FormAnswer);
-        return reply::instead(context, ask, status, &told);
+        return reply::respond(context, ask, status, &told);
     };
     let content_type = content_type.as_ref().and_then(|value| value.to_str().ok());
     missing::question(context, ask, outgoing, (&Method::POST, content_type), true)

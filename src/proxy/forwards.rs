@@ -37,7 +37,7 @@ pub(super) fn forwards_left(parts: &mut Parts) -> Forwards {
 }
 
 /// The response to an `OPTIONS` request for the proxy itself.
-pub(super) fn about_us() -> Response<Body> {
+pub(super) fn options_response() -> Response<Body> {
     let mut response = Response::new(body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     let methods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, CONNECT";

@@ -175,7 +175,8 @@ impl GatewayClient {
             denied => denied,
         };
         let audience = Audience::of(&parts.method, &parts.headers);
-        let told = reply::told(&self.context, &self.reader, audience, &Message::Denied(denied));
+        let told =
+            reply::message_for(&self.context, &self.reader, audience, &Message::Denied(denied));
         Some(admit::with_challenge(told, denied))
     }
 
@@ -191,7 +192,7 @@ impl GatewayClient {
             Some(Err(error)) => return self.bad(&error_chain(&error)),
             None => return self.message_page(&Message::NotFound { path: parts.uri.path() }),
         };
-        let fields = fields::asked(&parts.method, &parts.headers);
+        let fields = fields::request_fields(&parts.method, &parts.headers);
         let wanted = GatewayRequest {
             url,
             method: parts.method.clone(),
@@ -200,7 +201,7 @@ impl GatewayClient {
             is_unasked: false,
         };
         match parts.method {
-            Method::GET | Method::HEAD => match better(&parts, &wanted.url) {
+            Method::GET | Method::HEAD => match direct_url(&parts, &wanted.url) {
                 Some(to) => see_other(&to),
                 None => self.fetch(parts, wanted).await,
             },
@@ -247,7 +248,7 @@ impl GatewayClient {
         let received = ReceivedRequest { mode, resource, parts, form: wanted.form, rest };
         let response = Box::pin(answer_resource(context, &self.client, received)).await;
         let is_unsent = response.extensions().get::<Unasked>().is_some();
-        let to = if is_unsent { Some(wanted.url) } else { elsewhere(&response) };
+        let to = if is_unsent { Some(wanted.url) } else { form_redirect_target(&response) };
         match (again, to) {
             // The origin redirects the form. The browser would resend the confirmation, not the
             // form, so the person is asked again.
@@ -288,7 +289,7 @@ impl GatewayClient {
         if !content_type.is_some_and(|content_type| content_type.starts_with("text/html")) {
             return Response::from_parts(head, body);
         }
-        let Some(whole) = whole(body).await else {
+        let Some(read_page) = read_page(body).await else {
             return reply::plain(500, "this page cannot be shown");
         };
         let Ok(base) = BrowserUrl::parse(self.context.pages.origin.as_str(), None) else {
@@ -296,10 +297,10 @@ impl GatewayClient {
         };
         let changes = Changes { gateway: Some(gateway), ..Changes::default() };
         let mut page = Rewriter::new(Arc::new(changes), Arc::new(Unknown), base, content_type);
-        let mut sent = page.write(&whole);
+        let mut sent = page.write(&read_page);
         sent.extend(page.finish());
         head.headers.remove(CONTENT_LENGTH);
-        Response::from_parts(head, body::whole(sent))
+        Response::from_parts(head, body::from_bytes(sent))
     }
 
     fn message_page(&self, message: &Message<'_>) -> Response<Body> {
@@ -317,7 +318,7 @@ struct Elsewhere;
 
 /// The redirect target for a browser that need not use the gateway, or for an address without the
 /// slash after its host.
-fn better(parts: &Parts, url: &str) -> Option<String> {
+fn direct_url(parts: &Parts, url: &str) -> Option<String> {
     // In HTTP/2 every request has a scheme.
     let is_proxied = parts.uri.scheme().is_some() && parts.version < Version::HTTP_2;
     if is_proxied {
@@ -329,7 +330,7 @@ fn better(parts: &Parts, url: &str) -> Option<String> {
 
 /// The URL to which the response redirects the form, if it redirects with the same method and body
 /// (RFC 9110 §15.4.8).
-fn elsewhere(response: &Response<Body>) -> Option<String> {
+fn form_redirect_target(response: &Response<Body>) -> Option<String> {
     if !matches!(response.status().as_u16(), 307 | 308) {
         return None;
     }
@@ -354,7 +355,7 @@ fn see_other(to: &str) -> Response<Body> {
 }
 
 /// Reads a page of ours whole; `None` if it exceeds the limit.
-async fn whole(mut body: Body) -> Option<Vec<u8>> {
+async fn read_page(mut body: Body) -> Option<Vec<u8>> {
     let mut whole = Vec::new();
     while let Some(frame) = body.frame().await {
         whole.extend_from_slice(&frame.ok()?.into_data().unwrap_or_default());

@@ -129,7 +129,7 @@ mod tests {
             (Method::GET, 304, None, ""),
             (Method::HEAD, 304, None, ""),
         ] {
-            let mut response = Response::new(body::whole("page"));
+            let mut response = Response::new(body::from_bytes("page"));
             *response.status_mut() = StatusCode::from_u16(status).unwrap();
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close, x-hop"));
             response.headers_mut().insert("x-hop", HeaderValue::from_static("1"));

@@ -84,7 +84,7 @@ impl Intercepted {
         };
         let Ok(site) = site else { return Course::Close };
         let mode = self.context.base.mode.now();
-        let cannot = tunnel::cannot_answer(&self.context, mode, self.visitor.peer, &site);
+        let cannot = tunnel::tunnel_reason(&self.context, mode, self.visitor.peer, &site);
         match plan(&self.context.base.config(), &site, cannot) {
             ConnectionPlan::Intercept => {}
             ConnectionPlan::Ourselves | ConnectionPlan::Tunnel(_) => return Course::PassOn,

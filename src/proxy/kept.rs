@@ -33,7 +33,8 @@ pub(super) fn serve(
     status: CacheStatus,
 ) -> Response<Body> {
     let conditions = Conditions::of(&ask.head.fields);
-    let fields = if replays_cookies(ask, kept) { sent(ask, kept) } else { unasked(ask, kept) };
+    let fields =
+        if replays_cookies(ask, kept) { sent(ask, kept) } else { unconfirmed_fields(ask, kept) };
     answer(context, ask, kept, fields, &conditions, status)
 }
 
@@ -48,7 +49,7 @@ fn replays_cookies(ask: &ProxyRequest, kept: &Kept) -> bool {
 /// The fields of a stored copy that was not revalidated. Offline all fields are sent except
 /// cookies, because the copy is shown as it was stored. The browser may have newer cookies, and old
 /// ones could log the person out. The cookies of a shared copy belong to its first client.
-pub(super) fn unasked(ask: &ProxyRequest, kept: &Kept) -> HeaderMap {
+pub(super) fn unconfirmed_fields(ask: &ProxyRequest, kept: &Kept) -> HeaderMap {
     let mut fields = sent(ask, kept);
     owner::remove_cookies(&mut fields);
     fields
@@ -88,7 +89,7 @@ fn unmarked(
     mut fields: HeaderMap,
     conditions: &Conditions,
 ) -> Response<Body> {
-    context.storage.index.used(kept.entry.place(), timestamp(clock::now()));
+    context.storage.index.record_use(kept.entry.place(), timestamp(clock::now()));
     let delivery = ask.codings.deliver(kept.status, &fields);
     delivery.amend(&mut fields);
     set_age(&mut fields, exchange(kept), clock::now());
@@ -129,12 +130,12 @@ fn unmarked(
         && trailers.is_none()
     {
         let whole = Bytes::from_owner(whole.clone());
-        let mut response = respond(kept.status, fields, body::whole(whole.clone()));
+        let mut response = respond(kept.status, fields, body::from_bytes(whole.clone()));
         response.extensions_mut().insert(WholeBody(whole));
         return response;
     }
     let mut response = respond(kept.status, fields, body::empty());
-    recode::put(&mut response, ask, delivery, body::kept(&context.storage.store, kept, trailers));
+    recode::put(&mut response, ask, delivery, body::stored(&context.storage.store, kept, trailers));
     response
 }
 

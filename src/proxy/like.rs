@@ -124,7 +124,7 @@ async fn at(
     Ok(kept.filter(|kept| kept.status.is_success()).map(|kept| SimilarPage {
         likeness,
         url: places.public.url().to_owned(),
-        version: (kept.entry.stored(), kept.entry.when()),
+        version: (kept.entry.stored(), kept.entry.received()),
     }))
 }
 

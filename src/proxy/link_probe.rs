@@ -33,8 +33,8 @@ pub async fn run(context: Arc<ProxyContext>, hosts: Vec<Origin>) -> ProbeResult 
     let patience = config.link.probe_timeout;
     let probing = async {
         match config.link.probe_url.url() {
-            Some(url) => ask(&context, &config, url).await,
-            None => reach(&context, &config, hosts).await,
+            Some(url) => probe_url(&context, &config, url).await,
+            None => connect(&context, &config, hosts).await,
         }
     };
     let late = || {
@@ -44,7 +44,7 @@ pub async fn run(context: Arc<ProxyContext>, hosts: Vec<Origin>) -> ProbeResult 
     timeout(patience, probing).await.unwrap_or_else(|_| ProbeResult::Failed(late()))
 }
 
-async fn ask(context: &Arc<ProxyContext>, config: &Config, url: &str) -> ProbeResult {
+async fn probe_url(context: &Arc<ProxyContext>, config: &Config, url: &str) -> ProbeResult {
     let mut resource = match target::of_url(url, &context.base.local) {
         Ok(resource) => resource,
         Err(error) => return ProbeResult::Failed(error_text(&error.to_string())),
@@ -113,7 +113,7 @@ fn compare(
     let phrase = expected.phrase.as_bytes();
     let has_phrase =
         phrase.is_empty() || answer.body().windows(phrase.len()).any(|piece| piece == phrase);
-    if expected.status.takes(status.as_u16()) && has_phrase {
+    if expected.status.includes(status.as_u16()) && has_phrase {
         return ProbeResult::Good(say("{url} answers").with("url", shown::text(url.as_str())));
     }
     // RFC 6585 §6 defines a status for portals, but most answer 200 or redirect.
@@ -130,10 +130,10 @@ fn compare(
 }
 
 /// Connects to hosts without sending anything: an accepted connection proves that the link works.
-async fn reach(context: &ProxyContext, config: &Config, mut hosts: Vec<Origin>) -> ProbeResult {
+async fn connect(context: &ProxyContext, config: &Config, mut hosts: Vec<Origin>) -> ProbeResult {
     hosts.truncate(MAX_HOSTS);
     if hosts.len() < MAX_HOSTS {
-        wanted(context, config, &mut hosts);
+        add_queued_hosts(context, config, &mut hosts);
     }
     let dialer = context.net.upstream.dialer();
     let mut dials: FuturesUnordered<_> =
@@ -161,7 +161,7 @@ async fn reach(context: &ProxyContext, config: &Config, mut hosts: Vec<Origin>) 
 }
 
 /// Adds hosts that have requests in the queue.
-fn wanted(context: &ProxyContext, config: &Config, hosts: &mut Vec<Origin>) {
+fn add_queued_hosts(context: &ProxyContext, config: &Config, hosts: &mut Vec<Origin>) {
     context.storage.store.spool().queue().visit(|request| {
         if hosts.len() >= MAX_HOSTS || request.fetching.state != RequestState::Waiting {
             return;

@@ -71,8 +71,10 @@ pub(super) async fn choose(
         return Ok(None);
     }
     // The copy of another URL has no versions of the requested page.
-    let Some(near) = found.near().filter(|_| ask.copy.near.is_none()) else { return Ok(None) };
-    if chooses_itself(&near.fields) {
+    let Some(near) = found.fallback_copy().filter(|_| ask.copy.near.is_none()) else {
+        return Ok(None);
+    };
+    if negotiates_time(&near.fields) {
         return Ok(None);
     }
     let at = match ask.copy.shown_at {
@@ -98,7 +100,7 @@ pub(super) async fn choose(
             states.push(VersionCandidate::Older(older.place, older.stored, older.when));
         }
     }
-    let came: Vec<Timestamp> = states.iter().map(VersionCandidate::came).collect();
+    let came: Vec<Timestamp> = states.iter().map(VersionCandidate::received).collect();
     // Sub-resources are stored after their page.
     let is_part = ask.asked.intent == Intent::Part;
     let order = if is_part { closest(&came, at) } else { nearest(&came, at) };
@@ -119,9 +121,9 @@ enum VersionCandidate {
 }
 
 impl VersionCandidate {
-    fn came(&self) -> Timestamp {
+    fn received(&self) -> Timestamp {
         match self {
-            Self::Present(kept) => kept.entry.when(),
+            Self::Present(kept) => kept.entry.received(),
             Self::Older(_, _, came) => *came,
         }
     }
@@ -137,11 +139,11 @@ impl VersionCandidate {
 /// Whether a shared copy may answer this client, according to the fields of that copy.
 fn is_theirs(ask: &ProxyRequest, kept: &Kept) -> bool {
     let shared = ask.start.config.caching.shared;
-    kept.entry.place().owner().is_some() || ask.places.takes_public(&kept.fields, shared)
+    kept.entry.place().owner().is_some() || ask.places.accepts_public(&kept.fields, shared)
 }
 
 /// Whether a response comes from an origin that selects among versions itself.
-fn chooses_itself(fields: &HeaderMap) -> bool {
+fn negotiates_time(fields: &HeaderMap) -> bool {
     fields.contains_key(&MEMENTO_DATETIME) || has_member(fields, &VARY, "accept-datetime")
 }
 
@@ -154,7 +156,7 @@ fn moment(fields: &HeaderMap) -> Option<Timestamp> {
 /// The date of the version to which the requested sub-resource belongs. If we display the version
 /// under our own name, the address of its page contains the date. The field with that address is
 /// removed from the request, because the origin must not see it.
-pub(super) fn shown_at(fields: &mut HeaderMap, local: &LocalHost) -> Option<Timestamp> {
+pub(super) fn displayed_version(fields: &mut HeaderMap, local: &LocalHost) -> Option<Timestamp> {
     let referer = fields.get(REFERER)?.to_str().ok()?;
     // A quick test before parsing: most requests have a `Referer`.
     if !referer.contains("/history/version/") {
@@ -182,10 +184,10 @@ pub(super) fn serve(
     // current page.
     asked.remove(IF_MODIFIED_SINCE);
     let status = CacheStatus::Hit(HitReason::Memento);
-    let (fields, conditions) = (kept::unasked(ask, kept), Conditions::of(&asked));
+    let (fields, conditions) = (kept::unconfirmed_fields(ask, kept), Conditions::of(&asked));
     let mut response = kept::answer(context, ask, kept, fields, &conditions, status);
     let entry = &kept.entry;
-    let (url, stored, came) = (entry.url(), entry.stored(), entry.when());
+    let (url, stored, came) = (entry.url(), entry.stored(), entry.received());
     let origin = context.pages.origin.as_str();
     let not_modified = response.status() == StatusCode::NOT_MODIFIED;
     let fields = response.headers_mut();
@@ -252,7 +254,7 @@ mod tests {
             ("http://a/?/history/version/", None, true),
         ] {
             let mut fields = fields(&[("referer", referer)]);
-            assert_eq!(shown_at(&mut fields, &local), at, "{referer}");
+            assert_eq!(displayed_version(&mut fields, &local), at, "{referer}");
             assert_eq!(fields.contains_key(REFERER), left, "{referer}");
         }
     }
@@ -266,7 +268,7 @@ mod tests {
             (&[("vary", "accept")], false),
             (&[], false),
         ] {
-            assert_eq!(chooses_itself(&fields(rows)), want, "{rows:?}");
+            assert_eq!(negotiates_time(&fields(rows)), want, "{rows:?}");
         }
     }
 }

@@ -34,7 +34,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Metered<T> {
         ready!(Pin::new(&mut self.origin).poll_read(cx, buffer))?;
         let came = buffer.filled().len().saturating_sub(before);
         self.account.fetched(came);
-        self.account.gave(came, Outcome::Tunnelled.saves());
+        self.account.count_sent_bytes(came, Outcome::Tunnelled.saves());
         Poll::Ready(Ok(()))
     }
 }

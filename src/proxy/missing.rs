@@ -45,7 +45,7 @@ pub(super) async fn page(context: &ProxyContext, ask: &ProxyRequest) -> Response
         }
         Err(error) => return reply::spool_failed(context, ask, &error),
     };
-    let part = kept_in_part(context, ask).await;
+    let part = stored_lengths(context, ask).await;
     let response = if ask.asked.intent == Intent::Person {
         let (likes, has_versions) = find_similar(context, ask).await;
         let (url, fetch_token) = offered(context, ask);
@@ -110,7 +110,7 @@ pub(super) fn offered(context: &ProxyContext, ask: &ProxyRequest) -> (String, Op
 }
 
 /// The stored length of the segment, and the total length if it is known.
-async fn kept_in_part(context: &ProxyContext, ask: &ProxyRequest) -> Option<(u64, Option<u64>)> {
+async fn stored_lengths(context: &ProxyContext, ask: &ProxyRequest) -> Option<(u64, Option<u64>)> {
     for place in [&ask.places.own, &ask.places.public] {
         match context.storage.store.partial(place).await {
             Ok(Some(partial)) => {
@@ -137,7 +137,7 @@ pub(super) async fn part(context: &ProxyContext, ask: &ProxyRequest) -> Response
         return refuse(context, ask, DecisionRefusal::OnlyOnline);
     }
     match enqueue(context, outgoing).await {
-        Ok(_) => reply::with_status(ask.head.audience.nothing(504), CacheStatus::Queued),
+        Ok(_) => reply::with_status(ask.head.audience.empty_response(504), CacheStatus::Queued),
         Err(error) if error.is_read_only() => refuse(context, ask, DecisionRefusal::OnlyOnline),
         Err(error) => reply::spool_failed(context, ask, &error),
     }
@@ -189,7 +189,7 @@ pub(super) fn question(
         Ok(ticket) => ticket,
         Err(error) => {
             tracing::error!(%error, "a ticket cannot be created");
-            return reply::instead(context, ask, CacheStatus::Asking, &Message::Internal);
+            return reply::respond(context, ask, CacheStatus::Asking, &Message::Internal);
         }
     };
     let token = context.pages.tokens.confirm(&ticket);
@@ -220,25 +220,25 @@ pub(super) fn refuse(
             reply::with_status(reply::line(ask.head.audience, 504, ""), status)
         }
         DecisionRefusal::OnlyOnline if ask.head.method == Method::POST && ask.is_for_a_person() => {
-            reply::instead(context, ask, status, &Message::TooLargeToQueue { url })
+            reply::respond(context, ask, status, &Message::TooLargeToQueue { url })
         }
         DecisionRefusal::OnlyOnline => {
             let told = Message::OfflineRefused { method: ask.head.method.as_str(), url };
-            let mut response = reply::instead(context, ask, status, &told);
+            let mut response = reply::respond(context, ask, status, &told);
             *response.status_mut() = hyper::StatusCode::GATEWAY_TIMEOUT;
             response
         }
         DecisionRefusal::FormAnswer => {
-            reply::instead(context, ask, status, &Message::FormAnswer { url })
+            reply::respond(context, ask, status, &Message::FormAnswer { url })
         }
-        DecisionRefusal::NotKept => reply::instead(context, ask, status, &Message::NotKept { url }),
+        DecisionRefusal::NotKept => reply::respond(context, ask, status, &Message::NotKept { url }),
         DecisionRefusal::NeverKept => {
             let told = Message::Ruled { url, ruled: Ruled::NeverKept, place: None };
-            reply::instead(context, ask, status, &told)
+            reply::respond(context, ask, status, &told)
         }
         DecisionRefusal::NotQueued => {
             let told = Message::Ruled { url, ruled: Ruled::NotQueued, place: None };
-            reply::instead(context, ask, status, &told)
+            reply::respond(context, ask, status, &told)
         }
         DecisionRefusal::Unconfirmed | DecisionRefusal::LeftToBrowsers => {
             let line = reply::line(
@@ -283,7 +283,7 @@ pub(super) fn to_queue(
         Outgoing::new(ask.places.queued.clone(), head::write_request(&parts), kind, queued);
     outgoing.body = body;
     outgoing.secrets = if secret.is_empty() { Secrets::None } else { Secrets::Open(secret) };
-    outgoing.summary.asked_from = ask.asked_from();
+    outgoing.summary.asked_from = ask.requester_location();
     outgoing
 }
 

@@ -104,7 +104,7 @@ impl Modification {
             BrowserUse::Image => None,
         };
         let has_bar = used == BrowserUse::Window && *options.add_cache_info.of(&parts);
-        let changes = changes.filter(|changes| has_bar || !changes.are_none());
+        let changes = changes.filter(|changes| has_bar || !changes.is_empty());
         let is_still = *options.disable_animated_gif.of(&parts);
         let (owner, config) = (owner.clone(), Arc::clone(config));
         let reader = PageReader::of(mode, fields);
@@ -163,7 +163,7 @@ impl Modification {
         if let Some(gate) = &self.gate {
             return self.inside(context, gate, kept, answer);
         }
-        if self.cuts_scripts() && answer.extensions().get::<Foreign>().is_some() {
+        if self.removes_scripts() && answer.extensions().get::<Foreign>().is_some() {
             // Set for every type, rewritten or not, because an error or an image may also contain
             // scripts.
             let none = HeaderValue::from_static(NO_SCRIPTS);
@@ -193,7 +193,7 @@ impl Modification {
 }
 
 impl Modification {
-    fn cuts_scripts(&self) -> bool {
+    fn removes_scripts(&self) -> bool {
         self.changes.as_ref().is_some_and(|changes| changes.cuts.contains(&Removal::Scripts))
     }
 

@@ -21,7 +21,7 @@ use super::rules::StoragePolicy;
 use crate::base::mode::Mode;
 use crate::base::owner::Places;
 use crate::proxy::context::ProxyContext;
-use crate::storage::kept_pieces::beginning;
+use crate::storage::kept_pieces::read_beginning;
 use crate::storage::store::Kept;
 use wwwoffle_html::references::{Finder, Kind, Viewport};
 use wwwoffle_http::caching::noise::{Nearness, differ_in_noise, index_spellings, near_urls};
@@ -70,7 +70,7 @@ pub(super) async fn find(
     for url in index_pages(context, ask).await? {
         if let Some(kept) = at(context, ask, Nearness::Index, url).await? {
             let kept = Arc::new(kept);
-            if says_it_is(context, &kept, &ask.bare).await {
+            if declares_url(context, &kept, &ask.bare).await {
                 return Ok(Some((Nearness::Index, Arc::unwrap_or_clone(kept))));
             }
         }
@@ -99,7 +99,7 @@ async fn at(
     let found =
         choose::find(&context.storage.store, &places, ask.start.config.caching.shared, selecting)
             .await?;
-    let kept = found.near().filter(|kept| kept.status.is_success());
+    let kept = found.fallback_copy().filter(|kept| kept.status.is_success());
     Ok(kept.map(|kept| guarded(ask, near, Kept::clone(kept))))
 }
 
@@ -130,7 +130,7 @@ async fn index_pages(
 
 /// Whether a stored response declares that it is also the response of `url`: by `Content-Location`
 /// (RFC 9110 §8.7), or by a canonical link in its head or at the start of its page (RFC 6596).
-async fn says_it_is(context: &ProxyContext, kept: &Arc<Kept>, url: &CanonicalUrl) -> bool {
+async fn declares_url(context: &ProxyContext, kept: &Arc<Kept>, url: &CanonicalUrl) -> bool {
     let Ok(base) = BrowserUrl::parse(kept.entry.url(), None) else { return false };
     let is_it = |text: &str| {
         CanonicalUrl::parse(text, &context.base.local)
@@ -147,7 +147,7 @@ async fn says_it_is(context: &ProxyContext, kept: &Arc<Kept>, url: &CanonicalUrl
         link.to_str().into_iter().for_each(|link| finder.link_field(link));
     }
     if field(CONTENT_TYPE).is_some_and(|kind| kind.starts_with("text/html"))
-        && let Ok(page) = beginning(&context.storage.store, kept, MAX_HEAD).await
+        && let Ok(page) = read_beginning(&context.storage.store, kept, MAX_HEAD).await
     {
         finder.write(&page);
     }

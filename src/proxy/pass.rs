@@ -111,7 +111,7 @@ async fn update_copies(
     let (store, local, downloads) =
         (&context.storage.store, &context.base.local, &context.traffic.downloads);
     let of = InvalidationTargets { store, local, downloads, by: None };
-    unsafe_methods::answered(of, sent, (status, fields), asked.received).await;
+    unsafe_methods::invalidate_after_response(of, sent, (status, fields), asked.received).await;
 }
 
 /// Prepares a response, without its hop-by-hop fields, for the client.
@@ -129,14 +129,14 @@ pub(super) fn respond(
     complete_date(&mut parts.headers, clock::now());
     add_via(&mut parts.headers, parts.version, &context.base.pseudonym);
     let status = CacheStatus::Passed { forward, status: parts.status, why };
-    let delivery = if ask.codings.asks_ours() {
+    let delivery = if ask.codings.requests_all_codings() {
         ask.codings.deliver(parts.status, &parts.headers)
     } else {
         Delivery::AsItIs
     };
     delivery.amend(&mut parts.headers);
     // The HTTP version and the extensions belong to the connection to the origin.
-    let mut response = Response::new(recode::body(delivery, body::passing(incoming)));
+    let mut response = Response::new(recode::body(delivery, body::unstored(incoming)));
     *response.status_mut() = parts.status;
     *response.headers_mut() = parts.headers;
     status.mark(&mut response);

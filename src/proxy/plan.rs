@@ -33,7 +33,7 @@ pub(super) async fn plan_request(
     let mode = if ask.asked.form_answer { Mode::Offline } else { ask.start.mode };
     let found = look_up(context, ask).await?;
     let then = memento::choose(context, ask, &found).await?;
-    let kept = if mode == Mode::Offline { found.near() } else { found.own() };
+    let kept = if mode == Mode::Offline { found.fallback_copy() } else { found.own() };
     let verdict = kept.map(|kept| verdict::verdict(context, ask, kept));
     ask.copy.verdict =
         verdict.filter(|verdict| kept.is_some_and(|kept| is_of_use(mode, kept, verdict)));
@@ -43,10 +43,10 @@ pub(super) async fn plan_request(
     // A version is never revalidated.
     ask.copy.verdict = ask.copy.verdict.filter(|_| then.is_none());
     let kept = then.or(kept);
-    let how = how_kept(ask, kept.as_deref());
+    let how = usable_form(ask, kept.as_deref());
     if how == KeptFor::Uncoded {
         // A copy that cannot be decoded is requested again in a coding that this client accepts.
-        ask.codings.ask_as_the_client();
+        ask.codings.use_client_codings();
     }
     let mut asked = ask.asked;
     asked.reload |= mode == Mode::Autodial && is_invalid(kept.as_deref());
@@ -59,7 +59,7 @@ async fn look_up(
     ask: &mut ProxyRequest,
 ) -> Result<CopyLookup, wwwoffle_spool::Error> {
     let exact = choose::look_up(context, ask).await?;
-    if exact.near().is_some_and(|kept| !kept.status.is_server_error()) {
+    if exact.fallback_copy().is_some_and(|kept| !kept.status.is_server_error()) {
         if exact.is_respelled() {
             ask.copy.near = Some(Nearness::Spelling);
         }
@@ -67,11 +67,11 @@ async fn look_up(
     }
     let Some((near, kept)) = Box::pin(near::find(context, ask)).await? else { return Ok(exact) };
     ask.copy.near = Some(near);
-    Ok(CopyLookup::instead(kept))
+    Ok(CopyLookup::replacing(kept))
 }
 
 /// Whether, and in which form, the client can read the stored copy.
-fn how_kept(ask: &ProxyRequest, kept: Option<&Kept>) -> KeptFor {
+fn usable_form(ask: &ProxyRequest, kept: Option<&Kept>) -> KeptFor {
     match kept {
         None => KeptFor::Nothing,
         Some(kept) if reads(ask, kept) => KeptFor::Whole,
@@ -82,5 +82,5 @@ fn how_kept(ask: &ProxyRequest, kept: Option<&Kept>) -> KeptFor {
 /// Whether the stored copy is useful for the client. A decoded body has no ranges.
 pub(super) fn reads(ask: &ProxyRequest, kept: &Kept) -> bool {
     let delivery = ask.codings.deliver(kept.status, &kept.fields);
-    delivery.is_readable() && !(delivery.is_decoded() && ranges::are_asked(ask))
+    delivery.is_readable() && !(delivery.is_decoded() && ranges::has_ranges(ask))
 }

@@ -21,13 +21,13 @@ use wwwoffle_http::caching::range::Ranges;
 use wwwoffle_http::caching::range::if_range::single;
 
 /// The requested ranges. Only GET has ranges (RFC 9110 §14.2).
-fn asked(ask: &ProxyRequest) -> Option<Ranges> {
+fn requested_ranges(ask: &ProxyRequest) -> Option<Ranges> {
     if ask.head.method == Method::GET { ranges(&ask.head.fields) } else { None }
 }
 
 /// Whether ranges are requested.
-pub(super) fn are_asked(ask: &ProxyRequest) -> bool {
-    asked(ask).is_some()
+pub(super) fn has_ranges(ask: &ProxyRequest) -> bool {
+    requested_ranges(ask).is_some()
 }
 
 /// Parses the ranges of a `Range` field. A repeated field is ignored.

@@ -12,7 +12,7 @@ use hyper::upgrade::OnUpgrade;
 use super::ask::MAX_KEPT_POST;
 use super::audience::Audience;
 use super::body::Body;
-use super::forwards::{Forwards, about_us, forwards_left};
+use super::forwards::{Forwards, forwards_left, options_response};
 use super::small_body::{SmallBody, read_if_small, read_whole};
 use super::target::Resource;
 use super::websocket::WebSocketHandshake;
@@ -58,7 +58,7 @@ pub(super) async fn receive(
         return Err(refused);
     }
     match forwards_left(&mut parts) {
-        Forwards::End => return Err(about_us()),
+        Forwards::End => return Err(options_response()),
         Forwards::Refused => return Err(reply::plain(405, "TRACE is not forwarded")),
         Forwards::More => {}
     }
@@ -100,7 +100,7 @@ pub(super) fn refuse_inward(
     let message = Message::OriginFailed { url, failure, kept: None };
     let reader = PageReader::of(mode, &parts.headers);
     let audience = Audience::of(&parts.method, &parts.headers);
-    Some(reply::told(context, &reader, audience, &message))
+    Some(reply::message_for(context, &reader, audience, &message))
 }
 
 /// Takes the upgrade of the connection out of a request.

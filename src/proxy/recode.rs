@@ -67,7 +67,7 @@ impl Undecodable {
 
 /// The body for a client, decoded from `body` if necessary. Dropping it ends the work.
 pub(crate) fn body(delivery: Delivery, body: Body) -> Body {
-    told(delivery, body, Taken::default())
+    counted_body(delivery, body, Taken::default())
 }
 
 /// Gives a stored body to a response.
@@ -104,7 +104,7 @@ fn put_told(
         taken.asked = Some(Arc::new(asked));
         response.extensions_mut().insert(taken.clone());
     }
-    *response.body_mut() = told(delivery, body, taken);
+    *response.body_mut() = counted_body(delivery, body, taken);
 }
 
 /// Whether [`look_ahead`] has work to do.
@@ -167,6 +167,6 @@ pub(super) async fn look_ahead(
     Ok(Response::from_parts(parts, StreamBody::new(frames).boxed_unsync()))
 }
 
-fn told(delivery: Delivery, body: Body, taken: Taken) -> Body {
+fn counted_body(delivery: Delivery, body: Body, taken: Taken) -> Body {
     decoded::body(delivery, body, taken.count)
 }

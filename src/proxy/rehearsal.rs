@@ -77,14 +77,14 @@ impl Rehearsal {
     ///
     /// The future is boxed. Otherwise the future of our own pages would contain the futures of all
     /// requests.
-    pub fn would(
+    pub fn predict(
         self,
         context: &ProxyContext,
     ) -> Pin<Box<dyn Future<Output = Option<PredictedAction>> + Send + '_>> {
-        Box::pin(self.weighed(context))
+        Box::pin(self.predict_action(context))
     }
 
-    async fn weighed(mut self, context: &ProxyContext) -> Option<PredictedAction> {
+    async fn predict_action(mut self, context: &ProxyContext) -> Option<PredictedAction> {
         if !self.may_reach {
             return Some(PredictedAction::Deny);
         }

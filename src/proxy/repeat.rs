@@ -44,7 +44,7 @@ impl ReplayConditions {
             && now < self.until
             && Arc::ptr_eq(&self.config, &context.base.config())
             && self.mode == context.base.mode.now()
-            && self.dials_since == context.base.mode.dials_since()
+            && self.dials_since == context.base.mode.online_since()
             && self.shelves.iter().all(|one| context.storage.store.is_current(one))
     }
 }
@@ -73,7 +73,7 @@ pub(super) fn replay_conditions(
     Some(ReplayConditions {
         config: ask.start.config.clone(),
         mode: ask.start.mode,
-        dials_since: context.base.mode.dials_since(),
+        dials_since: context.base.mode.online_since(),
         shelves: shelves.clone(),
         made: ask.start.now,
         until: same_age_until(age, ask.start.now),

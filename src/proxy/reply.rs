@@ -31,7 +31,7 @@ use crate::storage::store::Kept;
 #[must_use]
 pub fn from_page(shell: &Shell, page: Page) -> Response<Body> {
     let status = StatusCode::from_u16(page.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut response = Response::new(body::whole(page.body));
+    let mut response = Response::new(body::from_bytes(page.body));
     *response.status_mut() = status;
     let fields = response.headers_mut();
     fields.insert(CONTENT_TYPE, HeaderValue::from_static(page.content_type));
@@ -57,18 +57,18 @@ pub fn message(
 /// A message in place of a response, in the form that suits its audience: a sub-resource never gets
 /// a page.
 #[must_use]
-pub fn instead(
+pub fn respond(
     context: &ProxyContext,
     ask: &ProxyRequest,
     status: CacheStatus,
     told: &Message<'_>,
 ) -> Response<Body> {
-    with_status(self::told(context, &ask.reader(), ask.head.audience, told), status)
+    with_status(self::message_for(context, &ask.reader(), ask.head.audience, told), status)
 }
 
 /// A message, if only these facts of the request are known.
 #[must_use]
-pub fn told(
+pub fn message_for(
     context: &ProxyContext,
     reader: &PageReader,
     audience: Audience,
@@ -76,7 +76,7 @@ pub fn told(
 ) -> Response<Body> {
     match audience.intent {
         Intent::Person => message(context, reader, told),
-        Intent::Part => audience.nothing(told.status()),
+        Intent::Part => audience.empty_response(told.status()),
         Intent::Program => plain(told.status(), &told.title()),
     }
 }
@@ -90,7 +90,7 @@ pub fn unless_part(
     told: &Message<'_>,
 ) -> Response<Body> {
     if audience.is_part() {
-        audience.nothing(told.status())
+        audience.empty_response(told.status())
     } else {
         message(context, reader, told)
     }
@@ -99,13 +99,13 @@ pub fn unless_part(
 /// A line of text in place of a response, or an empty body for a sub-resource.
 #[must_use]
 pub fn line(audience: Audience, status: u16, line: &str) -> Response<Body> {
-    if audience.is_part() { audience.nothing(status) } else { plain(status, line) }
+    if audience.is_part() { audience.empty_response(status) } else { plain(status, line) }
 }
 
 /// One line of text, or an empty body.
 #[must_use]
 pub fn plain(status: u16, line: &str) -> Response<Body> {
-    let text = if line.is_empty() { body::empty() } else { body::whole(format!("{line}\n")) };
+    let text = if line.is_empty() { body::empty() } else { body::from_bytes(format!("{line}\n")) };
     let mut response = Response::new(text);
     *response.status_mut() =
         StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -152,7 +152,7 @@ pub fn failed(
     response
 }
 
-/// The same as [`instead`], with an offer to fetch the page later.
+/// The same as [`respond`], with an offer to fetch the page later.
 fn with_aid(
     context: &ProxyContext,
     ask: &ProxyRequest,
@@ -160,7 +160,7 @@ fn with_aid(
     told: &Message<'_>,
 ) -> Response<Body> {
     if !ask.is_for_a_person() {
-        return instead(context, ask, status, told);
+        return respond(context, ask, status, told);
     }
     let can_be_had_later = match told {
         // Fetching later does not help: a forbidden network stays forbidden, and a response that is
@@ -180,7 +180,7 @@ fn with_aid(
 }
 
 fn copy<'a>(url: &'a str, kept: &Kept) -> KeptCopy<'a> {
-    KeptCopy { url, stored: kept.entry.stored(), came: kept.entry.when() }
+    KeptCopy { url, stored: kept.entry.stored(), came: kept.entry.received() }
 }
 
 /// Marks a response whose only content is that the mode changed to offline during the request.
@@ -189,7 +189,7 @@ pub(super) struct WentOffline;
 
 /// The response if the stored copy must be revalidated and the origin did not respond. Its status
 /// is that of RFC 9111 §5.2.2.2.
-pub(super) fn must_ask(
+pub(super) fn revalidation_failed(
     context: &ProxyContext,
     ask: &ProxyRequest,
     kept: &Kept,
@@ -316,5 +316,5 @@ pub fn spool_failed(
     } else {
         ("spool-failed", Message::SpoolFailed { detail: &detail })
     };
-    instead(context, ask, CacheStatus::OwnFault(fault), &told)
+    respond(context, ask, CacheStatus::OwnFault(fault), &told)
 }

@@ -82,7 +82,7 @@ impl Asker {
         asker
     }
 
-    fn asks<'a>(&'a self, url: &'a UrlParts<'a>) -> BlockQuery<'a> {
+    fn block_query<'a>(&'a self, url: &'a UrlParts<'a>) -> BlockQuery<'a> {
         BlockQuery { url, page: self.page.as_ref(), site: self.site, purpose: self.purpose }
     }
 
@@ -92,7 +92,8 @@ impl Asker {
         let parts = UrlParts::of(&url);
         // After a redirect the page may be of another site than the URL.
         let sites = [self.site, Some(PageRelation::Cross)];
-        let blocks = |site| config.dont_get.urls.blocks(&BlockQuery { site, ..self.asks(&parts) });
+        let blocks =
+            |site| config.dont_get.urls.blocks(&BlockQuery { site, ..self.block_query(&parts) });
         !url.is_local() && sites.into_iter().any(|site| blocks(site).is_some())
     }
 }
@@ -107,12 +108,12 @@ pub fn page(fields: &HeaderMap, local: &LocalHost) -> Option<CanonicalUrl> {
 /// Applies the URL rules to `url`. Aliases come first, so that blocks apply to the new URL. Blocks
 /// also apply to hosts of the local network.
 #[must_use]
-pub fn ruled(config: &Config, url: &CanonicalUrl, asker: &Asker) -> Ruling {
+pub fn determine_ruling(config: &Config, url: &CanonicalUrl, asker: &Asker) -> Ruling {
     let parts = UrlParts::of(url);
     if let Some((to, alias)) = config.alias.urls.apply(&parts) {
         return Ruling::Moved { to, by: alias.location().clone() };
     }
-    if let Some(by) = config.dont_get.urls.blocks(&asker.asks(&parts)) {
+    if let Some(by) = config.dont_get.urls.blocks(&asker.block_query(&parts)) {
         let replacement = config.dont_get.replacement.of(&parts).url();
         // A blocked replacement would cause a redirect loop.
         let replacement =
@@ -122,10 +123,10 @@ pub fn ruled(config: &Config, url: &CanonicalUrl, asker: &Asker) -> Ruling {
     if !protocols::allows_port(config, url, &parts) {
         return Ruling::OtherProtocol;
     }
-    Ruling::Usual(standing(config, &parts, url.host()))
+    Ruling::Usual(storage_policy(config, &parts, url.host()))
 }
 
-fn standing(config: &Config, parts: &UrlParts<'_>, host: &str) -> StoragePolicy {
+fn storage_policy(config: &Config, parts: &UrlParts<'_>, host: &str) -> StoragePolicy {
     if config.local_net.hosts.contains(host) {
         StoragePolicy::Nearby
     } else if config.dont_cache.urls.matches_parts(parts).is_some() {
@@ -225,7 +226,8 @@ mod tests {
                 .map(|(name, value)| (name, value.parse().unwrap()))
                 .collect();
             let url = CanonicalUrl::parse(words[0], &LocalHost::default()).unwrap();
-            let got = told(ruled(&config, &url, &Asker::of(&fields, &LocalHost::default())));
+            let got =
+                told(determine_ruling(&config, &url, &Asker::of(&fields, &LocalHost::default())));
             if got != want.trim() {
                 wrong.push(format!("{row}\n  got {got}"));
             }
@@ -257,7 +259,7 @@ mod tests {
         for row in rows.lines() {
             let Some((url, want)) = row.split_once("->") else { continue };
             let url = CanonicalUrl::parse(url.trim(), &LocalHost::default()).unwrap();
-            let got = told(ruled(&config, &url, &Asker::default()));
+            let got = told(determine_ruling(&config, &url, &Asker::default()));
             if got != want.trim() {
                 wrong.push(format!("{row}\n  got {got}"));
             }

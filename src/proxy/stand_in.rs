@@ -27,11 +27,11 @@ pub(super) fn response(
         Ruling::Blocked { by, replacement } => {
             blocked(context, visitor, ask, by, replacement.as_deref())
         }
-        Ruling::OtherProtocol => refused(context, ask, Ruled::OtherProtocol),
+        Ruling::OtherProtocol => refuse(context, ask, Ruled::OtherProtocol),
         Ruling::Usual(_) if allows_method(&ask.start.config, &ask.bare, &ask.head.method) => {
             return None;
         }
-        Ruling::Usual(_) => refused(context, ask, Ruled::UnknownMethod),
+        Ruling::Usual(_) => refuse(context, ask, Ruled::UnknownMethod),
     })
 }
 
@@ -64,14 +64,14 @@ fn blocked(
     let place = by.to_string();
     let place = visitor.peer.ip().to_canonical().is_loopback().then_some(place.as_str());
     let told = Message::Ruled { url, ruled: Ruled::Blocked, place };
-    reply::instead(context, ask, CacheStatus::Blocked, &told)
+    reply::respond(context, ask, CacheStatus::Blocked, &told)
 }
 
 /// Refuses a request that is not one of the web.
-fn refused(context: &ProxyContext, ask: &ProxyRequest, ruled: Ruled) -> Response<Body> {
+fn refuse(context: &ProxyContext, ask: &ProxyRequest, ruled: Ruled) -> Response<Body> {
     let url = ask.resource.url.as_str();
     debug!(url, method = %ask.head.method, ?ruled, "refused");
-    reply::instead(context, ask, CacheStatus::Blocked, &Message::Ruled { url, ruled, place: None })
+    reply::respond(context, ask, CacheStatus::Blocked, &Message::Ruled { url, ruled, place: None })
 }
 
 fn redirect(
@@ -82,7 +82,7 @@ fn redirect(
     told: CacheStatus,
 ) -> Response<Body> {
     let Ok(to) = HeaderValue::from_str(to) else {
-        return reply::instead(context, ask, told, &Message::Internal);
+        return reply::respond(context, ask, told, &Message::Internal);
     };
     let mut response = reply::plain(status, "");
     response.headers_mut().insert(LOCATION, to);

@@ -53,16 +53,16 @@ pub(super) async fn fetch(
     let mut found = found;
     if let Some(response) = turn.answer().await {
         match recode::look_ahead(response).await {
-            Ok(response) => return or_queued(context, &ask, response).await,
+            Ok(response) => return queue_if_offline(context, &ask, response).await,
             Err(undecodable) if undecodable.is_damaged() => found = &nothing,
             Err(undecodable) => return undecodable_message(context, &ask.reader(), &undecodable),
         }
     }
     // The response has a coding that the client does not accept and that must not be decoded.
-    ask.codings.ask_as_the_client();
+    ask.codings.use_client_codings();
     let turn = OriginFetch { context, client, ask: &ask, found, conditions };
-    match turn.start_download(turn.alone(), turn.revalidation()).await {
-        Some(response) => or_queued(context, &ask, response).await,
+    match turn.start_download(turn.create_unshared_download(), turn.revalidation()).await {
+        Some(response) => queue_if_offline(context, &ask, response).await,
         // Only a coding that we asked for causes a second request.
         None => turn.failed(&Failure::Ours),
     }
@@ -70,7 +70,7 @@ pub(super) async fn fetch(
 
 /// Queues the request if the link went down before the origin was reached and no copy is stored. A
 /// request a moment later would be queued too.
-async fn or_queued(
+async fn queue_if_offline(
     context: &ProxyContext,
     ask: &ProxyRequest,
     response: Response<Body>,
@@ -129,7 +129,7 @@ impl OriginFetch<'_> {
     async fn answer(self) -> Option<Response<Body>> {
         let ask = self.ask;
         if ask.form.is_some() {
-            return self.start_download(self.alone(), self.revalidation()).await;
+            return self.start_download(self.create_unshared_download(), self.revalidation()).await;
         }
         let about = self.revalidation();
         let downloads = &self.context.traffic.downloads;
@@ -144,20 +144,20 @@ impl OriginFetch<'_> {
             // The download has broken off, and may never continue. The client gets the current
             // state of the origin.
             Joined::Running(download) if download.progress().waiting.is_some() => {
-                self.start_download(self.alone(), about).await
+                self.start_download(self.create_unshared_download(), about).await
             }
             Joined::Running(download) => match self.join_download(download).await {
                 Some(response) => Some(response),
                 // The response of the download is not for this client, so a separate download is
                 // started.
-                None => self.start_download(self.alone(), about).await,
+                None => self.start_download(self.create_unshared_download(), about).await,
             },
         }
     }
 
     /// A download that other clients cannot join.
-    fn alone(self) -> Arc<Download> {
-        self.context.traffic.downloads.alone(
+    fn create_unshared_download(self) -> Arc<Download> {
+        self.context.traffic.downloads.unshared(
             &self.ask.places,
             &self.ask.head.fields,
             self.ask.start.now,
@@ -166,9 +166,9 @@ impl OriginFetch<'_> {
 
     /// Whether the client can read a response, or has itself chosen the coding, so that no better
     /// response exists.
-    fn takes(self, status: StatusCode, fields: &HeaderMap) -> bool {
+    fn is_acceptable(self, status: StatusCode, fields: &HeaderMap) -> bool {
         let codings = &self.ask.codings;
-        !codings.asks_ours() || codings.deliver(status, fields).is_readable()
+        !codings.requests_all_codings() || codings.deliver(status, fields).is_readable()
     }
 
     /// Starts the download and serves its response. Returns `None` like [`OriginFetch::answer`].
@@ -184,14 +184,16 @@ impl OriginFetch<'_> {
         let task = run(Arc::clone(self.context), job, Arc::clone(&download));
         self.context.base.tasks.spawn(task);
         Some(match self.wait_for_head(&download, Some(interims)).await {
-            HeadOutcome::Keeping(head) if !self.takes(head.status, &head.fields) => return None,
-            HeadOutcome::Keeping(head) => self.keeping(&head, reader, false),
+            HeadOutcome::Keeping(head) if !self.is_acceptable(head.status, &head.fields) => {
+                return None;
+            }
+            HeadOutcome::Keeping(head) => self.serve_stored(&head, reader, false),
             HeadOutcome::Unchanged(confirmed) => self.unchanged(confirmed),
             HeadOutcome::Passing(NotKept::Partial) => self.part(&download).await,
             HeadOutcome::Passing(reason) => {
-                return self.passing(&download, NotStored::Answer(reason));
+                return self.serve_unstored(&download, NotStored::Answer(reason));
             }
-            HeadOutcome::Unkeepable(_) => return self.passing(&download, NotStored::Spool),
+            HeadOutcome::Unkeepable(_) => return self.serve_unstored(&download, NotStored::Spool),
             HeadOutcome::Failed(failure) => self.failed(&failure),
         })
     }
@@ -206,7 +208,7 @@ impl OriginFetch<'_> {
                     && self.ask.codings.deliver(head.status, &head.fields).is_readable()
                     && self.may_share(&download, &head) =>
             {
-                Some(self.keeping(&head, Some(reader), true))
+                Some(self.serve_stored(&head, Some(reader), true))
             }
             // The download revalidates the same copies, because they are part of the join key.
             HeadOutcome::Unchanged(confirmed)
@@ -287,7 +289,7 @@ impl OriginFetch<'_> {
         }
     }
 
-    fn keeping(
+    fn serve_stored(
         self,
         head: &AnswerHead,
         reader: Option<FeedReader>,
@@ -301,7 +303,7 @@ impl OriginFetch<'_> {
         let status = if head.resumed {
             CacheStatus::Resumed { collapsed }
         } else {
-            CacheStatus::Stored { forward: self.forward(), collapsed, by: self.by() }
+            CacheStatus::Stored { forward: self.forward(), collapsed, by: self.cause() }
         };
         let mut response;
         if self.conditions.are_met_by(head.status, &fields) {
@@ -330,7 +332,7 @@ impl OriginFetch<'_> {
         let Confirmed { kept, fields } = confirmed;
         // The copy was just confirmed, so its age is that of the origin's response, if declared.
         let age = fields.get(AGE).cloned();
-        let status = CacheStatus::Validated { forward: self.forward(), by: self.by() };
+        let status = CacheStatus::Validated { forward: self.forward(), by: self.cause() };
         let mut response =
             kept::answer(self.context, self.ask, &kept, fields, self.conditions, status);
         match age {
@@ -361,7 +363,7 @@ impl OriginFetch<'_> {
     }
 
     /// The option that caused the request to the origin, or how the origin was asked.
-    fn by(self) -> Option<&'static str> {
+    fn cause(self) -> Option<&'static str> {
         let verdict = self.ask.copy.verdict.and_then(|verdict| verdict.by).map(Override::as_str);
         let is_whole = self.found.own().is_some() && !self.asks_conditionally();
         verdict.or(self.ask.copy.overruled).or(is_whole.then_some("request-conditional"))
@@ -378,7 +380,7 @@ impl OriginFetch<'_> {
         matches!(verdict(self.context, self.ask, kept).reuse, Reuse::Withheld(_))
     }
 
-    fn passing(self, download: &Download, why: NotStored) -> Option<Response<Body>> {
+    fn serve_unstored(self, download: &Download, why: NotStored) -> Option<Response<Body>> {
         match (download.take(), self.found.own(), self.ask.copy.verdict) {
             // RFC 5861 §4; a form never gets a stored response.
             (Some(answer), Some(kept), Some(verdict))
@@ -388,7 +390,7 @@ impl OriginFetch<'_> {
             {
                 Some(self.serve_copy(kept, CacheStatus::InsteadOf(answer.status())))
             }
-            (Some(answer), ..) if !self.takes(answer.status(), answer.headers()) => None,
+            (Some(answer), ..) if !self.is_acceptable(answer.status(), answer.headers()) => None,
             (Some(answer), ..) => {
                 Some(pass::respond(self.context, self.ask, answer, self.forward(), why))
             }
@@ -402,11 +404,11 @@ impl OriginFetch<'_> {
     fn failed(self, failure: &Failure) -> Response<Body> {
         let url = self.ask.resource.url.as_str();
         debug!(url, failure = failure.chain(), "the origin did not respond");
-        let kept = self.found.near().filter(|_| self.ask.form.is_none());
+        let kept = self.found.fallback_copy().filter(|_| self.ask.form.is_none());
         let kept = kept.map(|kept| (kept, verdict(self.context, self.ask, kept)));
         let of_use = kept.filter(|(kept, verdict)| is_of_use(self.ask.start.mode, kept, verdict));
         let Some((kept, verdict)) = of_use else {
-            let kept = self.found.near().filter(|_| self.ask.form.is_none());
+            let kept = self.found.fallback_copy().filter(|_| self.ask.form.is_none());
             return reply::failed(self.context, self.ask, failure, kept.map(Arc::as_ref));
         };
         match verdict.unreachable {
@@ -426,13 +428,15 @@ impl OriginFetch<'_> {
             Unreachable::Forbidden if matches!(verdict.reuse, Reuse::Withheld(_)) => {
                 reply::failed(self.context, self.ask, failure, Some(kept))
             }
-            Unreachable::Forbidden => reply::must_ask(self.context, self.ask, kept, failure),
+            Unreachable::Forbidden => {
+                reply::revalidation_failed(self.context, self.ask, kept, failure)
+            }
         }
     }
 
     /// Serves the stored copy in place of a response of its origin.
     fn serve_copy(self, kept: &Arc<Kept>, status: CacheStatus) -> Response<Body> {
-        let fields = kept::unasked(self.ask, kept);
+        let fields = kept::unconfirmed_fields(self.ask, kept);
         kept::answer(self.context, self.ask, kept, fields, self.conditions, status)
     }
 }

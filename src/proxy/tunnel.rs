@@ -56,7 +56,7 @@ pub(super) async fn open(
     origin.via = parent(&config, site.url(), &context.base.pseudonym);
     origin.reach = client.visitor.reach();
     let visitor = client.visitor.clone();
-    let plan = plan(&config, &site, cannot_answer(context, mode, visitor.peer, &site));
+    let plan = plan(&config, &site, tunnel_reason(context, mode, visitor.peer, &site));
     debug!(site = site.url().as_str(), %mode, ?plan, "decided");
     match plan {
         ConnectionPlan::Ourselves if visitor.nested => {
@@ -117,7 +117,7 @@ fn is_open(config: &Config, port: u16, site: Option<&HttpsSite>) -> bool {
 }
 
 /// The reason why connections of a client to `site` cannot be intercepted, if any.
-pub(super) fn cannot_answer(
+pub(super) fn tunnel_reason(
     context: &ProxyContext,
     mode: Mode,
     client: SocketAddr,
@@ -137,7 +137,7 @@ pub(super) fn cannot_answer(
 /// now gets its page.
 fn has_rejected(context: &ProxyContext, mode: Mode, client: SocketAddr, site: &HttpsSite) -> bool {
     let is_near = || context.base.config().local_net.hosts.contains(site.host());
-    (mode.may_dial() || is_near() || context.base.mode.passes(site.host()))
+    (mode.may_dial() || is_near() || context.base.mode.allows(site.host()))
         && context.clients.faces.rejections.has(client.ip(), site.host(), clock::now())
 }
 
@@ -235,7 +235,7 @@ async fn splice_after(
     };
     tokio::select! {
         biased;
-        () = context.net.upstream.dialer().until_shut(to) => {}
+        () = context.net.upstream.dialer().wait_until_shut(to) => {}
         () = context.base.tasks.stopping() => {}
         copied = copy => {
             if let Err(error) = copied {

@@ -43,8 +43,9 @@ pub struct InvalidationTargets<'a> {
     pub by: Option<&'a Arc<Download>>,
 }
 
-/// Invalidates copies after the response to a request in the form for `origin`: see [`answered`].
-pub async fn answered_by(
+/// Invalidates copies after the response to a request in the form for `origin`: see
+/// [`invalidate_after_response`].
+pub async fn invalidate_after_request(
     of: InvalidationTargets<'_>,
     (origin, request, places): (&Origin, &Parts, &Places),
     (status, answer): (StatusCode, &HeaderMap),
@@ -66,12 +67,12 @@ pub async fn answered_by(
         fields: &request.headers,
         owner: &owner,
     };
-    answered(of, sent, (status, answer), when).await;
+    invalidate_after_response(of, sent, (status, answer), when).await;
 }
 
 /// Invalidates the copies that the request may have changed, according to its response. Runs before
 /// the client gets the response.
-pub async fn answered(
+pub async fn invalidate_after_response(
     of: InvalidationTargets<'_>,
     sent: UnsafeRequest<'_>,
     (status, answer): (StatusCode, &HeaderMap),
@@ -90,7 +91,7 @@ pub async fn answered(
         }
         // Downloads first: if one of them stores a copy in the meantime, the search for copies
         // finds it.
-        of.downloads.outdate(&places, when, of.by);
+        of.downloads.invalidate(&places, when, of.by);
         for place in &places {
             match store.entries(place).await {
                 Ok(all) => {

@@ -21,7 +21,7 @@ use wwwoffle_http::caching::storing::RequestFacts;
 /// The permitted use of a stored copy for a request.
 pub(super) fn verdict(context: &ProxyContext, ask: &ProxyRequest, kept: &Kept) -> Verdict {
     let policy =
-        policy(&ask.start.config, &UrlParts::of(&ask.bare), context.base.mode.dials_since());
+        policy(&ask.start.config, &UrlParts::of(&ask.bare), context.base.mode.online_since());
     let mut verdict = decide_reuse(
         &stored(kept, ask.has_credentials()),
         &ask.copy.control,
@@ -43,7 +43,7 @@ pub(crate) fn is_fresh(
     credentials: bool,
 ) -> bool {
     let policy =
-        policy(&context.base.config(), &UrlParts::of(url), context.base.mode.dials_since());
+        policy(&context.base.config(), &UrlParts::of(url), context.base.mode.online_since());
     let stored = stored(kept, credentials);
     let verdict = decide_reuse(&stored, &RequestControl::default(), &policy, clock::now());
     verdict.reuse == Reuse::Fresh
@@ -82,7 +82,7 @@ pub(super) fn policy(config: &Config, url: &UrlParts<'_>, dials_since: SystemTim
 
 /// When a stored copy, or the last `304` for it, was requested and arrived.
 pub(super) fn exchange(kept: &Kept) -> ExchangeTimes {
-    ExchangeTimes { sent: kept.entry.asked().into(), received: kept.entry.responded().into() }
+    ExchangeTimes { sent: kept.entry.requested().into(), received: kept.entry.responded().into() }
 }
 
 fn stored(kept: &Kept, credentials: bool) -> StoredResponse<'_> {

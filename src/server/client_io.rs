@@ -67,14 +67,14 @@ impl<T> ClientIo<T> {
 
     /// Checks each request and refuses malformed ones.
     #[must_use]
-    pub fn gated(mut self) -> Self {
+    pub fn with_gate(mut self) -> Self {
         self.gate = Some(Gate::default());
         self
     }
 
     /// Answers repeated requests without hyper.
     #[must_use]
-    pub(super) fn repeating(mut self, repeater: Repeater) -> Self {
+    pub(super) fn with_repeater(mut self, repeater: Repeater) -> Self {
         self.repeater = Some(Box::new(repeater));
         self
     }

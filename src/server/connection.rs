@@ -83,8 +83,8 @@ where
     let repeater = Repeater::new(Arc::clone(context), visitor.clone());
     let (whence, exchange) = repeater.exchange();
     let io = ClientIo::new(stream, options.socket_timeout)
-        .gated()
-        .repeating(repeater)
+        .with_gate()
+        .with_repeater(repeater)
         .half_closed_for(options.head_timeout.max(options.socket_timeout));
     let service = Arc::new(Service(Arc::clone(context)));
     let (interims, presence) = (Some(io.interims()), io.presence());
@@ -93,7 +93,7 @@ where
     let service = service_fn(move |request| {
         let (context, client) = (Arc::clone(&handler), client.clone());
         let (whence, exchange, asked) =
-            (Arc::clone(&whence), Arc::clone(&exchange), exchange.asked());
+            (Arc::clone(&whence), Arc::clone(&exchange), exchange.take_request());
         async move {
             // hyper reserves memory for this future while the connection exists, so it is boxed.
             let answering = Box::pin(proxy::handle(Arc::clone(&context.proxy), client, request));

@@ -27,7 +27,7 @@ use crate::proxy::site::HttpsSite;
 use crate::proxy::visitor::{HttpVersion, Visitor};
 use crate::server::context::ServerContext;
 use crate::tls::hello::{self, Opening};
-use crate::tls::leaf::refusing;
+use crate::tls::leaf::refusing_config;
 
 /// The first byte of TLS: the type of a handshake record (RFC 8446 §5.1). No HTTP request begins
 /// with this byte.
@@ -49,7 +49,7 @@ pub(super) async fn open(context: &Arc<ServerContext>, stream: TcpStream, visito
     }
     // Boxed, so that an idle client does not need the memory of the larger futures.
     if first != [HANDSHAKE] {
-        return tell(Box::pin(speak(context, stream, HttpVersion::Http1, visitor)).await);
+        return log_result(Box::pin(speak(context, stream, HttpVersion::Http1, visitor)).await);
     }
     match stream.local_addr() {
         Ok(address) => Box::pin(secure(context, stream, visitor, &host_of(address))).await,
@@ -93,9 +93,9 @@ where
         }
         let (reader, writer) = split(stream);
         let again = join(std::io::Cursor::new(bytes).chain(reader), writer);
-        return tell(Box::pin(speak(context, again, HttpVersion::Http1, visitor)).await);
+        return log_result(Box::pin(speak(context, again, HttpVersion::Http1, visitor)).await);
     };
-    let Some(config) = face(context, &hello, host) else { return };
+    let Some(config) = tls_config(context, &hello, host) else { return };
     let handshake = StartHandshake::from_parts(hello, stream).into_stream(config);
     let patience = context.base.config().options.idle_timeout;
     let shaken = tokio::select! {
@@ -105,7 +105,7 @@ where
     match shaken {
         Ok(Ok(stream)) => {
             let version = HttpVersion::inside(&stream);
-            tell(Box::pin(speak(context, stream, version, visitor.secured())).await);
+            log_result(Box::pin(speak(context, stream, version, visitor.secured())).await);
         }
         Ok(Err(error)) => debug!(%error, "no TLS with the client"),
         Err(_) => debug!("TLS with the client took too long"),
@@ -114,7 +114,7 @@ where
 
 /// The TLS configuration for a client: for the requested name if it is ours, or for the address to
 /// which the client connected. `None` for other names.
-fn face(context: &ServerContext, hello: &Accepted, host: &str) -> Option<Arc<ServerConfig>> {
+fn tls_config(context: &ServerContext, hello: &Accepted, host: &str) -> Option<Arc<ServerConfig>> {
     let port = context.base.local.http_port();
     let name = hello::name(hello);
     let site = HttpsSite::of(name.as_deref().unwrap_or(host), port, &context.base.local);
@@ -124,7 +124,7 @@ fn face(context: &ServerContext, hello: &Accepted, host: &str) -> Option<Arc<Ser
         }
         _ => {
             debug!(name, "the client asks our port for TLS under a name that is not ours");
-            refusing()
+            refusing_config()
         }
     };
     match made {
@@ -148,7 +148,7 @@ fn host_of(address: SocketAddr) -> String {
     }
 }
 
-fn tell(served: hyper::Result<()>) {
+fn log_result(served: hyper::Result<()>) {
     if let Err(error) = served {
         // If a client leaves during the connection, no action is needed.
         debug!(error = error_chain(&error), "connection ended");

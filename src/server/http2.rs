@@ -26,7 +26,7 @@ use super::connection::MAX_REQUEST_FIELDS;
 use super::places::RequestSlot;
 use super::resets::ResetCounter;
 use super::service::Service;
-use super::streams::{Paced, Streams, hold};
+use super::streams::{Paced, Streams, remember_slot};
 use crate::base::statistics::ResponseCounter;
 use crate::proxy::presence::Presence;
 use crate::proxy::visitor::Visitor;
@@ -82,7 +82,7 @@ where
     let io = ClientIo::new(stream, config.options.socket_timeout).counting(resets);
     let (handler, counted) = (Arc::clone(context), streams.clone());
     let service = service_fn(move |request| {
-        counted.asked();
+        counted.count_request();
         answer(Arc::clone(&handler), visitor.clone(), request)
     });
     let mut builder = http2::Builder::new(streams.clone());
@@ -100,21 +100,21 @@ where
     let mut connection = pin!(builder.serve_connection(TokioIo::new(io), service));
     tokio::select! {
         served = connection.as_mut() => return served,
-        () = streams.abused() => return given_up(),
+        () = streams.abused() => return log_resets(),
         () = streams.idle(config.options.idle_timeout) => {}
         () = context.base.tasks.stopping() => {}
     }
     connection.as_mut().graceful_shutdown();
     tokio::select! {
         served = connection => served,
-        () = streams.abused() => given_up(),
+        () = streams.abused() => log_resets(),
         // The client does not answer the GOAWAY, or does not read the end of its last response.
         () = streams.idle(GOODBYE) => Ok(()),
     }
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "it stands for the end of a connection")]
-fn given_up() -> hyper::Result<()> {
+fn log_resets() -> hyper::Result<()> {
     debug!("the client resets most of its streams");
     Ok(())
 }
@@ -133,7 +133,7 @@ async fn answer(
     let (visitor, mut response) = match context.places.take(&request, patience).await {
         Some(place) => {
             let place = Arc::new(place);
-            hold(&place);
+            remember_slot(&place);
             let visitor = visitor.in_stream(place);
             let server = Arc::new(Service(Arc::clone(&context)));
             let presence = Presence::default();

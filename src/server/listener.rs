@@ -71,7 +71,7 @@ pub async fn accept(context: Arc<ServerContext>, listener: TcpListener, places: 
                 }
                 let most = context.base.config().startup.max_connections_per_client.get();
                 let Some(guest) = context.proxy.clients.access.crowd.enter(peer.ip(), most) else {
-                    context.proxy.clients.access.strangers.refuse_one_more(
+                    context.proxy.clients.access.strangers.refuse_excess(
                         &context.base.tasks,
                         stream,
                         peer,

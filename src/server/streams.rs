@@ -86,7 +86,7 @@ impl Streams {
     }
 
     /// Counts a request.
-    pub(super) fn asked(&self) {
+    pub(super) fn count_request(&self) {
         self.shared.asked.fetch_add(1, Ordering::AcqRel);
     }
 
@@ -113,7 +113,7 @@ where
             if let Some(place) = outer {
                 tokio::select! {
                     () = stream => {}
-                    () = given_up(&place, patience) => debug!("the client does not read a tunnel"),
+                    () = wait_until_idle(&place, patience) => debug!("the client does not read a tunnel"),
                 }
             } else {
                 let pace = Arc::<StreamPace>::default();
@@ -128,13 +128,13 @@ where
 }
 
 /// Stores the slot of the request whose stream is being polled.
-pub(super) fn hold(place: &Arc<RequestSlot>) {
+pub(super) fn remember_slot(place: &Arc<RequestSlot>) {
     // This always runs in the future of a stream, so `PACE` is always set.
     let _held = PACE.try_with(|pace| *pace.place() = Arc::downgrade(place));
 }
 
 /// Resolves when the slot has been free for at least `patience`.
-async fn given_up(place: &Weak<RequestSlot>, patience: Duration) {
+async fn wait_until_idle(place: &Weak<RequestSlot>, patience: Duration) {
     loop {
         let was_free = place.strong_count() == 0;
         sleep(patience).await;
@@ -240,7 +240,7 @@ impl hyper::body::Body for Paced {
         }
         let piece = this.rest.split_to(this.rest.len().min(PIECE));
         if let Some(given) = &this.given {
-            given.gave(piece.len());
+            given.count_sent_bytes(piece.len());
         }
         if let Some(pace) = &this.pace {
             pace.set(Some(Instant::now()));
@@ -310,7 +310,7 @@ mod tests {
         streams.reset(MANY_RESETS);
         assert!(timeout(now, streams.abused()).await.is_err());
         for _ in 0..3 * MANY_RESETS {
-            streams.asked();
+            streams.count_request();
         }
         streams.reset(1);
         assert!(timeout(now, streams.abused()).await.is_err());

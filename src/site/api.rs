@@ -59,7 +59,7 @@ pub(super) async fn answer(
         Ok(answer) => answer(caller, CallRequest { arguments, parts: &parts, incoming }).await,
         Err(fault) => Err(fault),
     };
-    answered.unwrap_or_else(|fault| refused(caller, fault))
+    answered.unwrap_or_else(|fault| fault_response(caller, fault))
 }
 
 /// Returns the handler of a call after checking the guard of its route.
@@ -79,7 +79,7 @@ fn admit(caller: &Caller, path: &str, parts: &Parts) -> Result<CallHandler, Call
     }
 }
 
-fn refused(caller: &Caller, fault: CallFault) -> Response<Body> {
+fn fault_response(caller: &Caller, fault: CallFault) -> Response<Body> {
     let mut response = json(caller, &ApiError { error: fault.error });
     *response.status_mut() = fault.status;
     if let Some(allowed) = fault.allowed {
@@ -162,7 +162,7 @@ pub(super) fn lines_of_body<'a, T: DeserializeOwned + Send + 'a>(
 }
 
 /// Refuses a call with more URLs than [`MOST_URLS`].
-pub(super) fn not_too_many(urls: &[String]) -> Result<(), CallFault> {
+pub(super) fn check_url_count(urls: &[String]) -> Result<(), CallFault> {
     if urls.len() > MOST_URLS {
         return Err(CallFault::bad(format!(
             "expected at most {MOST_URLS} URLs, not {}",
@@ -182,7 +182,7 @@ pub(super) fn key(text: &str) -> Result<Key, CallFault> {
 /// Responds with JSON.
 pub(super) fn json(caller: &Caller, value: &impl Serialize) -> Response<Body> {
     match serde_json::to_vec(value) {
-        Ok(text) => caller.other(StatusCode::OK, Some(JSON), body::whole(text)),
+        Ok(text) => caller.other(StatusCode::OK, Some(JSON), body::from_bytes(text)),
         Err(error) => {
             tracing::error!(%error, "an answer of the API cannot be written");
             caller.other(StatusCode::INTERNAL_SERVER_ERROR, None, body::empty())

@@ -22,7 +22,7 @@ pub(super) fn proxy_settings(caller: &Caller) -> Response<Body> {
 
 /// `robots.txt`, which excludes all robots.
 pub(super) fn robots(caller: &Caller) -> Response<Body> {
-    let nothing = body::whole("User-agent: *\nDisallow: /\n");
+    let nothing = body::from_bytes("User-agent: *\nDisallow: /\n");
     caller.other(StatusCode::OK, Some("text/plain; charset=utf-8"), nothing)
 }
 

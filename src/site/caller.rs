@@ -211,14 +211,15 @@ impl Caller {
 
     /// Whether the caller may do everything and see the entries of all owners: through the Unix
     /// socket, or with the control password.
-    pub(super) fn administers(&self) -> bool {
+    pub(super) fn is_administrator(&self) -> bool {
         self.permission == Permission::Administer
     }
 
     /// Whether the caller owns the machine, as far as we can tell: it administers the proxy, or
     /// uses this machine and there are neither a control password nor users.
     pub(super) fn owns(&self) -> bool {
-        self.permission >= Permission::Change && (self.administers() || self.owner == Owner::Local)
+        self.permission >= Permission::Change
+            && (self.is_administrator() || self.owner == Owner::Local)
     }
 
     /// Whether the caller connects from this machine.
@@ -246,19 +247,19 @@ impl Caller {
 
     /// Whether the caller may see the entry or request at `place`.
     pub(super) fn may_see(&self, place: &Place) -> bool {
-        self.administers() || self.owner.may_see(place)
+        self.is_administrator() || self.owner.may_see(place)
     }
 
     /// Whether the caller may see a queued request: without an owner, the request belongs to this
     /// machine.
     pub(super) fn may_see_queued(&self, place: &Place) -> bool {
-        self.administers() || Owner::of_queued(place).as_ref() == Some(&self.owner)
+        self.is_administrator() || Owner::of_queued(place).as_ref() == Some(&self.owner)
     }
 
     /// Whether the caller may see items of `owner`, a name as in the queue.
     pub(super) fn may_see_owned(&self, owner: Option<&str>) -> bool {
         let owner = owner.map_or(Ok(Owner::Local), str::parse);
-        self.administers() || owner.as_ref() == Ok(&self.owner)
+        self.is_administrator() || owner.as_ref() == Ok(&self.owner)
     }
 
     /// Whether the browser says that another site caused the request.
@@ -333,7 +334,7 @@ impl Caller {
     /// The control password grants permission but does not identify a person, because everyone who
     /// knows it shares it. So the token decides the owner.
     pub(super) fn for_page(&self, token: Option<&str>) -> Self {
-        let has_password = self.administers() && !self.is_on_socket();
+        let has_password = self.is_administrator() && !self.is_on_socket();
         let named =
             token.filter(|_| has_password).and_then(|token| self.context.pages.tokens.owner(token));
         let mut caller = self.clone();
@@ -377,7 +378,7 @@ impl Caller {
     /// Responds with a message page, or with an empty body if the request is for a sub-resource.
     pub(super) fn message(&self, message: &Message<'_>) -> Response<Body> {
         if let Some(audience) = self.audience.filter(|audience| audience.is_part()) {
-            return audience.nothing(message.status());
+            return audience.empty_response(message.status());
         }
         self.page(message::page(&self.shell, message))
     }

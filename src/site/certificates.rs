@@ -36,7 +36,7 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     };
     let site = origin.to_string();
     let url = form.value("url").and_then(|url| at(&origin, url, caller));
-    let refused = context.net.upstream.refused().of(&origin);
+    let refused = context.net.upstream.refused_certificates().of(&origin);
     let sha256 = refused.as_ref().and_then(|refused| refused.sha256);
     let fault = refused.as_ref().map(|refused| refused.fault.to_string());
     let config = context.base.config();
@@ -59,7 +59,7 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
             chain: refused.as_ref().map(|refused| &refused.chain),
             sha256: &sha256.map(hex::encode).unwrap_or_default(),
             file: file.to_str().filter(|file| !file.is_empty()),
-            has_button: caller.administers() || config.startup.password.hash().is_some(),
+            has_button: caller.is_administrator() || config.startup.password.hash().is_some(),
         },
     );
     caller.page(page)
@@ -84,7 +84,7 @@ pub(super) async fn allow(
     let origin = form.value("site").and_then(origin);
     let origin =
         origin.ok_or(CertificateNotAllowed::Unseen("expected the host of a certificate"))?;
-    let refused = context.net.upstream.refused().of(&origin);
+    let refused = context.net.upstream.refused_certificates().of(&origin);
     let seen = refused.and_then(|refused| refused.sha256).map(hex::encode);
     let Some(sha256) = seen.filter(|seen| form.value("sha256") == Some(seen)) else {
         return Err(CertificateNotAllowed::Unseen(

@@ -62,7 +62,7 @@ pub(super) fn is_option(path: &str) -> bool {
 
 /// Shows the file, its versions and the sections.
 pub(super) async fn show_index(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
-    let about = arguments.and_then(carried);
+    let about = arguments.and_then(url_argument);
     answer(caller, index(caller, StatusCode::OK, about.as_deref()).await)
 }
 
@@ -73,13 +73,13 @@ pub(super) async fn show_last_change(caller: &Caller, arguments: Option<&str>) -
 
 /// Shows which options hold for a URL.
 pub(super) fn show_url(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
-    let about = arguments.and_then(carried);
+    let about = arguments.and_then(url_argument);
     caller.page(url_page(caller, about.as_deref().unwrap_or_default()))
 }
 
 /// Shows the form that builds a URL-SPECIFICATION.
 pub(super) fn show_builder(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
-    let about = arguments.and_then(carried);
+    let about = arguments.and_then(url_argument);
     caller.page(builder(caller, about.as_deref(), None))
 }
 
@@ -90,7 +90,7 @@ pub(super) async fn show_section(
     arguments: Option<&str>,
 ) -> Response<Body> {
     let Some(section) = section_at(path) else { return caller.see_other(CONFIGURATION) };
-    let about = arguments.and_then(carried);
+    let about = arguments.and_then(url_argument);
     let page = CurrentConfiguration::of(caller).await.map(|seen| {
         let settings = seen.settings(section);
         let rules = seen.rules(section);
@@ -108,7 +108,7 @@ pub(super) async fn show_option(
     arguments: Option<&str>,
 ) -> Response<Body> {
     let Some(item) = item_at(path) else { return caller.see_other(CONFIGURATION) };
-    let about = arguments.and_then(carried);
+    let about = arguments.and_then(url_argument);
     let seen = CurrentConfiguration::of(caller).await;
     answer(caller, seen.map(|seen| option(caller, &seen, item, about.as_deref(), None)))
 }
@@ -119,7 +119,7 @@ fn answer(caller: &Caller, page: Result<Page, ChangeError>) -> Response<Body> {
 
 /// Returns the URL in the arguments of an address: all its arguments, or the value of the argument
 /// `url`.
-fn carried(arguments: &str) -> Option<String> {
+fn url_argument(arguments: &str) -> Option<String> {
     let text = arguments.strip_prefix("url=").unwrap_or(arguments);
     let text = url_decode_form_args(text.as_bytes());
     let text = String::from_utf8_lossy(&text).trim().to_owned();
@@ -239,7 +239,7 @@ async fn index(
         let versions = versions.into_iter().map(|version| {
             // A version that was deleted in between counts as unchanged.
             let old = version.text().unwrap_or_else(|_| text.clone());
-            (version.number, until(&version), changes(&text, &old))
+            (version.number, end_time(&version), changes(&text, &old))
         });
         versions.collect::<Vec<_>>()
     })
@@ -275,7 +275,7 @@ async fn index(
     Ok(index::page(&caller.shell, status.as_u16(), &index))
 }
 
-fn until(version: &EarlierConfig) -> Timestamp {
+fn end_time(version: &EarlierConfig) -> Timestamp {
     Timestamp::try_from(version.until).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 

@@ -69,7 +69,7 @@ pub(super) fn fetch(caller: &Caller) -> Response<Body> {
 
 /// Stops fetching the queue.
 pub(super) fn hold(caller: &Caller) -> Response<Body> {
-    caller.context.fetch.fetcher.hold();
+    caller.context.fetch.fetcher.stop_fetching();
     caller.see_other(QUEUE)
 }
 
@@ -93,11 +93,13 @@ pub(super) fn former_form(arguments: Option<&str>) -> SubmittedForm {
 pub(super) fn ask_all_monitors(caller: &Caller) -> Response<Body> {
     match monitor::list(caller).len() {
         0 => caller.see_other(MONITOR),
-        pages => ask(caller, &DeletionTarget::Monitors(u64::try_from(pages).unwrap_or(u64::MAX))),
+        pages => {
+            confirm(caller, &DeletionTarget::Monitors(u64::try_from(pages).unwrap_or(u64::MAX)))
+        }
     }
 }
 
-fn ask(caller: &Caller, doomed: &DeletionTarget<'_>) -> Response<Body> {
+fn confirm(caller: &Caller, doomed: &DeletionTarget<'_>) -> Response<Body> {
     caller.page(question::page(&caller.shell, doomed))
 }
 
@@ -113,7 +115,7 @@ pub(super) fn ask_all_requests(caller: &Caller) -> Response<Body> {
     if counts == QueueCounts::default() {
         return caller.see_other(QUEUE);
     }
-    ask(caller, &DeletionTarget::Queue { counts, forms })
+    confirm(caller, &DeletionTarget::Queue { counts, forms })
 }
 
 /// Asks for confirmation before the request named by `key` or `url` is deleted. If there is no such
@@ -130,7 +132,7 @@ pub(super) fn ask_request(caller: &Caller, arguments: Option<&str>) -> Response<
     match known.filter(|known| caller.may_see_queued(&known.place)) {
         Some(known) => {
             let (url, key) = (known.place.url(), known.place.key().to_string());
-            ask(caller, &DeletionTarget::Request { url, key: &key })
+            confirm(caller, &DeletionTarget::Request { url, key: &key })
         }
         None => caller.see_other(QUEUE),
     }
@@ -147,7 +149,7 @@ pub(super) fn ask_monitor(caller: &Caller, arguments: Option<&str>) -> Response<
     };
     let list = monitor::list(caller);
     match list.iter().find(|item| Some(&item.key) == key.as_ref()) {
-        Some(item) => ask(caller, &DeletionTarget::Monitor { url: &item.url, key: &item.key }),
+        Some(item) => confirm(caller, &DeletionTarget::Monitor { url: &item.url, key: &item.key }),
         None => caller.see_other(MONITOR),
     }
 }
@@ -158,7 +160,7 @@ pub(super) fn ask_entry(caller: &Caller, arguments: Option<&str>) -> Response<Bo
     let form = former_form(arguments);
     let url = form.value("url").unwrap_or_default().trim();
     match CanonicalUrl::parse(url, &caller.context.base.local) {
-        Ok(known) if !known.is_local() => ask(caller, &DeletionTarget::Entry { url }),
+        Ok(known) if !known.is_local() => confirm(caller, &DeletionTarget::Entry { url }),
         _ => caller.see_other(ROOT),
     }
 }

@@ -49,7 +49,7 @@ pub(in crate::site) async fn list(
             let start = move |spool: &Spool| spool.list(scheme.as_deref(), host.as_deref());
             let context = &caller.context;
             let list = context.storage.store.run(start).await?;
-            let viewer = (!caller.administers()).then(|| caller.owner.clone());
+            let viewer = (!caller.is_administrator()).then(|| caller.owner.clone());
             Ok(walk(Arc::clone(context), viewer, list))
         }
     }
@@ -63,7 +63,7 @@ pub(in crate::site) fn owner(caller: &Caller, named: Option<&str>) -> Result<Own
     };
     let owner: Owner =
         named.parse().map_err(|error: BadOwner| CallFault::bad(error.to_string()))?;
-    if caller.administers() || owner == caller.owner {
+    if caller.is_administrator() || owner == caller.owner {
         return Ok(owner);
     }
     let error =
@@ -149,5 +149,5 @@ fn outgoing(caller: &Caller) -> Body {
     for request in list.iter().filter(|request| caller.may_see_queued(&request.place)) {
         push_line(&mut lines, &EntryItem::of_waiting(request, holder.held(request)));
     }
-    body::whole(lines)
+    body::from_bytes(lines)
 }

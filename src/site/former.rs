@@ -25,7 +25,7 @@ const AUTHORITY: &str = "/ca";
 const NO_NAME: &str = "no-name";
 
 /// Returns the new address of an option's page or a search engine of WWWOFFLE 2.9.
-fn now_at(path: &str, arguments: Option<&str>) -> Option<String> {
+fn new_address(path: &str, arguments: Option<&str>) -> Option<String> {
     if path.starts_with(CONFIGURATION) {
         option(path, arguments)
     } else {
@@ -35,12 +35,12 @@ fn now_at(path: &str, arguments: Option<&str>) -> Option<String> {
 
 /// Whether WWWOFFLE 2.9 had the page of an option or a search engine at `path`.
 pub(super) fn has_moved(path: &str) -> bool {
-    now_at(path, None).is_some()
+    new_address(path, None).is_some()
 }
 
 /// Redirects to the new address of that page.
 pub(super) fn show(caller: &Caller, at: PageRequest<'_>) -> Response<Body> {
-    caller.see_other(now_at(at.path, at.arguments).as_deref().unwrap_or("/"))
+    caller.see_other(new_address(at.path, at.arguments).as_deref().unwrap_or("/"))
 }
 
 /// Returns the address of the page about the certificate of a host, which makes up all the
@@ -63,7 +63,7 @@ fn option(path: &str, arguments: Option<&str>) -> Option<String> {
         section_of(section).map(|section| (section, ""))
     } else {
         let former = FormerOption::find(section, if key == NO_NAME { "" } else { key })?;
-        became(former).or_else(|| section_of(section).map(|section| (section, "")))
+        replacement_option(former).or_else(|| section_of(section).map(|section| (section, "")))
     };
     let mut to = match place {
         Some((section, "")) => format!("{CONFIGURATION}{section}"),
@@ -78,7 +78,7 @@ fn option(path: &str, arguments: Option<&str>) -> Option<String> {
 }
 
 /// Returns the section and option that replace a former option.
-fn became(former: &FormerOption) -> Option<(&'static str, &'static str)> {
+fn replacement_option(former: &FormerOption) -> Option<(&'static str, &'static str)> {
     match former.now {
         Successor::Same { section, key } => Some((section, key)),
         Successor::Gone { instead, .. } => instead,
@@ -91,7 +91,7 @@ fn section_of(former: &str) -> Option<&'static str> {
     let same = SECTIONS.iter().map(|section| section.name);
     let same = same.into_iter().find(|name| name.replace('-', "").eq_ignore_ascii_case(former));
     let mut options = FORMER.iter().filter(|one| one.section.eq_ignore_ascii_case(former));
-    same.or_else(|| options.find_map(became).map(|(section, _)| section))
+    same.or_else(|| options.find_map(replacement_option).map(|(section, _)| section))
 }
 
 /// Returns the address of the search for the words given to one of the engines. The lists that
@@ -156,7 +156,7 @@ mod tests {
             "/control/delete/req-all",
             "/faq.html",
         ] {
-            assert_eq!(now_at(path, Some("url=http://a/")), None, "{path}");
+            assert_eq!(new_address(path, Some("url=http://a/")), None, "{path}");
         }
     }
 
@@ -173,7 +173,11 @@ mod tests {
             ("/search/htdig/htsearch", "words=a%0D%0Ab", "/search/?q=a%0D%0Ab"),
             ("/search/htdig/htsearch", "q=;words=tea", "/search/?q=tea"),
         ] {
-            assert_eq!(now_at(path, Some(arguments)).as_deref(), Some(want), "{path} {arguments}");
+            assert_eq!(
+                new_address(path, Some(arguments)).as_deref(),
+                Some(want),
+                "{path} {arguments}"
+            );
         }
     }
 }

@@ -160,7 +160,7 @@ pub(super) async fn timemap(caller: &Caller, arguments: Option<&str>) -> Respons
         Ok((_, None)) => no_difference_page(caller, arguments, &NotCompared::NotKept.into()),
         Ok((history, Some(_))) => {
             let text = memento::timemap(caller.shell.origin.as_str(), &history);
-            caller.other(StatusCode::OK, Some(LINK_FORMAT), body::whole(text))
+            caller.other(StatusCode::OK, Some(LINK_FORMAT), body::from_bytes(text))
         }
         Err(error) => no_difference_page(caller, arguments, &error),
     }
@@ -195,7 +195,7 @@ async fn as_it_was(caller: &Caller, kept: &Arc<Kept>) -> Response<Body> {
     let mut theirs = kept.fields.clone();
     delivery.amend(&mut theirs);
     let url = kept.entry.url();
-    let mut body = recode::body(delivery, body::kept(&caller.context.storage.store, kept, None));
+    let mut body = recode::body(delivery, body::stored(&caller.context.storage.store, kept, None));
     if is_page(&theirs) {
         body = base_element::insert_base(body, url).await;
     }
@@ -215,12 +215,12 @@ async fn as_it_was(caller: &Caller, kept: &Arc<Kept>) -> Response<Body> {
     fields.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(GLASS_CASE));
     fields.insert(X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
     let entry = &kept.entry;
-    let link = links(caller.shell.origin.as_str(), url, (entry.stored(), entry.when()));
+    let link = links(caller.shell.origin.as_str(), url, (entry.stored(), entry.received()));
     // The referrer tells the proxy the time of the version, so that sub-resources are served from
     // that time.
     fields.insert(REFERRER_POLICY, HeaderValue::from_static("unsafe-url"));
     for (name, value) in
-        [(LINK, link), (HeaderName::from_static("memento-datetime"), http_date(entry.when()))]
+        [(LINK, link), (HeaderName::from_static("memento-datetime"), http_date(entry.received()))]
     {
         if let Ok(value) = HeaderValue::from_str(&value) {
             fields.insert(name, value);
@@ -282,7 +282,7 @@ pub(super) enum VersionAction {
 }
 
 /// Performs the action of a button, and redirects to the list.
-pub(super) async fn press(
+pub(super) async fn perform(
     caller: &Caller,
     button: VersionAction,
     form: &SubmittedForm,

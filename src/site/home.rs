@@ -46,7 +46,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
         recent,
         is_ready,
         space: space(caller, total),
-        was_full: context.storage.store.was_full(),
+        was_full: context.storage.store.had_no_room(),
         refused: refused(caller),
         config_faults: standing.is_ok_and(|standing| standing.faults.is_some()),
         template_faults: context.pages.template_faults.len(),
@@ -114,14 +114,14 @@ fn space(caller: &Caller, kept: StoredTotal) -> Option<DiskUse> {
 
 /// Returns the clients that were refused recently, if the caller may grant access.
 fn refused(caller: &Caller) -> Option<RefusedClients> {
-    let is_here = caller.administers() || caller.owner == Owner::Local;
+    let is_here = caller.is_administrator() || caller.owner == Owner::Local;
     let refused = caller
         .context
         .proxy
         .clients
         .access
         .strangers
-        .sent_away(clock::now())
+        .recent_refusals(clock::now())
         .filter(|_| is_here)?;
     Some(RefusedClients { count: refused.count, client: refused.client, at: timestamp(refused.at) })
 }

@@ -72,7 +72,7 @@ pub(super) async fn of(
 async fn sharing(context: &SiteContext, entry: Entry) -> Option<u64> {
     let owner = entry.place().owner().map(str::to_owned);
     let ask = move |index: &Index| index.with_body(entry.digest(), entry.body_len());
-    let found = lists::ask(&context.storage, ask).await.ok()?;
+    let found = lists::call_index(&context.storage, ask).await.ok()?;
     let of_owner = found.iter().filter(|item| item.place.owner() == owner.as_deref());
     u64::try_from(of_owner.count()).ok().filter(|count| *count > 1)
 }
@@ -95,7 +95,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
     match of(context, &caller.owner, &url).await {
         Ok(details) => {
             let done = own_lists::action_result(caller, done).await;
-            let more = InfoExtras { action: done, ..more(caller, &url, &details).await };
+            let more = InfoExtras { action: done, ..page_extras(caller, &url, &details).await };
             caller.page(page::page(&caller.shell, &details, &more))
         }
         Err(InfoError::Url(_)) => caller.ask_for_address(AddressPage::Info, &url),
@@ -104,12 +104,12 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
 }
 
 /// Returns the content of the page that is not part of the details.
-async fn more(caller: &Caller, url: &str, details: &Info<Text>) -> InfoExtras {
+async fn page_extras(caller: &Caller, url: &str, details: &Info<Text>) -> InfoExtras {
     let context = &caller.context;
-    let viewer = lists::viewer((!caller.administers()).then_some(&caller.owner));
+    let viewer = lists::viewer((!caller.is_administrator()).then_some(&caller.owner));
     let target = details.url.clone();
     let ask = move |index: &Index| index.referrers(&viewer, &target, false);
-    let referrers = lists::ask(&context.storage, ask).await.ok().map(|found| {
+    let referrers = lists::call_index(&context.storage, ask).await.ok().map(|found| {
         let own = |item: &wwwoffle_index::Item| item.place.url() != details.url;
         let mut urls: Vec<_> =
             found.iter().filter(|item| own(item)).map(|item| item.place.url().to_owned()).collect();
@@ -131,7 +131,7 @@ async fn more(caller: &Caller, url: &str, details: &Info<Text>) -> InfoExtras {
     let who = (caller.owner.clone(), caller.reach());
     let fields = Rehearsal::of_a_person();
     let would = match Rehearsal::new(&context.proxy, who, caller.mode(), &url, fields) {
-        Some(rehearsal) => rehearsal.would(&context.proxy).await,
+        Some(rehearsal) => rehearsal.predict(&context.proxy).await,
         None => None,
     };
     InfoExtras { referrers, versions, last, would, queued, action: None }

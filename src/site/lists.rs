@@ -59,7 +59,7 @@ pub(super) async fn show(caller: &Caller, path: &str, arguments: Option<&str>) -
     if name.is_empty() {
         let sessions = sessions::sessions(&context.storage).await;
         let resting = removed::undoable_deletions(caller).await;
-        let rows = (sessions.began(), &*resting);
+        let rows = (sessions.start_times(), &*resting);
         return caller.page(page::root(shell, rows));
     }
     if name == "url" || name == "url/" {
@@ -236,7 +236,7 @@ pub(super) enum EntryActionError {
 
 /// Performs an action on the entries in the fields `url`, and redirects to the list where they were
 /// selected.
-pub(super) async fn press(
+pub(super) async fn perform(
     caller: &Caller,
     chosen: EntryAction,
     form: &SubmittedForm,
@@ -343,7 +343,7 @@ async fn act(
         EntryAction::Refresh => {
             fetch::want(&context.fetch, &caller.requester(), url.as_str(), true).await?;
         }
-        EntryAction::Monitor => monitor::daily(caller, url.as_str()).await?,
+        EntryAction::Monitor => monitor::monitor_daily(caller, url.as_str()).await?,
         EntryAction::Pin => {
             let url = url.without_credentials().as_str().to_owned();
             purge::set_pinned(context, url, true).await?;

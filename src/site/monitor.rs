@@ -58,7 +58,7 @@ pub(super) async fn show(caller: &Caller) -> Response<Body> {
     let context = &caller.context;
     let config = context.base.config();
     let mut items = list(caller);
-    items.retain(|item| Kind::Monitored.has(&config, &item.url));
+    items.retain(|item| Kind::Monitored.lists_url(&config, &item.url));
     let mut changed = Vec::new();
     for item in items.iter().take(page::SHOWN_PAGES) {
         changed.push(has_changed(caller, &item.url).await);
@@ -171,7 +171,7 @@ fn wish(form: &SubmittedForm) -> Result<MonitorSettings, Vec<FormFault>> {
 }
 
 /// Monitors a page once a day, unless it is already monitored.
-pub(super) async fn daily(caller: &Caller, url: &str) -> Result<(), WantError> {
+pub(super) async fn monitor_daily(caller: &Caller, url: &str) -> Result<(), WantError> {
     let monitors = caller.context.storage.store.spool().monitors();
     let known = key_of(caller, url).is_ok_and(|key| monitors.summary(&key).is_some());
     let schedule = if known { None } else { "@daily".parse().ok() };

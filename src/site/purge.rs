@@ -33,20 +33,20 @@ const WAITS: Duration = Duration::from_secs(5);
 /// made, because that walks the whole spool.
 pub(super) async fn show(caller: &Caller) -> Response<Body> {
     let context = &caller.context;
-    let mut purging = context.storage.purging.told();
+    let mut purging = context.storage.purging.status();
     if !purging.running && !has_plan(&purging) && !caller.is_sent_by_another_site() {
         // If another plan is already running, waits for that one.
         let _begun_or_not = begin(context, PurgeTask::Plan);
         let planned = async {
-            while !has_plan(&context.storage.purging.told())
-                && context.storage.purging.told().failure.is_none()
+            while !has_plan(&context.storage.purging.status())
+                && context.storage.purging.status().failure.is_none()
             {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
         // The page says whether the plan is ready.
         let _in_time = timeout(WAITS, planned).await;
-        purging = context.storage.purging.told();
+        purging = context.storage.purging.status();
     }
     caller.page(page::page(&caller.shell, &purging))
 }
@@ -60,7 +60,7 @@ fn has_plan(purging: &PurgeStatus) -> bool {
 /// this function returns, so that no other task can start in between. Returns [`NotPurged::Busy`]
 /// if another task is running.
 fn begin(context: &Arc<SiteContext>, what: PurgeTask) -> Result<(), NotPurged> {
-    let (own, turn) = (Arc::clone(context), context.storage.purging.turn()?);
+    let (own, turn) = (Arc::clone(context), context.storage.purging.take_turn()?);
     context.base.tasks.spawn(async move {
         // The stored result includes the failure.
         if let Err(NotPurged::Spool(error)) = purge::run_in(&own.storage, turn, what).await {
@@ -124,19 +124,19 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let caller = Caller::over_socket(context(&root));
         let purging = &caller.context.storage.purging;
-        let turn = purging.turn().unwrap();
+        let turn = purging.take_turn().unwrap();
         assert!(matches!(submit(&caller), Err(NotPurged::Busy)), "another is under way");
         drop(turn);
         assert_eq!(submit(&caller).unwrap().status(), 303);
-        assert!(purging.told().running, "it has its turn before the answer is out");
+        assert!(purging.status().running, "it has its turn before the answer is out");
         // A request during the purge starts no plan.
         assert_eq!(show(&caller).await.status(), 200);
         let purged = async {
-            while purging.told().last.is_none() {
+            while purging.status().last.is_none() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
         timeout(Duration::from_secs(60), purged).await.unwrap();
-        assert!(!purging.told().running && submit(&caller).is_ok());
+        assert!(!purging.status().running && submit(&caller).is_ok());
     }
 }

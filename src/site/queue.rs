@@ -86,7 +86,7 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let (mut counts, mut stands) = (QueueCounts::default(), Vec::new());
     context.storage.store.spool().queue().visit(|request| {
         let place = &request.place;
-        if caller.may_see_queued(place) && Kind::Outgoing.has(&config, place.url()) {
+        if caller.may_see_queued(place) && Kind::Outgoing.lists_url(&config, place.url()) {
             let state = status::state(context, request);
             counts.add(state);
             if asked.state.is_none_or(|only| only == state) {

@@ -10,7 +10,7 @@ use hyper::{HeaderMap, Response};
 use wwwoffle_index::{Class, Error};
 use wwwoffle_url::{CanonicalUrl, url_encode_form_args};
 
-use self::call::{carry_out, wanted};
+use self::call::{carry_out, parse_query};
 use self::page::{SearchQuery, SearchResult};
 use super::caller::Caller;
 use crate::base::error_chain::error_chain;
@@ -34,15 +34,15 @@ pub(super) fn describe(caller: &Caller) -> Response<Body> {
 
 /// Shows the form, and the hits if there is a query.
 pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
-    let (typed, outcome) = match wanted(arguments) {
+    let (typed, outcome) = match parse_query(arguments) {
         // A typed address leads to the page about it.
         Ok(wanted) if is_address(&wanted.words) => {
             return caller.see_other(&links::info(wanted.words.trim()));
         }
         Err(why) => (SearchQuery::default(), SearchResult::Refused(why)),
         Ok(wanted) => {
-            if let Some(kept) = kept_at(caller, wanted.words.trim()).await {
-                return caller.see_other(&links::info(&kept));
+            if let Some(add_stored_size) = find_stored_page(caller, wanted.words.trim()).await {
+                return caller.see_other(&links::info(&add_stored_size));
             }
             let typed = SearchQuery {
                 words: wanted.words.clone(),
@@ -57,7 +57,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
                     "Enter at least one word to search for, not only words to leave out.",
                 ))
             } else {
-                look(caller, &typed, wanted).await
+                run_search(caller, &typed, wanted).await
             };
             (typed, outcome)
         }
@@ -74,7 +74,7 @@ fn is_address(words: &str) -> bool {
 
 /// Returns the stored page at words that look like an address without its scheme, such as
 /// `www.example.org/tea`.
-async fn kept_at(caller: &Caller, words: &str) -> Option<String> {
+async fn find_stored_page(caller: &Caller, words: &str) -> Option<String> {
     if !is_bare_address(words) {
         return None;
     }
@@ -111,7 +111,7 @@ fn is_bare_address(words: &str) -> bool {
     is_host && is_port && !words.contains(char::is_whitespace)
 }
 
-async fn look(caller: &Caller, typed: &SearchQuery, wanted: ListQuery) -> SearchResult {
+async fn run_search(caller: &Caller, typed: &SearchQuery, wanted: ListQuery) -> SearchResult {
     let wanted = ListQuery { limit: HITS, ..wanted };
     match carry_out(caller, wanted, hits_that_fit).await {
         Ok(found) => {

@@ -18,7 +18,7 @@ use wwwoffle_api::{DayCounts, HostCounts, StatisticsReport, Sums};
 /// machine, because they reveal what others have read.
 pub(super) fn statistics(caller: &Caller) -> StatisticsReport {
     let now = clock::now();
-    let books = caller.context.storage.statistics.books(now);
+    let books = caller.context.storage.statistics.ledger(now);
     let day = |(day, counts): (&jiff::civil::Date, &Counts)| DayCounts {
         day: day.to_string(),
         sums: sums(counts),

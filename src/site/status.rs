@@ -50,14 +50,14 @@ fn with_queue(caller: &Caller, queue: QueueCounts) -> Status {
         queue,
         downloads: downloads(caller),
         connections: u64::try_from(context.connected()).unwrap_or(u64::MAX),
-        outward_refused: context.net.upstream.dialer().refused(),
+        outward_refused: context.net.upstream.dialer().refused_count(),
         rejections: rejections(context),
     }
 }
 
 /// Returns the state of the link, if the mode follows it.
 fn link(context: &SiteContext) -> Option<LinkStatus> {
-    let link = context.net.link.told();
+    let link = context.net.link.judgement();
     (context.base.mode.chosen() == Choice::Auto).then(|| LinkStatus {
         reason: link.reason.to_string(),
         since: timestamp(link.since),
@@ -70,10 +70,10 @@ fn link(context: &SiteContext) -> Option<LinkStatus> {
 /// Returns the state of the link for pages, in every mode: our own verdict, or else that of the
 /// system.
 pub(super) fn link_report(context: &SiteContext) -> LinkReport {
-    let link = context.net.link.told();
+    let link = context.net.link.judgement();
     if context.base.mode.chosen() != Choice::Auto {
         return LinkReport {
-            reason: context.net.link.standing().text(),
+            reason: context.net.link.connectivity().text(),
             decides: None,
             portal: None,
         };
@@ -140,7 +140,7 @@ pub(super) fn downloads(caller: &Caller) -> Vec<DownloadItem> {
     let list = caller.context.proxy.traffic.downloads.list();
     list.iter()
         .filter(|download| may_see(caller, download))
-        .map(|download| shown(download.id(), download.url(), download.progress()))
+        .map(|download| download_item(download.id(), download.url(), download.progress()))
         .collect()
 }
 
@@ -155,7 +155,7 @@ fn may_see(caller: &Caller, download: &download::Download) -> bool {
     !download.is_personal() || caller.may_see(download.own())
 }
 
-fn shown(id: u64, url: &str, progress: ProgressSnapshot) -> DownloadItem {
+fn download_item(id: u64, url: &str, progress: ProgressSnapshot) -> DownloadItem {
     let seconds_left = progress.time_left().map(|time| time.as_secs());
     let waiting = progress.waiting.map(|waiting| DownloadWaiting {
         since: timestamp(waiting.since),

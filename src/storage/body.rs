@@ -48,7 +48,7 @@ pub fn empty() -> Body {
 
 /// A body that is completely in memory.
 #[must_use]
-pub fn whole(bytes: impl Into<Bytes>) -> Body {
+pub fn from_bytes(bytes: impl Into<Bytes>) -> Body {
     Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync()
 }
 
@@ -58,9 +58,11 @@ pub fn whole(bytes: impl Into<Bytes>) -> Body {
 /// until the digest matches, so that a damaged body never looks complete to its receiver. A
 /// verified body is not checked again while the hot set knows that its file is unchanged.
 #[must_use]
-pub fn kept(store: &Store, kept: &Arc<Kept>, trailers: Option<HeaderMap>) -> Body {
+pub fn stored(store: &Store, kept: &Arc<Kept>, trailers: Option<HeaderMap>) -> Body {
     match kept.entry.body() {
-        KeptBody::Whole(bytes) if trailers.is_none() => whole(Bytes::from_owner(bytes.clone())),
+        KeptBody::Whole(bytes) if trailers.is_none() => {
+            from_bytes(Bytes::from_owner(bytes.clone()))
+        }
         KeptBody::Whole(bytes) => {
             let data = Ok(Frame::data(Bytes::from_owner(bytes.clone())));
             let end = trailers.map(|trailers| Ok(Frame::trailers(trailers)));
@@ -106,7 +108,7 @@ pub fn range(store: &Store, of: RangeOf, range: Range<u64>) -> Body {
         let bytes = Bytes::from_owner(bytes.clone());
         let within = |offset| usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
         let (start, end) = (within(range.start), within(range.end));
-        return whole(bytes.slice(start.min(end)..end));
+        return from_bytes(bytes.slice(start.min(end)..end));
     }
     let from = match &of {
         RangeOf::Kept(kept) => kept.entry.verified(),
@@ -160,7 +162,7 @@ impl RangeReading {
             Err(error) if error.is_damaged() => {
                 match self.of {
                     RangeOf::Kept(kept) => self.store.set_aside(kept).await,
-                    RangeOf::Partial(partial) => self.store.mend_partial(partial.place()).await,
+                    RangeOf::Partial(partial) => self.store.repair_partial(partial.place()).await,
                 }
                 Err(BodyError::Damaged)
             }

@@ -66,7 +66,7 @@ impl Decoding {
             self.input.advance(taken);
             match made {
                 Output::Bytes(length) => {
-                    self.used.store(self.decoder.taken(), Ordering::Relaxed);
+                    self.used.store(self.decoder.bytes_read(), Ordering::Relaxed);
                     output.truncate(length);
                     yield_now().await;
                     return Ok(Some((Frame::data(Bytes::from(output)), Some(self))));

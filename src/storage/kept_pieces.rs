@@ -18,7 +18,7 @@ impl KeptPieces {
     /// The body of `kept`, from its beginning.
     pub(crate) fn of(store: &Store, kept: &Arc<Kept>) -> Self {
         let delivery = CodingTerms::of_a_reader().deliver(kept.status, &kept.fields);
-        Self(decoded::body(delivery, body::kept(store, kept, None), Arc::default()))
+        Self(decoded::body(delivery, body::stored(store, kept, None), Arc::default()))
     }
 
     /// The next piece; `None` at the end.
@@ -43,7 +43,7 @@ impl KeptPieces {
 /// # Errors
 ///
 /// If the body is damaged, or does not have the declared content coding.
-pub(crate) async fn beginning(
+pub(crate) async fn read_beginning(
     store: &Store,
     kept: &Arc<Kept>,
     length: usize,

@@ -2,7 +2,7 @@
 //! both.
 //!
 //! The index itself is in `wwwoffle-index`, and all its calls block. Here they run outside the
-//! runtime's threads ([`ask`]), and the index gets the data that it cannot know itself.
+//! runtime's threads ([`call_index`]), and the index gets the data that it cannot know itself.
 
 pub mod deletions;
 pub mod describe;
@@ -44,7 +44,7 @@ pub fn viewer(owner: Option<&Owner>) -> Viewer {
 /// # Errors
 ///
 /// Those of the call.
-pub async fn ask<T: Send + 'static>(
+pub async fn call_index<T: Send + 'static>(
     context: &StorageContext,
     ask: impl FnOnce(&Index) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
@@ -64,7 +64,7 @@ pub async fn ask<T: Send + 'static>(
 /// # Errors
 ///
 /// If it fails.
-pub async fn remake(context: &StorageContext, what: ReindexScope) -> Result<(), Error> {
+pub async fn rebuild(context: &StorageContext, what: ReindexScope) -> Result<(), Error> {
     let index = context.index.clone();
     match tokio::task::spawn_blocking(move || index.reindex(what)).await {
         Ok(done) => done,
@@ -90,7 +90,7 @@ pub async fn stop(context: &StorageContext) {
 /// Maintains the index while the daemon runs: logs its faults, and records the online sessions.
 pub async fn work(context: Arc<StorageContext>) {
     let mut tick = tokio::time::interval(LOOK_FOR_FAULTS);
-    let (mut was_ready, told) = (false, context.lock_online().told());
+    let (mut was_ready, told) = (false, context.lock_online().mode_changes());
     loop {
         tokio::select! {
             () = context.base.tasks.stopping() => return,
@@ -108,6 +108,6 @@ pub async fn work(context: Arc<StorageContext>) {
             info!("the index of the spool is ready");
         }
         was_ready = is_ready;
-        sessions::look(&context).await;
+        sessions::record_session(&context).await;
     }
 }

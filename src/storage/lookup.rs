@@ -47,7 +47,7 @@ impl Found {
 pub async fn look_up(store: &Store, places: &Places) -> Result<Found, Error> {
     let own = preferred(store, &places.own, &places.spelling).await?;
     let public = preferred(store, &places.public, &places.spelling).await?;
-    Ok(Found { own, public: public.filter(|kept| places.takes_public(&kept.fields, false)) })
+    Ok(Found { own, public: public.filter(|kept| places.accepts_public(&kept.fields, false)) })
 }
 
 async fn preferred(
@@ -61,9 +61,9 @@ async fn preferred(
 }
 
 fn date(kept: &Kept) -> SystemTime {
-    told(&kept.fields).unwrap_or_else(|| kept.entry.when().into())
+    parse_date(&kept.fields).unwrap_or_else(|| kept.entry.received().into())
 }
 
-fn told(fields: &HeaderMap) -> Option<SystemTime> {
+fn parse_date(fields: &HeaderMap) -> Option<SystemTime> {
     httpdate::parse_http_date(fields.get(DATE)?.to_str().ok()?).ok()
 }

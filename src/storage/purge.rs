@@ -110,7 +110,7 @@ impl PurgeState {
     /// # Errors
     ///
     /// [`NotPurged::Busy`] if a purge is running.
-    pub fn turn(&self) -> Result<PurgeTurn, NotPurged> {
+    pub fn take_turn(&self) -> Result<PurgeTurn, NotPurged> {
         if self.running.swap(true, Ordering::AcqRel) {
             return Err(NotPurged::Busy);
         }
@@ -120,7 +120,7 @@ impl PurgeState {
 
     /// The running purge and the last finished one.
     #[must_use]
-    pub fn told(&self) -> PurgeStatus {
+    pub fn status(&self) -> PurgeStatus {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         // A query must not take the turn. Otherwise a purge that starts at this moment would be
         // refused.
@@ -172,7 +172,7 @@ pub fn purge(
         Some(plan) if packing.is_none() => plan,
         indexed => {
             // Only the files show which entries would be compressed.
-            let walked = walked(spool, &policy, (limits, now), packing.as_mut(), &tell)?;
+            let walked = plan_by_walking(spool, &policy, (limits, now), packing.as_mut(), &tell)?;
             indexed.unwrap_or(walked)
         }
     };
@@ -192,14 +192,14 @@ pub fn purge(
         }
         _ => None,
     };
-    let compressible = packing.map(|packing| packing.told());
+    let compressible = packing.map(|packing| packing.summary());
     let shared =
         (what != PurgeTask::Plan).then(|| share::carry_out(spool, &policy, &|| go_on(done)));
     Ok(PurgeReport { compressible, compressed, shared, ..report(&plan, removed, room()) })
 }
 
 /// Makes a plan by walking the files.
-fn walked(
+fn plan_by_walking(
     spool: &Spool,
     policy: &PurgePolicy,
     (limits, now): (PurgeLimits, Timestamp),
@@ -236,7 +236,7 @@ fn carry_out(
     go_on: impl Fn(u64) -> bool,
 ) -> Result<Sum, NotPurged> {
     let (mut removed, mut looked, mut sweep) = (Sum::default(), 0, spool.sweep()?);
-    if plan.going().count == 0 {
+    if plan.removed_sum().count == 0 {
         return Ok(removed);
     }
     loop {
@@ -245,8 +245,8 @@ fn carry_out(
             plan.keep_site(site(url.host()), true);
             news.pinned(&url, plan);
         }
-        news.look(plan, policy);
-        let step = sweep.step(|found| news.goes(plan, found, policy.candidate(found)))?;
+        news.protect_sub_resources(plan, policy);
+        let step = sweep.step(|found| news.is_removed(plan, found, policy.candidate(found)))?;
         removed.count += step.removed.count;
         removed.bytes = removed.bytes.saturating_add(step.removed.bytes);
         looked += step.looked;
@@ -313,7 +313,7 @@ fn name_of_stay(because: KeepReason) -> &'static str {
 ///
 /// [`NotPurged`] if there was no purge.
 pub async fn run(context: &StorageContext, what: PurgeTask) -> Result<PurgeReport, NotPurged> {
-    run_in(context, context.purging.turn()?, what).await
+    run_in(context, context.purging.take_turn()?, what).await
 }
 
 /// Purges for a caller that holds the `turn`.
@@ -356,7 +356,7 @@ pub async fn run_in(
     };
     let done = context.store.run(work).await?;
     if let Ok(report) = &done {
-        compress::remember(context, report).await;
+        compress::store_tried(context, report).await;
         share::log(report);
     }
     if let Ok(report) = &done
@@ -386,11 +386,11 @@ mod tests {
     #[test]
     fn reading_the_status_does_not_block_a_purge() {
         let purging = PurgeState::default();
-        let ask = || (0..500_000).for_each(|_| assert_eq!(purging.told().looked, 0));
+        let ask = || (0..500_000).for_each(|_| assert_eq!(purging.status().looked, 0));
         thread::scope(|scope| {
             let asking = scope.spawn(ask);
             while !asking.is_finished() {
-                assert!(purging.turn().is_ok());
+                assert!(purging.take_turn().is_ok());
             }
         });
     }
@@ -398,11 +398,11 @@ mod tests {
     #[test]
     fn one_turn_is_had_at_a_time() {
         let purging = PurgeState::default();
-        assert!(!purging.told().running);
-        let turn = purging.turn().unwrap();
-        assert!(purging.told().running);
-        assert!(matches!(purging.turn(), Err(NotPurged::Busy)));
+        assert!(!purging.status().running);
+        let turn = purging.take_turn().unwrap();
+        assert!(purging.status().running);
+        assert!(matches!(purging.take_turn(), Err(NotPurged::Busy)));
         drop(turn);
-        assert!(!purging.told().running && purging.turn().is_ok());
+        assert!(!purging.status().running && purging.take_turn().is_ok());
     }
 }

@@ -28,7 +28,7 @@ pub async fn begin(context: &Arc<StorageContext>) {
             if let Some(damage) = damage {
                 warn!(%damage, "damaged statistics were moved to damaged/; counting starts at zero");
             }
-            context.statistics.books(clock::now()).go_on(kept);
+            context.statistics.ledger(clock::now()).restore(kept);
         }
         // If the stored statistics cannot be read now, writing would replace them by smaller ones.
         Err(error) => {
@@ -50,7 +50,7 @@ async fn work(context: Arc<StorageContext>) {
             () = context.base.tasks.stopping() => return,
             _ = tick.tick() => {}
         }
-        drop(context.statistics.books(clock::now()));
+        drop(context.statistics.ledger(clock::now()));
         left -= 1;
         if left == 0 {
             left = WRITE_ONCE_IN;
@@ -68,9 +68,9 @@ async fn write(context: &StorageContext) {
     if !context.statistics.may_write() {
         return;
     }
-    let Some(news) = context.statistics.books(clock::now()).to_write() else { return };
+    let Some(news) = context.statistics.ledger(clock::now()).to_write() else { return };
     if let Err(error) = context.store.run(move |spool| spool.set_statistics(&news)).await {
-        context.statistics.books(clock::now()).not_written();
+        context.statistics.ledger(clock::now()).not_written();
         warn!(error = error_chain(&error), "the statistics cannot be written");
     }
 }

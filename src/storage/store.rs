@@ -80,7 +80,7 @@ impl Store {
 
     /// Whether the disk was full when the last response was written.
     #[must_use]
-    pub fn was_full(&self) -> bool {
+    pub fn had_no_room(&self) -> bool {
         self.was_full.load(Ordering::Relaxed)
     }
 
@@ -272,8 +272,8 @@ impl Store {
         blocking(move || {
             let Some(entry) = spool.entry(&from)?.found() else { return Ok(()) };
             let new = NewEntry {
-                asked: entry.asked(),
-                when: entry.when(),
+                asked: entry.requested(),
+                when: entry.received(),
                 head: entry.head().to_vec(),
                 request: entry.request().to_vec(),
                 connection: entry.connection().map(<[u8]>::to_vec),

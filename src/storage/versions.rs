@@ -18,7 +18,7 @@ use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
 use crate::base::owner::Places;
 use crate::storage::context::StorageContext;
-use crate::storage::kept_pieces::beginning;
+use crate::storage::kept_pieces::read_beginning;
 use crate::storage::lookup::look_up;
 use crate::storage::store::Kept;
 
@@ -100,7 +100,9 @@ pub struct Compared {
 /// If the disk fails.
 pub async fn of(context: &StorageContext, places: &Places) -> Result<Option<PageVersions>, Error> {
     let found = look_up(&context.store, places).await?.choose(Mode::Offline);
-    let Some(current) = found.map(Arc::new) else { return left_over(context, places).await };
+    let Some(current) = found.map(Arc::new) else {
+        return orphaned_versions(context, places).await;
+    };
     let place = current.entry.place().clone();
     let mut older = context.store.run(move |spool| spool.versions(&place)).await?;
     // If the daemon crashes during the replacement, the current entry also has the name of a
@@ -110,7 +112,7 @@ pub async fn of(context: &StorageContext, places: &Places) -> Result<Option<Page
 }
 
 /// The older versions of a page whose current copy is gone.
-async fn left_over(
+async fn orphaned_versions(
     context: &StorageContext,
     places: &Places,
 ) -> Result<Option<PageVersions>, Error> {
@@ -123,7 +125,7 @@ async fn left_over(
         let newest = older.remove(0);
         let read = read(context, place, newest.stored).await?;
         let is_theirs =
-            |kept: &Arc<Kept>| place == &places.own || places.takes_public(&kept.fields, false);
+            |kept: &Arc<Kept>| place == &places.own || places.accepts_public(&kept.fields, false);
         if let Some(current) = read.filter(is_theirs) {
             return Ok(Some(PageVersions { current, older, left_over: Some(newest) }));
         }
@@ -174,7 +176,7 @@ pub async fn read(
 
 /// The title of a stored page, if it is near the beginning of the page.
 pub async fn title(context: &StorageContext, kept: &Arc<Kept>) -> Option<String> {
-    let mut body = beginning(&context.store, kept, TITLE_WITHIN).await.ok()?;
+    let mut body = read_beginning(&context.store, kept, TITLE_WITHIN).await.ok()?;
     body.truncate(TITLE_WITHIN);
     extract(content_type(kept), kept.entry.url(), &body)?.title
 }
@@ -185,7 +187,7 @@ fn content_type(kept: &Kept) -> Option<&str> {
 
 /// The text of a stored copy.
 async fn text(context: &StorageContext, kept: &Arc<Kept>) -> Result<VersionText, NotCompared> {
-    let mut body = beginning(&context.store, kept, READ + 1).await.map_err(|error| {
+    let mut body = read_beginning(&context.store, kept, READ + 1).await.map_err(|error| {
         NotCompared::Unread(format!("its body cannot be read: {}", error_chain(&*error)))
     })?;
     let is_longer = body.len() > READ;

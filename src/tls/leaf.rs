@@ -118,7 +118,7 @@ impl Leaves {
             leaf.used = used;
             return Ok(Arc::clone(&leaf.config));
         }
-        let config = self.speak(host, now)?;
+        let config = self.build_config(host, now)?;
         if made.by_host.len() >= MAX_LEAVES && !made.by_host.contains_key(host) {
             let unused = made.by_host.iter().min_by_key(|(_, leaf)| leaf.used);
             let unused = unused.map(|(host, _)| host.clone());
@@ -135,9 +135,9 @@ impl Leaves {
         self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn speak(&self, host: &str, now: SystemTime) -> Result<Arc<ServerConfig>, BadAuthority> {
+    fn build_config(&self, host: &str, now: SystemTime) -> Result<Arc<ServerConfig>, BadAuthority> {
         // The chain includes the authority, so that a client can pin one key for all hosts.
-        let chain = vec![self.mint(host, now)?, self.authority.der().clone()];
+        let chain = vec![self.issue(host, now)?, self.authority.der().clone()];
         let presented = CertifiedKey::new(chain, Arc::clone(&self.signing));
         let mut config = ServerConfig::builder_with_details(provider(), provider::clock())
             .with_safe_default_protocol_versions()
@@ -151,7 +151,7 @@ impl Leaves {
     }
 
     /// A certificate for `host` only.
-    fn mint(&self, host: &str, now: SystemTime) -> Result<CertificateDer<'static>, BadAuthority> {
+    fn issue(&self, host: &str, now: SystemTime) -> Result<CertificateDer<'static>, BadAuthority> {
         let authority = &self.authority;
         if now < authority.valid_from() || now >= authority.valid_until() {
             return Err(BadAuthority::NotNow);
@@ -163,7 +163,7 @@ impl Leaves {
         params.distinguished_name = DistinguishedName::new();
         // The common name has the same spelling as the alternative name. Otherwise certificate
         // linters report two hosts.
-        let common = bare(host);
+        let common = bare_host(host);
         if common.len() <= MAX_COMMON_NAME {
             params.distinguished_name.push(DnType::CommonName, common);
         }
@@ -183,7 +183,7 @@ impl Leaves {
 
 /// Returns the host without the brackets of an IP address and without the final dot of an absolute
 /// name.
-fn bare(host: &str) -> &str {
+fn bare_host(host: &str) -> &str {
     let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
     address.unwrap_or_else(|| host.trim_end_matches('.'))
 }
@@ -194,7 +194,7 @@ fn bare(host: &str) -> &str {
 /// # Errors
 ///
 /// [`BadAuthority`] if the cryptography supports no protocol version, which does not happen.
-pub fn refusing() -> Result<Arc<ServerConfig>, BadAuthority> {
+pub fn refusing_config() -> Result<Arc<ServerConfig>, BadAuthority> {
     let config = ServerConfig::builder_with_details(provider(), provider::clock())
         .with_safe_default_protocol_versions()
         .map_err(BadAuthority::Tls)?
@@ -205,7 +205,7 @@ pub fn refusing() -> Result<Arc<ServerConfig>, BadAuthority> {
 
 /// The host as a name in a certificate (RFC 5280 §4.2.1.6).
 fn name(host: &str) -> Result<SanType, BadAuthority> {
-    let name = bare(host);
+    let name = bare_host(host);
     if let Ok(address) = name.parse::<IpAddr>() {
         return Ok(SanType::IpAddress(address));
     }
@@ -244,7 +244,7 @@ mod tests {
             ("127.0.0.1", GeneralName::IPAddress(&[127, 0, 0, 1])),
             ("[::1]", GeneralName::IPAddress(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1])),
         ] {
-            let der = leaves.mint(host, now).unwrap();
+            let der = leaves.issue(host, now).unwrap();
             let (_, leaf) = X509Certificate::from_der(&der).unwrap();
             let names = leaf.subject_alternative_name().unwrap().unwrap();
             assert_eq!(names.value.general_names, [want], "{host}");
@@ -257,12 +257,12 @@ mod tests {
             assert_eq!(leaf.issuer(), root.subject());
         }
         let long = format!("{}.example", "a.".repeat(60));
-        let der = leaves.mint(&long, now).unwrap();
+        let der = leaves.issue(&long, now).unwrap();
         let (_, leaf) = X509Certificate::from_der(&der).unwrap();
         assert!(leaf.subject().iter().next().is_none());
         assert!(leaf.subject_alternative_name().unwrap().unwrap().critical);
         for host in ["", ".", "a b", "*.example.org", "a,b", "bücher.example"] {
-            assert!(leaves.mint(host, now).is_err(), "{host:?}");
+            assert!(leaves.issue(host, now).is_err(), "{host:?}");
         }
     }
 
@@ -272,7 +272,7 @@ mod tests {
         let leaves = leaves(made);
         let until = leaves.authority.valid_until();
         for now in [made, made + 300 * DAY, until - 30 * DAY, until - Duration::from_secs(1)] {
-            let der = leaves.mint("h.example", now).unwrap();
+            let der = leaves.issue("h.example", now).unwrap();
             let (_, leaf) = X509Certificate::from_der(&der).unwrap();
             let (from, end) = (leaf.validity().not_before, leaf.validity().not_after);
             assert!(end.timestamp() - from.timestamp() < 90 * 24 * 60 * 60, "both ends count");
@@ -281,7 +281,7 @@ mod tests {
             assert!(from.timestamp() >= seconds(leaves.authority.valid_from()));
         }
         for now in [until, until + DAY, made - 2 * DAY] {
-            assert!(matches!(leaves.mint("h.example", now), Err(BadAuthority::NotNow)));
+            assert!(matches!(leaves.issue("h.example", now), Err(BadAuthority::NotNow)));
         }
     }
 
@@ -304,8 +304,8 @@ mod tests {
         let serial = |der: &CertificateDer<'_>| {
             X509Certificate::from_der(der).unwrap().1.raw_serial_as_string()
         };
-        let one = serial(&leaves.mint("a.example", now).unwrap());
-        assert_ne!(one, serial(&leaves.mint("a.example", now).unwrap()));
+        let one = serial(&leaves.issue("a.example", now).unwrap());
+        assert_ne!(one, serial(&leaves.issue("a.example", now).unwrap()));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::harness::{Daemon, then};
 
 /// Stores a page twice; the first response becomes an older version.
 fn keep_twice(daemon: &Daemon, url: &str) {
-    let versions = Versions::by(|_| 3);
+    let versions = Versions::from_rule(|_| 3);
     let options = Options { durability: Durability::None, versions, ..Options::default() };
     let (spool, _) = Spool::open(daemon.spool(), &options).unwrap();
     let place = Place::of(&CanonicalUrl::parse(url, &LocalHost::default()).unwrap());

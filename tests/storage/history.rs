@@ -48,7 +48,7 @@ fn heads(
 ) {
     let options = Options {
         durability: Durability::Each,
-        versions: Versions::by(|_| 9),
+        versions: Versions::from_rule(|_| 9),
         ..Options::default()
     };
     let (spool, _) = Spool::open(daemon.spool(), &options).unwrap();

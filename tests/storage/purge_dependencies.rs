@@ -158,7 +158,7 @@ fn purged_while(act: impl Fn(&Spool, &Index)) -> Vec<String> {
     let (spool, _) = Spool::open(root.path(), &Options::default()).unwrap();
     let local = LocalHost::default();
     let index = Index::open(&spool, Some(Arc::new(Pages { local: local.clone() }))).unwrap();
-    index.settle(true).unwrap();
+    index.wait_until_current(true).unwrap();
     let config = Arc::new(Config::parse(AGE, Path::new("w.conf")).unwrap());
     let is_done = Cell::new(false);
     let report =
@@ -194,8 +194,8 @@ fn what_comes_is_used_or_pinned_meanwhile_stays_with_its_parts() {
     assert!([new, "http://cdn.test/j.png"].iter().all(|url| comes.contains(&(*url).to_owned())));
     let place = |url: &str| Place::of(&CanonicalUrl::parse(url, &LocalHost::default()).unwrap());
     let used = purged_while(|_, index| {
-        index.used(&place("http://cdn.test/i.png"), Timestamp::now());
-        index.used(&place("http://www.a.test/other"), Timestamp::now());
+        index.record_use(&place("http://cdn.test/i.png"), Timestamp::now());
+        index.record_use(&place("http://www.a.test/other"), Timestamp::now());
     });
     assert_eq!(used, ["http://cdn.test/i.png", "http://www.a.test/other"]);
     let pinned = purged_while(|spool, _| {

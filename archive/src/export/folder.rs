@@ -132,7 +132,7 @@ fn make_dir(path: &Path) -> io::Result<()> {
 fn row(entry: &Entry, parts: &[String]) -> String {
     let link: PathBuf = parts.iter().map(|part| part.replace('%', "%25")).collect();
     let (link, url) = (escaped(&link.to_string_lossy()), escaped(entry.url()));
-    let (time, kind) = (time(entry.when()), escaped(&media_type(entry)));
+    let (time, kind) = (time(entry.received()), escaped(&media_type(entry)));
     format!("<tr><td><a href=\"{link}\">{url}</a><td>{time}<td>{}<td>{kind}\n", entry.body_len())
 }
 

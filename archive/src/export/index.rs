@@ -33,7 +33,7 @@ pub(super) fn line(entry: &Entry, position: RecordPosition, file: &str) -> Strin
         "offset": position.offset.to_string(),
         "filename": file,
     });
-    format!("{} {} {told}", surt(&uri), digits(entry.when()))
+    format!("{} {} {told}", surt(&uri), digits(entry.received()))
 }
 
 /// The media type of a response, without parameters.

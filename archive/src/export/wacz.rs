@@ -85,7 +85,7 @@ impl<W: Write + Seek> WaczArchive<'_, W> {
         let is_page = matches!(kind.as_str(), "text/html" | "application/xhtml+xml");
         if is_page && entry.status() == 200 {
             // Versions may have equal bodies, so the time must distinguish them.
-            let when = time(entry.when());
+            let when = time(entry.received());
             let seed = [entry.url().as_bytes(), entry.digest(), when.as_bytes()];
             let id = id(&seed);
             let id = id.trim_start_matches("<urn:uuid:").trim_end_matches('>');

@@ -66,7 +66,7 @@ impl<W: Write> WarcWriter<W> {
         entry: &Entry,
         (head, asked): (&[u8], &[u8]),
     ) -> io::Result<RecordPosition> {
-        let date = time(entry.when());
+        let date = time(entry.received());
         let key = entry.key();
         let variant = entry.place().variant_text();
         let stored = time(entry.stored());

@@ -269,7 +269,7 @@ impl Import<'_> {
     fn count_outdated(&mut self, when: Timestamp, kept: Option<&Entry>) {
         // If the stored entry has the same time, it is most likely this response from an earlier
         // import.
-        let is_same = kept.is_some_and(|kept| kept.when() == when);
+        let is_same = kept.is_some_and(|kept| kept.received() == when);
         self.report.same += u64::from(is_same);
         self.report.outdated += u64::from(!is_same);
     }

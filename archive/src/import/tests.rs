@@ -83,7 +83,7 @@ fn text(entry: Option<Entry>) -> String {
 
 fn spool(versions: usize) -> (tempfile::TempDir, Spool) {
     let folder = tempfile::tempdir().unwrap();
-    let versions = Versions::by(move |_| versions);
+    let versions = Versions::from_rule(move |_| versions);
     let options = Options { versions, ..Options::default() };
     let (spool, _) = Spool::open(folder.path(), &options).unwrap();
     (folder, spool)

@@ -57,7 +57,7 @@ impl Bench {
 
     pub fn keeping(versions: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let versions = Versions::by(move |_| versions);
+        let versions = Versions::from_rule(move |_| versions);
         let options = Options { versions, ..Options::default() };
         let (spool, _) = Spool::open(&folder.path().join("spool"), &options).unwrap();
         Self { folder, spool }

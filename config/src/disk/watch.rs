@@ -57,7 +57,7 @@ impl WatchedFiles {
 }
 
 thread_local! {
-    /// The files read on this thread inside [`watching`].
+    /// The files read on this thread inside [`watch_reads`].
     static READING: RefCell<Option<WatchedFiles>> = const { RefCell::new(None) };
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn note(file: &Path) {
 }
 
 /// Runs `read`, and returns its result with the state of all files it reads and of `places`.
-pub(crate) fn watching<T>(places: &[PathBuf], read: impl FnOnce() -> T) -> (T, WatchedFiles) {
+pub(crate) fn watch_reads<T>(places: &[PathBuf], read: impl FnOnce() -> T) -> (T, WatchedFiles) {
     let mut watch = WatchedFiles::default();
     for location in places {
         watch.add(location);

@@ -46,7 +46,7 @@ pub(super) fn add(
     }
     let elements = Elements::of(&layout, array, all);
     let splice = match before.and_then(|number| elements.spans.get(number)) {
-        Some(next) => elements.added_before(next, item),
+        Some(next) => elements.insert_before(next, item),
         None => elements.added(item),
     };
     check_result(text, &splice, section, key, was)
@@ -148,7 +148,7 @@ impl<'a> Elements<'a> {
 
     /// Whether only white space precedes `at` on its line, and the beginning of this line is inside
     /// the array.
-    fn begins_line(&self, at: usize) -> bool {
+    fn starts_line(&self, at: usize) -> bool {
         let start = line_start(self.layout.text, at);
         start > self.all.start && is_blank(self.text(start..at))
     }
@@ -157,7 +157,7 @@ impl<'a> Elements<'a> {
         let (text, newline) = (self.layout.text, self.layout.newline());
         let Some(last) = self.spans.last() else {
             let close = self.close();
-            if !self.begins_line(close) {
+            if !self.starts_line(close) {
                 return Splice::insert(self.all.start + 1, item.to_owned());
             }
             let indent = format!("{}{INDENT}", indent(text, close));
@@ -184,12 +184,12 @@ impl<'a> Elements<'a> {
 
     fn indent_of(&self, element: &Range<usize>) -> String {
         let own = indent(self.layout.text, element.start);
-        if self.begins_line(element.start) { own.to_owned() } else { format!("{own}{INDENT}") }
+        if self.starts_line(element.start) { own.to_owned() } else { format!("{own}{INDENT}") }
     }
 
-    fn added_before(&self, next: &Range<usize>, item: &str) -> Splice {
+    fn insert_before(&self, next: &Range<usize>, item: &str) -> Splice {
         let (text, newline) = (self.layout.text, self.layout.newline());
-        if !self.begins_line(next.start) {
+        if !self.starts_line(next.start) {
             return Splice::insert(next.start, format!("{item}, "));
         }
         let indent = indent(text, next.start);
@@ -203,7 +203,7 @@ impl<'a> Elements<'a> {
         let comma = comma(text, element.end, next);
         let end = comma.map_or(element.end, |comma| comma + 1);
         let lines = line_start(text, element.start)..line_end(text, end);
-        let is_alone = self.begins_line(element.start) && lines.end < self.all.end;
+        let is_alone = self.starts_line(element.start) && lines.end < self.all.end;
         let tail = self.text(end..lines.end).trim();
         if is_alone && (tail.is_empty() || tail.starts_with('#')) {
             return self.layout.without_lines(lines.clone(), element.start..lines.end);

@@ -53,15 +53,15 @@ fn meaning(item: Option<&Item>, default: &str) -> String {
     match item {
         None | Some(Item::None) => {
             if let Ok(value) = default.parse() {
-                tell(&value, &mut told);
+                write_value(&value, &mut told);
             }
         }
-        Some(Item::Value(value)) => tell(value, &mut told),
-        Some(Item::Table(table)) => tell_table(table, &mut told),
+        Some(Item::Value(value)) => write_value(value, &mut told),
+        Some(Item::Table(table)) => write_table(table, &mut told),
         Some(Item::ArrayOfTables(tables)) => {
             told.push('[');
             for table in tables {
-                tell_table(table, &mut told);
+                write_table(table, &mut told);
                 told.push(',');
             }
             told.push(']');
@@ -70,18 +70,18 @@ fn meaning(item: Option<&Item>, default: &str) -> String {
     told
 }
 
-fn tell(value: &Toml, told: &mut String) {
+fn write_value(value: &Toml, told: &mut String) {
     match value {
         Toml::String(text) => told.extend(["\"", &text.value().escape_debug().to_string(), "\""]),
         Toml::Array(array) => {
             told.push('[');
             for element in array {
-                tell(element, told);
+                write_value(element, told);
                 told.push(',');
             }
             told.push(']');
         }
-        Toml::InlineTable(table) => tell_table(table, told),
+        Toml::InlineTable(table) => write_table(table, told),
         Toml::Integer(number) => *told += &number.value().to_string(),
         Toml::Boolean(is) => *told += &is.value().to_string(),
         Toml::Float(_) | Toml::Datetime(_) => {
@@ -90,7 +90,7 @@ fn tell(value: &Toml, told: &mut String) {
     }
 }
 
-fn tell_table(table: &dyn TableLike, told: &mut String) {
+fn write_table(table: &dyn TableLike, told: &mut String) {
     told.push('{');
     for (key, item) in table.iter() {
         told.extend([key, "=", &meaning(Some(item), ""), ","]);

@@ -3,7 +3,7 @@
 use super::layout::{
     self, Layout, comment_lines, indent, is_blank, line_end, line_number, line_start,
 };
-use super::{EditError, EditResult, Splice, bare, known_section};
+use super::{EditError, EditResult, Splice, check_bare_key, known_section};
 use std::ops::Range;
 use toml_edit::{Array, Item, Table, TableLike};
 
@@ -52,9 +52,9 @@ impl<'a> SectionForm<'a> {
             (Item::Table(table), Some(span)) => Ok(Self::Headed(table, span.end)),
             (Item::Value(value), Some(span)) if value.is_inline_table() => {
                 let table = section.as_table_like();
-                table.map(|table| Self::Inline(table, span)).ok_or_else(|| by_hand(name))
+                table.map(|table| Self::Inline(table, span)).ok_or_else(|| manual_edit_error(name))
             }
-            _ => Err(by_hand(name)),
+            _ => Err(manual_edit_error(name)),
         }
     }
 
@@ -100,12 +100,12 @@ impl<'a> SectionForm<'a> {
             (Some(key), Some(value)) if item.is_value() => {
                 Ok(Some(OptionEntry { item, value, key }))
             }
-            _ => Err(by_hand(key)),
+            _ => Err(manual_edit_error(key)),
         }
     }
 }
 
-fn by_hand(name: &str) -> EditError {
+fn manual_edit_error(name: &str) -> EditError {
     EditError::ByHand(format!("{name:?}"))
 }
 
@@ -128,7 +128,7 @@ pub(super) fn set(
     key: &str,
     value: &str,
 ) -> Result<EditResult, EditError> {
-    bare(key)?;
+    check_bare_key(key)?;
     let layout = Layout::of(text)?;
     let home = SectionForm::of(&layout, target)?;
     let entry = home.entry(key)?;
@@ -164,7 +164,7 @@ fn insert_option(
             layout.lines_at(at, &line(indent, key))
         }
         SectionForm::Dotted(table) => {
-            let last = last_value(*table).ok_or_else(|| by_hand(section))?;
+            let last = last_value(*table).ok_or_else(|| manual_edit_error(section))?;
             let at = line_end(text, last);
             let name = format!("{section}.{key}");
             layout.lines_at(at, &line("", &name))
@@ -238,10 +238,10 @@ pub(super) fn unset(
     {
         edited.text = text;
     }
-    let layout = Layout::of(&edited.text).map_err(|_| by_hand(key))?;
+    let layout = Layout::of(&edited.text).map_err(|_| manual_edit_error(key))?;
     match SectionForm::of(&layout, target)?.entry(key)? {
         None => {}
-        Some(_) => return Err(by_hand(key)),
+        Some(_) => return Err(manual_edit_error(key)),
     }
     Ok(edited)
 }
@@ -306,10 +306,11 @@ fn check_result(
     key: &str,
     value: &str,
 ) -> Result<EditResult, EditError> {
-    let layout = Layout::of(new).map_err(|_| by_hand(key))?;
-    let entry = SectionForm::of(&layout, target)?.entry(key)?.ok_or_else(|| by_hand(key))?;
+    let layout = Layout::of(new).map_err(|_| manual_edit_error(key))?;
+    let entry =
+        SectionForm::of(&layout, target)?.entry(key)?.ok_or_else(|| manual_edit_error(key))?;
     let now = new.get(entry.value.clone()).filter(|now| *now == value);
-    let now = Some(now.ok_or_else(|| by_hand(key))?.to_owned());
+    let now = Some(now.ok_or_else(|| manual_edit_error(key))?.to_owned());
     let line = line_number(new, entry.key.start);
     Ok(EditResult { text: new.to_owned(), line, was, now })
 }

@@ -3,7 +3,7 @@
 use super::entry::{self, EditTarget};
 use super::given::of_rule;
 use super::layout::{Layout, comments, line_number, line_start};
-use super::{EditError, EditResult, Rule, bare, known_section, quoted, secret};
+use super::{EditError, EditResult, Rule, check_bare_key, known_section, quoted, secret};
 use toml_edit::{Item, Table};
 
 /// The key of a rule's URL-SPECIFICATIONs.
@@ -102,7 +102,7 @@ pub(super) fn replace(
 fn block(section: &str, rule: &Rule, newline: &str) -> Result<String, EditError> {
     let mut block = format!("[[{section}.for]]{newline}{URL} = {}{newline}", array(&rule.urls));
     for (key, value) in &rule.options {
-        bare(key)?;
+        check_bare_key(key)?;
         for part in [key, " = ", &of_rule(section, key, value), newline] {
             block.push_str(part);
         }

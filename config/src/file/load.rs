@@ -6,7 +6,7 @@ use crate::{
         MAX_CONFIG,
         lookup::ConfigLookup,
         read,
-        watch::{WatchedFiles, watching},
+        watch::{WatchedFiles, watch_reads},
     },
     error::{Fault, Faults, Kind},
     schema::Config,
@@ -72,7 +72,7 @@ pub fn load(lookup: &ConfigLookup) -> (Result<LoadedConfig, Faults>, WatchedFile
         ConfigLookup::Named(path) => std::slice::from_ref(path),
         ConfigLookup::FirstOf(paths) => paths,
     };
-    watching(places, || {
+    watch_reads(places, || {
         let file = ConfigFile::of(lookup);
         let path = file.path().to_owned();
         let text = file.text().map_err(|error| {

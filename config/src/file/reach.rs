@@ -37,7 +37,7 @@ pub(super) fn find_protected_change(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disk::watch::watching;
+    use crate::disk::watch::watch_reads;
     use std::path::Path;
 
     #[test]
@@ -47,7 +47,7 @@ mod tests {
         let file = directory.path().join("wwwoffle.conf");
         let secret = directory.path().join("secret");
         std::fs::write(&secret, "not a pattern, but a secret\n").unwrap();
-        let parse = |text: &str, file: &Path| watching(&[], || Config::parse(text, file));
+        let parse = |text: &str, file: &Path| watch_reads(&[], || Config::parse(text, file));
         let list = format!("[offline-options]\nnoise = [{{ file = {secret:?} }}]\n");
         let included = format!("[options]\ninclude = {secret:?}\n");
         let hash = crate::PasswordHash::make("correct horse").unwrap();

@@ -152,7 +152,7 @@ pub(super) fn list(directory: &Path) -> Result<Vec<EarlierConfig>, ChangeError> 
 }
 
 /// Stores a text as the latest version, and removes the oldest.
-pub(super) fn keep(directory: &Path, text: &str, now: SystemTime) -> Result<(), ChangeError> {
+pub(super) fn save(directory: &Path, text: &str, now: SystemTime) -> Result<(), ChangeError> {
     let kept = list(directory)?;
     let number = kept.last().map_or(1, |last| last.number.saturating_add(1));
     let date = Timestamp::try_from(now).unwrap_or(Timestamp::UNIX_EPOCH).strftime(DATE);

@@ -61,10 +61,10 @@ pub(super) fn parts(text: &str) -> Vec<OldPart> {
     let mut lines = (1..).zip(text.lines());
     let mut parts = Vec::new();
     while let Some((line, text)) = lines.next() {
-        match read(text, outside) {
+        match read(text, outside_line) {
             OldLine::OldItem(OldItem { key, .. }) => match section(&key) {
                 Some(name) => parts.push(body(name, line, &mut lines)),
-                None => parts.push(wrong(line, text, "no section has this name")),
+                None => parts.push(wrong_line(line, text, "no section has this name")),
             },
             told => parts.push(OldPart::Outside((line, told))),
         }
@@ -77,7 +77,7 @@ pub(super) fn lines(text: &str) -> Vec<NumberedLine> {
     (1..).zip(text.lines().map(|line| read(line, item))).collect()
 }
 
-fn wrong(line: usize, text: &str, because: &'static str) -> OldPart {
+fn wrong_line(line: usize, text: &str, because: &'static str) -> OldPart {
     OldPart::Outside((line, OldLine::Wrong { text: text.trim().to_owned(), because }))
 }
 
@@ -118,7 +118,7 @@ fn body<'a>(
                 }
                 return OldPart::Elsewhere { name, line, file };
             }
-            _ => match read(text, outside) {
+            _ => match read(text, outside_line) {
                 OldLine::OldItem(OldItem { text, .. }) => {
                     let because = "expected { or [ after the name of a section";
                     held.push((number, OldLine::Wrong { text, because }));
@@ -139,7 +139,7 @@ fn read(text: &str, otherwise: impl Fn(&str) -> OldLine) -> OldLine {
     }
 }
 
-fn outside(text: &str) -> OldLine {
+fn outside_line(text: &str) -> OldLine {
     let (text, key) = (text.to_owned(), text.to_owned());
     OldLine::OldItem(OldItem { spec: None, key, value: None, text })
 }

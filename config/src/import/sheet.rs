@@ -65,7 +65,7 @@ impl ConfigDraft {
     }
 
     /// Whether the text allows other machines to use the proxy.
-    pub(super) fn lets_others_in(&self) -> bool {
+    pub(super) fn allows_other_machines(&self) -> bool {
         let draft = self.drafts.iter().find(|draft| draft.name == "allowed-connect-hosts");
         draft.is_some_and(|draft| !draft.entries.is_empty())
     }

@@ -1,8 +1,8 @@
 //! The counterpart of each option of 2.9, and the conversion of its value.
 
 use super::values::{
-    Converter, account, age, ask_again, count, intercept, kilobytes, level, megabytes, percent,
-    syslog, text, time, truth,
+    Converter, account, age, convert_bool, convert_revalidation_age, count, intercept, kilobytes,
+    level, megabytes, percent, syslog, text, time,
 };
 use crate::former::{FormerOption, Successor};
 
@@ -120,7 +120,7 @@ fn convert(section: &str, key: &str) -> Converter {
         ("options", "log-level") => level,
         ("options", "socket-timeout" | "dns-timeout" | "connect-timeout") => time,
         ("options" | "proxy", _) | ("mime-types", "default") | ("dont-get", "replacement") => text,
-        ("online-options", "request-changed") => ask_again,
+        ("online-options", "request-changed") => convert_revalidation_age,
         ("online-options", "intr-download-size") => kilobytes,
         ("online-options", "intr-download-percent") => percent,
         ("modify-html", key) if key.starts_with("anchor-") || key.starts_with("replacement-") => {
@@ -128,6 +128,6 @@ fn convert(section: &str, key: &str) -> Converter {
         }
         ("purge", "age" | "compress-age") => age,
         ("purge", "max-size" | "min-free") => megabytes,
-        _ => truth,
+        _ => convert_bool,
     }
 }

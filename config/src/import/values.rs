@@ -10,7 +10,7 @@ pub(super) fn is_none(text: &str) -> bool {
     text.is_empty() || text.eq_ignore_ascii_case("none")
 }
 
-pub(super) fn truth(text: &str) -> Result<String, &'static str> {
+pub(super) fn convert_bool(text: &str) -> Result<String, &'static str> {
     match text.to_ascii_lowercase().as_str() {
         "yes" | "true" => Ok("true".to_owned()),
         "no" | "false" => Ok("false".to_owned()),
@@ -27,7 +27,7 @@ pub(super) const HTTPS_IS_STORED: &str = "HTTPS is stored by default; to let all
 
 /// Whether HTTPS is stored.
 pub(super) fn intercept(text: &str) -> Result<String, &'static str> {
-    match truth(text)?.as_str() {
+    match convert_bool(text)?.as_str() {
         "false" => Err(HTTPS_IS_STORED),
         stored => Ok(stored.to_owned()),
     }
@@ -47,7 +47,7 @@ pub(super) fn time(text: &str) -> Result<String, &'static str> {
 }
 
 /// The age at which a page is revalidated, in minutes; a negative number means never.
-pub(super) fn ask_again(text: &str) -> Result<String, &'static str> {
+pub(super) fn convert_revalidation_age(text: &str) -> Result<String, &'static str> {
     match number(text)? {
         (..=-1, _) => Ok(quoted("never")),
         (number, "" | "s" | "S") => {
@@ -128,7 +128,7 @@ pub(super) fn level(text: &str) -> Result<String, &'static str> {
 
 /// The destination of the log.
 pub(super) fn syslog(text: &str) -> Result<String, &'static str> {
-    truth(text).map(|yes| quoted(if yes == "true" { "syslog" } else { "stderr" }))
+    convert_bool(text).map(|yes| quoted(if yes == "true" { "syslog" } else { "stderr" }))
 }
 
 /// Splits a whole number from the text after it.
@@ -148,16 +148,16 @@ mod tests {
     #[test]
     fn values_are_written_anew() {
         let rows: &[(&str, Converter, &str, Result<&str, ()>)] = &[
-            ("yes", truth, "yes", Ok("true")),
-            ("False", truth, "False", Ok("false")),
-            ("maybe", truth, "maybe", Err(())),
+            ("yes", convert_bool, "yes", Ok("true")),
+            ("False", convert_bool, "False", Ok("false")),
+            ("maybe", convert_bool, "maybe", Err(())),
             ("seconds", time, "30", Ok("\"30s\"")),
             ("minutes", time, "2m", Ok("\"2m\"")),
             ("no time", time, "0", Err(())),
-            ("never asked again", ask_again, "-1", Ok("\"never\"")),
-            ("always asked again", ask_again, "0", Ok("\"0min\"")),
-            ("seconds", ask_again, "61", Ok("\"2min\"")),
-            ("ten minutes", ask_again, "10m", Ok("\"10min\"")),
+            ("never asked again", convert_revalidation_age, "-1", Ok("\"never\"")),
+            ("always asked again", convert_revalidation_age, "0", Ok("\"0min\"")),
+            ("seconds", convert_revalidation_age, "61", Ok("\"2min\"")),
+            ("ten minutes", convert_revalidation_age, "10m", Ok("\"10min\"")),
             ("days", age, "14", Ok("\"14d\"")),
             ("months", age, "2m", Ok("\"2mo\"")),
             ("years", age, "1y", Ok("\"1y\"")),

@@ -131,18 +131,18 @@ fn network(text: &str) -> Result<Network, ParseHostSpecError> {
 impl Network {
     fn contains(&self, address: IpAddr) -> bool {
         address.is_ipv4() == self.first.is_ipv4()
-            && bits_of(address).checked_shr(self.over()).unwrap_or(0)
-                == bits_of(self.first).checked_shr(self.over()).unwrap_or(0)
+            && bits_of(address).checked_shr(self.host_bits()).unwrap_or(0)
+                == bits_of(self.first).checked_shr(self.host_bits()).unwrap_or(0)
     }
 
     /// The number of bits after the network's prefix.
-    fn over(&self) -> u32 {
+    fn host_bits(&self) -> u32 {
         let all = if self.first.is_ipv4() { 32 } else { 128 };
         all - u32::from(self.bits)
     }
 
     fn rest(&self, address: IpAddr) -> u128 {
-        let mask = 1_u128.checked_shl(self.over()).map_or(u128::MAX, |bit| bit - 1);
+        let mask = 1_u128.checked_shl(self.host_bits()).map_or(u128::MAX, |bit| bit - 1);
         bits_of(address) & mask
     }
 }

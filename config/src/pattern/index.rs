@@ -70,7 +70,7 @@ struct ByteRuns<'u> {
 
 impl ByteRuns<'_> {
     /// Whether the URL may contain all runs that a specification requires.
-    fn have(&self, filed: &IndexedSpec) -> bool {
+    fn contains_runs(&self, filed: &IndexedSpec) -> bool {
         let runs =
             self.made.get_or_init(|| runs(self.url.path) | self.url.arguments.map_or(0, runs));
         filed.runs & !runs == 0
@@ -114,7 +114,7 @@ impl SpecIndex {
     pub(crate) fn candidates(&self, url: &UrlParts<'_>, mut consider: impl FnMut(usize) -> bool) {
         let runs = ByteRuns { url, made: OnceCell::new() };
         let mut consider = |filed: &[IndexedSpec]| {
-            let mut may = filed.iter().filter(|filed| filed.runs == 0 || runs.have(filed));
+            let mut may = filed.iter().filter(|filed| filed.runs == 0 || runs.contains_runs(filed));
             may.all(|filed| consider(filed.number));
         };
         if !self.bits.is_empty() {

@@ -89,7 +89,7 @@ struct UrlPrefix {
     url: CanonicalUrl,
 }
 
-fn beginning(text: &str) -> Option<UrlPrefix> {
+fn parse_prefix(text: &str) -> Option<UrlPrefix> {
     let (protocol, rest) = text.split_once("://")?;
     let any = protocol == "*";
     let url = if any { format!("http://{rest}") } else { text.to_owned() };
@@ -101,8 +101,8 @@ fn beginning(text: &str) -> Option<UrlPrefix> {
 fn alias(from: &str, to: &str, location: Location) -> Result<UrlAlias, &'static str> {
     const PLAIN: &str =
         "both must be URLs without user and arguments, and only the protocol may be \"*\"";
-    let begins = beginning(from).ok_or(PLAIN)?;
-    let becomes = beginning(to).ok_or(PLAIN)?;
+    let begins = parse_prefix(from).ok_or(PLAIN)?;
+    let becomes = parse_prefix(to).ok_or(PLAIN)?;
     if becomes.protocol.is_none() && begins.protocol.is_some() {
         return Err("\"to\" may have the protocol \"*\" only if \"from\" has it");
     }

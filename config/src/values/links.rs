@@ -61,7 +61,7 @@ pub enum ExpectedStatus {
 impl ExpectedStatus {
     /// Whether `status` is expected.
     #[must_use]
-    pub fn takes(self, status: u16) -> bool {
+    pub fn includes(self, status: u16) -> bool {
         match self {
             Self::Success => (200..300).contains(&status),
             Self::Exactly(one) => one == status,
@@ -176,7 +176,7 @@ mod tests {
             ("probe-status = \"404\"", vec![404]),
         ] {
             let expected: ExpectedStatus = config(lines).unwrap().link.probe_status;
-            let taken: Vec<u16> = (200..600).filter(|status| expected.takes(*status)).collect();
+            let taken: Vec<u16> = (200..600).filter(|status| expected.includes(*status)).collect();
             assert!(takes.iter().all(|status| taken.contains(status)), "{lines}");
             assert_eq!(taken.len(), if takes.len() == 3 { 100 } else { 1 }, "{lines}");
         }

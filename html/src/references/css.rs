@@ -53,17 +53,17 @@ impl Pieces {
                 continue;
             }
             if self.held.len() + (index + 1 - start) >= PIECE {
-                self.hold(text.get(start..=index).unwrap_or_default(), &mut each);
+                self.buffer_text(text.get(start..=index).unwrap_or_default(), &mut each);
                 start = index + 1;
                 self.flush(false, &mut each);
             }
         }
-        self.hold(text.get(start..).unwrap_or_default(), &mut each);
+        self.buffer_text(text.get(start..).unwrap_or_default(), &mut each);
     }
 
     /// Buffers text that contains no end of a rule. Text beyond the limit is split at a position
     /// that depends only on the sheet.
-    fn hold(&mut self, mut text: &str, each: &mut impl FnMut(&str, bool)) {
+    fn buffer_text(&mut self, mut text: &str, each: &mut impl FnMut(&str, bool)) {
         while let Some(beyond) = (self.held.len() + text.len()).checked_sub(MAX_HELD + 1) {
             let fitting = boundary(text, text.len() - beyond - 1);
             let (now, later) = text.split_at(fitting);

@@ -137,7 +137,7 @@ pub(super) fn read(tag: &Tag, around: &mut ElementContext, gather: &mut Collecto
             }
         }
     }
-    everywhere(tag, hidden, gather);
+    common_references(tag, hidden, gather);
 }
 
 /// Attributes for references in SVG. XML parsers map the `XLink` prefix to `xlink`.
@@ -153,8 +153,8 @@ fn plain(tag: &Tag) -> Option<(&'static [&'static str], Class)> {
     Some(match tag.name.as_str() {
         "script" => (&["src", "href", "xlink:href"], Class::Script),
         "frame" => (&["src"], Class::Frame),
-        "object" => (&["data"], typed(tag, Class::Object)),
-        "embed" => (&["src"], typed(tag, Class::Object)),
+        "object" => (&["data"], class_by_type(tag, Class::Object)),
+        "embed" => (&["src"], class_by_type(tag, Class::Object)),
         "track" | "bgsound" => (&["src"], Class::Media),
         "input" if tag.get("type").is_some_and(|kind| kind.eq_ignore_ascii_case("image")) => {
             (&["src"], Class::Image)
@@ -170,7 +170,7 @@ fn plain(tag: &Tag) -> Option<(&'static [&'static str], Class)> {
 }
 
 /// References that any element may have.
-fn everywhere(tag: &Tag, hidden: Option<Omission>, gather: &mut Collector) {
+fn common_references(tag: &Tag, hidden: Option<Omission>, gather: &mut Collector) {
     if let Some(style) = tag.filled("style") {
         css::read(style, gather);
     }
@@ -217,7 +217,7 @@ pub(crate) fn is_like_url(value: &str) -> bool {
 }
 
 /// The class of an object according to its type, or else `class`.
-fn typed(tag: &Tag, class: Class) -> Class {
+fn class_by_type(tag: &Tag, class: Class) -> Class {
     let kind = tag.get("type").unwrap_or_default().to_ascii_lowercase();
     match kind.split('/').next() {
         Some("image") => Class::Image,

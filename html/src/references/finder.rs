@@ -178,7 +178,7 @@ impl DecodedDocument {
             self.decoded.clear();
             let (result, read, _) =
                 self.decoder.decode_to_string(piece, &mut self.decoded, is_last);
-            self.squeeze.pass(&self.decoded, |text| self.reader.write(text));
+            self.squeeze.shorten_text(&self.decoded, |text| self.reader.write(text));
             piece = piece.get(read..).unwrap_or_default();
             if result == CoderResult::InputEmpty || self.reader.is_done() {
                 return;

@@ -76,7 +76,7 @@ impl PageCollector {
                 return false;
             }
             "title" | "style" | "script" | "noscript" => {
-                self.leave();
+                self.end_element_text();
                 self.inside = self.text_of(tag);
             }
             _ => return false,
@@ -116,7 +116,7 @@ impl PageCollector {
             self.decode();
             self.plain(text);
         } else {
-            hold(&mut self.encoded, text, MAX_ENCODED, &mut self.gather);
+            buffer_text(&mut self.encoded, text, MAX_ENCODED, &mut self.gather);
         }
     }
 
@@ -136,7 +136,7 @@ impl PageCollector {
                 held.push_str(clipped(text, MAX_RAW_TITLE.saturating_sub(held.len())));
             }
             TextElement::Names(held) | TextElement::Noscript(held) => {
-                hold(held, text, MAX_HELD, &mut self.gather);
+                buffer_text(held, text, MAX_HELD, &mut self.gather);
             }
         }
     }
@@ -146,13 +146,13 @@ impl PageCollector {
         match name {
             "template" => self.around.templates = self.around.templates.saturating_sub(1),
             "svg" => self.pictures = self.pictures.saturating_sub(1),
-            "title" | "style" | "script" | "noscript" => self.leave(),
+            "title" | "style" | "script" | "noscript" => self.end_element_text(),
             _ => {}
         }
     }
 
     /// Handles the end of an element's text.
-    fn leave(&mut self) {
+    fn end_element_text(&mut self) {
         self.decode();
         match std::mem::take(&mut self.inside) {
             TextElement::Nothing => {}
@@ -189,7 +189,7 @@ impl PageCollector {
 
     /// Ends the document.
     pub(super) fn finish(mut self, is_page: bool) -> Collector {
-        self.leave();
+        self.end_element_text();
         if is_page && self.depth == 0 && !self.around.has_icon {
             self.gather.add_implied();
         }
@@ -198,7 +198,7 @@ impl PageCollector {
 }
 
 /// Appends text up to a maximum length. The rest is dropped.
-fn hold(held: &mut String, text: &str, room: usize, gather: &mut Collector) {
+fn buffer_text(held: &mut String, text: &str, room: usize, gather: &mut Collector) {
     let fitting = clipped(text, room.saturating_sub(held.len()));
     held.push_str(fitting);
     if fitting.len() < text.len() {

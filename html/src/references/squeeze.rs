@@ -23,7 +23,7 @@ pub(super) struct Squeeze {
 
 impl Squeeze {
     /// Calls `take` with the text that stays of a piece.
-    pub(super) fn pass(&mut self, text: &str, mut take: impl FnMut(&str)) {
+    pub(super) fn shorten_text(&mut self, text: &str, mut take: impl FnMut(&str)) {
         let mut rest = text;
         while !rest.is_empty() {
             if self.run > MAX_RUN {
@@ -65,7 +65,7 @@ mod tests {
     fn squeezed(pieces: &[&str]) -> String {
         let (mut squeeze, mut kept) = (Squeeze::default(), String::new());
         for piece in pieces {
-            squeeze.pass(piece, |text| kept.push_str(text));
+            squeeze.shorten_text(piece, |text| kept.push_str(text));
         }
         kept
     }

@@ -114,7 +114,7 @@ pub(super) struct GatewayContext<'a> {
 
 impl GatewayContext<'_> {
     /// The target of `reference`. Its query is already in the encoding of the page.
-    pub(super) fn lead(&self, reference: &str) -> GatewayTarget {
+    pub(super) fn gateway_target(&self, reference: &str) -> GatewayTarget {
         let reference = reference.trim_matches(|c: char| c <= ' ');
         if reference.starts_with('#') && !self.has_base {
             return GatewayTarget::Same;

@@ -87,14 +87,14 @@ pub(super) enum GatewayChange {
 
 impl Judge {
     /// Decides about a tag in the gateway. `None` outside the gateway.
-    pub(super) fn inside(&mut self, tag: &Tag) -> Option<GatewayChange> {
-        if self.within()?.gateway.is_ours {
+    pub(super) fn decide_tag(&mut self, tag: &Tag) -> Option<GatewayChange> {
+        if self.gateway_context()?.gateway.is_ours {
             let names = tag.attributes.iter().take(MAX_READ);
             let deeds = names.filter_map(|(name, value)| self.reference(name, value));
             return Some(GatewayChange::Parts(deeds.collect()));
         }
         if tag.name == "meta" && tag.is("http-equiv", "refresh") {
-            self.goes_on(tag);
+            self.record_refresh(tag);
         }
         if is_out(tag) {
             return Some(GatewayChange::Whole(TagChange::Remove));
@@ -117,7 +117,7 @@ impl Judge {
 
     /// The HTML of the link that replaces a refresh.
     pub(super) fn onward_link(&self) -> Option<String> {
-        let (place, within) = (self.onward.as_ref()?, self.within()?);
+        let (place, within) = (self.onward.as_ref()?, self.gateway_context()?);
         let escaped =
             |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
         let (place, words) = (escaped(place), &within.gateway.onward);
@@ -125,19 +125,20 @@ impl Judge {
     }
 
     /// Records the first target of a refresh.
-    fn goes_on(&mut self, tag: &Tag) {
+    fn record_refresh(&mut self, tag: &Tag) {
         let to = link::refresh(tag.get("content").unwrap_or_default());
-        if let Some(GatewayTarget::To(place)) = to.map(|to| self.lead(to))
+        if let Some(GatewayTarget::To(place)) = to.map(|to| self.gateway_target(to))
             && self.onward.is_none()
         {
             self.onward = Some(place);
         }
     }
 
-    fn lead(&self, reference: &str) -> GatewayTarget {
+    fn gateway_target(&self, reference: &str) -> GatewayTarget {
         let encoded = with_query_encoded(reference, self.encoding());
         let reference: Cow<'_, str> = encoded.map_or(reference.into(), Into::into);
-        self.within().map_or(GatewayTarget::Nowhere, |within| within.lead(&reference))
+        self.gateway_context()
+            .map_or(GatewayTarget::Nowhere, |within| within.gateway_target(&reference))
     }
 
     fn attribute(&self, name: &str, value: &str) -> Option<TagChange> {
@@ -149,8 +150,9 @@ impl Judge {
         }
         if name == "style" || STYLES.contains(&name) && value.contains("url(") {
             let name = STYLES.into_iter().find(|known| *known == name).unwrap_or("style");
-            let within = self.within()?;
-            let led = style::led(value, &|reference| within.lead(reference));
+            let within = self.gateway_context()?;
+            let led =
+                style::replace_references(value, &|reference| within.gateway_target(reference));
             return (led != value).then_some(TagChange::Set(name, led));
         }
         if let Some(name) = LISTS.into_iter().find(|known| *known == name) {
@@ -161,7 +163,7 @@ impl Judge {
 
     fn reference(&self, name: &str, value: &str) -> Option<TagChange> {
         let name = REFERENCES.into_iter().find(|known| *known == name)?;
-        match self.lead(value) {
+        match self.gateway_target(value) {
             GatewayTarget::Same => None,
             GatewayTarget::To(place) => Some(TagChange::Set(name, place)),
             // Without this attribute the form would be sent to the URL of the page.
@@ -175,7 +177,7 @@ impl Judge {
     fn list(&self, value: &str) -> String {
         let mut list = String::new();
         for candidate in srcset::parse(value) {
-            let place = match self.lead(candidate.url) {
+            let place = match self.gateway_target(candidate.url) {
                 GatewayTarget::Same => Cow::Borrowed(candidate.url),
                 GatewayTarget::To(place) => place.into(),
                 GatewayTarget::Nowhere => continue,
@@ -200,7 +202,7 @@ impl Judge {
         let is_without = tag.name == "form"
             && tag.get("action").is_none_or(str::is_empty)
             && !tag.is("method", "dialog");
-        let within = self.within().filter(|_| is_without)?;
+        let within = self.gateway_context().filter(|_| is_without)?;
         within.gateway.place(self.document()).map(|place| TagChange::Set("action", place))
     }
 
@@ -212,7 +214,7 @@ impl Judge {
             return None;
         }
         let source = element::LAZY.into_iter().find_map(|name| tag.get(name))?;
-        match self.lead(source) {
+        match self.gateway_target(source) {
             GatewayTarget::To(place) if element::is_like_url(source) => {
                 Some(TagChange::Set("src", place))
             }
@@ -250,5 +252,5 @@ fn is_out(tag: &Tag) -> bool {
 
 /// The text of a `style` element, with its references replaced.
 pub(super) fn sheet(text: &str, within: &GatewayContext<'_>) -> String {
-    style::led(text, &|reference| within.lead(reference))
+    style::replace_references(text, &|reference| within.gateway_target(reference))
 }

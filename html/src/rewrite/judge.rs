@@ -101,11 +101,11 @@ impl Judge {
         if tag.name == "base" {
             self.set_base(tag);
         }
-        let inside = match self.inside(tag) {
+        let inside = match self.decide_tag(tag) {
             Some(GatewayChange::Whole(deed)) => return vec![deed],
             inside => inside,
         };
-        if let Some(deed) = self.whole(tag) {
+        if let Some(deed) = self.decide_element(tag) {
             return vec![deed];
         }
         let mut deeds = self.unscripted(tag);
@@ -136,7 +136,7 @@ impl Judge {
     }
 
     /// The context for references in the gateway; `None` outside it.
-    pub(super) fn within(&self) -> Option<GatewayContext<'_>> {
+    pub(super) fn gateway_context(&self) -> Option<GatewayContext<'_>> {
         let gateway = self.changes.gateway.as_ref()?;
         Some(GatewayContext { gateway, base: &self.base, has_base: self.has_base })
     }
@@ -169,7 +169,7 @@ impl Judge {
     }
 
     /// Decides about the element as a whole.
-    fn whole(&self, tag: &Tag) -> Option<TagChange> {
+    fn decide_element(&self, tag: &Tag) -> Option<TagChange> {
         let cuts = |cut| self.cuts(cut);
         match tag.name.as_str() {
             "script" if cuts(Removal::Scripts) => Some(TagChange::Remove),
@@ -224,7 +224,7 @@ impl Judge {
 
     fn meta(&self, tag: &Tag) -> Option<TagChange> {
         let goes = if tag.is("http-equiv", "refresh") {
-            let is_own = || self.leads_back(tag.get("content").unwrap_or_default());
+            let is_own = || self.reloads_itself(tag.get("content").unwrap_or_default());
             self.cuts(Removal::Refresh) || self.cuts(Removal::OwnRefresh) && is_own()
         } else {
             self.cuts(Removal::SetCookie) && tag.is("http-equiv", "set-cookie")
@@ -234,7 +234,7 @@ impl Judge {
 
     /// Whether a refresh reloads the page itself (HTML §4.2.5.3, *shared declarative refresh
     /// steps*).
-    fn leads_back(&self, content: &str) -> bool {
+    fn reloads_itself(&self, content: &str) -> bool {
         let after_time = content
             .trim_start_matches(|c: char| c.is_ascii_digit() || c == '.')
             .trim_start_matches(|c: char| c.is_ascii_whitespace() || c == ';' || c == ',');
@@ -311,7 +311,7 @@ impl Judge {
     }
 
     fn mark(&mut self, tag: &Tag) -> Option<TagChange> {
-        if tag.name != "a" || self.changes.marks.are_none() || self.links >= MAX_MARKED {
+        if tag.name != "a" || self.changes.marks.is_empty() || self.links >= MAX_MARKED {
             return None;
         }
         self.links += 1;

@@ -125,7 +125,7 @@ impl Rewriter {
         let encoding = charset::choose(Kind::Html, self.content_type.as_deref(), &head);
         let mending = CharRepair::of(&judge.changes().mends, encoding);
         judge.set_encoding(encoding);
-        let is_inside = judge.within().is_some();
+        let is_inside = judge.gateway_context().is_some();
         let ascii = AsciiCompatibleEncoding::new(encoding);
         let (decoder, mut sent) = match ascii {
             None if is_inside => (Some(encoding.new_decoder()), BOM.to_vec()),
@@ -219,7 +219,7 @@ impl Parser {
     }
 
     fn is_inside(&self) -> bool {
-        lock(&self.shared.judge).within().is_some()
+        lock(&self.shared.judge).gateway_context().is_some()
     }
 
     /// Returns the output for a piece and, if the parser cannot continue, the unread rest.
@@ -283,7 +283,7 @@ fn rewriter(
         .with_graceful_bail_out_on_memory_limit_exceeded(true);
     let (shows_noscript, is_inside) = {
         let judge = lock(&shared.judge);
-        (judge.cuts(Removal::Scripts), judge.within().is_some())
+        (judge.cuts(Removal::Scripts), judge.gateway_context().is_some())
     };
     let of = || Arc::clone(shared);
     let (elements, giving_up, to, at_end) = (of(), of(), of(), of());
@@ -311,7 +311,7 @@ fn rewriter(
     if is_inside {
         let shared = of();
         let lead = move |chunk: &mut TextChunk<'_>| {
-            lead(chunk, &shared);
+            rewrite_sheet(chunk, &shared);
             Ok(())
         };
         settings = settings.append_element_content_handler(text!("style", lead));
@@ -396,14 +396,14 @@ fn inner(judge: &Judge, text: &str, nesting: u32) -> String {
 /// Shows the contents of a `noscript` element. To a browser with scripts they are text; here they
 /// are an inner document.
 fn show(chunk: &mut TextChunk<'_>, shared: &RewriteState, nesting: u32) {
-    let Some(text) = held(chunk, shared) else { return chunk.remove() };
+    let Some(text) = complete_text(chunk, shared) else { return chunk.remove() };
     let judge = lock(&shared.judge).clone();
     chunk.replace(&inner(&judge, &text, nesting), ContentType::Html);
 }
 
 /// Returns the complete text with its last chunk; `None` before that. Text beyond the limit is
 /// dropped.
-fn held(chunk: &TextChunk<'_>, shared: &RewriteState) -> Option<String> {
+fn complete_text(chunk: &TextChunk<'_>, shared: &RewriteState) -> Option<String> {
     let mut held = lock(&shared.held);
     if held.len().saturating_add(chunk.as_str().len()) <= MAX_NOSCRIPT {
         held.push_str(chunk.as_str());
@@ -412,12 +412,12 @@ fn held(chunk: &TextChunk<'_>, shared: &RewriteState) -> Option<String> {
 }
 
 /// Rewrites a style sheet in a gateway page.
-fn lead(chunk: &mut TextChunk<'_>, shared: &RewriteState) {
+fn rewrite_sheet(chunk: &mut TextChunk<'_>, shared: &RewriteState) {
     let judge = lock(&shared.judge);
-    let Some(within) = judge.within() else { return };
+    let Some(within) = judge.gateway_context() else { return };
     if chunk.text_type() == TextType::Data {
         // In SVG, the content of a `style` element is parsed as ordinary text.
-        let Some(text) = held(chunk, shared) else { return chunk.remove() };
+        let Some(text) = complete_text(chunk, shared) else { return chunk.remove() };
         let text = entity::decode(&text, entity::TextPosition::Text);
         return chunk.replace(&inward::sheet(&text, &within), ContentType::Text);
     }

@@ -63,7 +63,9 @@ impl Sheet {
         let mut sent =
             if self.decoder.is_some() { self.decode(&[], true) } else { self.begin(true) };
         let within = GatewayContext { gateway: &self.gateway, base: &self.url, has_base: true };
-        self.pieces.finish(|text, _| sent.extend(led(text, &|to| within.lead(to)).into_bytes()));
+        self.pieces.finish(|text, _| {
+            sent.extend(replace_references(text, &|to| within.gateway_target(to)).into_bytes());
+        });
         sent
     }
 
@@ -81,14 +83,15 @@ impl Sheet {
         let _ = decoder.decode_to_string(bytes, &mut text, is_last);
         let within = GatewayContext { gateway: &self.gateway, base: &self.url, has_base: true };
         let mut sent = Vec::new();
-        let lead = |to: &str| within.lead(to);
-        self.pieces.write(&text, |piece, _| sent.extend(led(piece, &lead).into_bytes()));
+        let lead = |to: &str| within.gateway_target(to);
+        self.pieces
+            .write(&text, |piece, _| sent.extend(replace_references(piece, &lead).into_bytes()));
         sent
     }
 }
 
 /// Replaces the references in the text of a sheet or a `style` attribute.
-pub(super) fn led(text: &str, lead: &dyn Fn(&str) -> GatewayTarget) -> String {
+pub(super) fn replace_references(text: &str, lead: &dyn Fn(&str) -> GatewayTarget) -> String {
     let mut edits = Edits { lead, changed: Vec::new() };
     {
         let mut input = ParserInput::new(text);

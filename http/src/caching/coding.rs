@@ -59,7 +59,7 @@ impl AcceptedCodings {
                 Some((name, parameter)) => (name, Some(parameter)),
                 None => (member, None),
             };
-            let is_taken = parameter.map_or(Some(true), weighs)?;
+            let is_taken = parameter.map_or(Some(true), has_positive_weight)?;
             Some((plain_name(name.trim()), is_taken))
         });
         Self { members: Some(members.collect()) }
@@ -69,7 +69,7 @@ impl AcceptedCodings {
     /// coding. But many clients that send no field cannot decode any coding, so a missing field
     /// counts as accepting none.
     #[must_use]
-    pub fn takes(&self, name: &str) -> bool {
+    pub fn accepts(&self, name: &str) -> bool {
         let name = plain_name(name);
         let members = self.members.as_deref().unwrap_or_default();
         let said = |wanted: &str| {
@@ -81,8 +81,8 @@ impl AcceptedCodings {
 
     /// The codings that we can decode and the client accepts, as a field value.
     fn of_ours(&self) -> HeaderValue {
-        let mut taken: Vec<_> = OUR_CODINGS.split(", ").filter(|name| self.takes(name)).collect();
-        if !self.takes("identity") {
+        let mut taken: Vec<_> = OUR_CODINGS.split(", ").filter(|name| self.accepts(name)).collect();
+        if !self.accepts("identity") {
             taken.push("identity;q=0");
         } else if taken.is_empty() {
             taken.push("identity");
@@ -91,9 +91,9 @@ impl AcceptedCodings {
             .unwrap_or_else(|_| HeaderValue::from_static("identity"))
     }
 
-    /// Like [`Self::takes`], but always true for `identity`, which does not change a body.
-    fn takes_layer(&self, name: &str) -> bool {
-        name.eq_ignore_ascii_case("identity") || self.takes(name)
+    /// Like [`Self::accepts`], but always true for `identity`, which does not change a body.
+    fn accepts_layer(&self, name: &str) -> bool {
+        name.eq_ignore_ascii_case("identity") || self.accepts(name)
     }
 }
 
@@ -108,7 +108,7 @@ fn plain_name(name: &str) -> String {
 }
 
 /// Whether a weight is above zero; `None` if the weight is invalid (RFC 9110 §12.4.2).
-fn weighs(parameter: &str) -> Option<bool> {
+fn has_positive_weight(parameter: &str) -> Option<bool> {
     let (name, value) = parameter.split_once('=')?;
     let (whole, decimals) = value.trim().split_once('.').unwrap_or((value.trim(), ""));
     let is_weight = name.trim().eq_ignore_ascii_case("q")
@@ -221,7 +221,7 @@ impl CodingTerms {
 
     /// Whether the origin is asked for all codings that we can decode.
     #[must_use]
-    pub fn asks_ours(&self) -> bool {
+    pub fn requests_all_codings(&self) -> bool {
         self.asks == RequestedCodings::Ours
     }
 
@@ -231,7 +231,7 @@ impl CodingTerms {
     }
 
     /// From now on the origin is asked only for codings that the client accepts.
-    pub fn ask_as_the_client(&mut self) {
+    pub fn use_client_codings(&mut self) {
         if self.asks == RequestedCodings::Ours {
             self.asks = RequestedCodings::OursThatItTakes;
         }
@@ -248,7 +248,7 @@ impl CodingTerms {
     }
 
     /// Sets the field of a request that lists the requested codings.
-    pub fn ask(&self, request: &mut HeaderMap) {
+    pub fn write_accept_encoding(&self, request: &mut HeaderMap) {
         let value = match self.asks {
             RequestedCodings::Ours => HeaderValue::from_static(OUR_CODINGS),
             RequestedCodings::OursThatItTakes => self.accepted.of_ours(),
@@ -259,8 +259,8 @@ impl CodingTerms {
 
     /// Whether the client accepts a response, or a part of one, in its current coding.
     #[must_use]
-    pub fn takes_as_it_is(&self, answer: &HeaderMap) -> bool {
-        members(answer, &CONTENT_ENCODING).all(|name| self.accepted.takes_layer(name))
+    pub fn accepts_unchanged(&self, answer: &HeaderMap) -> bool {
+        members(answer, &CONTENT_ENCODING).all(|name| self.accepted.accepts_layer(name))
     }
 
     /// Decides how a response is delivered to this client.
@@ -282,7 +282,7 @@ impl CodingTerms {
             BodyChange::Allowed => !ResponseControl::of(answer).no_transform,
             BodyChange::AtTheEnd => true,
         };
-        let is_taken = self.takes_as_it_is(answer);
+        let is_taken = self.accepts_unchanged(answer);
         match codings {
             Some(all) if self.undoes_all && may_change => {
                 Delivery::Decoded { undone: all.into_iter().rev().collect(), left: Vec::new() }
@@ -291,7 +291,7 @@ impl CodingTerms {
             _ if is_taken => Delivery::AsItIs,
             Some(mut left) if may_change => {
                 let mut undone = Vec::new();
-                while left.iter().any(|coding| !self.accepted.takes(coding.name()))
+                while left.iter().any(|coding| !self.accepted.accepts(coding.name()))
                     && let Some(last) = left.pop()
                 {
                     undone.push(last);

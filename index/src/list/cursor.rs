@@ -58,17 +58,17 @@ impl Sort {
 
 impl Cursor {
     /// The position after an entry.
-    pub(crate) fn behind(sort: Sort, at: Position) -> Cursor {
+    pub(crate) fn after_entry(sort: Sort, at: Position) -> Cursor {
         Cursor { sort: sort.letter(), at }
     }
 
     /// The position after a search result.
-    pub(crate) fn behind_hit(value: i64, id: i64) -> Cursor {
+    pub(crate) fn after_hit(value: i64, id: i64) -> Cursor {
         Cursor { sort: 'q', at: Position { value, id, ..Position::default() } }
     }
 
     /// The position after a name in a list of names.
-    pub(crate) fn behind_name(group: &str, scheme: &str) -> Cursor {
+    pub(crate) fn after_name(group: &str, scheme: &str) -> Cursor {
         let (group, scheme) = (group.to_owned(), scheme.to_owned());
         Cursor { sort: 'h', at: Position { group, scheme, ..Position::default() } }
     }

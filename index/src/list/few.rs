@@ -133,5 +133,5 @@ pub(crate) fn sorted(
     found.truncate(filling.limit);
     let last = found.last().map(|(at, _)| at.clone()).filter(|_| has_more);
     filling.items.extend(found.into_iter().map(|(_, item)| item));
-    Ok(last.map(|at| Cursor::behind(sort, at)))
+    Ok(last.map(|at| Cursor::after_entry(sort, at)))
 }

@@ -31,7 +31,7 @@ pub(crate) fn walk(
         Sort::Random => by_key(filling, after)?,
         Sort::Name | Sort::Domain | Sort::Type => by_group(filling, sort, after)?,
     };
-    Ok(ended.map(|at| Cursor::behind(sort, at)))
+    Ok(ended.map(|at| Cursor::after_entry(sort, at)))
 }
 
 /// Walks an order by value, the largest value first. Returns where the walk stopped, or `None` at

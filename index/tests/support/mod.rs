@@ -47,7 +47,8 @@ pub(crate) fn open(root: &Path) -> Spool {
 }
 
 pub(crate) fn open_as(root: &Path, durability: Durability) -> Spool {
-    let options = Options { durability, versions: Versions::by(|_| 3), ..Options::default() };
+    let options =
+        Options { durability, versions: Versions::from_rule(|_| 3), ..Options::default() };
     Spool::open(root, &options).unwrap().0
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::durability::{DAMAGED, Root};
 use crate::entry::holder::{BODIES, holder, name_of, path_of};
 use crate::entry::read::EntryContent;
-use crate::entry::summary::beginning;
+use crate::entry::summary::read_start;
 use crate::error::{Damage, Error};
 
 /// The ending of the notes.
@@ -40,7 +40,7 @@ impl Root {
             // A holder must not refer to another holder: the reference could lead back to itself.
             return;
         }
-        let Ok(Some((first, _))) = beginning(&*self.disk, path) else { return };
+        let Ok(Some((first, _))) = read_start(&*self.disk, path) else { return };
         if first.refers.is_none() {
             return;
         }

@@ -170,7 +170,7 @@ impl Root {
 
     /// Deletes the list until the next opening, to make room on the disk. Returns false if there is
     /// no list.
-    pub(crate) fn give_up_recent(&self) -> bool {
+    pub(crate) fn delete_recent(&self) -> bool {
         // The file must be closed first, or its blocks stay allocated.
         let had_one = lock(&self.recent.now).file.take().is_some();
         had_one && self.disk.remove_file(&self.join(FILE)).is_ok()

@@ -117,7 +117,7 @@ impl Root {
             }
         }
         // The last resort is to delete the list of recent entries, which is only an aid.
-        if is_full(&done) && self.give_up_recent() {
+        if is_full(&done) && self.delete_recent() {
             done = put();
         }
         // The replaced file has freed about as much room as the slot took.
@@ -139,7 +139,7 @@ impl Root {
             opened => opened.ok(),
         };
         let file = opened.filter(|file| is_slot(&**file, number));
-        if file.is_some_and(|file| self.turn_slot(&slot, &*file, to, bytes).is_ok()) {
+        if file.is_some_and(|file| self.convert_slot(&slot, &*file, to, bytes).is_ok()) {
             return Some(self.sync_replaced(to));
         }
         // Removing the slot at least frees its blocks.
@@ -148,7 +148,7 @@ impl Root {
     }
 
     /// Turns a slot into the file at `to`. If that fails, the file is no longer a slot.
-    fn turn_slot(
+    fn convert_slot(
         &self,
         slot: &Path,
         file: &dyn DiskFile,

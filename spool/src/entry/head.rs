@@ -7,9 +7,9 @@ use crate::error::{Error, Result};
 
 /// Checks that a place can be stored.
 pub(crate) fn check_place(place: &Place) -> Result<()> {
-    Error::unless_fits("the URL", place.url().len(), MAX_URL)?;
-    Error::unless_fits("the owner", place.owner().unwrap_or_default().len(), MAX_OWNER)?;
-    Error::unless_fits("the variant", place.variant_text().len(), MAX_VARIANT)?;
+    Error::check_length("the URL", place.url().len(), MAX_URL)?;
+    Error::check_length("the owner", place.owner().unwrap_or_default().len(), MAX_OWNER)?;
+    Error::check_length("the variant", place.variant_text().len(), MAX_VARIANT)?;
     check_url(place.url())
 }
 
@@ -28,7 +28,7 @@ fn check_url(url: &str) -> Result<()> {
 /// Checks the head of a response.
 pub(crate) fn check_head(head: &[u8]) -> Result<()> {
     let invalid = |why| Err(Error::invalid("the head of the response", why, head));
-    Error::unless_fits("the head of the response", head.len(), MAX_HEAD)?;
+    Error::check_length("the head of the response", head.len(), MAX_HEAD)?;
     if status_of(head).is_none() {
         return invalid("does not begin with an HTTP/1 status line");
     }
@@ -47,7 +47,7 @@ pub(crate) fn check_head(head: &[u8]) -> Result<()> {
 
 /// Checks the request to be stored with a response.
 pub(crate) fn check_request(request: &[u8]) -> Result<()> {
-    Error::unless_fits("the request", request.len(), MAX_KEPT_REQUEST)?;
+    Error::check_length("the request", request.len(), MAX_KEPT_REQUEST)?;
     let Some(end) = empty_line(request) else {
         return Err(Error::invalid("the request", "has a head without an empty line", b""));
     };

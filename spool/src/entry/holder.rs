@@ -12,7 +12,7 @@ use super::layout::{
 };
 use super::place::{EXTENSION, Place};
 use super::read::{self, EntryContent};
-use super::summary::beginning;
+use super::summary::read_start;
 use super::warc::{Header, Reason, push_field, record_ids, time_text};
 use crate::error::{Error, Result};
 use crate::fs::Disk;
@@ -47,7 +47,7 @@ impl BodyReference {
         BodyReference {
             id: holder.id().to_owned(),
             url: holder.url().to_owned(),
-            when: holder.when(),
+            when: holder.received(),
         }
     }
 }
@@ -67,7 +67,7 @@ pub(crate) fn shared_body_at(
     root: &Path,
     path: &Path,
 ) -> Result<Option<SharedBody>> {
-    let first = beginning(disk, path)?.map(|(first, _)| first);
+    let first = read_start(disk, path)?.map(|(first, _)| first);
     first.map_or(Ok(None), |first| shared_body_of(disk, root, &first))
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn shared_body_of(
 
 /// Parses the reference in the first record of an entry. `None` for a response that contains its
 /// body.
-pub(crate) fn refers(header: &Header<'_>) -> Result<Option<BodyReference>, Reason> {
+pub(crate) fn parse_reference(header: &Header<'_>) -> Result<Option<BodyReference>, Reason> {
     match header.need("WARC-Type")? {
         "response" => Ok(None),
         "revisit" if header.get("WARC-Profile") == Some(PROFILE) => Ok(Some(BodyReference {
@@ -161,7 +161,7 @@ pub(crate) fn file_of(
     (head, state): (&[u8], &EntryState),
     refers: &BodyReference,
 ) -> Result<Option<Vec<u8>>> {
-    let (place, when) = (entry.place(), entry.when());
+    let (place, when) = (entry.place(), entry.received());
     let ids = record_ids()?;
     let [id, _] = &ids;
     let mut bytes = Vec::new();

@@ -279,7 +279,7 @@ pub(crate) fn tail(
         add(&mut tail, Some(CONNECTION), connection)?;
     }
     if let Some(trailers) = after.trailers {
-        Error::unless_fits("the trailer section", trailers.len(), MAX_TRAILERS)?;
+        Error::check_length("the trailer section", trailers.len(), MAX_TRAILERS)?;
         add(&mut tail, None, trailers)?;
     }
     if let Some(part) = after.part {
@@ -319,7 +319,7 @@ impl EntryStart {
             return Err("it was never finished");
         }
         let header = Header::parse(bytes)?;
-        let refers = holder::refers(&header)?;
+        let refers = holder::parse_reference(&header)?;
         if header.need("Content-Type")? != RESPONSE {
             return Err("its first record is not a response");
         }
@@ -388,7 +388,7 @@ pub(crate) struct TailRanges {
 
 impl TailRanges {
     /// Returns the same ranges in a buffer in which the tail begins at `start`.
-    pub(crate) fn moved(self, start: usize) -> Self {
+    pub(crate) fn shifted_to(self, start: usize) -> Self {
         let moved = |range: Range<usize>| range.start + start..range.end + start;
         Self {
             request: moved(self.request),

@@ -69,12 +69,12 @@ pub(crate) fn encode(entry: &Entry, head: &[u8], state: &EntryState) -> Result<V
     let [id, _] = warc::record_ids()?;
     let mut record = Record::new("revisit");
     record.field("WARC-Record-ID", &id);
-    record.field("WARC-Date", &time_text(state.responded.unwrap_or(entry.when())));
+    record.field("WARC-Date", &time_text(state.responded.unwrap_or(entry.received())));
     record.field("WARC-Target-URI", entry.url());
     record.field("WARC-Profile", PROFILE);
     record.field("WARC-Refers-To", entry.id());
     record.field("WARC-Refers-To-Target-URI", entry.url());
-    record.field("WARC-Refers-To-Date", &time_text(entry.when()));
+    record.field("WARC-Refers-To-Date", &time_text(entry.received()));
     record.field("WARC-Payload-Digest", &digest_text(entry));
     record.field("Content-Type", RESPONSE);
     record.field(REFERS_TO_STORED, &time_text(entry.stored()));
@@ -112,7 +112,7 @@ fn decode(bytes: &[u8], entry: &Entry) -> Result<OverlayLookup, Reason> {
     if status_of(head) != Some(entry.status()) {
         return Err("its head has another status than its entry");
     }
-    let state = EntryState::read(&header, entry.when())?;
+    let state = EntryState::read(&header, entry.received())?;
     Ok(OverlayLookup::Its(Overlay { head: head.to_vec(), state }))
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct SegmentedBody {
 
 impl SegmentedBody {
     pub(crate) fn new(validator: &[u8], complete_length: Option<u64>) -> Result<SegmentedBody> {
-        Error::unless_fits("the validator", validator.len(), MAX_VALIDATOR)?;
+        Error::check_length("the validator", validator.len(), MAX_VALIDATOR)?;
         if validator.is_empty() {
             return Err(Error::invalid("the validator", "is empty", validator));
         }
@@ -41,14 +41,14 @@ impl SegmentedBody {
     }
 
     /// Whether segments of both bodies belong together and can be joined.
-    pub(crate) fn agrees(&self, other: &SegmentedBody) -> bool {
+    pub(crate) fn is_compatible_with(&self, other: &SegmentedBody) -> bool {
         let lengths = (self.complete_length, other.complete_length);
         self.validator == other.validator
             && !matches!(lengths, (Some(one), Some(other)) if one != other)
     }
 
     /// Whether a range, given as its beginning and end, lies within the body.
-    pub(crate) fn reaches(&self, span: Option<(u64, u64)>) -> bool {
+    pub(crate) fn contains_range(&self, span: Option<(u64, u64)>) -> bool {
         span.is_some_and(|(_, end)| self.complete_length.is_none_or(|complete| end <= complete))
     }
 }

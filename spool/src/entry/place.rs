@@ -155,13 +155,13 @@ impl Place {
     /// use wwwoffle_url::{CanonicalUrl, LocalHost};
     /// let place = Place::of(&CanonicalUrl::parse("http://example.org", &LocalHost::default())?);
     /// let anna = place.owned_by("user anna").with_variant("accept: x");
-    /// let again = Place::remembered(anna.url(), "user anna", anna.key(), "accept: x", true);
+    /// let again = Place::from_stored(anna.url(), "user anna", anna.key(), "accept: x", true);
     /// assert_eq!(again, Some(anna.clone()));
-    /// assert_eq!(Place::remembered(anna.url(), "user bob", anna.key(), "", true), None);
+    /// assert_eq!(Place::from_stored(anna.url(), "user bob", anna.key(), "", true), None);
     /// # Ok(()) }
     /// ```
     #[must_use]
-    pub fn remembered(
+    pub fn from_stored(
         url: &str,
         owner: &str,
         key: Key,

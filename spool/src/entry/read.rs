@@ -158,7 +158,7 @@ pub(crate) fn read_any(
     } else {
         let tail_len = usize::try_from(len - first.body_end()).unwrap_or(usize::MAX);
         match read_exactly(&*file, tail_len, first.body_end()) {
-            Ok(tail) => large(bytes, tail, &first, file, path),
+            Ok(tail) => split_large(bytes, tail, &first, file, path),
             Err(error) => Err(gzip::bad(error, path)?),
         }
     };
@@ -183,7 +183,7 @@ fn small(bytes: Vec<u8>, first: &EntryStart) -> Result<EntryParts, Reason> {
     if <[u8; 32]>::from(Sha256::digest(body)) != first.digest {
         return Err("its body does not match its digest");
     }
-    let after = layout::parse_tail(bytes.get(end..).unwrap_or_default())?.moved(end);
+    let after = layout::parse_tail(bytes.get(end..).unwrap_or_default())?.shifted_to(end);
     let bytes = Arc::new(bytes);
     Ok(EntryParts {
         tail: Arc::clone(&bytes),
@@ -196,13 +196,13 @@ fn small(bytes: Vec<u8>, first: &EntryStart) -> Result<EntryParts, Reason> {
 /// Splits a file whose body is in another file.
 fn shared(bytes: Vec<u8>, body: Body, first: &EntryStart) -> Result<EntryParts, Reason> {
     let end = narrow(first.body_end())?;
-    let after = layout::parse_tail(bytes.get(end..).unwrap_or_default())?.moved(end);
+    let after = layout::parse_tail(bytes.get(end..).unwrap_or_default())?.shifted_to(end);
     let bytes = Arc::new(bytes);
     Ok(EntryParts { tail: Arc::clone(&bytes), body, bytes, after })
 }
 
 /// Splits a large file, of which only the beginning and the tail were read.
-fn large(
+fn split_large(
     mut bytes: Vec<u8>,
     tail: Vec<u8>,
     first: &EntryStart,

@@ -43,7 +43,7 @@ pub struct Summary {
 
 /// Reads the beginning of an entry. `None` if it is not an entry.
 pub(crate) fn read_summary(disk: &dyn Disk, path: &Path) -> Result<Option<Summary>> {
-    let found = beginning(disk, path)?.and_then(|(first, opening)| summary_of(first, &opening));
+    let found = read_start(disk, path)?.and_then(|(first, opening)| summary_of(first, &opening));
     Ok(found.map(|(summary, _)| summary))
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn summary_of(
 }
 
 /// Reads a file up to its body. `None` if the file is neither an entry nor a segment.
-pub(crate) fn beginning(disk: &dyn Disk, path: &Path) -> Result<Option<(EntryStart, OpenEntry)>> {
+pub(crate) fn read_start(disk: &dyn Disk, path: &Path) -> Result<Option<(EntryStart, OpenEntry)>> {
     let OpenLookup::File(mut opening) = gzip::open(disk, path, SUMMARY_READ)? else {
         return Ok(None);
     };
@@ -100,7 +100,7 @@ impl Entry {
             status: self.status(),
             content_type: content_type(self.head()),
             body_len: self.body_len(),
-            when: self.when(),
+            when: self.received(),
             stored: self.stored(),
             checked: self.checked(),
             digest: *self.digest(),

@@ -52,8 +52,8 @@ impl VerifiedReader {
     /// # Errors
     ///
     /// [`crate::Error::is_damaged`] if the bytes are not those that were stored: call
-    /// [`crate::Spool::set_aside`] for an entry, [`crate::Spool::mend_partial`] for segments. Or if
-    /// the disk fails.
+    /// [`crate::Spool::set_aside`] for an entry, [`crate::Spool::repair_partial`] for segments. Or
+    /// if the disk fails.
     pub fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
         if offset >= self.len || buffer.is_empty() {
             return Ok(0);

@@ -7,7 +7,7 @@ use super::finding::{FileFault, Remedy};
 use super::judge::FileJudge;
 use crate::entry::holder::{name_of, path_of};
 use crate::entry::read::EntryContent;
-use crate::entry::summary::beginning;
+use crate::entry::summary::read_start;
 use crate::entry::warc::Reason;
 use crate::entry::{Entry, holder, read};
 use crate::error::Result;
@@ -47,7 +47,7 @@ impl FileJudge<'_> {
     /// Records the reference of an invalid entry. If the reference cannot be read, no shared body
     /// is reported as unneeded.
     pub(super) fn bad_entry(&self, path: &Path) -> Result<()> {
-        let first = beginning(self.disk, path)?.map(|(first, _)| first);
+        let first = read_start(self.disk, path)?.map(|(first, _)| first);
         let mut bodies = self.bodies.borrow_mut();
         match first {
             Some(first) if first.refers.is_some() => {
@@ -83,7 +83,7 @@ impl FileJudge<'_> {
     }
 
     /// Reports a shared body without a reference. To be called after all entries were checked.
-    pub(super) fn unneeded(&self, path: &Path) -> Result<Option<FileFault>> {
+    pub(super) fn find_unreferenced(&self, path: &Path) -> Result<Option<FileFault>> {
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         let Ok(key) = stem.parse::<Key>() else { return Ok(None) };
         let bodies = self.bodies.borrow();

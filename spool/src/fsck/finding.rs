@@ -133,7 +133,7 @@ impl CheckTotals {
 
     /// Whether at least one fault was repaired or set aside.
     #[must_use]
-    pub fn was_mended(&self) -> bool {
+    pub fn was_repaired(&self) -> bool {
         self.repaired > 0 || self.set_aside > 0
     }
 }

@@ -86,7 +86,7 @@ impl FileJudge<'_> {
             FileRole::Resting => self.removed_file(path),
             FileRole::Overlay => self.overlay(path),
             FileRole::Holder => self.holder(path),
-            FileRole::HolderAtTheEnd => self.unneeded(path),
+            FileRole::HolderAtTheEnd => self.find_unreferenced(path),
             FileRole::Segment => self.segment(path),
             FileRole::Left => self.interrupted_download(path),
             FileRole::Request | FileRole::Monitor => self.request(path, role),
@@ -331,7 +331,7 @@ impl FileJudge<'_> {
             FileRole::Monitor => Monitor::decode(&bytes, vault).map(|monitor| monitor.request),
             _ => Outgoing::decode(&bytes, vault),
         };
-        let decoded = decoded.and_then(|request| block_agrees(&bytes).map(|()| request));
+        let decoded = decoded.and_then(|request| check_block(&bytes).map(|()| request));
         let request = match decoded {
             Ok(request) => request,
             Err(reason) => return Ok(Some(FileFault::set_aside(reason))),
@@ -404,7 +404,7 @@ pub(super) fn content(entry: &Entry) -> Result<Option<Reason>> {
 pub(super) fn blocks_of_records(entry: &Entry) -> Option<Reason> {
     let mut rest = entry.tail().strip_prefix(b"\r\n\r\n").unwrap_or_default();
     while !rest.is_empty() {
-        if let Err(reason) = block_agrees(rest) {
+        if let Err(reason) = check_block(rest) {
             return Some(reason);
         }
         rest = parse_record(rest).map(|(_, _, rest)| rest).unwrap_or_default();
@@ -412,7 +412,7 @@ pub(super) fn blocks_of_records(entry: &Entry) -> Option<Reason> {
     None
 }
 
-fn block_agrees(record: &[u8]) -> Result<(), Reason> {
+fn check_block(record: &[u8]) -> Result<(), Reason> {
     let (header, block, _): (Header<'_>, _, _) = parse_record(record)?;
     let agrees = header.digest("WARC-Block-Digest")? == <[u8; 32]>::from(Sha256::digest(block));
     if agrees { Ok(()) } else { Err("a block does not match its digest") }

@@ -20,7 +20,7 @@ use crate::tree::Tree;
 const OF_ASIDE: &str = "the update of an entry that was set aside";
 
 /// Carries out a remedy. Returns the verdict, and the new path if the file was moved.
-pub(super) fn mend(
+pub(super) fn apply_remedy(
     tree: &Tree,
     judge: &FileJudge<'_>,
     (path, role): (&Path, Option<FileRole>),

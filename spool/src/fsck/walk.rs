@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::CheckOptions;
 use super::finding::{CheckTotals, CheckVerdict, FileFault, Finding, Remedy};
 use super::judge::{FileJudge, FileRole, unreadable};
-use super::mend::mend;
+use super::mend::apply_remedy;
 use super::name::{self, NameKind};
 use crate::durability::{DAMAGED, MONITOR, OUTGOING, PARTIAL, RUNS, TMP, aside, recent, reserve};
 use crate::entry::holder::BODIES;
@@ -236,7 +236,7 @@ impl<'a> CheckWalk<'a> {
     /// Checks a name in `removed/`.
     fn in_removed(&mut self, path: &Path, name: &str, about: FileInfo) {
         if about.kind == FileKind::Directory && name.parse::<Removal>().is_ok() {
-            self.resting(path, 0);
+            self.check_removal(path, 0);
         } else {
             self.foreign(path);
         }
@@ -244,7 +244,7 @@ impl<'a> CheckWalk<'a> {
 
     /// Checks one directory below `removed/`, recursively. At `depth` 0 it contains schemes, at 1
     /// hosts, at 2 keys.
-    fn resting(&mut self, path: &Path, depth: usize) {
+    fn check_removal(&mut self, path: &Path, depth: usize) {
         self.permissions_of(path);
         self.names(path, &|walk, path, name, about| {
             let is_ours = match depth {
@@ -252,7 +252,7 @@ impl<'a> CheckWalk<'a> {
                 _ => name::is_directory(name, depth),
             };
             match (about.kind, name::named(name)) {
-                (FileKind::Directory, _) if is_ours => walk.resting(path, depth + 1),
+                (FileKind::Directory, _) if is_ours => walk.check_removal(path, depth + 1),
                 (FileKind::File, NameKind::Entry) if depth > 2 => {
                     walk.checked(path, FileRole::Resting, about);
                 }
@@ -392,8 +392,9 @@ impl<'a> CheckWalk<'a> {
             let Some(fault) = self.recheck(&held) else { continue };
             let below = held.path.strip_prefix(self.judge.root).unwrap_or(&held.path).to_owned();
             let mut finding = Finding::new(below, fault.verdict(), fault.reason.clone());
-            let mended =
-                self.mender.map(|tree| mend(tree, &self.judge, (&held.path, held.role), &fault));
+            let mended = self
+                .mender
+                .map(|tree| apply_remedy(tree, &self.judge, (&held.path, held.role), &fault));
             match mended {
                 Some(Ok((verdict, moved_to))) => {
                     (finding.verdict, finding.moved_to) = (verdict, moved_to);
@@ -405,7 +406,7 @@ impl<'a> CheckWalk<'a> {
                 }
                 None => {}
             }
-            self.say(&finding);
+            self.report_finding(&finding);
         }
     }
 
@@ -419,7 +420,7 @@ impl<'a> CheckWalk<'a> {
         }
     }
 
-    pub(super) fn say(&mut self, finding: &Finding) {
+    pub(super) fn report_finding(&mut self, finding: &Finding) {
         self.sums.add(finding);
         // Foreign files are reported only on request.
         if finding.verdict != CheckVerdict::Foreign || self.how.reports_foreign {

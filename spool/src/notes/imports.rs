@@ -32,7 +32,7 @@ pub(crate) fn read(root: &Root, key: Key) -> Result<Option<String>> {
 
 /// Writes the progress of an import, durably.
 pub(crate) fn write(root: &Root, key: Key, text: &str) -> Result<()> {
-    Error::unless_fits("the text about the import", text.len(), MAX_IMPORT)?;
+    Error::check_length("the text about the import", text.len(), MAX_IMPORT)?;
     root.replace_file(&path(root, key), text.as_bytes())
 }
 

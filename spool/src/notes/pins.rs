@@ -52,13 +52,13 @@ impl PinLock {
         if !changed {
             return Ok(false);
         }
-        Error::unless_fits("the list of pins", pins.len(), MAX_PINS)?;
+        Error::check_length("the list of pins", pins.len(), MAX_PINS)?;
         let mut text = format!("{FIRST_LINE}\n");
         for url in &pins {
             text.push_str(url);
             text.push('\n');
         }
-        Error::unless_fits("the file of pins", text.len(), MAX_FILE)?;
+        Error::check_length("the file of pins", text.len(), MAX_FILE)?;
         *count += 1;
         root.replace_file(&root.join(FILE), text.as_bytes())?;
         Ok(true)

@@ -144,7 +144,7 @@ pub(crate) fn peek(disk: &dyn Disk, root: &Path) -> Result<ProgramState> {
 /// Writes the state, durably.
 pub(crate) fn write(root: &Root, state: &ProgramState) -> Result<()> {
     let text = state.to_text();
-    Error::unless_fits("the state", text.len(), MAX_STATE)?;
+    Error::check_length("the state", text.len(), MAX_STATE)?;
     root.replace_state(&root.join(FILE), text.as_bytes())
 }
 

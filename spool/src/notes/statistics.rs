@@ -244,7 +244,7 @@ pub(crate) fn read(root: &Root) -> Result<(Statistics, Option<Damage>)> {
 /// Replaces the file.
 pub(crate) fn write(root: &Root, statistics: &Statistics) -> Result<()> {
     let text = statistics.to_text();
-    Error::unless_fits("the statistics", text.len(), MAX_STATISTICS)?;
+    Error::check_length("the statistics", text.len(), MAX_STATISTICS)?;
     root.put_file(&root.join(FILE), text.as_bytes(), root.create_tmp()?)
 }
 

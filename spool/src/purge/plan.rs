@@ -281,13 +281,13 @@ impl Plan {
 
     /// The entries that are purged.
     #[must_use]
-    pub fn going(&self) -> Sum {
+    pub fn removed_sum(&self) -> Sum {
         self.sum(|fate| matches!(fate, Fate::Goes(_)))
     }
 
     /// The entries that stay.
     #[must_use]
-    pub fn staying(&self) -> Sum {
+    pub fn remaining_sum(&self) -> Sum {
         self.sum(|fate| matches!(fate, Fate::Stays(_)))
     }
 

@@ -203,7 +203,7 @@ impl Outgoing {
             },
             wishes: Vec::new(),
             class: None,
-            renew: kind.renews(),
+            renew: kind.always_revalidates(),
             priority: Priority::Usual,
         };
         Outgoing {
@@ -280,7 +280,7 @@ impl Outgoing {
         if self.nesting > 0 {
             record.field("Wwwoffle-Nesting", &self.nesting.to_string());
         }
-        if self.summary.renew && !self.summary.kind.renews() {
+        if self.summary.renew && !self.summary.kind.always_revalidates() {
             record.field("Wwwoffle-Renew", "yes");
         }
         if let Some(options) = &self.options {
@@ -339,7 +339,7 @@ impl Outgoing {
             fetching,
             wishes: header.get("Wwwoffle-Runs").map(wish::from_text).unwrap_or_default(),
             class: class.filter(|word| is_class(word)).map(str::to_owned),
-            renew: kind.renews() || header.get("Wwwoffle-Renew").is_some(),
+            renew: kind.always_revalidates() || header.get("Wwwoffle-Renew").is_some(),
             priority: priority.unwrap_or_default(),
         };
         Ok(Outgoing {
@@ -360,20 +360,20 @@ impl Outgoing {
     fn check(&self) -> Result<()> {
         let invalid = |why| Err(Error::invalid("the request", why, b""));
         check_place(&self.summary.place)?;
-        Error::unless_fits("the head of the request", self.head.len(), MAX_REQUEST_HEAD)?;
-        Error::unless_fits("the body of the request", self.body.len(), MAX_REQUEST_BODY)?;
+        Error::check_length("the head of the request", self.head.len(), MAX_REQUEST_HEAD)?;
+        Error::check_length("the body of the request", self.body.len(), MAX_REQUEST_BODY)?;
         if let Some(page) = &self.summary.page {
-            Error::unless_fits("the URL of the page", page.len(), MAX_URL)?;
+            Error::check_length("the URL of the page", page.len(), MAX_URL)?;
         }
         if let Some(options) = &self.options {
-            Error::unless_fits("the options of the request", options.len(), MAX_OPTIONS)?;
+            Error::check_length("the options of the request", options.len(), MAX_OPTIONS)?;
         }
         if let Some(class) = self.summary.class.as_ref().filter(|class| !is_class(class)) {
             let why = "must be a word of a-z and -";
             return Err(Error::invalid("the class of the request", why, class.as_bytes()));
         }
         if let Secrets::Open(secrets) = &self.secrets {
-            Error::unless_fits("the secrets of the request", secrets.len(), MAX_SECRETS)?;
+            Error::check_length("the secrets of the request", secrets.len(), MAX_SECRETS)?;
         }
         if empty_line(&self.head) != Some(self.head.len()) {
             return invalid("does not end with its first empty line");

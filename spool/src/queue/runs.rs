@@ -38,7 +38,7 @@ pub(crate) fn list(root: &Root) -> Result<Vec<RunId>> {
 
 /// Writes the text of a run, durably.
 pub(crate) fn write(root: &Root, id: RunId, text: &str) -> Result<()> {
-    Error::unless_fits("the text of the run", text.len(), MAX_RUN)?;
+    Error::check_length("the text of the run", text.len(), MAX_RUN)?;
     root.replace_file(&path(root, id), text.as_bytes())
 }
 

@@ -162,7 +162,7 @@ impl Schedule {
                 }
             };
         }
-        let has_day = |month| (1..=longest(month)).any(|day| has(self.days, day));
+        let has_day = |month| (1..=last_day(month)).any(|day| has(self.days, day));
         let comes = self.days_in == DaysIn::Either
             || (1..=12).any(|month| self.has_month(month) && has_day(month));
         if comes {
@@ -213,7 +213,7 @@ fn has(set: u64, number: u8) -> bool {
 }
 
 /// The last day that a month can have.
-fn longest(month: u8) -> u8 {
+fn last_day(month: u8) -> u8 {
     match month {
         2 => 29,
         4 | 6 | 9 | 11 => 30,

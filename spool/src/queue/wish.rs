@@ -79,7 +79,7 @@ impl RequestKind {
 
     /// Whether the origin is contacted even if a copy is stored.
     #[must_use]
-    pub const fn renews(self) -> bool {
+    pub const fn always_revalidates(self) -> bool {
         matches!(self, RequestKind::Refresh | RequestKind::Monitored)
     }
 }
@@ -115,7 +115,7 @@ pub(crate) fn add(wishes: &mut Vec<Wish>, wish: Wish) -> bool {
 }
 
 /// Whether `new` asks for more than `known`.
-pub(crate) fn wants_more(new: &OutgoingSummary, known: &OutgoingSummary) -> bool {
+pub(crate) fn requests_more(new: &OutgoingSummary, known: &OutgoingSummary) -> bool {
     if known.kind == RequestKind::Post || new.kind == RequestKind::Post {
         return false;
     }
@@ -123,12 +123,12 @@ pub(crate) fn wants_more(new: &OutgoingSummary, known: &OutgoingSummary) -> bool
     new.kind.rank() < known.kind.rank()
         || (new.renew && !known.renew)
         || (new.class.is_none() && known.class.is_some())
-        || goes_further(new.asked_from, known.asked_from)
+        || has_wider_access(new.asked_from, known.asked_from)
         || new.wishes.iter().any(|wish| add(&mut wishes, *wish))
 }
 
 /// Whether a request made at `new` may reach hosts that a request made at `known` may not.
-fn goes_further(new: RequesterLocation, known: RequesterLocation) -> bool {
+fn has_wider_access(new: RequesterLocation, known: RequesterLocation) -> bool {
     (new, known) == (RequesterLocation::Here, RequesterLocation::Elsewhere)
 }
 
@@ -139,7 +139,7 @@ fn goes_further(new: RequesterLocation, known: RequesterLocation) -> bool {
 pub(crate) fn merge(known: &mut Outgoing, new: &Outgoing) {
     let (summary, other) = (&mut known.summary, &new.summary);
     let is_stronger = other.kind.rank() < summary.kind.rank();
-    let is_sent_as_new = goes_further(other.asked_from, summary.asked_from)
+    let is_sent_as_new = has_wider_access(other.asked_from, summary.asked_from)
         || (is_stronger && other.asked_from == summary.asked_from);
     if is_sent_as_new {
         known.head.clone_from(&new.head);

@@ -214,7 +214,7 @@ impl Spool {
     }
 
     /// Removes every entry of a key like [`Spool::remove`], but keeps the files under `removal` for
-    /// [`Spool::bring_back`]. Segments are removed for ever. False if there was nothing to remove.
+    /// [`Spool::undo_removal`]. Segments are removed for ever. False if there was nothing to remove.
     ///
     /// # Errors
     ///
@@ -252,12 +252,12 @@ impl Spool {
     ///
     /// If the disk fails or is full. Files already brought back stay; another call brings back the
     /// others.
-    pub fn bring_back(
+    pub fn undo_removal(
         &self,
         removal: &Removal,
         came: &mut dyn FnMut(&Place),
     ) -> Result<Option<BringBackReport>> {
-        self.tree().bring_back(removal, came)
+        self.tree().undo_removal(removal, came)
     }
 
     /// Lists the entries of the spool, of a scheme, of a host (with its port) under all schemes, or of both.

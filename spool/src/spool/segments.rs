@@ -89,8 +89,8 @@ impl Spool {
     /// # Errors
     ///
     /// If the disk fails.
-    pub fn mend_partial(&self, place: &Place) -> Result<Vec<Damage>> {
-        files::mend(self.tree(), place)
+    pub fn repair_partial(&self, place: &Place) -> Result<Vec<Damage>> {
+        files::repair_segments(self.tree(), place)
     }
 
     /// Lists the places that have segments.

@@ -69,7 +69,7 @@ impl Spool {
     ///
     /// If the disk fails or is full; the file is then unchanged.
     pub fn compress(&self, place: &Place) -> Result<RewriteOutcome> {
-        self.compress_within(place, None, &RewriteBounds::none())
+        self.compress_within(place, None, &RewriteBounds::unlimited())
     }
 
     /// Compresses the older version that was stored at this time.
@@ -78,7 +78,7 @@ impl Spool {
     ///
     /// Those of [`Spool::compress`].
     pub fn compress_version(&self, place: &Place, stored: Timestamp) -> Result<RewriteOutcome> {
-        self.compress_within(place, Some(stored), &RewriteBounds::none())
+        self.compress_within(place, Some(stored), &RewriteBounds::unlimited())
     }
 
     /// Rewrites the file of exactly this place without compression.
@@ -87,7 +87,7 @@ impl Spool {
     ///
     /// Those of [`Spool::compress`].
     pub fn expand(&self, place: &Place) -> Result<RewriteOutcome> {
-        self.expand_within(place, None, &RewriteBounds::none())
+        self.expand_within(place, None, &RewriteBounds::unlimited())
     }
 
     /// Rewrites the older version that was stored at this time without compression.
@@ -96,7 +96,7 @@ impl Spool {
     ///
     /// Those of [`Spool::compress`].
     pub fn expand_version(&self, place: &Place, stored: Timestamp) -> Result<RewriteOutcome> {
-        self.expand_within(place, Some(stored), &RewriteBounds::none())
+        self.expand_within(place, Some(stored), &RewriteBounds::unlimited())
     }
 
     /// Compresses an entry, or its older version stored at this time, within bounds.

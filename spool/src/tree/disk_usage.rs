@@ -41,18 +41,18 @@ pub(crate) fn of_place(disk: &dyn Disk, root: &Path, place: &Place) -> Result<Di
     let (keys, key) = (parent(&single), place.key().to_string());
     let (shelf, name) = (root.join(place.variants_path()), place.variant_name().to_string());
     if !place.variant_text().is_empty() {
-        return beside(disk, &shelf, &name);
+        return companion_usage(disk, &shelf, &name);
     }
-    let mut taken = beside(disk, keys, &key)?;
+    let mut taken = companion_usage(disk, keys, &key)?;
     if matches!(disk.open(&single), Err(error) if is_missing(&error)) {
         // The entry is among the variants, but earlier versions are in the directory where the
         // entry was before.
-        taken.bytes = taken.bytes.saturating_add(beside(disk, &shelf, &name)?.bytes);
+        taken.bytes = taken.bytes.saturating_add(companion_usage(disk, &shelf, &name)?.bytes);
     }
     Ok(taken)
 }
 
-fn beside(disk: &dyn Disk, directory: &Path, stem: &str) -> Result<DiskUsage> {
+fn companion_usage(disk: &dyn Disk, directory: &Path, stem: &str) -> Result<DiskUsage> {
     let mut taken = DiskUsage::default();
     for name in texts(disk, directory)? {
         let is_its = name.strip_prefix(stem).is_some_and(|rest| rest.starts_with('.'));

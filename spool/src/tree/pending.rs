@@ -131,7 +131,7 @@ impl Pending {
             (is_first, has_place)
         };
         if is_first {
-            root.record_failure(no_room(&finished.path));
+            root.record_failure(disk_full_error(&finished.path));
         }
         is_held
     }
@@ -157,7 +157,7 @@ impl Pending {
     pub(crate) fn shortage(&self) -> Option<Error> {
         let gathering = lock(&self.gathering);
         let path = gathering.short_of_room.iter().next()?;
-        Some(no_room(path))
+        Some(disk_full_error(path))
     }
 
     /// Every waiting entry, the oldest first.
@@ -197,7 +197,7 @@ impl Pending {
     }
 }
 
-fn no_room(path: &Path) -> Error {
+fn disk_full_error(path: &Path) -> Error {
     Error::disk("rename", path, ErrorKind::StorageFull.into())
 }
 

@@ -186,7 +186,7 @@ impl Writer {
     fn finish_copy(&mut self, entry: &Entry, over: ReplaceCondition<'_>) -> Result<bool> {
         write_body(entry, self)?;
         let (finished, _) = self.complete(entry.trailers(), BodyExtent::Whole)?;
-        let is_there = self.tree().admit_over(finished, over)?;
+        let is_there = self.tree().admit_if(finished, over)?;
         if is_there {
             self.set_admitted();
         }

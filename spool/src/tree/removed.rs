@@ -164,7 +164,7 @@ pub(crate) struct MoveCount {
 
 impl MoveCount {
     /// Whether nothing has moved since `before`, and no move was in progress at that time.
-    pub(crate) fn none_since(self, before: MoveCount) -> bool {
+    pub(crate) fn is_unchanged_since(self, before: MoveCount) -> bool {
         before.under_way == 0 && self.begun == before.begun
     }
 }
@@ -216,7 +216,7 @@ impl Tree {
         Ok(gone)
     }
 
-    pub(crate) fn moving(&self) -> MoveGuard<'_> {
+    pub(crate) fn begin_move(&self) -> MoveGuard<'_> {
         let mut moves = lock(&self.removals.moves);
         moves.under_way += 1;
         moves.begun += 1;

@@ -64,7 +64,7 @@ pub(crate) fn restore(
         };
         let (finished, _) = writer.complete(old.trailers(), BodyExtent::Whole)?;
         let digest = finished.digest;
-        if tree.admit_over(finished, ReplaceCondition::found(present.as_ref()))? {
+        if tree.admit_if(finished, ReplaceCondition::found(present.as_ref()))? {
             writer.set_admitted();
             // Until the new entry is durable, the version is the only durable copy.
             if tree.is_on_medium(place, digest)? {
@@ -79,8 +79,8 @@ pub(crate) fn restore(
 /// Begins a copy of an entry. `None` if its body is damaged.
 fn copy(session: &Arc<Session>, old: &Entry) -> Result<Option<Writer>> {
     let new = NewEntry {
-        asked: old.asked(),
-        when: old.when(),
+        asked: old.requested(),
+        when: old.received(),
         head: old.head().to_vec(),
         request: old.request().to_vec(),
         connection: old.connection().map(<[u8]>::to_vec),

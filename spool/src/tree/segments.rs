@@ -80,7 +80,7 @@ pub struct Partial {
 impl Partial {
     /// Combines segments of one body. `None` if there are none.
     fn new(place: &Place, mut segments: Vec<Entry>) -> Option<Partial> {
-        segments.sort_by_key(|segment| (segment.when(), segment.stored()));
+        segments.sort_by_key(|segment| (segment.received(), segment.stored()));
         let parts = || segments.iter().filter_map(Entry::part);
         let validator = parts().next_back()?.whole.validator.clone();
         let complete_length = parts().rev().find_map(|part| part.whole.complete_length);
@@ -183,14 +183,14 @@ impl Partial {
 
     /// When the request of the newest segment was sent.
     #[must_use]
-    pub fn asked(&self) -> Timestamp {
-        self.newest().map_or(Timestamp::UNIX_EPOCH, Entry::asked)
+    pub fn requested(&self) -> Timestamp {
+        self.newest().map_or(Timestamp::UNIX_EPOCH, Entry::requested)
     }
 
     /// When the newest segment was received.
     #[must_use]
-    pub fn when(&self) -> Timestamp {
-        self.newest().map_or(Timestamp::UNIX_EPOCH, Entry::when)
+    pub fn received(&self) -> Timestamp {
+        self.newest().map_or(Timestamp::UNIX_EPOCH, Entry::received)
     }
 
     /// A reader for the stored ranges, which returns only verified bytes. Offsets are those in the
@@ -235,12 +235,12 @@ pub(crate) fn complete(
     // The stored segments are read again. If they now belong to a newer body, they must neither get
     // this head nor be replaced by the entry.
     let Some(partial) = read(session, place)? else { return Ok(None) };
-    if !partial.is_complete() || !partial.whole.agrees(whole) {
+    if !partial.is_complete() || !partial.whole.is_compatible_with(whole) {
         return Ok(None);
     }
     let new = NewEntry {
-        asked: partial.asked(),
-        when: partial.when(),
+        asked: partial.requested(),
+        when: partial.received(),
         head,
         request: partial.request().to_vec(),
         connection: partial.connection().map(<[u8]>::to_vec),
@@ -251,7 +251,7 @@ pub(crate) fn complete(
         Ok(()) => writer.finish(None).map(Some),
         Err(error) if error.is_damaged() => {
             drop(writer);
-            files::mend(&session.tree, place)?;
+            files::repair_segments(&session.tree, place)?;
             Ok(None)
         }
         Err(error) => Err(error),

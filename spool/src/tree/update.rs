@@ -103,7 +103,7 @@ impl Tree {
                         let (stored, status) = (now.stored(), now.status());
                         let digest = *now.digest();
                         let finished = FinishedFile { place, path, file, stored, status, digest };
-                        self.admit_over(finished, ReplaceCondition::Only(now.id()))
+                        self.admit_if(finished, ReplaceCondition::Only(now.id()))
                     },
                 )
             }
@@ -160,7 +160,7 @@ impl Tree {
 fn rewritten(entry: &Entry, body: &[u8], head: &[u8], state: &EntryState) -> Vec<u8> {
     let mut bytes = Vec::new();
     let (place, tail) = (entry.place(), entry.tail());
-    let (id, when) = (entry.id(), entry.when());
+    let (id, when) = (entry.id(), entry.received());
     let start = StartWriter::write(&mut bytes, place, id, when, state, head, WritePurpose::Whole);
     bytes.extend_from_slice(body);
     bytes.extend_from_slice(tail);

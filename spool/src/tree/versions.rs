@@ -48,7 +48,7 @@ impl Versions {
     /// A rule that returns the number of versions for a canonical URL without credentials; at most
     /// [`MAX_VERSIONS`] are kept. It is called for each new response, and must not call the spool.
     #[must_use]
-    pub fn by(rule: impl Fn(&str) -> usize + Send + Sync + 'static) -> Versions {
+    pub fn from_rule(rule: impl Fn(&str) -> usize + Send + Sync + 'static) -> Versions {
         Versions(Some(Arc::new(rule)))
     }
 
@@ -123,7 +123,7 @@ impl Tree {
     /// Handles a finished file that was replaced before it was renamed into place. Renames it to a
     /// version if it belongs to the entry with this key and variant, whose body is `newer`;
     /// otherwise discards it. The caller holds `commit`, over syncs.
-    pub(crate) fn keep_overtaken(&self, old: &FinishedFile, name: (Key, Key), newer: [u8; 32]) {
+    pub(crate) fn keep_replaced(&self, old: &FinishedFile, name: (Key, Key), newer: [u8; 32]) {
         let is_version = (old.place.key(), old.place.variant_name()) == name && old.digest != newer;
         if !is_version || self.versions_kept(&old.place) == 0 {
             self.root.discard(&old.path);

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use crate::entry::holder::{BODIES, SharedBody};
 use crate::entry::place::{EXTENSION, Place, VARIANTS};
 use crate::entry::read::{EntryContent, ExpectedEntry};
-use crate::entry::summary::{Summary, beginning, summary_of};
+use crate::entry::summary::{Summary, read_start, summary_of};
 use crate::entry::{holder, overlay, place, read};
 use crate::error::{Error, Result, is_missing};
 use crate::fs::names::names_if_any;
@@ -205,7 +205,7 @@ impl KeyDirectory {
                 continue;
             }
             hidden.insert(*key);
-            let beside = names.beside(disk, &self.path, &stem)?;
+            let beside = names.companion_usage(disk, &self.path, &stem)?;
             let shared =
                 with_bodies.then(|| self.shared_bodies(&self.path, &names, &stem)).transpose()?;
             found.push(looked.walked(names.versions(&stem), beside, shared));
@@ -221,7 +221,7 @@ impl KeyDirectory {
                 if place.variant_name() != *name || place.key() != *key {
                     continue;
                 }
-                let mut beside = among.beside(disk, &directory, &variant)?;
+                let mut beside = among.companion_usage(disk, &directory, &variant)?;
                 let mut versions = among.versions(&variant);
                 let shared_bodies = |path, names, stem| self.shared_bodies(path, names, stem);
                 let mut shared =
@@ -229,7 +229,7 @@ impl KeyDirectory {
                 if *name == Place::SINGLE {
                     // Versions of an entry without variant lie in the parent directory.
                     versions = names.versions(&stem);
-                    beside = beside.saturating_add(names.beside(disk, &self.path, &stem)?);
+                    beside = beside.saturating_add(names.companion_usage(disk, &self.path, &stem)?);
                     if let Some(shared) = &mut shared {
                         shared.extend(shared_bodies(&self.path, &names, &stem)?);
                     }
@@ -249,7 +249,7 @@ impl KeyDirectory {
     ) -> Result<Option<WalkedFile>> {
         let path = directory.join(format!("{stem}{EXTENSION}"));
         let disk = &*self.walk.disk;
-        let Some((first, opening)) = beginning(disk, &path)? else { return Ok(None) };
+        let Some((first, opening)) = read_start(disk, &path)? else { return Ok(None) };
         let held = holder::shared_body_of(disk, &self.walk.root, &first)?;
         let Some((summary, stamp)) = summary_of(first, &opening) else { return Ok(None) };
         let (written, file_len) = (stamp.map(|stamp| stamp.modified()), summary.file_len);
@@ -346,7 +346,7 @@ impl NamesByKey {
     }
 
     /// The disk usage of the files beside the entry of a stem, in bytes.
-    fn beside(&self, disk: &dyn Disk, directory: &Path, stem: &str) -> Result<u64> {
+    fn companion_usage(&self, disk: &dyn Disk, directory: &Path, stem: &str) -> Result<u64> {
         let names = self.beside.get(stem).into_iter().flatten();
         let sizes = names.map(|name| disk_usage::of_file(disk, &directory.join(name)));
         sizes.sum()

@@ -147,8 +147,8 @@ impl Writer {
         stored: Option<Timestamp>,
     ) -> Result<Writer> {
         let new = NewEntry {
-            asked: entry.asked(),
-            when: entry.when(),
+            asked: entry.requested(),
+            when: entry.received(),
             head: entry.head().to_vec(),
             request: entry.request().to_vec(),
             connection: entry.connection().map(<[u8]>::to_vec),
@@ -171,7 +171,7 @@ impl Writer {
         check_head(&new.head)?;
         check_request(&new.request)?;
         let connection = new.connection.as_deref().unwrap_or_default();
-        Error::unless_fits("the record of the connection", connection.len(), MAX_CONNECTION)?;
+        Error::check_length("the record of the connection", connection.len(), MAX_CONNECTION)?;
         let ids = warc::record_ids()?;
         let [response, _] = &ids;
         let mut buffer = Vec::with_capacity(new.head.len() + (4 << 10));

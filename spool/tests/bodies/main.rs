@@ -23,7 +23,8 @@ const TWO: &str = "https://b.example/two";
 const THREE: &str = "http://c.example/three";
 
 fn open(root: &Path) -> Spool {
-    let options = Options { versions: Versions::by(|_| 9), ..support::options(Durability::Batch) };
+    let options =
+        Options { versions: Versions::from_rule(|_| 9), ..support::options(Durability::Batch) };
     Spool::open(root, &options).unwrap().0
 }
 
@@ -103,7 +104,7 @@ fn equal_bodies_are_kept_once_and_read_as_they_were() {
         has(&spool, &place("http://a.example/other"), &other);
         let now = read(&spool, &place(TWO));
         let about = |entry: &Entry| {
-            let times = (entry.asked(), entry.when(), entry.stored(), entry.checked());
+            let times = (entry.requested(), entry.received(), entry.stored(), entry.checked());
             (entry.head().to_vec(), times, *entry.digest(), entry.status())
         };
         assert_eq!(about(&now), about(&was));

@@ -20,7 +20,7 @@ pub const WAITS: &str = "http://q.example/waits";
 pub const WATCHED: &str = "http://m.example/watched";
 
 pub fn options() -> Options {
-    Options { versions: Versions::by(|_| 3), ..super::options(Durability::Each) }
+    Options { versions: Versions::from_rule(|_| 3), ..super::options(Durability::Each) }
 }
 
 /// The places of the varying entry; the second does not vary.
@@ -47,7 +47,7 @@ pub fn fill(spool: &Spool) {
     store(spool, SMALL, b"small").unwrap();
     store(spool, LARGE, &super::bytes(300_000)).unwrap();
     let large = spool.entry(&place(LARGE)).unwrap().found().unwrap();
-    spool.update(&large, &Update::Invalid { since: large.when() }).unwrap().unwrap();
+    spool.update(&large, &Update::Invalid { since: large.received() }).unwrap().unwrap();
     for (number, place) in varying().iter().enumerate() {
         store_at(spool, place, &super::bytes(1_000 + number)).unwrap();
     }

@@ -154,10 +154,10 @@ fn who_logs_in_is_not_shown_what_strangers_are() {
     let both = fields(&[("cache-control", "public, private")]);
     let checked = fields(&[("cache-control", "max-age=60, must-revalidate")]);
     for shared in [false, true] {
-        assert!(stranger.takes_public(&plain, shared));
-        assert!(stranger.takes_public(&marked, shared));
-        assert!(!known.takes_public(&plain, shared) && known.takes_public(&marked, shared));
-        assert!(!known.takes_public(&both, shared));
-        assert_eq!(known.takes_public(&checked, shared), shared);
+        assert!(stranger.accepts_public(&plain, shared));
+        assert!(stranger.accepts_public(&marked, shared));
+        assert!(!known.accepts_public(&plain, shared) && known.accepts_public(&marked, shared));
+        assert!(!known.accepts_public(&both, shared));
+        assert_eq!(known.accepts_public(&checked, shared), shared);
     }
 }

@@ -35,7 +35,7 @@ impl Account {
     }
 
     /// Counts bytes sent to a client. `is_saved`: they did not have to be fetched.
-    pub fn gave(&self, bytes: usize, is_saved: bool) {
+    pub fn count_sent_bytes(&self, bytes: usize, is_saved: bool) {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         self.given.fetch_add(bytes, Ordering::Relaxed);
         if is_saved {
@@ -79,13 +79,13 @@ impl ResponseCounter {
     }
 
     /// Counts bytes of the response.
-    pub fn gave(&self, bytes: usize) {
-        self.account.gave(bytes, self.outcome.saves());
+    pub fn count_sent_bytes(&self, bytes: usize) {
+        self.account.count_sent_bytes(bytes, self.outcome.saves());
     }
 
     /// Counts one more request with the same outcome, whose response has `bytes` bytes.
     pub fn again(&self, bytes: usize) {
         self.account.count(self.outcome);
-        self.gave(bytes);
+        self.count_sent_bytes(bytes);
     }
 }

@@ -29,7 +29,7 @@ pub struct Ledger {
 
 impl Ledger {
     /// Continues with the counts from the file.
-    pub fn go_on(&mut self, kept: Statistics) {
+    pub fn restore(&mut self, kept: Statistics) {
         let before = std::mem::replace(&mut self.kept, kept);
         let latest = before.days.last_key_value().or(self.kept.days.last_key_value());
         let latest = latest.map(|(day, _)| *day);
@@ -37,7 +37,7 @@ impl Ledger {
             self.kept.days.entry(day).or_default().add_all(&counts);
         }
         for (host, counts) in before.hosts {
-            self.book_host(&host, &counts.counts);
+            self.add_host_counts(&host, &counts.counts);
         }
         self.kept.rest.add_all(&before.rest);
         if let Some(today) = latest {
@@ -46,7 +46,7 @@ impl Ledger {
     }
 
     /// Adds the counts of a host. `None` stands for all hosts without a separate account.
-    pub fn book(&mut self, today: Date, host: Option<&str>, counts: &Counts) {
+    pub fn add_counts(&mut self, today: Date, host: Option<&str>, counts: &Counts) {
         if counts.is_empty() {
             return;
         }
@@ -54,13 +54,13 @@ impl Ledger {
         self.since_start.add_all(counts);
         self.kept.days.entry(today).or_default().add_all(counts);
         match host.filter(|host| is_host(host)) {
-            Some(host) => self.book_host(host, counts),
+            Some(host) => self.add_host_counts(host, counts),
             None => self.kept.rest.add_all(counts),
         }
         self.forget(today);
     }
 
-    fn book_host(&mut self, host: &str, counts: &Counts) {
+    fn add_host_counts(&mut self, host: &str, counts: &Counts) {
         if !self.kept.hosts.contains_key(host) {
             let before = self.make_place();
             self.kept.hosts.insert(host.to_owned(), HostCounts { before, ..HostCounts::default() });
@@ -164,10 +164,10 @@ mod tests {
         let (mut all, mut much) = (0, 0);
         for round in 0..5_000_u64 {
             // Each of these hosts appears once, and would displace another rare host.
-            ledger.book(today, Some(&format!("once{round}.example")), &hits(1));
+            ledger.add_counts(today, Some(&format!("once{round}.example")), &hits(1));
             all += 1;
             if round % 100 == 0 {
-                ledger.book(today, Some("much.example"), &hits(1));
+                ledger.add_counts(today, Some("much.example"), &hits(1));
                 (all, much) = (all + 1, much + 1);
             }
         }
@@ -187,9 +187,9 @@ mod tests {
         let text = ledger.to_write().unwrap().to_text();
         assert!(ledger.to_write().is_none());
         let mut again = Ledger::default();
-        again.book(today, Some("much.example"), &hits(2));
-        again.book(today, None, &hits(1));
-        again.go_on(Statistics::parse(text.as_bytes()).unwrap());
+        again.add_counts(today, Some("much.example"), &hits(2));
+        again.add_counts(today, None, &hits(1));
+        again.restore(Statistics::parse(text.as_bytes()).unwrap());
         assert_eq!((sum(&again), again.days()[&today].of("hit")), (all + 3, all + 3));
         assert_eq!(again.since_start().of("hit"), 3);
         assert_eq!(again.hosts()[0].1.counts.of("hit").max(3), again.hosts()[0].1.counts.of("hit"));
@@ -201,25 +201,25 @@ mod tests {
         let first = day("2024-01-01");
         for at in 0..=MAX_DAYS {
             let days = jiff::Span::new().days(i64::try_from(at).unwrap());
-            ledger.book(first.checked_add(days).unwrap(), Some("a b"), &hits(1));
+            ledger.add_counts(first.checked_add(days).unwrap(), Some("a b"), &hits(1));
         }
         assert_eq!(ledger.days().len(), MAX_DAYS);
         assert!(!ledger.days().contains_key(&first));
         assert!(ledger.hosts().is_empty());
         // A wrong clock costs one day at most.
         let (ahead, last) = (day("2094-01-01"), *ledger.days().keys().last().unwrap());
-        ledger.book(ahead, None, &hits(1));
+        ledger.add_counts(ahead, None, &hits(1));
         assert!(ledger.days().contains_key(&ahead));
-        ledger.book(last, None, &hits(1));
-        ledger.book(last.tomorrow().unwrap(), None, &hits(1));
+        ledger.add_counts(last, None, &hits(1));
+        ledger.add_counts(last.tomorrow().unwrap(), None, &hits(1));
         assert!(!ledger.days().contains_key(&ahead));
-        ledger.book(first, None, &hits(1));
+        ledger.add_counts(first, None, &hits(1));
         assert!(
             ledger.days().contains_key(&first),
             "today stays, though it is long past by the others"
         );
-        ledger.book(first, Some(&"x".repeat(256)), &hits(1));
-        ledger.book(first, Some("nothing.example"), &Counts::default());
+        ledger.add_counts(first, Some(&"x".repeat(256)), &hits(1));
+        ledger.add_counts(first, Some("nothing.example"), &Counts::default());
         assert!(ledger.hosts().is_empty());
     }
 }

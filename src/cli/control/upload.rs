@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 
-use super::{Control, VerbFailure, broken, collect, drive, misunderstood, refused, run};
+use super::{Control, VerbFailure, broken, check_status, collect, drive, invalid_response, run};
 use crate::base::control_path::ControlPath;
 use crate::base::exit::ExitStatus;
 
@@ -56,7 +56,7 @@ impl Control {
             let connection = async { connection.await.map_err(|error| broken(&error)) };
             let answer = async {
                 let response = sender.send_request(request).await;
-                let response = refused(response.map_err(|error| broken(&error))?).await?;
+                let response = check_status(response.map_err(|error| broken(&error))?).await?;
                 collect(response.into_body()).await
             };
             drive(connection, async {
@@ -71,7 +71,7 @@ impl Control {
             })
             .await
         })?;
-        serde_json::from_slice(&answer).map_err(|error| misunderstood(&error))
+        serde_json::from_slice(&answer).map_err(|error| invalid_response(&error))
     }
 }
 

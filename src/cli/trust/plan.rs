@@ -43,11 +43,11 @@ impl TrustStep {
     /// `sudo` precedes commands that only the administrator may run.
     pub(super) fn command(&self, export: &str, sudo: &str) -> String {
         match self {
-            Self::Directory(path) => format!("mkdir -p {}", shown(path)),
-            Self::Write(path) => format!("{export} | {sudo}tee {} >/dev/null", shown(path)),
-            Self::Remove(path) => format!("{sudo}rm {}", shown(path)),
+            Self::Directory(path) => format!("mkdir -p {}", quoted_path(path)),
+            Self::Write(path) => format!("{export} | {sudo}tee {} >/dev/null", quoted_path(path)),
+            Self::Remove(path) => format!("{sudo}rm {}", quoted_path(path)),
             Self::Run(call) => {
-                let program = shown(&call.program);
+                let program = quoted_path(&call.program);
                 let words = call.arguments.iter().map(|word| quoted(&word.to_string_lossy()));
                 let line = words.fold(program, |line, word| format!("{line} {word}"));
                 let from =
@@ -58,7 +58,7 @@ impl TrustStep {
     }
 }
 
-fn shown(path: &std::path::Path) -> String {
+fn quoted_path(path: &std::path::Path) -> String {
     quoted(&path.to_string_lossy())
 }
 

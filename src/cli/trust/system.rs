@@ -81,7 +81,7 @@ struct SystemStore {
 
 impl System {
     /// Examines the system below `root`, which is `/` except in tests.
-    pub(super) fn look(root: &Path) -> Self {
+    pub(super) fn detect(root: &Path) -> Self {
         let tools: Vec<PathBuf> = TOOLS.iter().map(|directory| root.join(directory)).collect();
         let store = KINDS.iter().find_map(|kind| {
             let directory = root.join(kind.directory);
@@ -125,7 +125,7 @@ impl System {
                     "sudo security add-trusted-cert -d -r trustRoot -k {KEYCHAIN} wwwoffle-ca.pem"
                 ),
             ];
-            return self.elsewhere(commands);
+            return self.manual_plan(commands);
         };
         let ours = Ours::These(vec![certificate.fingerprint()]);
         if self.file_of(&ours).is_some() {
@@ -143,7 +143,7 @@ impl System {
                 format!("sudo security delete-certificate -t -Z {} {KEYCHAIN}", hash.to_uppercase())
             };
             return if self.macos {
-                self.elsewhere(fingerprints.iter().map(command).collect())
+                self.manual_plan(fingerprints.iter().map(command).collect())
             } else {
                 TrustPlan::Nothing
             };
@@ -153,7 +153,7 @@ impl System {
         if steps.is_empty() { TrustPlan::Nothing } else { store.change(steps, "") }
     }
 
-    fn elsewhere(&self, commands: Vec<String>) -> TrustPlan {
+    fn manual_plan(&self, commands: Vec<String>) -> TrustPlan {
         if self.macos {
             let why = "a command for the administrator of this Mac".to_owned();
             return TrustPlan::Tell { why, commands };
@@ -244,15 +244,15 @@ mod tests {
     fn systems_are_told_apart_by_directory_and_tool() {
         for kind in &KINDS {
             let root = tempfile::tempdir().unwrap();
-            assert_eq!(System::look(root.path()).store, None);
+            assert_eq!(System::detect(root.path()).store, None);
             std::fs::create_dir_all(root.path().join(kind.directory)).unwrap();
-            assert_eq!(System::look(root.path()).store, None, "without its tool");
+            assert_eq!(System::detect(root.path()).store, None, "without its tool");
             let sbin = root.path().join("usr/sbin");
             std::fs::create_dir_all(&sbin).unwrap();
             let tool = sbin.join(kind.tool);
             std::fs::write(&tool, "#!/bin/sh\n").unwrap();
             std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).unwrap();
-            let found = System::look(root.path()).store.unwrap();
+            let found = System::detect(root.path()).store.unwrap();
             assert_eq!((found.kind, found.tool), (kind, tool));
         }
     }

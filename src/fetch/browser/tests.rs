@@ -93,15 +93,15 @@ fn a_page_is_quiet_when_nothing_of_it_is_under_way() {
         visit.take(&event("Network.requestWillBeSent", "S", &endless), now);
     }
     let quiet = visit.quiet_at().unwrap();
-    assert!(quiet > now && visit.look(now).send.is_empty(), "not yet");
+    assert!(quiet > now && visit.check_state(now).send.is_empty(), "not yet");
     now = quiet;
-    let ping = number(&visit.look(now), "Runtime.evaluate");
+    let ping = number(&visit.check_state(now), "Runtime.evaluate");
     // Activity before the scripts answer starts the wait again.
     visit.take(&event("Network.requestWillBeSent", "S", &request), now);
     assert_eq!(visit.take(&json!({"id": ping, "result": {}}), now).over, None);
     visit.take(&event("Network.loadingFailed", "S", &request), now);
     now = visit.quiet_at().unwrap();
-    let ping = number(&visit.look(now), "Runtime.evaluate");
+    let ping = number(&visit.check_state(now), "Runtime.evaluate");
     assert_eq!(visit.take(&json!({"id": ping}), now).over, Some(Ok(Ended::Quiet)));
 }
 
@@ -128,7 +128,7 @@ fn the_script_of_a_worker_ends_with_the_worker_or_where_it_is_told() {
         visit.take(&event(method, session, told), now);
         assert_eq!(visit.quiet_at(), None, "another is under way: {method} {session}");
         visit.take(&event("Network.loadingFinished", "S", &other), now);
-        let asked = visit.look(visit.quiet_at().unwrap());
+        let asked = visit.check_state(visit.quiet_at().unwrap());
         // Both sessions are asked whether they are busy; a closed one is not.
         let count = if method.starts_with("Target") { 1 } else { 2 };
         assert_eq!(methods(&asked), vec!["Runtime.evaluate"; count], "{method} {session}");
@@ -243,7 +243,7 @@ fn this_machine_is_reached_where_it_listens() {
     ] {
         let listening: Vec<SocketAddr> =
             listening.iter().map(|address| address.parse().unwrap()).collect();
-        assert_eq!(here(&listening).map(|one| one.to_string()).as_deref(), want);
+        assert_eq!(own_address(&listening).map(|one| one.to_string()).as_deref(), want);
     }
 }
 

@@ -119,9 +119,9 @@ impl Visit {
         let mut next = Next::default();
         // Downloads started by the page are denied.
         let deny = json!({"behavior": "deny"});
-        visit.say(&mut next, None, "Browser.setDownloadBehavior", &deny);
+        visit.send(&mut next, None, "Browser.setDownloadBehavior", &deny);
         let empty = json!({"url": "about:blank"});
-        visit.awaited.target = visit.say(&mut next, None, "Target.createTarget", &empty);
+        visit.awaited.target = visit.send(&mut next, None, "Target.createTarget", &empty);
         (visit, next)
     }
 
@@ -132,14 +132,14 @@ impl Visit {
     }
 
     /// Checks the visit after a time without messages.
-    pub(super) fn look(&mut self, now: Instant) -> Next {
+    pub(super) fn check_state(&mut self, now: Instant) -> Next {
         let mut next = Next::default();
         if self.quiet_at().is_some_and(|quiet| quiet <= now) {
             let all = self.page.iter().chain(self.sessions.keys());
             let all: Vec<_> = all.cloned().collect();
             let zero = json!({"expression": "0"});
             for session in all {
-                let ping = self.say(&mut next, Some(&session), "Runtime.evaluate", &zero);
+                let ping = self.send(&mut next, Some(&session), "Runtime.evaluate", &zero);
                 self.pings.insert(ping);
             }
         }
@@ -151,26 +151,29 @@ impl Visit {
         let mut next = Next::default();
         let session = text(message, "sessionId").unwrap_or_default();
         match (message.get("id").and_then(Value::as_u64), text(message, "method")) {
-            (Some(id), _) => self.answered(id, message, &mut next),
+            (Some(id), _) => self.handle_response(id, message, &mut next),
             (None, Some(method)) => {
                 let told = message.get("params").unwrap_or(&Value::Null);
-                self.happened(method, session, told, now, &mut next);
+                self.handle_event(method, session, told, now, &mut next);
             }
             (None, None) => {}
         }
         next
     }
 
-    fn answered(&mut self, id: u64, message: &Value, next: &mut Next) {
+    fn handle_response(&mut self, id: u64, message: &Value, next: &mut Next) {
         let result = message.get("result").unwrap_or(&Value::Null);
         let refused = || {
             let why = message.get("error").and_then(|error| text(error, "message"));
-            Some(Err(format!("the browser refused: {}", shown(why.unwrap_or("no reason given")))))
+            Some(Err(format!(
+                "the browser refused: {}",
+                printable(why.unwrap_or("no reason given"))
+            )))
         };
         if id == self.awaited.target {
             let Some(target) = text(result, "targetId") else { return next.over = refused() };
             let attach = json!({"targetId": target, "flatten": true});
-            self.awaited.session = self.say(next, None, "Target.attachToTarget", &attach);
+            self.awaited.session = self.send(next, None, "Target.attachToTarget", &attach);
         } else if id == self.awaited.session {
             let Some(session) = text(result, "sessionId") else { return next.over = refused() };
             self.page = Some(session.to_owned());
@@ -185,7 +188,7 @@ impl Visit {
             }
         } else if id == self.awaited.navigation {
             if let Some(error) = text(result, "errorText") {
-                next.over = Some(Err(format!("the browser cannot open it: {}", shown(error))));
+                next.over = Some(Err(format!("the browser cannot open it: {}", printable(error))));
             } else if message.get("error").is_some() {
                 next.over = refused();
             }
@@ -195,7 +198,7 @@ impl Visit {
         }
     }
 
-    fn happened(
+    fn handle_event(
         &mut self,
         method: &str,
         session: &str,
@@ -218,7 +221,7 @@ impl Visit {
             }
             "Network.loadingFinished" | "Network.loadingFailed" => {
                 if let Some(request) = request() {
-                    self.ended(&request);
+                    self.handle_request_end(&request);
                 }
             }
             "Network.dataReceived" => {
@@ -228,10 +231,10 @@ impl Visit {
             // Scripts wait for the dialog, and no person is there to close it.
             "Page.javascriptDialogOpening" => {
                 let no = json!({"accept": false});
-                self.say(next, Some(session), "Page.handleJavaScriptDialog", &no);
+                self.send(next, Some(session), "Page.handleJavaScriptDialog", &no);
                 return;
             }
-            "Target.attachedToTarget" => self.attached(told, next),
+            "Target.attachedToTarget" => self.handle_target(told, next),
             "Target.detachedFromTarget" => {
                 let gone = text(told, "sessionId").unwrap_or_default();
                 let target = self.sessions.remove(gone);
@@ -257,7 +260,7 @@ impl Visit {
         let is_secure = self.url.starts_with("https:");
         for Cookie { name, value } in std::mem::take(&mut self.cookies) {
             let cookie = json!({"name": name, "value": value, "url": self.url, "path": "/", "secure": is_secure});
-            let id = self.say(next, Some(session), "Network.setCookie", &cookie);
+            let id = self.send(next, Some(session), "Network.setCookie", &cookie);
             self.prepares.insert(id);
         }
     }
@@ -266,13 +269,13 @@ impl Visit {
         let (page, to) = (self.page.clone(), json!({"url": self.url}));
         // Until this event, the empty page was displayed.
         self.is_loaded = false;
-        self.awaited.navigation = self.say(next, page.as_deref(), "Page.navigate", &to);
+        self.awaited.navigation = self.send(next, page.as_deref(), "Page.navigate", &to);
     }
 
     /// Records that a request has ended. The script of a worker is requested in the session of its
     /// parent, and the request ends in the worker's own session. Both events use the name of the
     /// worker as the number of the request.
-    fn ended(&mut self, request: &(String, String)) {
+    fn handle_request_end(&mut self, request: &(String, String)) {
         self.under_way.remove(request);
         let (session, number) = request;
         if self.sessions.get(session) == Some(number) {
@@ -282,7 +285,7 @@ impl Visit {
 
     /// Handles a new frame with its own process, or a new worker. Each waits for permission to
     /// start.
-    fn attached(&mut self, told: &Value, next: &mut Next) {
+    fn handle_target(&mut self, told: &Value, next: &mut Next) {
         let Some(session) = text(told, "sessionId") else { return };
         let target = told.get("targetInfo").and_then(|info| text(info, "targetId"));
         // This event also comes for the page itself, which does not wait.
@@ -292,7 +295,7 @@ impl Visit {
         if is_new {
             self.sessions.insert(session.to_owned(), target.unwrap_or_default().to_owned());
             self.listen(session, next);
-            self.say(next, Some(session), "Runtime.runIfWaitingForDebugger", &json!({}));
+            self.send(next, Some(session), "Runtime.runIfWaitingForDebugger", &json!({}));
         }
     }
 
@@ -303,10 +306,10 @@ impl Visit {
             ("Page.enable", &json!({})),
             ("Target.setAutoAttach", &all),
         ]
-        .map(|(method, how)| self.say(next, Some(session), method, how))
+        .map(|(method, how)| self.send(next, Some(session), method, how))
     }
 
-    fn say(&mut self, next: &mut Next, session: Option<&str>, method: &str, how: &Value) -> u64 {
+    fn send(&mut self, next: &mut Next, session: Option<&str>, method: &str, how: &Value) -> u64 {
         self.sent += 1;
         let mut message = json!({"id": self.sent, "method": method, "params": how});
         if let (Some(session), Some(fields)) = (session, message.as_object_mut()) {
@@ -322,6 +325,6 @@ fn text<'a>(of: &'a Value, name: &str) -> Option<&'a str> {
 }
 
 /// A text of the browser without control characters, for a message.
-fn shown(text: &str) -> String {
+fn printable(text: &str) -> String {
     text.chars().filter(|character| !character.is_control()).take(200).collect()
 }

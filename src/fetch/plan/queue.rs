@@ -15,7 +15,7 @@ use super::run::{NotPlanned, rest};
 use super::sizes::Sizes;
 use super::{MAX_TIME, class};
 use crate::base::clock;
-use crate::fetch::attempt::foresee;
+use crate::fetch::attempt::gather_facts;
 use crate::fetch::budget::Allowed;
 use crate::fetch::context::FetchContext;
 use crate::fetch::lock;
@@ -63,7 +63,7 @@ pub async fn plan(
         }
         look.at(key).await;
     }
-    Ok(look.told(plan))
+    Ok(look.into_plan(plan))
 }
 
 /// The estimate so far.
@@ -117,15 +117,15 @@ impl<'a> QueueEstimate<'a> {
             self.cut = true;
             return self.missing(&name, &request);
         }
-        if self.look(&name, &request).await.is_none() {
+        if self.add_known_size(&name, &request).await.is_none() {
             self.missing(&name, &request);
         }
     }
 
     /// Counts the known size of the response; `None` if unknown.
-    async fn look(&mut self, name: &str, request: &OutgoingSummary) -> Option<()> {
+    async fn add_known_size(&mut self, name: &str, request: &OutgoingSummary) -> Option<()> {
         let outgoing = self.context.storage.store.queued(request.place.key()).await.ok()??;
-        let found = match foresee(self.context, &outgoing).await {
+        let found = match gather_facts(self.context, &outgoing).await {
             Ok(found) => found,
             Err(FetchVerdict::Failed { .. }) => {
                 self.failing += 1;
@@ -168,7 +168,7 @@ impl<'a> QueueEstimate<'a> {
         }
     }
 
-    fn told(mut self, mut plan: QueuePlan) -> QueuePlan {
+    fn into_plan(mut self, mut plan: QueuePlan) -> QueuePlan {
         for estimate in self.sizes.estimates() {
             let Amount { count, bytes } = estimate.amount;
             plan.all.new.add(count, bytes);
@@ -181,9 +181,9 @@ impl<'a> QueueEstimate<'a> {
         let schedule = Arc::clone(&self.context.fetcher.schedule);
         let new = std::mem::take(&mut plan.all.new);
         for (name, host) in self.hosts {
-            let manners = lock(&schedule).manners(&name);
+            let manners = lock(&schedule).host_delays(&name);
             plan.all = plan.all.with(&host.plan.expected);
-            plan.hosts.push(host.told(&name, manners, self.now));
+            plan.hosts.push(host.into_plan(&name, manners, self.now));
         }
         plan.all.new = new;
         let bytes =
@@ -201,7 +201,7 @@ impl<'a> QueueEstimate<'a> {
 }
 
 impl HostEstimate {
-    fn told(
+    fn into_plan(
         self,
         name: &str,
         (closed_until, wanted): (Option<Timestamp>, Duration),
@@ -229,7 +229,7 @@ fn budget(context: &FetchContext, config: &Config, now: Timestamp, zone: &TimeZo
     let mut budget = lock(&context.fetcher.budget);
     PlanBudget {
         fetch: [allowed.all.fetch, metered].into_iter().flatten().min(),
-        until: budget.settle(allowed, now, zone).and_then(|spent| spent.until),
+        until: budget.apply_limits(allowed, now, zone).and_then(|spent| spent.until),
         day: budget.left_of_day(allowed),
     }
 }

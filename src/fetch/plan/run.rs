@@ -10,7 +10,7 @@ use wwwoffle_url::Key;
 use super::sizes::{SizeClass, Sizes};
 use super::{MAX_TIME, class};
 use crate::base::owner::{Places, Requester};
-use crate::fetch::attempt::{Foreseen, base, foresee, known};
+use crate::fetch::attempt::{Foreseen, base, gather_facts, known};
 use crate::fetch::context::FetchContext;
 use crate::fetch::follow::follow;
 use crate::fetch::recurse::run::{Run, UrlOutcome};
@@ -97,7 +97,7 @@ impl<'a> PlanWalk<'a> {
         while let Some(key) = self.queue.pop_front() {
             let Some(outgoing) = self.waiting.remove(&key) else { continue };
             if Instant::now() >= until {
-                self.unseen(&outgoing);
+                self.count_unexamined(&outgoing);
                 continue;
             }
             let is_kept = self.step(&outgoing).await;
@@ -108,7 +108,7 @@ impl<'a> PlanWalk<'a> {
 
     /// Adds the counts and the estimates to the plan.
     fn finish(self) -> RunPlan {
-        let report = self.runs.look(self.id, |run| run.report.clone()).unwrap_or_default();
+        let report = self.runs.with_run(self.id, |run| run.report.clone()).unwrap_or_default();
         let mut plan = RunPlan {
             robots_unknown: u64::try_from(self.robots_unknown.len()).unwrap_or(u64::MAX),
             failed: report.failed,
@@ -138,24 +138,24 @@ impl<'a> PlanWalk<'a> {
                 self.queue.push_back(key);
                 self.waiting.insert(key, outgoing);
             } else {
-                self.unseen(&outgoing);
+                self.count_unexamined(&outgoing);
             }
         }
     }
 
     /// Counts a URL that is not examined.
-    fn unseen(&mut self, outgoing: &Outgoing) {
+    fn count_unexamined(&mut self, outgoing: &Outgoing) {
         self.plan.cut = true;
         let bytes = self.missing(outgoing);
-        self.runs.came(outgoing, UrlOutcome::Fetched, bytes);
+        self.runs.record(outgoing, UrlOutcome::Fetched, bytes);
     }
 
     /// Examines a request. Returns whether its response is stored.
     async fn step(&mut self, outgoing: &Outgoing) -> bool {
-        let found = match foresee(self.context, outgoing).await {
+        let found = match gather_facts(self.context, outgoing).await {
             Ok(found) => found,
             Err(FetchVerdict::Done { led, .. }) => {
-                self.runs.came(outgoing, UrlOutcome::Fetched, 0);
+                self.runs.record(outgoing, UrlOutcome::Fetched, 0);
                 self.push(led.next);
                 return false;
             }
@@ -166,18 +166,18 @@ impl<'a> PlanWalk<'a> {
             Err(_) => return false,
         };
         if found.how.is_none() && self.is_refused(outgoing).await {
-            self.runs.leave_alone(outgoing);
+            self.runs.record_exclusion(outgoing);
             return false;
         }
         match &found.kept {
-            Some(kept) => self.kept(outgoing, &found, kept).await,
+            Some(kept) => self.count_stored(outgoing, &found, kept).await,
             None => self.absent(outgoing, &found.job.places).await,
         }
         found.kept.is_some()
     }
 
     /// Counts a stored copy and follows its references.
-    async fn kept(&mut self, outgoing: &Outgoing, found: &Foreseen, kept: &Arc<Kept>) {
+    async fn count_stored(&mut self, outgoing: &Outgoing, found: &Foreseen, kept: &Arc<Kept>) {
         let (class, length) = (class_of(outgoing), kept.entry.body_len());
         let (outcome, mut bytes) = match found.how {
             Some(_) => (UrlOutcome::Kept, 0),
@@ -198,7 +198,7 @@ impl<'a> PlanWalk<'a> {
         {
             Ok(led) => {
                 self.push(led.next);
-                self.runs.came(outgoing, outcome, bytes);
+                self.runs.record(outgoing, outcome, bytes);
             }
             Err(error) => self.runs.failed(outgoing, &error, false),
         }
@@ -213,7 +213,7 @@ impl<'a> PlanWalk<'a> {
             }
             _ => self.missing(outgoing),
         };
-        self.runs.came(outgoing, UrlOutcome::Fetched, bytes);
+        self.runs.record(outgoing, UrlOutcome::Fetched, bytes);
     }
 
     /// Counts a URL of unknown size. Returns the estimate.
@@ -222,7 +222,7 @@ impl<'a> PlanWalk<'a> {
             return 0;
         }
         let class = class_of(outgoing);
-        self.plan.unread += u64::from(leads_on(class));
+        self.plan.unread += u64::from(may_have_references(class));
         self.sizes.missing(host(outgoing.summary.place.url()), class)
     }
 
@@ -232,7 +232,7 @@ impl<'a> PlanWalk<'a> {
 
     /// Whether the site forbids the URL to programs, as far as known without a request.
     async fn is_refused(&mut self, outgoing: &Outgoing) -> bool {
-        let Some(url) = ask_robots::heeded(self.context, &self.runs, outgoing) else {
+        let Some(url) = ask_robots::robots_url(self.context, &self.runs, outgoing) else {
             return false;
         };
         let Some(robots) = ask_robots::as_kept(self.context, outgoing, &url).await else {
@@ -248,7 +248,7 @@ fn class_of(outgoing: &Outgoing) -> SizeClass {
 }
 
 /// Whether a document of this class may have references.
-fn leads_on(class: SizeClass) -> bool {
+fn may_have_references(class: SizeClass) -> bool {
     use wwwoffle_api::aim::PartClass::{Frames, Iframes, Scripts, Stylesheets};
     matches!(class, None | Some(Frames | Iframes | Scripts | Stylesheets))
 }

@@ -21,7 +21,7 @@ use crate::fetch::context::FetchContext;
 use crate::fetch::verdict::FetchVerdict;
 use crate::fetch::want;
 use crate::proxy::target::of_url;
-use crate::storage::kept_pieces::beginning;
+use crate::storage::kept_pieces::read_beginning;
 use crate::storage::lookup::look_up;
 
 /// The time for which a `robots.txt` is used (RFC 9309 §2.4).
@@ -108,12 +108,12 @@ impl Known {
 /// Whether the site forbids `outgoing` to all runs that want it.
 pub(in crate::fetch) async fn is_refused(context: &Arc<FetchContext>, outgoing: &Outgoing) -> bool {
     let runs = context.fetcher.runs();
-    let Some(url) = heeded(context, runs, outgoing) else { return false };
+    let Some(url) = robots_url(context, runs, outgoing) else { return false };
     let place = place(&url);
     let ask = fetch(context, outgoing, &place);
     let robots = context.fetcher.robots().find_or(place.clone(), ask).await;
     if let Some(delay) = robots.crawl_delay() {
-        context.fetcher.keep_distance(url.host_port(), delay);
+        context.fetcher.set_minimum_delay(url.host_port(), delay);
     }
     !robots.allows(url.path_and_arguments())
 }
@@ -121,7 +121,7 @@ pub(in crate::fetch) async fn is_refused(context: &Arc<FetchContext>, outgoing: 
 /// The URL of `outgoing`, if all `runs` that want it respect `robots.txt`. The rules do not apply
 /// to the start page of a run. They also do not apply to sub-resources, because a reader of the
 /// page needs them.
-pub(in crate::fetch) fn heeded(
+pub(in crate::fetch) fn robots_url(
     context: &FetchContext,
     runs: &Runs,
     outgoing: &Outgoing,
@@ -132,8 +132,8 @@ pub(in crate::fetch) fn heeded(
     let url = CanonicalUrl::parse(base(outgoing), &context.base.local).ok()?;
     let config = context.base.config();
     let heeds = |wish: &Wish| {
-        runs.look(wish.run, |run| {
-            !run.is_start(&url) && robots::are_heeded(&config, &url, &run.aim)
+        runs.with_run(wish.run, |run| {
+            !run.is_start(&url) && robots::obeys_robots(&config, &url, &run.aim)
         })
     };
     // If one run ignores the rules, the URL may be fetched.
@@ -151,7 +151,7 @@ pub(in crate::fetch) async fn as_kept(
         return Some(known);
     }
     let request = request(context, outgoing, &place).ok()?;
-    kept(context, &request).await.map(Arc::new)
+    stored_robots(context, &request).await.map(Arc::new)
 }
 
 fn place(url: &CanonicalUrl) -> String {
@@ -167,7 +167,7 @@ fn request(context: &FetchContext, outgoing: &Outgoing, place: &str) -> Result<O
     let nothing = || Robots::of_answer(None, b"", PRODUCT);
     let requester = Requester::of_queued(outgoing).ok_or_else(nothing)?;
     let resource = of_url(place, &context.base.local).map_err(|_| nothing())?;
-    let ask = want::ask(context, &requester, resource);
+    let ask = want::build_request(context, &requester, resource);
     // The configuration forbids this URL, so the file cannot be requested.
     if ask.start.config.dont_get.urls.matches_parts(&UrlParts::of(&ask.bare)).is_some() {
         return Err(Robots::Everything);
@@ -186,7 +186,7 @@ async fn fetch(context: &Arc<FetchContext>, outgoing: &Outgoing, place: &str) ->
         match Box::pin(attempt::attempt(context, &next)).await {
             FetchVerdict::Done { status, led, .. } => match led.next.into_iter().next() {
                 Some(successor) if status.is_redirection() => next = successor,
-                _ => return kept(context, &next).await.unwrap_or_else(nothing),
+                _ => return stored_robots(context, &next).await.unwrap_or_else(nothing),
             },
             FetchVerdict::Failed { status: Some(status), .. } => {
                 return Robots::of_answer(Some(status), b"", PRODUCT);
@@ -198,14 +198,14 @@ async fn fetch(context: &Arc<FetchContext>, outgoing: &Outgoing, place: &str) ->
 }
 
 /// Reads a stored `robots.txt`. A redirect has no rules itself.
-async fn kept(context: &FetchContext, outgoing: &Outgoing) -> Option<Robots> {
+async fn stored_robots(context: &FetchContext, outgoing: &Outgoing) -> Option<Robots> {
     let places = Places::of_queued(&outgoing.summary.place, &context.base.local)?;
     let found = look_up(&context.storage.store, &places).await.ok()?;
     let kept = found.choose(Mode::Online).map(Arc::new)?;
     if kept.status.is_redirection() {
         return None;
     }
-    let body = beginning(&context.storage.store, &kept, MAX_ROBOTS).await.ok()?;
+    let body = read_beginning(&context.storage.store, &kept, MAX_ROBOTS).await.ok()?;
     Some(Robots::of_answer(Some(kept.status.as_u16()), &body, PRODUCT))
 }
 

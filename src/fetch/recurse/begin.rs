@@ -114,8 +114,8 @@ fn run_at(
     let owner = outgoing.summary.place.owner().map(str::to_owned);
     let now = timestamp(clock::now());
     let mut run = Run::new(id, owner, url, aim.clone(), now);
-    run.begin(outgoing.summary.place.key());
+    run.take_start_page(outgoing.summary.place.key());
     outgoing.summary.wishes = vec![Wish { run: id, depth: aim.depth }];
-    outgoing.summary.renew = aim.force || outgoing.summary.kind.renews();
+    outgoing.summary.renew = aim.force || outgoing.summary.kind.always_revalidates();
     Ok((run, outgoing))
 }

@@ -147,7 +147,7 @@ impl Bounds {
 /// # Errors
 ///
 /// If the disk fails.
-pub(crate) fn look(
+pub(crate) fn find_parts(
     source: &impl EntrySource,
     page: &StoredPage<'_>,
 ) -> Result<Option<Parts<Text>>, Error> {
@@ -159,7 +159,7 @@ fn look_within(
     page: &StoredPage<'_>,
     bounds: Bounds,
 ) -> Result<Option<Parts<Text>>, Error> {
-    let Some(parts) = PageWalk::new(source, page, bounds).over()? else { return Ok(None) };
+    let Some(parts) = PageWalk::new(source, page, bounds).walk_all()? else { return Ok(None) };
     let mut told = Parts { cut: parts.cut, list: parts.list, ..Parts::default() };
     for part in &told.list {
         told.counts.add(part.state);
@@ -202,7 +202,7 @@ pub(crate) async fn look_at(
     let look = move |spool: &Spool| {
         let _turn = turn;
         let (url, entry, owner, config, local) = (&url, &entry, &owner, &*config, &local);
-        look(spool, &StoredPage { url, entry, owner, config, local })
+        find_parts(spool, &StoredPage { url, entry, owner, config, local })
     };
     context.storage.store.run(look).await
 }

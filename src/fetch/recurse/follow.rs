@@ -116,10 +116,10 @@ impl<'a> Document<'a> {
         let mut since = outgoing.summary.queued;
         let mut wishes = Vec::new();
         for wish in &outgoing.summary.wishes {
-            let known = runs.look(wish.run, |run| (run.aim.clone(), run.begun));
+            let known = runs.with_run(wish.run, |run| (run.aim.clone(), run.begun));
             let Some((aim, begun)) = known else { continue };
             since = since.min(begun);
-            let heeds_robots = robots::are_heeded(&config, &resource.url, &aim);
+            let heeds_robots = robots::obeys_robots(&config, &resource.url, &aim);
             wishes.push(Wanting { wish: *wish, aim, heeds_robots });
         }
         let owner = owner(outgoing)?;
@@ -156,12 +156,12 @@ impl<'a> Document<'a> {
         };
         if let Some(why) = why {
             debug!(url, why, "not read to its end");
-            self.leave_out(LeftOut::Unread, &self.url);
+            self.count_left_out(LeftOut::Unread, &self.url);
         }
         if let Some(refused) = found.as_ref().map(|found| found.refused).filter(|count| *count > 0)
         {
             for wanting in &self.wishes {
-                self.runs.change(wanting.wish.run, |run| run.refused(refused, url));
+                self.runs.change(wanting.wish.run, |run| run.count_invalid(refused, url));
             }
         }
         found
@@ -173,23 +173,23 @@ impl<'a> Document<'a> {
         chosen: &ChosenLink<'_>,
     ) -> Result<Option<Outgoing>, String> {
         match chosen.what {
-            LinkAction::LeftOut(why) => self.leave_out(why, &chosen.url),
+            LinkAction::LeftOut(why) => self.count_left_out(why, &chosen.url),
             // The information page of the URL shows references that are left out because of their
             // kind.
             LinkAction::ByKind(_) => {}
             LinkAction::Part if self.nesting() > MAX_NESTING => {
-                self.leave_out(LeftOut::Depth, &chosen.url);
+                self.count_left_out(LeftOut::Depth, &chosen.url);
             }
             LinkAction::Part => return self.part(chosen).await,
-            LinkAction::Onward => return self.onward(chosen).await,
+            LinkAction::Onward => return self.redirect_request(chosen).await,
             LinkAction::Page => return Ok(self.page(found, chosen)),
         }
         Ok(None)
     }
 
-    fn leave_out(&self, why: LeftOut, url: &CanonicalUrl) {
+    fn count_left_out(&self, why: LeftOut, url: &CanonicalUrl) {
         for wanting in &self.wishes {
-            self.runs.change(wanting.wish.run, |run| run.leave_out(why, url.as_str()));
+            self.runs.change(wanting.wish.run, |run| run.count_left_out(why, url.as_str()));
         }
     }
 
@@ -203,14 +203,14 @@ impl<'a> Document<'a> {
         let is_frame = matches!(chosen.link.class, Class::Frame | Class::IFrame);
         let depth = |wanting: &Wanting| if is_frame { wanting.wish.depth } else { 0 };
         let left = |wanting: &Wanting| links_left(true, depth(wanting));
-        let Some(key) = self.key(chosen).filter(|key| !self.all_know(key, left)) else {
+        let Some(key) = self.key(chosen).filter(|key| !self.is_known_to_all_runs(key, left)) else {
             return Ok(None);
         };
         let (url, Some(sub)) = (chosen.url.as_str(), self.sub(chosen)) else {
             return Ok(None);
         };
         let Some(mut next) = self.request_for(&sub, chosen) else { return Ok(None) };
-        next.summary.wishes = self.taken(|run, wanting| {
+        next.summary.wishes = self.collect_wishes(|run, wanting| {
             let step = run.part(url, key, left(wanting), self.now);
             is_to_do(step).then_some(Wish { depth: depth(wanting), ..wanting.wish })
         });
@@ -219,8 +219,8 @@ impl<'a> Document<'a> {
         }
         let is_read = next.summary.wishes.iter().any(|wish| wish.depth > 0);
         let is_new = |kept: Kept| kept.entry.checked() >= self.since;
-        if !is_read && self.kept(&sub).await?.is_some_and(is_new) {
-            self.runs.came(&next, UrlOutcome::Kept, 0);
+        if !is_read && self.stored_sub_resource(&sub).await?.is_some_and(is_new) {
+            self.runs.record(&next, UrlOutcome::Kept, 0);
             return Ok(None);
         }
         next.summary.renew |= self.is_forced(&next.summary.wishes);
@@ -234,22 +234,23 @@ impl<'a> Document<'a> {
 
     /// The target of a redirecting page. It is fetched in place of the page, as after an HTTP
     /// redirect.
-    async fn onward(&self, chosen: &ChosenLink<'_>) -> Result<Option<Outgoing>, String> {
+    async fn redirect_request(&self, chosen: &ChosenLink<'_>) -> Result<Option<Outgoing>, String> {
         let hops = self.outgoing.summary.hops.saturating_add(1);
         if hops > crate::fetch::redirect::MAX_HOPS {
             return Ok(None);
         }
         let Some(sub) = self.sub(chosen) else { return Ok(None) };
         let Some(mut next) = self.request_for(&sub, chosen) else { return Ok(None) };
-        next.summary.wishes = self.taken(|run, Wanting { wish, .. }| {
-            run.moved(&self.url, &chosen.url);
+        next.summary.wishes = self.collect_wishes(|run, Wanting { wish, .. }| {
+            run.record_redirect(&self.url, &chosen.url);
             is_to_do(run.page(&chosen.url, sub.key(), wish.depth, self.now)).then_some(*wish)
         });
         if next.summary.wishes.is_empty() && !self.wishes.is_empty() {
             return Ok(None);
         }
         let is_renewed = self.outgoing.summary.renew;
-        if self.wishes.is_empty() && !is_renewed && self.kept(&sub).await?.is_some() {
+        if self.wishes.is_empty() && !is_renewed && self.stored_sub_resource(&sub).await?.is_some()
+        {
             return Ok(None);
         }
         next.summary.hops = hops;
@@ -269,20 +270,20 @@ impl<'a> Document<'a> {
         }
         let key = self.key(chosen)?;
         let is_unwelcome = found.nofollow || chosen.link.nofollow;
-        let wishes = self.taken(|run, wanting| {
+        let wishes = self.collect_wishes(|run, wanting| {
             let Some(depth) = wanting.wish.depth.checked_sub(1) else {
-                run.too_far(key, url.as_str());
+                run.count_too_far(key, url.as_str());
                 return None;
             };
             if wanting.heeds_robots && is_unwelcome {
-                run.leave_out(LeftOut::NoFollow, url.as_str());
+                run.count_left_out(LeftOut::NoFollow, url.as_str());
                 return None;
             }
             if run.knows(&key, depth) {
                 return None;
             }
-            if !run.reaches(url) {
-                run.leave_out(LeftOut::Scope, url.as_str());
+            if !run.is_in_scope(url) {
+                run.count_left_out(LeftOut::Scope, url.as_str());
                 return None;
             }
             Some(Wish { depth, ..wanting.wish })
@@ -305,7 +306,7 @@ impl<'a> Document<'a> {
     fn sub(&self, chosen: &ChosenLink<'_>) -> Option<Sub> {
         let sub = Sub::of(self, chosen);
         if sub.is_none() {
-            self.leave_out(LeftOut::Url, &chosen.url);
+            self.count_left_out(LeftOut::Url, &chosen.url);
         }
         sub
     }
@@ -320,7 +321,7 @@ impl<'a> Document<'a> {
 
     /// Calls `take` for each run that wants this document, and returns the wishes of those that
     /// accept.
-    fn taken(&self, take: impl Fn(&mut Run, &Wanting) -> Option<Wish>) -> Vec<Wish> {
+    fn collect_wishes(&self, take: impl Fn(&mut Run, &Wanting) -> Option<Wish>) -> Vec<Wish> {
         let ask = |wanting: &Wanting| self.runs.change(wanting.wish.run, |run| take(run, wanting));
         self.wishes.iter().filter_map(ask).flatten().collect()
     }
@@ -333,10 +334,10 @@ impl<'a> Document<'a> {
 
     /// Whether all runs that want this document already know a sub-resource, from which they may
     /// follow `left` links.
-    fn all_know(&self, key: &Key, left: impl Fn(&Wanting) -> Option<u16>) -> bool {
+    fn is_known_to_all_runs(&self, key: &Key, left: impl Fn(&Wanting) -> Option<u16>) -> bool {
         let knows = |wanting: &Wanting| {
             let knows = |run: &Run| run.ended.is_some() || run.knows_part(key, left(wanting));
-            self.runs.look(wanting.wish.run, knows).unwrap_or(true)
+            self.runs.with_run(wanting.wish.run, knows).unwrap_or(true)
         };
         !self.wishes.is_empty() && self.wishes.iter().all(knows)
     }
@@ -346,13 +347,13 @@ impl<'a> Document<'a> {
     fn request_for(&self, sub: &Sub, chosen: &ChosenLink<'_>) -> Option<Outgoing> {
         let request = sub.request(self, chosen.link.class);
         if request.is_none() {
-            self.leave_out(LeftOut::Rule, &chosen.url);
+            self.count_left_out(LeftOut::Rule, &chosen.url);
         }
         request
     }
 
     /// The stored copy of the resource.
-    async fn kept(&self, sub: &Sub) -> Result<Option<Kept>, String> {
+    async fn stored_sub_resource(&self, sub: &Sub) -> Result<Option<Kept>, String> {
         let found = look_up(&self.context.storage.store, &sub.places).await;
         Ok(found.map_err(|error| error_chain(&error))?.choose(Mode::Offline))
     }

@@ -63,7 +63,7 @@ fn reconcile(context: &FetchContext, taken: Vec<RunId>) {
 }
 
 /// Writes changed runs until the daemon stops. Each daemon has one such task.
-pub(in crate::fetch) async fn keep(context: Arc<FetchContext>) {
+pub(in crate::fetch) async fn save_changes(context: Arc<FetchContext>) {
     loop {
         tokio::select! {
             () = context.base.tasks.stopping() => break,
@@ -81,7 +81,7 @@ pub(in crate::fetch) async fn keep(context: Arc<FetchContext>) {
 async fn write(context: &FetchContext) {
     let runs = context.fetcher.runs();
     for id in runs.take_changed() {
-        let text = runs.look(id, Run::to_text);
+        let text = runs.with_run(id, Run::to_text);
         let written = match text {
             Some(text) => context.storage.store.set_run(id, text).await,
             None => context.storage.store.remove_run(id).await.map(drop),

@@ -11,14 +11,14 @@ use crate::fetch::context::FetchContext;
 use crate::storage::store::timestamp;
 
 /// Records the result of a request for all its runs, and ends the runs that have no requests left.
-pub(in crate::fetch) fn came(
+pub(in crate::fetch) fn record(
     context: &FetchContext,
     outgoing: &Outgoing,
     outcome: UrlOutcome,
     bytes: u64,
 ) {
-    context.fetcher.runs().came(outgoing, outcome, bytes);
-    ended(context, outgoing);
+    context.fetcher.runs().record(outgoing, outcome, bytes);
+    end_finished_runs(context, outgoing);
 }
 
 /// Records the failure of a request for all its runs.
@@ -29,17 +29,17 @@ pub(in crate::fetch) fn failed(
     dead: bool,
 ) {
     context.fetcher.runs().failed(outgoing, reason, dead);
-    ended(context, outgoing);
+    end_finished_runs(context, outgoing);
 }
 
 /// Records that a request has left the queue because `robots.txt` forbids it.
-pub(in crate::fetch) fn left_alone(context: &FetchContext, outgoing: &Outgoing) {
-    context.fetcher.runs().leave_alone(outgoing);
-    ended(context, outgoing);
+pub(in crate::fetch) fn record_exclusion(context: &FetchContext, outgoing: &Outgoing) {
+    context.fetcher.runs().record_exclusion(outgoing);
+    end_finished_runs(context, outgoing);
 }
 
 /// The runs that have taken these requests.
-pub(in crate::fetch) fn taken_by(next: &[Outgoing]) -> Vec<(RunId, Key)> {
+pub(in crate::fetch) fn runs_of(next: &[Outgoing]) -> Vec<(RunId, Key)> {
     let of = |request: &Outgoing| {
         let key = request.summary.place.key();
         request.summary.wishes.iter().map(move |wish| (wish.run, key)).collect::<Vec<_>>()
@@ -49,9 +49,9 @@ pub(in crate::fetch) fn taken_by(next: &[Outgoing]) -> Vec<(RunId, Key)> {
 
 /// Takes back requests that could not be queued. They are considered again with the page that
 /// refers to them.
-pub(in crate::fetch) fn untake(context: &FetchContext, taken: Vec<(RunId, Key)>) {
+pub(in crate::fetch) fn release_requests(context: &FetchContext, taken: Vec<(RunId, Key)>) {
     for (id, key) in taken {
-        context.fetcher.runs().change(id, |run| run.untake(&key));
+        context.fetcher.runs().change(id, |run| run.release_url(&key));
     }
 }
 
@@ -75,7 +75,7 @@ pub(in crate::fetch) fn redirected(
 }
 
 /// Ends the runs that want this request and have no requests left.
-pub(in crate::fetch) fn ended(context: &FetchContext, outgoing: &Outgoing) {
+pub(in crate::fetch) fn end_finished_runs(context: &FetchContext, outgoing: &Outgoing) {
     for id in outgoing.summary.wishes.iter().map(|wish| wish.run) {
         if let Some(report) = context.fetcher.runs().end_if_done(id, timestamp(clock::now())) {
             let FetchCounts { pages, parts, failed, .. } = report.counts;

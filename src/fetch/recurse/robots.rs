@@ -210,7 +210,7 @@ impl AgentGroup {
 /// Whether a run respects the `robots.txt` of `url`'s site. The aim of the run decides, or else the
 /// configuration, which applies only if links are followed.
 #[must_use]
-pub fn are_heeded(config: &Config, url: &CanonicalUrl, aim: &Aim) -> bool {
+pub fn obeys_robots(config: &Config, url: &CanonicalUrl, aim: &Aim) -> bool {
     aim.robots
         .unwrap_or_else(|| aim.depth > 0 && *config.fetch_options.robots.of(&UrlParts::of(url)))
 }

@@ -134,7 +134,7 @@ impl Run {
 
     /// Records a redirect from `from` to `to`. If `from` is a start page, `to` becomes one too, so
     /// that the pages in its scope belong to the run.
-    pub fn moved(&mut self, from: &CanonicalUrl, to: &CanonicalUrl) {
+    pub fn record_redirect(&mut self, from: &CanonicalUrl, to: &CanonicalUrl) {
         // An endless chain of redirects must not let the run grow without limit.
         const MAX_STARTS: usize = 8;
         if self.starts.contains(from) && !self.starts.contains(to) && self.starts.len() < MAX_STARTS
@@ -144,7 +144,7 @@ impl Run {
     }
 
     /// Takes the start page of the run.
-    pub fn begin(&mut self, key: Key) {
+    pub fn take_start_page(&mut self, key: Key) {
         self.take(key, Some(self.aim.depth));
     }
 
@@ -166,7 +166,7 @@ impl Run {
         if let Some(step) = self.extend(key, left) {
             return Ok(step);
         }
-        self.may_be_taken(url, now).inspect_err(|why| self.leave_out(*why, url.as_str()))?;
+        self.may_be_taken(url, now).inspect_err(|why| self.count_left_out(*why, url.as_str()))?;
         self.reach(&key, url.as_str());
         self.take(key, Some(left));
         Ok(RunDecision::Fetch)
@@ -208,7 +208,8 @@ impl Run {
             return Ok(step);
         }
         let room = if self.seen.len() < MAX_SEEN { Ok(()) } else { Err(LeftOut::Memory) };
-        room.and_then(|()| self.is_within(now)).inspect_err(|why| self.leave_out(*why, url))?;
+        room.and_then(|()| self.is_within(now))
+            .inspect_err(|why| self.count_left_out(*why, url))?;
         self.reach(&key, url);
         // `robots.txt` may have forbidden the same URL as a page.
         self.seen.remove(&key);
@@ -217,12 +218,12 @@ impl Run {
     }
 
     /// Counts a link that is not followed, or a sub-resource that is not fetched.
-    pub fn leave_out(&mut self, why: LeftOut, url: &str) {
+    pub fn count_left_out(&mut self, why: LeftOut, url: &str) {
         self.report.leave_out(why, 1, url);
     }
 
     /// Counts a page beyond the requested depth, once, unless it belongs to the run.
-    pub fn too_far(&mut self, key: Key, url: &str) {
+    pub fn count_too_far(&mut self, key: Key, url: &str) {
         if self.seen.contains_key(&key) {
             return;
         }
@@ -231,7 +232,7 @@ impl Run {
         if self.seen.len() < MAX_SEEN / 2 {
             self.seen.insert(key, Seen { left: None, outcome: UrlOutcome::TooFar });
         }
-        self.leave_out(LeftOut::Depth, url);
+        self.count_left_out(LeftOut::Depth, url);
     }
 
     /// Takes back that a page is too far away, because a shorter path leads to it.
@@ -243,13 +244,13 @@ impl Run {
     }
 
     /// Counts references of a page that are not valid URLs.
-    pub fn refused(&mut self, count: usize, page: &str) {
+    pub fn count_invalid(&mut self, count: usize, page: &str) {
         let count = u64::try_from(count).unwrap_or(u64::MAX);
         self.report.leave_out(LeftOut::Url, count, page);
     }
 
     /// Records the result for a URL and its bytes. It replaces an earlier result.
-    pub fn came(&mut self, key: &Key, outcome: UrlOutcome, bytes: u64) {
+    pub fn record(&mut self, key: &Key, outcome: UrlOutcome, bytes: u64) {
         let left = self.left(key);
         match self.seen.insert(*key, Seen { left, outcome }).map(|before| before.outcome) {
             Some(UrlOutcome::Waits) => self.waiting = self.waiting.saturating_sub(1),
@@ -268,13 +269,13 @@ impl Run {
 
     /// Records that a URL could not be fetched.
     pub fn failed(&mut self, key: &Key, failed: FailedUrl) {
-        self.came(key, UrlOutcome::Failed, 0);
+        self.record(key, UrlOutcome::Failed, 0);
         self.report.tell(failed);
     }
 
     /// Whether a page is within its scope.
     #[must_use]
-    pub fn reaches(&self, url: &CanonicalUrl) -> bool {
+    pub fn is_in_scope(&self, url: &CanonicalUrl) -> bool {
         self.starts.iter().any(|start| self.aim.scope.has(start, url))
     }
 
@@ -306,7 +307,7 @@ impl Run {
 
     /// The number of URLs of the run that still wait.
     #[must_use]
-    pub fn waiting(&self) -> usize {
+    pub fn waiting_count(&self) -> usize {
         self.waiting
     }
 
@@ -331,18 +332,18 @@ impl Run {
         };
         let gone: Vec<_> = self.seen.iter().filter_map(gone).collect();
         for key in &gone {
-            self.untake(key);
+            self.release_url(key);
         }
         for (key, left) in queued {
             if self.outcome(&key) != Some(UrlOutcome::Waits) {
-                self.untake(&key);
+                self.release_url(&key);
                 self.take(key, left);
             }
         }
     }
 
     /// Takes back that a URL was taken, because it could not be queued.
-    pub fn untake(&mut self, key: &Key) {
+    pub fn release_url(&mut self, key: &Key) {
         let known = self.seen.remove(key);
         let Some(seen) = known.filter(|seen| seen.outcome.is_taken()) else { return };
         if seen.outcome == UrlOutcome::Waits {
@@ -356,12 +357,12 @@ impl Run {
     }
 
     /// Records that a page is forbidden by `robots.txt`, however many links lead to it.
-    pub fn leave_alone(&mut self, key: &Key, url: &str) {
+    pub fn record_exclusion(&mut self, key: &Key, url: &str) {
         if self.outcome(key) == Some(UrlOutcome::LeftAlone) {
             return;
         }
-        self.untake(key);
-        self.leave_out(LeftOut::Robots, url);
+        self.release_url(key);
+        self.count_left_out(LeftOut::Robots, url);
         // The rules apply regardless of the path of links.
         let seen = Seen { left: Some(u16::MAX), outcome: UrlOutcome::LeftAlone };
         self.seen.insert(*key, seen);
@@ -389,7 +390,7 @@ impl Run {
     }
 
     fn may_be_taken(&mut self, url: &CanonicalUrl, now: Timestamp) -> Result<(), LeftOut> {
-        if !self.reaches(url) {
+        if !self.is_in_scope(url) {
             return Err(LeftOut::Scope);
         }
         self.is_within(now)?;

@@ -63,7 +63,7 @@ impl RunSummary {
             aim: run.aim.clone(),
             begun: run.begun,
             ended: run.ended,
-            waiting: run.waiting(),
+            waiting: run.waiting_count(),
             report: run.report.clone(),
         }
     }
@@ -71,7 +71,7 @@ impl RunSummary {
 
 impl Runs {
     /// Looks at a run.
-    pub fn look<T>(&self, id: RunId, look: impl FnOnce(&Run) -> T) -> Option<T> {
+    pub fn with_run<T>(&self, id: RunId, look: impl FnOnce(&Run) -> T) -> Option<T> {
         self.lock().get(&id).map(look)
     }
 
@@ -95,8 +95,8 @@ impl Runs {
 
     /// The state of one run.
     #[must_use]
-    pub fn told(&self, id: RunId) -> Option<RunSummary> {
-        self.look(id, RunSummary::of)
+    pub fn summary(&self, id: RunId) -> Option<RunSummary> {
+        self.with_run(id, RunSummary::of)
     }
 
     /// Adds a run.
@@ -127,7 +127,8 @@ impl Runs {
     /// Ends a run if nothing is left to do for it. Its report stays.
     pub(super) fn end_if_done(&self, id: RunId, now: Timestamp) -> Option<Report> {
         let mut known = self.lock();
-        let run = known.get_mut(&id).filter(|run| run.ended.is_none() && run.waiting() == 0)?;
+        let run =
+            known.get_mut(&id).filter(|run| run.ended.is_none() && run.waiting_count() == 0)?;
         run.end(now);
         let report = run.report.clone();
         drop(known);
@@ -181,10 +182,10 @@ impl Runs {
     }
 
     /// Records the result of a request for all its runs.
-    pub(in crate::fetch) fn came(&self, outgoing: &Outgoing, outcome: UrlOutcome, bytes: u64) {
+    pub(in crate::fetch) fn record(&self, outgoing: &Outgoing, outcome: UrlOutcome, bytes: u64) {
         let key = outgoing.summary.place.key();
         for wish in &outgoing.summary.wishes {
-            self.change(wish.run, |run| run.came(&key, outcome, bytes));
+            self.change(wish.run, |run| run.record(&key, outcome, bytes));
         }
     }
 
@@ -203,10 +204,10 @@ impl Runs {
     }
 
     /// Records that a request is not made because `robots.txt` forbids it.
-    pub(in crate::fetch) fn leave_alone(&self, outgoing: &Outgoing) {
+    pub(in crate::fetch) fn record_exclusion(&self, outgoing: &Outgoing) {
         let (key, url) = (outgoing.summary.place.key(), outgoing.summary.place.url());
         for wish in &outgoing.summary.wishes {
-            self.change(wish.run, |run| run.leave_alone(&key, url));
+            self.change(wish.run, |run| run.record_exclusion(&key, url));
         }
     }
 
@@ -222,7 +223,7 @@ impl Runs {
         let key = to.summary.place.key();
         to.summary.wishes.retain(|wish| {
             let step = self.change(wish.run, |run| {
-                run.moved(old, new);
+                run.record_redirect(old, new);
                 if from.summary.class.is_some() {
                     run.part(new.as_str(), key, links_left(true, wish.depth), now)
                 } else {

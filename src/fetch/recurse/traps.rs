@@ -101,7 +101,7 @@ impl Traps {
     ///
     /// The reason why the page is not taken.
     pub fn take(&mut self, url: &CanonicalUrl, year: i16) -> Result<(), Trap> {
-        by_itself(url, year)?;
+        check_single_url(url, year)?;
         if url.arguments().is_some() {
             let count = self.paths.entry(hash(&[url.host_port(), url.path()])).or_default();
             if *count >= self.most.arguments {
@@ -122,7 +122,7 @@ impl Traps {
 }
 
 /// Checks a URL without regard to similar URLs.
-fn by_itself(url: &CanonicalUrl, year: i16) -> Result<(), Trap> {
+fn check_single_url(url: &CanonicalUrl, year: i16) -> Result<(), Trap> {
     if url.as_str().len() > MAX_FOLLOWED_URL {
         return Err(Trap::LongUrl);
     }

@@ -82,7 +82,7 @@ fn what_goes_first_is_polite_all_the_same_and_holds_up_nobody() {
     schedule.is(&request("http://a/person", Page, 9));
     let one = schedule.next(WIDE, at(100)).unwrap();
     assert_eq!(one, key("http://a/1"));
-    schedule.begins(&one, Duration::from_secs(5), at(100));
+    schedule.record_start(&one, Duration::from_secs(5), at(100));
     assert_eq!(started(&mut schedule, WIDE, 101), keys(&["http://a/person"]));
     assert_eq!(schedule.next_alarm(), Some(at(105)));
     assert_eq!(started(&mut schedule, WIDE, 105), keys(&["http://a/2"]));
@@ -99,17 +99,17 @@ fn no_host_gets_more_than_its_share_and_others_go_on() {
     let first = keys(&["http://busy/1", "http://busy/2", "http://busy/3", "http://calm/"]);
     assert_eq!(started(&mut schedule, limits, 100), first);
     assert_eq!(schedule.active(), 4);
-    schedule.ends(&key("http://busy/2"));
+    schedule.record_end(&key("http://busy/2"));
     // The request still waits, because it was not removed from the queue.
     assert_eq!(started(&mut schedule, limits, 100), keys(&["http://busy/2"]));
-    schedule.gone(&key("http://busy/2"));
+    schedule.remove_request(&key("http://busy/2"));
     assert!(schedule.is_active(&key("http://busy/2")), "until it is over");
-    schedule.ends(&key("http://busy/2"));
+    schedule.record_end(&key("http://busy/2"));
     assert!(!schedule.is_active(&key("http://busy/2")));
     assert_eq!(started(&mut schedule, limits, 100), keys(&["http://busy/4"]));
     let narrow = ScheduleLimits { per_host: 1, at_once: 5 };
-    schedule.ends(&key("http://calm/"));
-    schedule.gone(&key("http://calm/"));
+    schedule.record_end(&key("http://calm/"));
+    schedule.remove_request(&key("http://calm/"));
     assert_eq!(started(&mut schedule, narrow, 100), []);
     assert_eq!(started(&mut schedule, WIDE, 100).len(), 3);
 }
@@ -150,7 +150,7 @@ fn what_fails_while_it_is_on_its_way_is_not_started_again() {
     failing.fetching.state = RequestState::Failed { reason: String::new(), status: None };
     schedule.is(&failing);
     assert!(schedule.is_active(&key("http://a/")));
-    schedule.ends(&key("http://a/"));
+    schedule.record_end(&key("http://a/"));
     assert_eq!((started(&mut schedule, WIDE, 1).len(), schedule.active()), (0, 0));
     failing.fetching.state = RequestState::Waiting;
     schedule.is(&failing);
@@ -164,24 +164,24 @@ fn what_nobody_waits_for_keeps_a_distance_and_people_do_not() {
         schedule.is(&request(&format!("http://a/{number}"), Recursive, number));
     }
     let first = schedule.next(WIDE, at(100)).unwrap();
-    schedule.begins(&first, Duration::from_secs(5), at(100));
+    schedule.record_start(&first, Duration::from_secs(5), at(100));
     assert_eq!(started(&mut schedule, WIDE, 100), []);
     schedule.is(&request("http://a/person", Page, 100));
     schedule.is(&request("http://b/", Recursive, 100));
     assert_eq!(started(&mut schedule, WIDE, 101), keys(&["http://a/person", "http://b/"]));
-    schedule.begins(&key("http://a/person"), Duration::from_secs(50), at(101));
+    schedule.record_start(&key("http://a/person"), Duration::from_secs(50), at(101));
     assert_eq!(schedule.next_alarm(), Some(at(105)));
     let second = schedule.next(WIDE, at(105)).unwrap();
     assert_eq!(second, key("http://a/2"));
-    schedule.begins(&second, Duration::from_secs(5), at(105));
+    schedule.record_start(&second, Duration::from_secs(5), at(105));
     // During a fetch the site asks for a longer delay.
-    schedule.keep_distance("a", Duration::from_secs(20), at(106));
-    schedule.keep_distance("unknown", Duration::from_secs(20), at(106));
+    schedule.set_minimum_delay("a", Duration::from_secs(20), at(106));
+    schedule.set_minimum_delay("unknown", Duration::from_secs(20), at(106));
     assert_eq!((schedule.next(WIDE, at(110)), schedule.next_alarm()), (None, Some(at(126))));
     let third = schedule.next(WIDE, at(126)).unwrap();
     assert_eq!(third, key("http://a/3"));
     schedule.is(&request("http://a/4", Recursive, 4));
-    schedule.begins(&third, Duration::from_secs(5), at(126));
+    schedule.record_start(&third, Duration::from_secs(5), at(126));
     assert_eq!((schedule.next(WIDE, at(145)), schedule.next_alarm()), (None, Some(at(146))));
 }
 
@@ -194,29 +194,29 @@ fn an_origin_that_wants_to_be_left_alone_is() {
     let first = schedule.next(WIDE, at(100)).unwrap();
     schedule.close(&first, at(130));
     schedule.close(&first, at(120));
-    schedule.ends(&first);
+    schedule.record_end(&first);
     assert_eq!((schedule.next(WIDE, at(129)), schedule.next_alarm()), (None, Some(at(130))));
     let closed = Rests { closed: Some(at(130)), polite: None };
-    assert_eq!(schedule.rests(&key("http://a/3")), closed);
-    assert_eq!(schedule.rests(&key("http://b/")), Rests::default());
+    assert_eq!(schedule.host_rests(&key("http://a/3")), closed);
+    assert_eq!(schedule.host_rests(&key("http://b/")), Rests::default());
     assert_eq!(started(&mut schedule, WIDE, 130).len(), 3);
 }
 
 #[test]
 fn host_delays_survive_a_restart() {
     let mut schedule = FetchSchedule::default();
-    assert_eq!(schedule.changed_rests(at(1)), None);
+    assert_eq!(schedule.take_delays(at(1)), None);
     schedule.is(&request("http://a/1", Page, 1));
     schedule.is(&request("http://b:81/", Page, 1));
     for url in ["http://a/1", "http://b:81/"] {
         schedule.close(&key(url), at(200));
     }
-    let mut rests = schedule.changed_rests(at(100)).unwrap();
+    let mut rests = schedule.take_delays(at(100)).unwrap();
     rests.sort();
     assert_eq!(rests, [(Arc::from("a"), at(200)), (Arc::from("b:81"), at(200))]);
-    assert_eq!(schedule.changed_rests(at(100)), None, "they are told once");
+    assert_eq!(schedule.take_delays(at(100)), None, "they are told once");
     schedule.close(&key("http://a/1"), at(150));
-    assert_eq!(schedule.changed_rests(at(100)), None, "nothing is new");
+    assert_eq!(schedule.take_delays(at(100)), None, "nothing is new");
 
     let mut again = FetchSchedule::default();
     again.is(&request("http://a/1", Page, 1));
@@ -228,7 +228,7 @@ fn host_delays_survive_a_restart() {
     assert_eq!(started(&mut again, WIDE, 199), keys(&["http://c/"]));
     // The user allows requests to one of them.
     again.open(&key("http://a/1"));
-    assert_eq!(again.changed_rests(at(199)), Some(vec![("b:81".into(), at(200))]));
+    assert_eq!(again.take_delays(at(199)), Some(vec![("b:81".into(), at(200))]));
     assert_eq!(started(&mut again, WIDE, 200), keys(&["http://a/1"]));
     assert!(!again.hosts.contains_key("b:81"), "what is over is forgotten");
 }
@@ -240,7 +240,7 @@ fn what_the_configuration_puts_off_is_let_in_when_that_changes() {
     let chosen = schedule.next(WIDE, at(100)).unwrap();
     schedule.put_off(&chosen, at(1_000));
     assert_eq!((schedule.next(WIDE, at(999)), schedule.active()), (None, 0));
-    schedule.let_in();
+    schedule.recheck_postponed();
     assert_eq!(schedule.next(WIDE, at(999)), Some(chosen));
     schedule.put_off(&chosen, at(1_000));
     assert_eq!(schedule.next(WIDE, at(1_000)), Some(chosen));
@@ -255,9 +255,9 @@ fn nothing_is_left_of_hosts_that_are_done() {
     let limits = ScheduleLimits { per_host: 1, at_once: 7 };
     let mut count = 0;
     while let Some(key) = schedule.next(limits, at(100 + count)) {
-        schedule.begins(&key, Duration::from_secs(1), at(100 + count));
-        schedule.gone(&key);
-        schedule.ends(&key);
+        schedule.record_start(&key, Duration::from_secs(1), at(100 + count));
+        schedule.remove_request(&key);
+        schedule.record_end(&key);
         count += 1;
     }
     assert_eq!(count, 1_000);
@@ -293,18 +293,18 @@ fn request_that_yields_its_place_uses_no_slot() {
     // The request is changed while it is active, and then ends.
     schedule.is(&request("http://a/1", Page, 1));
     assert_eq!(started(&mut schedule, limits, 9), []);
-    schedule.gone(&one);
-    schedule.ends(&one);
+    schedule.remove_request(&one);
+    schedule.record_end(&one);
     assert_eq!((schedule.active(), started(&mut schedule, limits, 9)), (1, vec![]));
     // A request that is queued again waits in line like any other.
     assert!(schedule.step_aside(&two));
-    schedule.ends(&two);
+    schedule.record_end(&two);
     assert_eq!(started(&mut schedule, limits, 9), [two]);
-    schedule.gone(&two);
-    schedule.ends(&two);
+    schedule.remove_request(&two);
+    schedule.record_end(&two);
     assert_eq!(started(&mut schedule, limits, 9), [three]);
-    schedule.gone(&three);
-    schedule.ends(&three);
+    schedule.remove_request(&three);
+    schedule.record_end(&three);
     assert_eq!(schedule.active(), 0);
 }
 

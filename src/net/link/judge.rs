@@ -100,7 +100,7 @@ impl LinkReason {
     pub fn text(&self) -> Text {
         match self {
             Self::Unknown => say("the network is being checked"),
-            Self::Way(by) => way(by),
+            Self::Way(by) => route_text(by),
             Self::Assumed => say("the network seems to work"),
             Self::NoWay(gap) => gap.text(),
             Self::Good(what) => what.clone(),
@@ -119,7 +119,7 @@ impl LinkReason {
 }
 
 /// The text for a working default route through this interface, which may be empty.
-pub(super) fn way(interface: &str) -> Text {
+pub(super) fn route_text(interface: &str) -> Text {
     if interface.is_empty() {
         return say("connected");
     }
@@ -235,13 +235,13 @@ impl LinkJudge {
     /// Processes an observation.
     pub fn take(&mut self, news: Observation, now: Instant) {
         match news {
-            Observation::Kernel(standing) => self.heard(standing, now),
+            Observation::Kernel(standing) => self.record_connectivity(standing, now),
             Observation::Reached(origin) => {
                 self.failed.clear();
                 self.answered = Some(origin);
             }
-            Observation::Failed(origin) => self.missed(origin, now),
-            Observation::Probed(finding) => self.probed(finding, now),
+            Observation::Failed(origin) => self.record_failure(origin, now),
+            Observation::Probed(finding) => self.record_probe(finding, now),
         }
     }
 
@@ -250,7 +250,7 @@ impl LinkJudge {
     pub fn pass(&mut self, may_probe: bool, now: Instant) -> bool {
         if let Some((standing, since)) = self.pending.take() {
             if now >= since + self.terms.settle {
-                self.settled(standing, now);
+                self.apply_connectivity(standing, now);
             } else {
                 self.pending = Some((standing, since));
             }
@@ -258,10 +258,10 @@ impl LinkJudge {
         self.due.take_if(|due| may_probe && now >= *due).is_some()
     }
 
-    fn heard(&mut self, standing: Connectivity, now: Instant) {
+    fn record_connectivity(&mut self, standing: Connectivity, now: Instant) {
         if self.online.is_none() {
             // There is no earlier state to compare with.
-            self.settled(standing, now);
+            self.apply_connectivity(standing, now);
         } else if standing == self.kernel {
             self.pending = None;
         } else if self.pending.as_ref().is_none_or(|(pending, _)| *pending != standing) {
@@ -270,7 +270,7 @@ impl LinkJudge {
     }
 
     /// Judges by a report of the kernel that has held for long enough.
-    fn settled(&mut self, standing: Connectivity, now: Instant) {
+    fn apply_connectivity(&mut self, standing: Connectivity, now: Instant) {
         let had_way = !matches!(self.kernel, Connectivity::Down(_));
         self.kernel = standing.clone();
         match standing {
@@ -299,7 +299,7 @@ impl LinkJudge {
         }
     }
 
-    fn missed(&mut self, origin: Origin, now: Instant) {
+    fn record_failure(&mut self, origin: Origin, now: Instant) {
         if self.online == Some(false) {
             return;
         }
@@ -321,7 +321,7 @@ impl LinkJudge {
         self.failed.len() >= self.terms.failing_hosts.min(MAX_FAILED)
     }
 
-    fn probed(&mut self, finding: ProbeResult, now: Instant) {
+    fn record_probe(&mut self, finding: ProbeResult, now: Instant) {
         let reason = match finding {
             ProbeResult::Good(what) => {
                 self.bad_probes = 0;

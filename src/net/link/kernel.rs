@@ -4,7 +4,7 @@
 use std::io;
 use std::time::Duration;
 
-use super::judge::way;
+use super::judge::route_text;
 use crate::base::shown;
 use crate::base::text::{Text, say};
 
@@ -28,7 +28,7 @@ impl Connectivity {
     pub fn text(&self) -> Text {
         match self {
             Self::Unknown => say("the state of the network is unknown"),
-            Self::Up { interface } => way(interface),
+            Self::Up { interface } => route_text(interface),
             Self::Down(gap) => gap.text(),
         }
     }
@@ -63,8 +63,8 @@ pub(super) struct Changes(inner::Changes);
 
 impl Changes {
     /// Starts to listen.
-    pub(super) fn hear() -> io::Result<Self> {
-        inner::Changes::hear().map(Self)
+    pub(super) fn listen() -> io::Result<Self> {
+        inner::Changes::listen().map(Self)
     }
 
     /// Waits for the next change. Dropping the future loses no change.
@@ -74,13 +74,13 @@ impl Changes {
 }
 
 /// Reads how the machine is connected now. Blocks until the kernel answers.
-pub(super) fn standing() -> io::Result<Connectivity> {
-    inner::standing()
+pub(super) fn read_connectivity_blocking() -> io::Result<Connectivity> {
+    inner::read_connectivity_blocking()
 }
 
-/// Calls [`standing`] outside the threads of the runtime.
-pub(super) async fn ask() -> io::Result<Connectivity> {
-    crate::base::live::blocking(standing).await
+/// Calls [`read_connectivity_blocking`] outside the threads of the runtime.
+pub(super) async fn read_connectivity() -> io::Result<Connectivity> {
+    crate::base::live::blocking(read_connectivity_blocking).await
 }
 
 #[cfg(target_os = "linux")]
@@ -115,7 +115,7 @@ mod inner {
     pub(super) struct Changes(AsyncFd<OwnedFd>);
 
     impl Changes {
-        pub(super) fn hear() -> io::Result<Self> {
+        pub(super) fn listen() -> io::Result<Self> {
             let socket = open(SocketFlags::NONBLOCK, GROUPS)?;
             #[expect(deprecated, reason = "the descriptor is owned, so it stays open for as long")]
             let socket = AsyncFd::with_interest(socket, Interest::READABLE)?;
@@ -141,14 +141,14 @@ mod inner {
         }
     }
 
-    pub(super) fn standing() -> io::Result<Connectivity> {
+    pub(super) fn read_connectivity_blocking() -> io::Result<Connectivity> {
         let socket = open(SocketFlags::empty(), 0)?;
         let mut table = Table::default();
         for (what, sequence) in [(KernelObjects::Interfaces, 1), (KernelObjects::Routes, 2)] {
             send(&socket, &request(what, sequence))?;
             read_all(&socket, &mut table, sequence)?;
         }
-        Ok(table.standing())
+        Ok(table.connectivity())
     }
 
     fn read_all(socket: &OwnedFd, table: &mut Table, sequence: u32) -> io::Result<()> {
@@ -176,7 +176,7 @@ mod inner {
     pub(super) struct Changes;
 
     impl Changes {
-        pub(super) fn hear() -> io::Result<Self> {
+        pub(super) fn listen() -> io::Result<Self> {
             Err(io::ErrorKind::Unsupported.into())
         }
 
@@ -185,7 +185,7 @@ mod inner {
         }
     }
 
-    pub(super) fn standing() -> io::Result<Connectivity> {
+    pub(super) fn read_connectivity_blocking() -> io::Result<Connectivity> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }
@@ -196,6 +196,6 @@ mod tests {
 
     #[test]
     fn the_kernel_tells_how_this_machine_is_connected() {
-        assert_ne!(standing().unwrap(), Connectivity::Unknown);
+        assert_ne!(read_connectivity_blocking().unwrap(), Connectivity::Unknown);
     }
 }

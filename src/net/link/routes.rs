@@ -135,7 +135,7 @@ impl Table {
     }
 
     /// The state that follows from the interfaces and routes.
-    pub(super) fn standing(&self) -> Connectivity {
+    pub(super) fn connectivity(&self) -> Connectivity {
         let mut ways = self.ways.clone();
         ways.sort_by_key(|way| way.metric);
         let mut without_carrier = None;
@@ -245,7 +245,7 @@ mod tests {
             let done = told(NLMSG_DONE, &[0; 4], &[]);
             let answer: Vec<u8> = routes.into_iter().flatten().chain(done).collect();
             assert_eq!(table.take(&answer, 7), Rest::Done, "{what}");
-            assert_eq!(format!("{:?}", table.standing()), want, "{what}");
+            assert_eq!(format!("{:?}", table.connectivity()), want, "{what}");
         }
     }
 
@@ -268,7 +268,7 @@ mod tests {
             let mut table = Table::default();
             table.take(&message, 7);
             table.take(&bytes, 7);
-            let _any = table.standing();
+            let _any = table.connectivity();
         }
     }
 }

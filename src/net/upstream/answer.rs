@@ -107,14 +107,14 @@ impl ConnectionBody {
     fn give_back(&mut self) {
         match self {
             Self::Http1(_, lease) => lease.take().map(Lease::give_back),
-            Self::Http2(_, slot) => slot.take().map(Slot::let_go),
+            Self::Http2(_, slot) => slot.take().map(Slot::detach),
             #[cfg(test)]
             Self::Scripted(_) => None,
         };
     }
 
     /// Abandons the exchange.
-    fn give_up(&mut self) {
+    fn abandon(&mut self) {
         match self {
             Self::Http1(_, lease) => *lease = None,
             Self::Http2(_, slot) => *slot = None,
@@ -172,7 +172,7 @@ impl Body for AnswerBody {
                 account.fetched(frame.data_ref().map_or(0, Bytes::len));
             }
             match &frame {
-                Some(Err(_)) => self.source.give_up(),
+                Some(Err(_)) => self.source.abandon(),
                 // A reader that has the last frame may never ask for another, so the end is handled
                 // here.
                 Some(Ok(frame)) if !frame.is_trailers() && !self.is_end_stream() => {}
@@ -186,7 +186,7 @@ impl Body for AnswerBody {
             self.stall.as_mut().reset(limit);
         }
         ready!(self.stall.as_mut().poll(cx));
-        self.source.give_up();
+        self.source.abandon();
         Poll::Ready(Some(Err(Failure::Stalled)))
     }
 

@@ -96,7 +96,7 @@ impl Dialer {
     /// Refuses inward addresses to clients of other machines, except those that the configuration
     /// allows and the addresses on which the daemon is `listening`.
     #[must_use]
-    pub fn guarding(self, listening: Vec<SocketAddr>) -> Self {
+    pub fn with_inward_guard(self, listening: Vec<SocketAddr>) -> Self {
         let guard = InwardGuard { in_force: Arc::clone(&self.in_force), listening };
         Self { guard, ..self }
     }
@@ -122,13 +122,13 @@ impl Dialer {
     /// Sends reports about origins to `reports` while [`Choice::Auto`] is chosen. Reports beyond
     /// the capacity of the channel are dropped.
     #[must_use]
-    pub fn telling(self, reports: mpsc::Sender<OriginReport>) -> Self {
+    pub fn with_reports(self, reports: mpsc::Sender<OriginReport>) -> Self {
         Self { reports: Some(reports), ..self }
     }
 
     /// Reports whether `origin` answered a request. Nearby hosts and this machine are not reported,
     /// because they say nothing about the link.
-    pub(super) fn tell(&self, origin: &Origin, answered: bool) {
+    pub(super) fn report_result(&self, origin: &Origin, answered: bool) {
         let Some(reports) = &self.reports else { return };
         if self.mode.chosen() == Choice::Auto && !is_here(origin) && !self.is_near(origin) {
             // One lost report makes no difference.
@@ -151,12 +151,12 @@ impl Dialer {
     /// judged offline.
     fn is_portal(&self, origin: &Origin) -> bool {
         !self.may_dial()
-            && canonicalise_host(origin.host.as_bytes()).is_ok_and(|host| self.mode.passes(&host))
+            && canonicalise_host(origin.host.as_bytes()).is_ok_and(|host| self.mode.allows(&host))
     }
 
     /// Resolves when no request may go to `origin`, or at once if none may now. Dropping the future
     /// has no effect.
-    pub async fn until_shut(&self, origin: &Origin) {
+    pub async fn wait_until_shut(&self, origin: &Origin) {
         let (mut mode, mut chosen) = (self.mode.watch(), self.mode.watch_choice());
         while self.may_go(origin) {
             // `self` owns both senders, so waiting cannot fail.
@@ -179,7 +179,7 @@ impl Dialer {
 
     /// The number of connections refused because the mode was offline.
     #[must_use]
-    pub fn refused(&self) -> u64 {
+    pub fn refused_count(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
 
@@ -202,8 +202,8 @@ impl Dialer {
         };
         let dialled = dialled.await;
         match &dialled {
-            Ok(_) => self.tell(origin, true),
-            Err(failure) if failure.is_no_way() => self.tell(origin, false),
+            Ok(_) => self.report_result(origin, true),
+            Err(failure) if failure.is_no_way() => self.report_result(origin, false),
             Err(_) => {}
         }
         dialled
@@ -261,7 +261,7 @@ impl Dialer {
         }
         let Some(via) = &origin.via else {
             let found = self.look_up(origin).await?;
-            return self.guard.outward(origin, found);
+            return self.guard.reachable_addresses(origin, found);
         };
         // The parent proxy looks up the names of origins.
         let found = self.look_up(&via.as_origin()).await;
@@ -315,7 +315,7 @@ impl Dialer {
             // The mode is checked first. So nothing starts offline, and a result that arrives
             // together with the change of mode is not used.
             biased;
-            () = self.until_shut(origin) => self.allow(origin).and(Err(Failure::Offline)),
+            () = self.wait_until_shut(origin) => self.allow(origin).and(Err(Failure::Offline)),
             done = step => done,
         }
     }
@@ -363,7 +363,7 @@ impl Dialer {
     ) -> Result<TcpStream, Failure> {
         // The mode and the address are checked here again, because only this function opens
         // sockets.
-        let addresses = self.guard.outward(origin, addresses)?;
+        let addresses = self.guard.reachable_addresses(origin, addresses)?;
         let stream = match timeout(self.connect_timeout.get(), connect_any(addresses)).await {
             Ok(Ok(stream)) => stream,
             Ok(Err(source)) if source.kind() == io::ErrorKind::ConnectionRefused => {

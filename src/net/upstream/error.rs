@@ -10,7 +10,7 @@ use crate::base::error_chain::error_chain;
 use super::BoxError;
 use super::ParentFault;
 use super::refused::RefusedCertificate;
-use super::tls_error::{TlsFault, alert_in};
+use super::tls_error::{TlsFault, find_alert};
 
 /// The reason why a request got no usable response.
 #[derive(Debug, thiserror::Error)]
@@ -186,7 +186,7 @@ impl Failure {
             Failure::Malformed(error)
         } else if error.is_user() || error.is_body_write_aborted() {
             Failure::RequestBody(error.into())
-        } else if let Some(alert) = alert_in(&error) {
+        } else if let Some(alert) = find_alert(&error) {
             Failure::Alert(TlsFault::Alert(alert))
         } else {
             Failure::CutShort(error.into())

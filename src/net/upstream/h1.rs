@@ -17,7 +17,7 @@ use wwwoffle_http::fields::offers_login_of_connection;
 
 use super::line::View;
 use super::message::OutgoingMessage;
-use super::tls_error::{TlsFault, alert_in};
+use super::tls_error::{TlsFault, find_alert};
 use super::{Failure, MAX_ANSWER_FIELDS, MAX_ANSWER_HEAD, RequestBody, Secured, answer};
 use crate::base::owner::Owner;
 use crate::base::tasks::Tasks;
@@ -94,7 +94,7 @@ impl Greeted {
                 // an idle connection.
                 debug!(%error, "connection to an origin ended");
                 // The receiver exists only until the first request, so sending may fail.
-                let _unheard = alert_in(&error).map(|alert| tell.send(alert));
+                let _unheard = find_alert(&error).map(|alert| tell.send(alert));
             }
         });
         Ok(Self {
@@ -152,7 +152,7 @@ impl Http1Connection {
             Err(mut error) => Err(match error.take_message() {
                 Some(request) => {
                     message.take_back(request.into_body());
-                    Http1Refusal::Unsent(alert_in(error.error()))
+                    Http1Refusal::Unsent(find_alert(error.error()))
                 }
                 None => Http1Refusal::Failed(Failure::from_exchange(error.into_error())),
             }),

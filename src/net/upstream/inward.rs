@@ -16,7 +16,7 @@ use wwwoffle_config::Config;
 use wwwoffle_spool::RequesterLocation;
 use wwwoffle_url::canonicalise_host;
 
-use self::route::leads_here;
+use self::route::is_delivered_locally;
 use super::{Failure, Origin};
 
 /// The addresses that the requests of a client may reach.
@@ -77,7 +77,7 @@ impl InwardGuard {
     /// # Errors
     ///
     /// [`Failure::Inward`] if there are none.
-    pub(super) fn outward(
+    pub(super) fn reachable_addresses(
         &self,
         origin: &Origin,
         mut addresses: Vec<SocketAddr>,
@@ -85,7 +85,7 @@ impl InwardGuard {
         if origin.reach == Reach::All || addresses.is_empty() || self.is_opened(origin) {
             return Ok(addresses);
         }
-        addresses.retain(|address| !leads_inward(*address, &self.listening));
+        addresses.retain(|address| !is_internal(*address, &self.listening));
         if addresses.is_empty() {
             return Err(Failure::Inward { authority: origin.to_string() });
         }
@@ -114,7 +114,7 @@ fn is_named(host: &str) -> bool {
 
 /// Whether `address` is inward, belongs to this machine, or is an address on which we are
 /// `listening`.
-fn leads_inward(address: SocketAddr, listening: &[SocketAddr]) -> bool {
+fn is_internal(address: SocketAddr, listening: &[SocketAddr]) -> bool {
     let is_listening = |ip| listening.iter().any(|at| (at.ip(), at.port()) == (ip, address.port()));
     is_inward(address.ip()) || is_ours(address.ip()) || forms(address.ip()).any(is_listening)
 }
@@ -132,13 +132,13 @@ fn is_inward(address: IpAddr) -> bool {
 fn forms(address: IpAddr) -> impl Iterator<Item = IpAddr> {
     let carried = match address {
         IpAddr::V4(_) => [None; 4],
-        IpAddr::V6(v6) => carried(v6),
+        IpAddr::V6(v6) => embedded_ipv4(v6),
     };
     std::iter::once(address.to_canonical())
         .chain(carried.into_iter().flatten().map(|bits| IpAddr::V4(Ipv4Addr::from_bits(bits))))
 }
 
-fn carried(address: Ipv6Addr) -> [Option<u32>; 4] {
+fn embedded_ipv4(address: Ipv6Addr) -> [Option<u32>; 4] {
     let [first, second, third, _, _, sixth, high, low] = address.segments();
     let join = |high: u16, low: u16| (u32::from(high) << 16) | u32::from(low);
     let last = join(high, low);
@@ -166,7 +166,7 @@ fn carried(address: Ipv6Addr) -> [Option<u32>; 4] {
 fn is_ours(address: IpAddr) -> bool {
     let Ok(interfaces) = getifaddrs() else { return true };
     let ours: Vec<_> = interfaces.filter_map(|interface| ip(&interface.address?)).collect();
-    forms(address).any(|form| ours.contains(&form) || leads_here(form).unwrap_or(true))
+    forms(address).any(|form| ours.contains(&form) || is_delivered_locally(form).unwrap_or(true))
 }
 
 fn ip(address: &SockaddrStorage) -> Option<IpAddr> {
@@ -236,11 +236,11 @@ mod tests {
         let at = |text: &str| text.parse::<SocketAddr>().unwrap();
         let (all, one) = ([at("0.0.0.0:8080")], [at("192.0.2.7:8080")]);
         // No machine has an address of TEST-NET-1 (RFC 5737).
-        assert!(!leads_inward(at("192.0.2.7:8080"), &all));
-        assert!(leads_inward(at("192.0.2.7:8080"), &one));
-        assert!(leads_inward(at("[::ffff:192.0.2.7]:8080"), &one));
-        assert!(leads_inward(at("[64:ff9b::192.0.2.7]:8080"), &one));
-        assert!(!leads_inward(at("192.0.2.7:80"), &one));
+        assert!(!is_internal(at("192.0.2.7:8080"), &all));
+        assert!(is_internal(at("192.0.2.7:8080"), &one));
+        assert!(is_internal(at("[::ffff:192.0.2.7]:8080"), &one));
+        assert!(is_internal(at("[64:ff9b::192.0.2.7]:8080"), &one));
+        assert!(!is_internal(at("192.0.2.7:80"), &one));
         assert!(is_ours(IpAddr::from([127, 0, 0, 1])));
         assert!(!is_ours(IpAddr::from([192, 0, 2, 7])));
     }

@@ -53,7 +53,7 @@ pub(super) struct Listener {
 
 impl Listener {
     /// Forwards an interim response. Returns `false` if there were too many.
-    pub(super) fn hear(&self, status: StatusCode, fields: &HeaderMap) -> bool {
+    pub(super) fn forward_interim(&self, status: StatusCode, fields: &HeaderMap) -> bool {
         if !self.activity.interim() {
             return false;
         }
@@ -145,7 +145,7 @@ impl OutgoingMessage {
         }
         let listener = self.listener();
         ext::on_informational(&mut request, move |answer| {
-            listener.hear(answer.status(), answer.headers());
+            listener.forward_interim(answer.status(), answer.headers());
         });
         Ok(request)
     }

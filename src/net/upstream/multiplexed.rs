@@ -106,9 +106,9 @@ pub(super) struct Slot {
 impl Slot {
     /// Ends the exchange after a complete response. The rest of the request body is sent in the
     /// background.
-    pub(super) fn let_go(mut self) {
+    pub(super) fn detach(mut self) {
         if let Some(sending) = self.sending.take() {
-            sending.let_go();
+            sending.detach();
         }
     }
 
@@ -177,7 +177,7 @@ impl SharedConnection {
     }
 
     /// The reason why the connection accepts no exchange.
-    pub(super) fn why_unsent(&self) -> Failure {
+    pub(super) fn unsent_reason(&self) -> Failure {
         match self.state.heard.alert() {
             Some(alert) => Failure::Alert(TlsFault::Alert(alert)),
             None => Failure::ClosedAtOnce,
@@ -201,7 +201,7 @@ impl SharedConnection {
 
     /// The maximum number of simultaneous exchanges now: the origin's limit or ours, whichever is
     /// smaller.
-    fn most_at_once(&self) -> usize {
+    fn max_exchanges(&self) -> usize {
         if self.state.ended.load(Ordering::Acquire) {
             // The connection has ended, so no request has to wait for a place on it.
             return usize::MAX;
@@ -221,7 +221,7 @@ impl SharedConnection {
     ) -> Result<(Response<StreamedBody>, Slot), StreamRefusal> {
         // The mode is checked again after the wait, which may be long, because an existing
         // connection is an outgoing socket too.
-        let free = timeout(limits.head_timeout, self.state.seats.take(|| self.most_at_once()));
+        let free = timeout(limits.head_timeout, self.state.seats.take(|| self.max_exchanges()));
         let free = contention.wait(origin, message.line_position(), free);
         let seat = dialer.while_allowed(origin, async {
             free.await.map_err(|_| Failure::Busy { authority: origin.to_string() })
@@ -298,7 +298,7 @@ async fn head_of(
                 return Err(Broken::Rules("it switches to a protocol that was not requested"));
             }
             Some(Ok(interim)) => {
-                if !listener.hear(interim.status(), interim.headers()) {
+                if !listener.forward_interim(interim.status(), interim.headers()) {
                     // The watcher of the activity was notified and ends this exchange.
                     std::future::pending::<()>().await;
                 }
@@ -328,7 +328,7 @@ impl ConnectionState {
                     debug!(%error, origin = %self.origin, "connection to an origin ended");
                 }
             }
-            () = self.falls_silent(pings) => {
+            () = self.wait_for_silence(pings) => {
                 debug!(origin = %self.origin, "an origin does not respond to a ping");
                 self.silent.store(true, Ordering::Release);
             }
@@ -338,7 +338,7 @@ impl ConnectionState {
 
     /// Resolves when the origin has left a ping unanswered and has sent no other data. On a slow
     /// link, data that was sent earlier arrives before the answer.
-    async fn falls_silent(&self, pings: Option<PingPong>) {
+    async fn wait_for_silence(&self, pings: Option<PingPong>) {
         let Some(mut pings) = pings else { return std::future::pending().await };
         loop {
             sleep(PING_EVERY).await;

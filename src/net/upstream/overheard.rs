@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use rustls::AlertDescription;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::tls_error::alert_in;
+use super::tls_error::find_alert;
 
 /// The recorded events of a connection.
 #[derive(Debug, Default)]
@@ -44,9 +44,9 @@ impl<S> Overheard<S> {
         Self { stream, heard }
     }
 
-    fn hear<T>(&self, done: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    fn record_result<T>(&self, done: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if let Poll::Ready(Err(error)) = &done
-            && let Some(alert) = alert_in(error)
+            && let Some(alert) = find_alert(error)
         {
             // The first alert is the cause.
             let _later = self.heard.alert.set(alert);
@@ -66,7 +66,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Overheard<S> {
         if buffer.filled().len() > before {
             self.heard.reads.fetch_add(1, Ordering::Relaxed);
         }
-        self.hear(done)
+        self.record_result(done)
     }
 }
 
@@ -77,7 +77,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Overheard<S> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let done = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.hear(done)
+        self.record_result(done)
     }
 
     fn poll_write_vectored(
@@ -86,7 +86,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Overheard<S> {
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let done = Pin::new(&mut self.stream).poll_write_vectored(cx, bytes);
-        self.hear(done)
+        self.record_result(done)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -95,11 +95,11 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Overheard<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let done = Pin::new(&mut self.stream).poll_flush(cx);
-        self.hear(done)
+        self.record_result(done)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let done = Pin::new(&mut self.stream).poll_shutdown(cx);
-        self.hear(done)
+        self.record_result(done)
     }
 }

@@ -116,7 +116,7 @@ impl Registry {
     ) -> Result<OriginRoute<'_>, Failure> {
         let found = timeout(patience, async {
             loop {
-                let mut turn = match self.look(origin) {
+                let mut turn = match self.look_up_route(origin) {
                     RouteLookup::Go(route) => return route,
                     RouteLookup::Wait(turn) => turn,
                 };
@@ -128,7 +128,7 @@ impl Registry {
         found.await.map_err(|_| Failure::Busy { authority: origin.to_string() })
     }
 
-    fn look(&self, origin: &Origin) -> RouteLookup<'_> {
+    fn look_up_route(&self, origin: &Origin) -> RouteLookup<'_> {
         let mut origins = self.lock();
         let entry = of(&mut origins, origin);
         entry.used = Instant::now();
@@ -191,7 +191,7 @@ impl Registry {
     }
 
     /// Remembers that `origin` does not answer on connections of other origins (RFC 9110 §15.5.20).
-    pub(super) fn keep_alone(&self, origin: &Origin) {
+    pub(super) fn require_own_connection(&self, origin: &Origin) {
         let mut origins = self.lock();
         let entry = of(&mut origins, origin);
         entry.alone = true;

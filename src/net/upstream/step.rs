@@ -96,7 +96,7 @@ impl Upstream {
                     && shared.origin() != origin
                     && message.is_whole() =>
             {
-                self.registry.keep_alone(origin);
+                self.registry.require_own_connection(origin);
                 return Ok(AttemptOutcome::Again(Failure::Unprocessed));
             }
             Ok((mut answer, slot)) => {
@@ -106,7 +106,7 @@ impl Upstream {
                 return Ok(AttemptOutcome::Answered(answer));
             }
             Err(multiplexed::StreamRefusal::Unsent) => {
-                return Ok(AttemptOutcome::Again(shared.why_unsent()));
+                return Ok(AttemptOutcome::Again(shared.unsent_reason()));
             }
             Err(multiplexed::StreamRefusal::Unprocessed) => {
                 return Ok(AttemptOutcome::Again(Failure::Unprocessed));
@@ -145,7 +145,7 @@ impl Upstream {
             && let Some(mut link) = self.pool.take(origin, message.owner())
         {
             return match link.exchange(message, patience).await {
-                Ok(answer) => Ok(self.answered(origin, link, permit, answer)),
+                Ok(answer) => Ok(self.finish_exchange(origin, link, permit, answer)),
                 Err(h1::Http1Refusal::Unsent(_)) => {
                     Ok(AttemptOutcome::Harmless(Failure::ClosedAtOnce))
                 }
@@ -155,7 +155,7 @@ impl Upstream {
         match self.connect(origin, offer, turn).await? {
             OriginConnection::Http1(greeted) => {
                 let (link, answer) = greeted.exchange(message, patience).await?;
-                Ok(self.answered(origin, link, permit, answer))
+                Ok(self.finish_exchange(origin, link, permit, answer))
             }
             OriginConnection::Http2(shared) => {
                 drop(permit);
@@ -224,7 +224,7 @@ impl Upstream {
         Ok(OriginConnection::Http2(self.registry.share(origin, shared, is_wanted)))
     }
 
-    fn answered(
+    fn finish_exchange(
         self: &Arc<Self>,
         origin: &Origin,
         link: Http1Connection,

@@ -86,7 +86,7 @@ impl Sending {
 
     /// Sends the rest of the body in the background: the response is complete, and the origin still
     /// reads.
-    pub(super) fn let_go(mut self) {
+    pub(super) fn detach(mut self) {
         // Sending may have ended already.
         let _ended = self.go_on.take().map(|go_on| go_on.send(()));
     }

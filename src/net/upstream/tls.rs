@@ -117,7 +117,7 @@ impl Tls {
     }
 
     /// Recently refused certificates.
-    pub(super) fn refused(&self) -> &RefusedCertificates {
+    pub(super) fn refused_certificates(&self) -> &RefusedCertificates {
         &self.refused
     }
 

@@ -67,7 +67,7 @@ impl CertificateFault {
             }
             CertificateError::NotValidForNameContext { expected, presented } => Self::WrongName {
                 wanted: expected.to_str().into_owned(),
-                names: presented.iter().take(MAX_NAMES).map(|name| bare(name)).collect(),
+                names: presented.iter().take(MAX_NAMES).map(|name| name_in_debug(name)).collect(),
                 more: presented.len().saturating_sub(MAX_NAMES),
             },
             CertificateError::UnknownIssuer => Self::UnknownIssuer,
@@ -156,7 +156,7 @@ pub enum TlsFault {
     #[error("no certificate can be issued for such a name")]
     NoName,
     /// The origin ended the handshake with an alert.
-    #[error("the origin refused: {}", told(*.0))]
+    #[error("the origin refused: {}", alert_text(*.0))]
     Alert(AlertDescription),
     /// There is no common version or cipher suite.
     #[error("no common version or cipher: {0}")]
@@ -181,14 +181,14 @@ impl Handshake {
     /// origin, but not this one.
     pub(super) fn of(error: io::Error, differs: bool) -> Self {
         match inner(&error) {
-            Some(inside) => Self::told_by(inside, differs),
+            Some(inside) => Self::from_rustls(inside, differs),
             None => Self::Tls(TlsFault::CutShort(error)),
         }
     }
 
-    fn told_by(error: &Error, differs: bool) -> Self {
+    fn from_rustls(error: &Error, differs: bool) -> Self {
         match error {
-            Error::InvalidCertificate(error) => Self::Certificate(refused(error, differs)),
+            Error::InvalidCertificate(error) => Self::Certificate(describe_refusal(error, differs)),
             Error::NoCertificatesPresented => {
                 let fault = CertificateFault::Other("the origin shows none".to_owned());
                 Self::Certificate(refused_without(fault, differs))
@@ -219,7 +219,7 @@ fn fault_of_message(error: &InvalidMessage) -> TlsFault {
 }
 
 /// The description of a refused certificate.
-fn refused(error: &CertificateError, differs: bool) -> RefusedCertificate {
+fn describe_refusal(error: &CertificateError, differs: bool) -> RefusedCertificate {
     let unverified = match error {
         CertificateError::Other(other) => other.0.downcast_ref::<Unverified>(),
         _ => None,
@@ -242,7 +242,7 @@ fn refused_without(fault: CertificateFault, differs: bool) -> RefusedCertificate
 
 /// The alert that ended a connection, if any. With TLS 1.3, an origin checks the client's part of
 /// the handshake after the handshake is complete for the client.
-pub(super) fn alert_in(error: &(dyn std::error::Error + 'static)) -> Option<AlertDescription> {
+pub(super) fn find_alert(error: &(dyn std::error::Error + 'static)) -> Option<AlertDescription> {
     let mut cause = Some(error);
     while let Some(error) = cause {
         if let Some(Error::AlertReceived(alert)) = error.downcast_ref::<io::Error>().and_then(inner)
@@ -259,7 +259,7 @@ fn inner(error: &io::Error) -> Option<&Error> {
 }
 
 /// The text for an alert (RFC 8446 §6).
-fn told(alert: AlertDescription) -> String {
+fn alert_text(alert: AlertDescription) -> String {
     match alert {
         AlertDescription::CertificateRequired => {
             "it requires a certificate of the client, and none is configured".to_owned()
@@ -278,7 +278,7 @@ fn time(at: UnixTime) -> Option<Timestamp> {
 }
 
 /// The name inside a debug text such as `DnsName("www.example.org")` or `IpAddress(127.0.0.1)`.
-fn bare(described: &str) -> String {
+fn name_in_debug(described: &str) -> String {
     let inside = |kind: &str| described.strip_prefix(kind)?.strip_suffix(')');
     let name = inside("DnsName(")
         .and_then(|name| name.strip_prefix('"')?.strip_suffix('"'))
@@ -426,7 +426,7 @@ mod tests {
     fn an_alert_is_found_under_other_errors() {
         let alert = Error::AlertReceived(AlertDescription::CertificateRequired);
         let error = io::Error::new(io::ErrorKind::InvalidData, alert);
-        assert_eq!(alert_in(&error), Some(AlertDescription::CertificateRequired));
-        assert_eq!(alert_in(&io::Error::other("x")), None);
+        assert_eq!(find_alert(&error), Some(AlertDescription::CertificateRequired));
+        assert_eq!(find_alert(&io::Error::other("x")), None);
     }
 }

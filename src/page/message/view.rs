@@ -69,7 +69,7 @@ pub fn page_with(shell: &Shell, message: &Message<'_>, aid: &Aid<'_>) -> Page {
         advice,
         ways: message.ways(shell.mode),
         url: message.url(),
-        kept: message.kept().map(|kept| StoredCopyView {
+        kept: message.stored_copy().map(|kept| StoredCopyView {
             url: ShownUrl::new(kept.url),
             about: links::info(kept.url),
             copy: copy_of(kept.url, (kept.stored, kept.came)),

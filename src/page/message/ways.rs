@@ -8,7 +8,7 @@ impl Message<'_> {
     /// The links of the page, the most useful first. They disclose nothing, because the scripts of
     /// the site whose place the page takes may read it.
     pub(super) fn ways(&self, mode: Mode) -> Vec<PageLink> {
-        let url = self.asked().unwrap_or_default();
+        let url = self.requested_url().unwrap_or_default();
         match self {
             Self::OriginFailed { failure: OriginFailure::Inward, .. } => {
                 vec![PageLink::option("allowed-connect-hosts", "inside", None)]

@@ -36,7 +36,7 @@ fn a_faulty_template_gives_way_to_the_built_in_one() {
     assert!(faults.is_empty());
     assert_eq!(testing::undone(&templates), built_in);
     // A failure is logged once, not with each page.
-    assert!(!templates.fails_anew("undone.html") && templates.fails_anew("queue.html"));
+    assert!(!templates.record_failure("undone.html") && templates.record_failure("queue.html"));
 
     let loops = "{% for a in range(10000) %}{% for b in range(10000) %}x{% endfor %}{% endfor %}";
     let (templates, _) = Templates::new([("undone.html".to_owned(), loops.to_owned())]);

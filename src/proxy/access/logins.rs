@@ -98,7 +98,7 @@ impl Logins {
         let checked = spawn_blocking(move || {
             let right = candidates.iter().position(|candidate| known.verify(&password, candidate));
             if right.is_some() {
-                lock(&known.tries).was_right(client);
+                lock(&known.tries).record_success(client);
             }
             drop(place);
             right

@@ -85,13 +85,13 @@ impl Default for Strangers {
 impl Strangers {
     /// Refuses a client.
     pub fn refuse(&self, tasks: &Tasks, stream: TcpStream, peer: SocketAddr) {
-        self.tell(peer);
+        self.log_refusal(peer);
         self.count(peer.ip(), clock::now());
         self.send(tasks, stream, ANSWER);
     }
 
     /// Refuses a connection of a client with the maximum number of connections.
-    pub fn refuse_one_more(&self, tasks: &Tasks, stream: TcpStream, peer: SocketAddr) {
+    pub fn refuse_excess(&self, tasks: &Tasks, stream: TcpStream, peer: SocketAddr) {
         debug!(%peer, "the client has the maximum number of connections");
         if let Some(count) = self.told_crowded.count(Instant::now()) {
             info!(%peer, count, "connections are refused for clients with too many");
@@ -101,7 +101,7 @@ impl Strangers {
 
     /// The clients that were refused within the last hour because of their address.
     #[must_use]
-    pub fn sent_away(&self, now: SystemTime) -> Option<SentAway> {
+    pub fn recent_refusals(&self, now: SystemTime) -> Option<SentAway> {
         let sent_away = self.sent_away.lock().unwrap_or_else(PoisonError::into_inner);
         sent_away.filter(|sent_away| sent_away.is_of_late(now))
     }
@@ -125,7 +125,7 @@ impl Strangers {
         });
     }
 
-    fn tell(&self, peer: SocketAddr) {
+    fn log_refusal(&self, peer: SocketAddr) {
         debug!(%peer, "the client may not use the proxy");
         if let Some(count) = self.told.count(Instant::now()) {
             info!(%peer, count, "clients that may not use the proxy are refused");
@@ -149,12 +149,12 @@ mod tests {
         let (strangers, start) = (Strangers::default(), clock::now());
         let after = |minutes: u64| start + Duration::from_secs(60 * minutes);
         let client = IpAddr::from([10, 0, 0, 1]);
-        assert_eq!(strangers.sent_away(start), None);
+        assert_eq!(strangers.recent_refusals(start), None);
         for (minute, count) in [(0, 1), (59, 2), (200, 1)] {
             strangers.count(client, after(minute));
             let told = SentAway { count, client, at: after(minute) };
-            assert_eq!(strangers.sent_away(after(minute + 59)), Some(told));
-            assert_eq!(strangers.sent_away(after(minute + 60)), None);
+            assert_eq!(strangers.recent_refusals(after(minute + 59)), Some(told));
+            assert_eq!(strangers.recent_refusals(after(minute + 60)), None);
         }
     }
 

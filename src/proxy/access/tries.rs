@@ -67,7 +67,7 @@ impl GuessCounter {
 
     /// Takes back a correct attempt. Earlier wrong ones stay counted: otherwise a client with one
     /// valid password could guess that of another user without limit.
-    pub(super) fn was_right(&mut self, client: IpAddr) {
+    pub(super) fn record_success(&mut self, client: IpAddr) {
         let client = network(client);
         if let Some(guesses) = self.0.peek_mut(&client) {
             guesses.count = guesses.count.saturating_sub(1);
@@ -109,7 +109,7 @@ mod tests {
         for wait in [1, 2, 4, 8, 16, 32, 60, 60, 60] {
             assert_eq!(tries.begin(ip("10.0.0.1"), now), Err(Duration::from_secs(wait)));
             assert_eq!(tries.begin(ip("10.0.0.2"), now), Ok(()), "another client");
-            tries.was_right(ip("10.0.0.2"));
+            tries.record_success(ip("10.0.0.2"));
             now += Duration::from_secs(wait);
             assert_eq!(tries.begin(ip("10.0.0.1"), now), Ok(()));
         }
@@ -125,7 +125,7 @@ mod tests {
         let (mut tries, now) = (GuessCounter::default(), Instant::now());
         for _ in 0..20 {
             assert_eq!(tries.begin(ip("::1"), now), Ok(()));
-            tries.was_right(ip("::1"));
+            tries.record_success(ip("::1"));
         }
         assert!(tries.0.is_empty());
         for _ in 0..5 {

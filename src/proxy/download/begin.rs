@@ -71,7 +71,7 @@ pub(super) async fn carry_out<'a, A: OriginClient>(
         );
         // The successor starts before the end is published, so that a client that retries at once
         // joins it.
-        let next = ground.downloads.succeed(&watch.download);
+        let next = ground.downloads.register_successor(&watch.download);
         let former = std::mem::replace(&mut watch.download, Arc::clone(&next));
         former.feed.finish(broken);
         former.end_before(next);
@@ -87,18 +87,18 @@ async fn fetch<A: OriginClient>(
     if let Some(mut answer) = given {
         let now = clock::now();
         let asked = RequestTimes { sent: now, received: now };
-        tidy(&mut answer, asked);
+        complete_fields(&mut answer, asked);
         return store_or_forward(ground, job, download, *answer, asked).await;
     }
     let mut part = None;
     // Segments are stored for the canonical spelling only.
     if job.may_resume() && job.places.spelling.is_canonical() {
         part =
-            SavedSegment::look(ground.store, &job.places, asker_of(job) != Identification::Plainly)
+            SavedSegment::look(ground.store, &job.places, identify(job) != Identification::Plainly)
                 .await;
     }
     loop {
-        let (answer, asked) = match ask(ground, job, download, part.as_ref()).await {
+        let (answer, asked) = match request_origin(ground, job, download, part.as_ref()).await {
             Ok(answered) => answered,
             Err(outcome) => return AttemptEnd::Done(outcome),
         };
@@ -113,7 +113,7 @@ async fn fetch<A: OriginClient>(
             RestMatch::Joins { length, .. } if !may_join(job, &begun, &answer, length, asked) => {}
             RestMatch::Joins { end, length } => {
                 let rest = (answer, end, length);
-                return go_on(ground, job, download, rest, asked, begun).await;
+                return continue_segment(ground, job, download, rest, asked, begun).await;
             }
             // The origin is asked again, without the segment.
             RestMatch::Unfit => begun.remove(ground.store).await,
@@ -131,7 +131,7 @@ async fn fetch<A: OriginClient>(
 /// # Errors
 ///
 /// The outcome, if there is no new response.
-async fn ask<A: OriginClient>(
+async fn request_origin<A: OriginClient>(
     ground: &DownloadContext<'_, A>,
     job: &mut DownloadJob,
     download: &Arc<Download>,
@@ -142,7 +142,7 @@ async fn ask<A: OriginClient>(
         request.extensions_mut().insert(download.line.clone());
         job.about.question.add_to(request.headers_mut());
         if let Some(part) = part {
-            part.mark.ask(&mut request, part.bytes);
+            part.mark.add_range(&mut request, part.bytes);
         }
         let outbound = job.body.clone().map_or(Outbound::Empty, Outbound::Whole);
         let (sent, interim) = (clock::now(), job.interim.clone());
@@ -151,7 +151,7 @@ async fn ask<A: OriginClient>(
         let answer = tokio::select! {
             biased;
             answer = ground.asks.ask(&job.origin, request, outbound, interim) => answer,
-            failure = unread::ends(ground, download) => Err(failure),
+            failure = unread::wait_for_end(ground, download) => Err(failure),
             () = unread::gives_way(ground.asks, &job.origin, download), if is_safe => {
                 Err(Failure::Abandoned)
             }
@@ -159,7 +159,7 @@ async fn ask<A: OriginClient>(
         };
         let mut answer = answer.map_err(|failure| report_failure(ground, download, failure))?;
         let asked = RequestTimes { sent, received: clock::now() };
-        tidy(&mut answer, asked);
+        complete_fields(&mut answer, asked);
         if answer.status() != StatusCode::NOT_MODIFIED || job.about.question.is_empty() {
             return Ok((answer, asked));
         }
@@ -178,7 +178,7 @@ async fn ask<A: OriginClient>(
     }
 }
 
-fn tidy(answer: &mut Answer, asked: RequestTimes) {
+fn complete_fields(answer: &mut Answer, asked: RequestTimes) {
     strip_one_hop(answer.headers_mut());
     complete_date(answer.headers_mut(), asked.received);
 }
@@ -197,7 +197,7 @@ fn may_join(
 }
 
 /// Serves and stores the segment of an earlier attempt and the bytes that follow it.
-async fn go_on<A: OriginClient>(
+async fn continue_segment<A: OriginClient>(
     ground: &DownloadContext<'_, A>,
     job: &DownloadJob,
     download: &Arc<Download>,
@@ -210,7 +210,7 @@ async fn go_on<A: OriginClient>(
     mark.learn(length);
     // A segment that started as personal stays personal, whatever the later response declares.
     if part.place != job.places.own {
-        head.whose = whose(job, &answer, &head.fields);
+        head.whose = response_owner(job, &answer, &head.fields);
     }
     if let Some(ended) = end_too_long(ground, job, download, length) {
         return ended;
@@ -248,7 +248,7 @@ async fn go_on<A: OriginClient>(
         (head.whose, asked.received),
     );
     download.set_head(HeadOutcome::Keeping(Arc::new(head)));
-    transfer.go_on(part, answer.into_body(), end).await
+    transfer.continue_segment(part, answer.into_body(), end).await
 }
 
 /// Stores a response if that is permitted, or forwards it.
@@ -265,7 +265,7 @@ async fn store_or_forward<A: OriginClient>(
     let sent = (&job.origin, &request, job.places.as_ref());
     let (store, local, downloads) = (ground.store, ground.local, ground.downloads);
     let of = InvalidationTargets { store, local, downloads, by: Some(download) };
-    unsafe_methods::answered_by(of, sent, said, asked.received).await;
+    unsafe_methods::invalidate_after_request(of, sent, said, asked.received).await;
     let exchange = ExchangeTimes { sent: asked.sent, received: asked.received };
     let kept = protected_status(store, job, status).await;
     let may_keep = may_keep(status, answer.headers(), kept, &job.keeping, exchange);
@@ -275,7 +275,7 @@ async fn store_or_forward<A: OriginClient>(
         return AttemptEnd::Done(DownloadEnd::NotKept(status, reason));
     }
     let mark = job.may_resume().then(|| BodyValidator::of(status, answer.headers())).flatten();
-    let whose = whose(job, &answer, answer.headers());
+    let whose = response_owner(job, &answer, answer.headers());
     let head = head_of(&answer, whose);
     if let Some(ended) = end_too_long(ground, job, download, head.length) {
         return ended;
@@ -354,7 +354,7 @@ fn end_too_long<A>(
 }
 
 /// The identity of the client, as far as the request shows it.
-fn asker_of(job: &DownloadJob) -> Identification {
+fn identify(job: &DownloadJob) -> Identification {
     match Identification::of(job.head.headers(), job.body.is_some()) {
         Identification::Plainly if job.places.credentials => Identification::WithCredentials,
         told => told,
@@ -362,10 +362,10 @@ fn asker_of(job: &DownloadJob) -> Identification {
 }
 
 /// The owner for whom a response with these fields is stored.
-fn whose(job: &DownloadJob, answer: &Answer, fields: &HeaderMap) -> Whose {
+fn response_owner(job: &DownloadJob, answer: &Answer, fields: &HeaderMap) -> Whose {
     match answer.extensions().get::<PersonalConnection>() {
         Some(_) => Whose::Own,
-        None => Whose::of_answer(asker_of(job), fields, job.keeping.cache.0),
+        None => Whose::of_answer(identify(job), fields, job.keeping.cache.0),
     }
 }
 

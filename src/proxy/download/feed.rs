@@ -216,7 +216,7 @@ impl Feed {
     }
 
     /// Resolves when there are no readers.
-    pub async fn abandoned(&self) {
+    pub async fn wait_until_unread(&self) {
         loop {
             let moved = self.moved.notified();
             if self.readers() == 0 {
@@ -484,6 +484,6 @@ mod tests {
         assert_eq!(body.unwrap().len(), 5 + 4 * 400_000);
         drop(reader);
         assert!(!feed.push(chunk).await, "nobody reads");
-        feed.abandoned().await;
+        feed.wait_until_unread().await;
     }
 }

@@ -54,7 +54,7 @@ impl LeavingRules {
     /// What to do if all readers leave after `bytes` have arrived. `total` is the length of the
     /// body, if it is known.
     #[must_use]
-    pub fn then(&self, bytes: u64, total: Option<u64>) -> Then {
+    pub fn action(&self, bytes: u64, total: Option<u64>) -> Then {
         if self.finishes {
             return Then::GoOn;
         }
@@ -92,11 +92,11 @@ mod tests {
             (1 << 40, None, Then::Keep),
             (0, Some(0), Then::GoOn),
         ] {
-            assert_eq!(keeping.then(bytes, total), want, "{bytes} of {total:?}");
+            assert_eq!(keeping.action(bytes, total), want, "{bytes} of {total:?}");
             let finishing = LeavingRules { finishes: true, keeps: false, ..keeping };
-            assert_eq!(finishing.then(bytes, total), Then::GoOn);
+            assert_eq!(finishing.action(bytes, total), Then::GoOn);
             let dropping = LeavingRules { keeps: false, ..keeping };
-            assert_eq!(dropping.then(bytes, total), Then::Drop, "the others need it");
+            assert_eq!(dropping.action(bytes, total), Then::Drop, "the others need it");
         }
     }
 }

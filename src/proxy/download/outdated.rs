@@ -22,7 +22,7 @@ impl Downloads {
     /// Invalidates the running downloads for `places`: no further client joins them, and their
     /// copies are marked as invalid when they are stored. The download whose response causes the
     /// invalidation is excluded.
-    pub(in crate::proxy) fn outdate(
+    pub(in crate::proxy) fn invalidate(
         &self,
         places: &[Place],
         since: SystemTime,
@@ -48,7 +48,7 @@ impl Downloads {
 /// # Errors
 ///
 /// If it cannot be stored.
-pub(super) async fn keep(
+pub(super) async fn store_response(
     store: &Store,
     download: &Download,
     (places, received): (&Places, Timestamp),
@@ -70,8 +70,8 @@ pub(super) async fn keep(
     for place in [&places.public, &places.own] {
         for kept in entries(store, place).await {
             // The spool stores microseconds.
-            let is_this = kept.entry.when().as_microsecond() == received.as_microsecond();
-            if is_this || kept.entry.asked() <= timestamp(*since) {
+            let is_this = kept.entry.received().as_microsecond() == received.as_microsecond();
+            if is_this || kept.entry.requested() <= timestamp(*since) {
                 invalidate(store, Arc::new(kept), *since).await;
             }
         }
@@ -89,7 +89,7 @@ pub(super) async fn supersede(
 ) {
     let is_older = |kept: &Kept| {
         let stored = kept.stored();
-        kept.entry.when() < received
+        kept.entry.received() < received
             && places.spelling.is_of(stored.variant)
             && fits(&stored, request)
     };
@@ -100,7 +100,7 @@ pub(super) async fn supersede(
 
 /// Whether the copy at `place` was requested after `since`.
 async fn is_overtaken(store: &Store, place: &Place, since: Timestamp) -> bool {
-    let is_newer = |kept: &Kept| kept.entry.place() == place && kept.entry.asked() > since;
+    let is_newer = |kept: &Kept| kept.entry.place() == place && kept.entry.requested() > since;
     entries(store, place).await.iter().any(is_newer)
 }
 

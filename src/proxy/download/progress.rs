@@ -99,11 +99,11 @@ impl LiveProgress {
         // while they are copied.
         state.bytes = state.bytes.max(bytes);
         state.moved = Instant::now();
-        state.look(Instant::now());
+        state.add_sample(Instant::now());
     }
 
     /// Records that the download broke off, and waits for its next attempt.
-    pub(super) fn waits(&self, next: SystemTime, now: SystemTime, attempts: usize, error: String) {
+    pub(super) fn delay(&self, next: SystemTime, now: SystemTime, attempts: usize, error: String) {
         let mut state = self.lock();
         let since = state.waiting.as_ref().map_or(now, |waiting| waiting.since);
         let attempts = u32::try_from(attempts).unwrap_or(u32::MAX);
@@ -112,7 +112,7 @@ impl LiveProgress {
     }
 
     /// Records that the download continues.
-    pub(super) fn goes_on(&self, total: Option<u64>) {
+    pub(super) fn record_continuation(&self, total: Option<u64>) {
         let mut state = self.lock();
         state.resumed = state.resumed.saturating_add(1);
         state.total = state.total.or(total);
@@ -123,7 +123,7 @@ impl LiveProgress {
     }
 
     /// Waits until the download breaks off. Dropping the future has no effect.
-    pub(super) async fn broke_off(&self) {
+    pub(super) async fn wait_for_interruption(&self) {
         // Cannot fail: the sender is in `self`.
         let mut is_waiting = self.is_waiting.subscribe();
         let _waits = is_waiting.wait_for(|is_waiting| *is_waiting).await;
@@ -140,9 +140,9 @@ impl LiveProgress {
     }
 
     /// A snapshot of the progress.
-    pub(super) fn shown(&self) -> ProgressSnapshot {
+    pub(super) fn snapshot(&self) -> ProgressSnapshot {
         let mut state = self.lock();
-        state.look(Instant::now());
+        state.add_sample(Instant::now());
         ProgressSnapshot {
             bytes: state.bytes,
             total: state.total,
@@ -164,8 +164,8 @@ impl ProgressState {
         self.pace.begin(Instant::now(), self.bytes);
     }
 
-    fn look(&mut self, now: Instant) {
-        self.pace.look(now, self.bytes);
+    fn add_sample(&mut self, now: Instant) {
+        self.pace.add_sample(now, self.bytes);
     }
 
     fn rate(&self) -> Option<u64> {
@@ -182,17 +182,17 @@ mod tests {
     async fn the_rate_is_that_of_the_last_seconds() {
         let progress = LiveProgress::default();
         progress.start_body(0, Some(100_000));
-        assert_eq!(progress.shown().rate, None, "nothing can be said yet");
+        assert_eq!(progress.snapshot().rate, None, "nothing can be said yet");
         for second in 1..=5 {
             advance(Duration::from_secs(1)).await;
             progress.set_bytes(second * 1_000);
         }
-        assert_eq!(progress.shown().rate, Some(1_000));
-        assert_eq!(progress.shown().time_left(), Some(Duration::from_secs(95)));
+        assert_eq!(progress.snapshot().rate, Some(1_000));
+        assert_eq!(progress.snapshot().time_left(), Some(Duration::from_secs(95)));
         advance(Duration::from_secs(20)).await;
-        assert_eq!(progress.shown().rate, Some(0), "nothing has come for long");
-        assert_eq!(progress.shown().time_left(), None);
-        assert_eq!((progress.shown().bytes, progress.shown().total), (5_000, Some(100_000)));
+        assert_eq!(progress.snapshot().rate, Some(0), "nothing has come for long");
+        assert_eq!(progress.snapshot().time_left(), None);
+        assert_eq!((progress.snapshot().bytes, progress.snapshot().total), (5_000, Some(100_000)));
     }
 
     #[tokio::test(start_paused = true)]
@@ -200,14 +200,14 @@ mod tests {
         let progress = LiveProgress::default();
         let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
         progress.start_body(0, None);
-        progress.waits(at(101), at(100), 1, "reset".to_owned());
-        progress.waits(at(104), at(102), 2, "refused".to_owned());
+        progress.delay(at(101), at(100), 1, "reset".to_owned());
+        progress.delay(at(104), at(102), 2, "refused".to_owned());
         let error = "refused".to_owned();
         let waiting = RetryWait { since: at(100), next: at(104), attempts: 2, error };
-        assert_eq!(progress.shown().waiting, Some(waiting));
-        assert_eq!(progress.shown().rate, Some(0));
-        progress.goes_on(Some(7));
-        let shown = progress.shown();
+        assert_eq!(progress.snapshot().waiting, Some(waiting));
+        assert_eq!(progress.snapshot().rate, Some(0));
+        progress.record_continuation(Some(7));
+        let shown = progress.snapshot();
         assert_eq!((shown.waiting, shown.resumed, shown.total), (None, 1, Some(7)));
     }
 }

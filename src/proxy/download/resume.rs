@@ -94,7 +94,7 @@ impl BodyValidator {
 
     /// Makes the request ask for the bytes after `from`. It uses a new connection, because the old
     /// one broke off and its leftover bytes must not be appended to this body.
-    pub(super) fn ask(&self, request: &mut Request<()>, from: u64) {
+    pub(super) fn add_range(&self, request: &mut Request<()>, from: u64) {
         request.extensions_mut().insert(NewConnection);
         let fields = request.headers_mut();
         fields.remove(RANGE);
@@ -198,7 +198,7 @@ pub(super) fn may_go_on(failure: &Failure) -> bool {
 
 /// Whether the bytes of a body that ended with `failure` are worth saving: nothing indicates that
 /// they differ from the bytes that the origin sent.
-pub(super) fn leaves_sound(failure: &Failure) -> bool {
+pub(super) fn is_worth_saving(failure: &Failure) -> bool {
     !matches!(
         failure,
         Failure::Malformed(_)
@@ -269,10 +269,10 @@ mod tests {
         let mark = BodyValidator::of(StatusCode::OK, &fields("ETag: \"a\"")).unwrap();
         let mut request = Request::new(());
         *request.headers_mut() = fields("Accept: */*\nRange: bytes=5-6\nIf-Range: \"old\"");
-        mark.ask(&mut request, 7);
+        mark.add_range(&mut request, 7);
         assert!(request.extensions().get::<NewConnection>().is_some());
         assert_eq!(*request.headers(), fields("Accept: */*\nRange: bytes=7-\nIf-Range: \"a\""));
-        mark.ask(&mut request, 0);
+        mark.add_range(&mut request, 0);
         assert_eq!(
             *request.headers(),
             fields("Accept: */*"),

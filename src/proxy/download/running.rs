@@ -92,7 +92,7 @@ impl Downloads {
 
     /// A download that other clients cannot join.
     #[must_use]
-    pub fn alone(&self, places: &Places, request: &HeaderMap, now: SystemTime) -> Arc<Download> {
+    pub fn unshared(&self, places: &Places, request: &HeaderMap, now: SystemTime) -> Arc<Download> {
         let key = JoinKey::of(places, request, Vec::new());
         let request = DownloadRequest::new(key, places, request, now);
         self.lock().add(|id| Download::new(id, request))
@@ -107,7 +107,7 @@ impl Downloads {
     }
 
     /// Registers a successor of `former`, which clients then can no longer join.
-    pub(super) fn succeed(&self, former: &Arc<Download>) -> Arc<Download> {
+    pub(super) fn register_successor(&self, former: &Arc<Download>) -> Arc<Download> {
         let mut running = self.lock();
         let may_be_joined =
             !running.joinable.contains_key(&former.request.key) || running.is_joinable(former);

@@ -47,7 +47,7 @@ async fn a_download_whose_task_panics_ends_for_all() {
 fn an_answer_serves_those_who_ask_alike_in_what_it_varies_with() {
     let first = fields(&[("accept-language", "en"), ("accept", "*/*"), ("accept-encoding", "br")]);
     let places = places(&Owner::Local);
-    let download = Downloads::default().alone(&places, &first, SystemTime::UNIX_EPOCH);
+    let download = Downloads::default().unshared(&places, &first, SystemTime::UNIX_EPOCH);
     let german = fields(&[("accept-language", "de"), ("accept", "*/*")]);
     for (vary, serves_same, serves_german) in [
         ("", true, true),
@@ -99,15 +99,15 @@ fn nobody_joins_what_was_asked_for_before_a_form_was_answered() {
     let (first, when) = (begun(&downloads), SystemTime::UNIX_EPOCH);
     let mut other = CanonicalUrl::parse("http://h.example/o", &LocalHost::default()).unwrap();
     let other = Places::of(&mut other, &HeaderMap::new(), &Owner::Local);
-    downloads.outdate(&[other.public, other.own], when, None);
+    downloads.invalidate(&[other.public, other.own], when, None);
     let places = [places(&Owner::Local).public];
-    downloads.outdate(&places, when, Some(&first));
+    downloads.invalidate(&places, when, Some(&first));
     assert!(Arc::ptr_eq(&begun(&downloads), &first), "it is of another page, or the form's own");
-    downloads.outdate(&places, when, None);
+    downloads.invalidate(&places, when, None);
     let second = begun(&downloads);
     assert!(!Arc::ptr_eq(&second, &first) && second.outdated.get().is_none());
     // The successor of the first download may also have been requested before the form was sent.
-    let next = downloads.succeed(&first);
+    let next = downloads.register_successor(&first);
     assert!(next.outdated.get().is_some() && Arc::ptr_eq(&begun(&downloads), &second));
 }
 
@@ -157,21 +157,21 @@ async fn client_of_a_successor_waits_until_it_is_stable() {
     let first = begun(&downloads);
     let (joined, _reader) = Arc::clone(&first).join().await.unwrap();
     assert!(Arc::ptr_eq(&joined, &first), "nothing has broken yet");
-    let second = downloads.succeed(&first);
+    let second = downloads.register_successor(&first);
     assert!(Arc::ptr_eq(&begun(&downloads), &second));
 
     let (found, ()) = tokio::join!(Arc::clone(&second).join(), async {
-        second.progress.waits(SystemTime::UNIX_EPOCH, SystemTime::UNIX_EPOCH, 1, String::new());
+        second.progress.delay(SystemTime::UNIX_EPOCH, SystemTime::UNIX_EPOCH, 1, String::new());
     });
     assert!(found.is_none(), "it has broken off too");
-    second.progress.goes_on(None);
+    second.progress.record_continuation(None);
 
     let began = Instant::now();
     let (found, _reader) = Arc::clone(&second).join().await.unwrap();
     assert!(Arc::ptr_eq(&found, &second) && began.elapsed() == HOLD, "it takes long, and holds");
 
     let (found, third) = tokio::join!(Arc::clone(&second).join(), async {
-        let third = downloads.succeed(&second);
+        let third = downloads.register_successor(&second);
         second.feed.finish(BodyEnd::Broken(Arc::new(Failure::Changed)));
         second.end_before(Arc::clone(&third));
         third.feed.finish(BodyEnd::Whole(None));

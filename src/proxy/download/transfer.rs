@@ -153,21 +153,21 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
     }
 
     /// Transfers the segment of an earlier attempt, and then `rest`, the bytes before byte `end`.
-    pub(super) async fn go_on(
+    pub(super) async fn continue_segment(
         mut self,
         part: SavedSegment,
         rest: AnswerBody,
         end: Option<u64>,
     ) -> AttemptEnd {
         self.end = Some(part.bytes);
-        let refilled = self.refill(&part).await;
+        let refilled = self.copy_segment(&part).await;
         self.end = end;
         self.resuming.had = self.feed().length();
         self.receive(refilled.map(|()| rest), StatusCode::OK).await
     }
 
     /// Copies the segment to the new file and to the readers.
-    async fn refill(&mut self, part: &SavedSegment) -> Result<(), Failure> {
+    async fn copy_segment(&mut self, part: &SavedSegment) -> Result<(), Failure> {
         let mut body = part.body(self.ground.store);
         loop {
             match self.unless_ended(body.frame()).await? {
@@ -301,8 +301,8 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
                         return Err(failure);
                     }
                 }
-                () = self.stopped() => return Err(Failure::Stopping),
-                failure = unread::ends(self.ground, self.download) => return Err(failure),
+                () = self.wait_for_stop() => return Err(Failure::Stopping),
+                failure = unread::wait_for_end(self.ground, self.download) => return Err(failure),
                 () = self.gives_way(), if !self.unread.is_pausing => {
                     return Err(Failure::Abandoned);
                 }
@@ -333,10 +333,10 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
     /// The reason to end the download, if it has no readers and must not continue. It then cannot
     /// be joined.
     fn end_if_unread(&mut self) -> Option<Failure> {
-        let then = self.job.leaving.then(self.feed().length(), self.total);
+        let then = self.job.leaving.action(self.feed().length(), self.total);
         // If the disk has failed, there is no reason to continue.
         let may_go_on = self.storing.disk_error.is_none() && !self.storing.is_too_large;
-        if then == Then::GoOn && may_go_on && !self.ground.downloads.are_too_many_unread() {
+        if then == Then::GoOn && may_go_on && !self.ground.downloads.has_too_many_unread() {
             self.unread.goes_on = true;
             return None;
         }
@@ -357,7 +357,7 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
         if self.unread.goes_on && self.storing.disk_error.is_none() && !self.storing.is_too_large {
             std::future::pending::<()>().await;
         }
-        self.feed().abandoned().await;
+        self.feed().wait_until_unread().await;
     }
 
     /// Resolves when there are no readers, and another request needs the connection.
@@ -370,7 +370,7 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
     }
 
     /// Resolves when the daemon stops. If there are readers, it resolves a little later.
-    async fn stopped(&self) {
+    async fn wait_for_stop(&self) {
         self.ground.tasks.stopping().await;
         let until = *self.stops.get_or_init(|| Instant::now() + STOP_WITHIN);
         if self.feed().readers() > 0 {
@@ -383,7 +383,8 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
         let finished = match self.storing.writer.take() {
             Some(writer) => {
                 let about = (&*self.job.places, self.received);
-                outdated::keep(self.ground.store, self.download, about, writer, lines).await
+                outdated::store_response(self.ground.store, self.download, about, writer, lines)
+                    .await
             }
             None => Ok(()),
         };
@@ -431,9 +432,9 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
         self.feed().close();
         let bytes = self.feed().length();
         let keeps = match failure {
-            Failure::Abandoned => self.job.leaving.then(bytes, self.total) != Then::Drop,
+            Failure::Abandoned => self.job.leaving.action(bytes, self.total) != Then::Drop,
             Failure::TooLong(_) | Failure::OverBudget => true,
-            _ => self.job.leaving.keeps_broken && resume::leaves_sound(&failure),
+            _ => self.job.leaving.keeps_broken && resume::is_worth_saving(&failure),
         };
         // A longer segment of the same body stays.
         if let Some(writer) = self.storing.writer.take().filter(|_| keeps)

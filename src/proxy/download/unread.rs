@@ -37,13 +37,13 @@ pub(super) struct LastRead {
 impl LastRead {
     /// The last reader of `download` has left now.
     pub(super) fn now(download: &Download) -> Self {
-        Self { since: Instant::now(), bytes: download.progress.shown().bytes }
+        Self { since: Instant::now(), bytes: download.progress.snapshot().bytes }
     }
 
     /// Whether too few bytes of `download` have arrived since the last reader left, at least `slow`
     /// ago.
     fn is_slow(&self, download: &Download, slow: Duration) -> bool {
-        let (elapsed, bytes) = (self.since.elapsed(), download.progress.shown().bytes);
+        let (elapsed, bytes) = (self.since.elapsed(), download.progress.snapshot().bytes);
         elapsed >= slow && bytes.saturating_sub(self.bytes) < SLOWEST * elapsed.as_secs()
     }
 }
@@ -101,14 +101,17 @@ pub(super) fn rest(download: &Download, total: Option<u64>, new: u64) -> Option<
 
 impl Downloads {
     /// Whether too many downloads continue for which neither a client nor the queue waits.
-    pub(super) fn are_too_many_unread(&self) -> bool {
+    pub(super) fn has_too_many_unread(&self) -> bool {
         self.lock().all.values().filter(|download| download.is_unwanted()).count() > MOST
     }
 }
 
 /// Resolves with the reason to end a download at once: a user stops it, or the mode is offline and
 /// no client reads it.
-pub(super) async fn ends<A>(ground: &DownloadContext<'_, A>, download: &Download) -> Failure {
+pub(super) async fn wait_for_end<A>(
+    ground: &DownloadContext<'_, A>,
+    download: &Download,
+) -> Failure {
     let mut is_stopped = download.is_stopped.subscribe();
     tokio::select! {
         biased;
@@ -154,7 +157,7 @@ async fn offline<A>(ground: &DownloadContext<'_, A>, download: &Download) {
         drop(mode.wait_for(|mode| !mode.may_dial()).await);
         tokio::select! {
             biased;
-            () = download.feed.abandoned() => return,
+            () = download.feed.wait_until_unread() => return,
             _ = mode.wait_for(|mode| mode.may_dial()) => {}
         }
     }
@@ -174,7 +177,7 @@ mod tests {
     fn left(downloads: &Downloads) -> Arc<Download> {
         let mut url = CanonicalUrl::parse("http://h.example/", &LocalHost::default()).unwrap();
         let places = Places::of(&mut url, &HeaderMap::new(), &Owner::Local);
-        let download = downloads.alone(&places, &HeaderMap::new(), SystemTime::UNIX_EPOCH);
+        let download = downloads.unshared(&places, &HeaderMap::new(), SystemTime::UNIX_EPOCH);
         drop(download.feed.read());
         download
     }
@@ -229,10 +232,10 @@ mod tests {
     fn so_many_downloads_go_on_and_no_more() {
         let downloads = Downloads::default();
         let all: Vec<_> = (0..MOST).map(|_| left(&downloads)).collect();
-        assert!(!downloads.are_too_many_unread());
+        assert!(!downloads.has_too_many_unread());
         let _one_more = left(&downloads);
-        assert!(downloads.are_too_many_unread());
+        assert!(downloads.has_too_many_unread());
         downloads.leave(all.first().unwrap());
-        assert!(!downloads.are_too_many_unread());
+        assert!(!downloads.has_too_many_unread());
     }
 }

@@ -74,10 +74,10 @@ pub(super) fn is_of_a_page(fields: &HeaderMap) -> bool {
 }
 
 /// The fields for the origin.
-pub(super) fn asked(method: &Method, fields: &HeaderMap) -> HeaderMap {
-    let mut passed = only(fields, &ASKED);
+pub(super) fn request_fields(method: &Method, fields: &HeaderMap) -> HeaderMap {
+    let mut passed = select_fields(fields, &ASKED);
     if method == Method::POST {
-        passed.extend(only(fields, &POSTED));
+        passed.extend(select_fields(fields, &POSTED));
     }
     let takes_html = list(fields, &ACCEPT).any(|range| range.starts_with("text/html"));
     if takes_html {
@@ -85,7 +85,7 @@ pub(super) fn asked(method: &Method, fields: &HeaderMap) -> HeaderMap {
         passed.remove(RANGE);
         passed.remove(IF_RANGE);
     } else if !fields.contains_key(SEC_FETCH_DEST)
-        && let Some(dest) = dest(fields)
+        && let Some(dest) = fetch_destination(fields)
     {
         // Browsers do not send the destination to an address without TLS, and a gateway page sends
         // no `Referer`.
@@ -95,7 +95,7 @@ pub(super) fn asked(method: &Method, fields: &HeaderMap) -> HeaderMap {
 }
 
 /// The destination of a request that does not accept HTML, as far as its fields show.
-fn dest(fields: &HeaderMap) -> Option<&'static str> {
+fn fetch_destination(fields: &HeaderMap) -> Option<&'static str> {
     let takes = |begin: &str| list(fields, &ACCEPT).any(|range| range.starts_with(begin));
     if takes("image/") {
         Some("image")
@@ -113,7 +113,7 @@ fn dest(fields: &HeaderMap) -> Option<&'static str> {
     }
 }
 
-fn only(fields: &HeaderMap, names: &[HeaderName]) -> HeaderMap {
+fn select_fields(fields: &HeaderMap, names: &[HeaderName]) -> HeaderMap {
     let mut passed = HeaderMap::new();
     for name in names {
         for value in fields.get_all(name) {
@@ -238,12 +238,12 @@ fn disposition(theirs: &HeaderMap, shape: Shape) -> Option<HeaderValue> {
 }
 
 /// The fields of a response of this shape, for a browser that loads it from `origin`.
-pub(in crate::proxy) fn answered(
+pub(in crate::proxy) fn response_fields(
     theirs: &HeaderMap,
     shape: Shape,
     origin: &LocalOrigin,
 ) -> HeaderMap {
-    let mut fields = only(theirs, &ANSWERED);
+    let mut fields = select_fields(theirs, &ANSWERED);
     let content_type = theirs.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     if let Ok(value) = HeaderValue::from_str(&shape.content_type(content_type)) {
         fields.insert(CONTENT_TYPE, value);
@@ -358,7 +358,7 @@ mod tests {
             ("content-type", "text/html"),
             ("etag", "\"1\""),
         ]);
-        let passed = answered(&theirs, Shape::Page, &origin);
+        let passed = response_fields(&theirs, Shape::Page, &origin);
         let mut names: Vec<_> = passed.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
         assert_eq!(
@@ -377,7 +377,7 @@ mod tests {
         let policy = passed[CONTENT_SECURITY_POLICY].to_str().unwrap();
         assert!(policy.starts_with("sandbox ") && !policy.contains("allow-scripts"));
         assert!(!policy.contains("allow-same-origin") && !policy.contains("'self'"), "{policy}");
-        let saved = answered(&theirs, Shape::Saved, &origin);
+        let saved = response_fields(&theirs, Shape::Saved, &origin);
         assert_eq!(saved[CONTENT_DISPOSITION], "attachment");
         for (shape, whose) in [
             (Shape::Page, "same-origin"),
@@ -386,11 +386,11 @@ mod tests {
             (Shape::Sheet, "cross-origin"),
             (Shape::Font, "cross-origin"),
         ] {
-            let passed = answered(&theirs, shape, &origin);
+            let passed = response_fields(&theirs, shape, &origin);
             assert_eq!(passed["cross-origin-resource-policy"], whose, "{shape:?}");
         }
         let theirs = fields(&[("content-disposition", "attachment; filename=a")]);
-        let saved = answered(&theirs, Shape::Page, &origin);
+        let saved = response_fields(&theirs, Shape::Page, &origin);
         assert_eq!(saved[CONTENT_DISPOSITION], "attachment; filename=a");
     }
 
@@ -410,7 +410,7 @@ mod tests {
         ] {
             let pairs: Vec<_> = theirs.iter().map(|one| ("content-disposition", *one)).collect();
             let told = |shape| {
-                let passed = answered(&fields(&pairs), shape, &origin);
+                let passed = response_fields(&fields(&pairs), shape, &origin);
                 let all = passed.get_all(CONTENT_DISPOSITION).into_iter();
                 let all: Vec<_> = all.map(|value| value.to_str().unwrap().to_owned()).collect();
                 all.join(" and ")
@@ -465,7 +465,7 @@ mod tests {
                 &["accept", "content-type"],
             ),
         ] {
-            let passed = asked(&method, &fields(given));
+            let passed = request_fields(&method, &fields(given));
             let mut names: Vec<_> = passed
                 .iter()
                 .map(|(name, value)| match name.as_str() {

@@ -12,7 +12,7 @@ use super::{Modification, amend, body, changed, essence, own_images};
 use crate::proxy::amend::Foreign;
 use crate::proxy::body::Body;
 use crate::proxy::context::ProxyContext;
-use crate::proxy::gateway::fields::{Shape, answered};
+use crate::proxy::gateway::fields::{Shape, response_fields};
 use crate::proxy::gateway::{GatewayMark, Led};
 use crate::proxy::reply;
 use wwwoffle_html::rewrite::{Changes, FirstFrame, Removal, Rewriter, Sheet};
@@ -40,7 +40,7 @@ impl Modification {
         let shape = Shape::of(content_type);
         let leads = matches!(answer.status().as_u16(), 301 | 302 | 303 | 307 | 308)
             && answer.headers().contains_key(LOCATION);
-        let to = leads.then(|| lead_of(gate, &answer));
+        let to = leads.then(|| redirect_address(gate, &answer));
         let is_part = answer.status() == StatusCode::PARTIAL_CONTENT;
         let is_coded = answer.headers().contains_key(CONTENT_ENCODING);
         if is_coded || shape.is_read() && is_part {
@@ -53,7 +53,7 @@ impl Modification {
             );
         }
         let bar = (shape == Shape::Page).then(|| self.bar(&gate.shell, kept, &answer)).flatten();
-        *answer.headers_mut() = answered(answer.headers(), shape, &gate.shell.origin);
+        *answer.headers_mut() = response_fields(answer.headers(), shape, &gate.shell.origin);
         if answer.status() == StatusCode::NOT_MODIFIED {
             // A `304` has no body, and a browser would apply these fields to its cached copy (RFC
             // 9111 §3.2).
@@ -71,7 +71,7 @@ impl Modification {
         let changes = Changes { bar, ..self.changes.clone().unwrap_or_default() };
         match shape {
             Shape::Page | Shape::Svg => {
-                let changes = led(gate, changes);
+                let changes = add_gateway_changes(gate, changes);
                 amend(answer.headers_mut(), &Changes::default());
                 let known = SpoolKnown::new(context, &self.config, &self.owner);
                 let url = gate.url.clone();
@@ -93,7 +93,7 @@ impl Modification {
 }
 
 /// The changes to a page in addition to the configured ones.
-fn led(gate: &GatewayMark, mut changes: Changes) -> Changes {
+fn add_gateway_changes(gate: &GatewayMark, mut changes: Changes) -> Changes {
     changes.cuts.extend(CUTS);
     changes.gateway = Some(gate.gateway.clone());
     own_images(&mut changes, &gate.shell);
@@ -101,7 +101,7 @@ fn led(gate: &GatewayMark, mut changes: Changes) -> Changes {
 }
 
 /// The gateway address of a redirect; `None` if the response does not redirect.
-fn lead_of(gate: &GatewayMark, answer: &Response<Body>) -> Option<String> {
+fn redirect_address(gate: &GatewayMark, answer: &Response<Body>) -> Option<String> {
     let to = location(gate.url.as_str(), answer.status(), answer.headers())?;
     gate.gateway.place(&BrowserUrl::parse(&to, None).ok()?)
 }

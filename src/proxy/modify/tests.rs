@@ -5,7 +5,7 @@ use http_body_util::BodyExt;
 use wwwoffle_url::LocalHost;
 
 use super::*;
-use crate::proxy::body::whole;
+use crate::proxy::body::from_bytes;
 use crate::proxy::intent::intent;
 
 const DOCUMENT: (&str, &str) = ("sec-fetch-dest", "document");
@@ -37,7 +37,7 @@ fn what_is_changed_is_what_a_person_sees() {
                disable-animated-gif = true\nanchor-cached-begin = \"+\"";
     let told = |options: &str, method: &Method, request: &[(&str, &str)]| {
         let Some(made) = modification(options, method, request) else { return "nothing" };
-        let marks = made.changes.as_ref().is_some_and(|changes| !changes.marks.are_none());
+        let marks = made.changes.as_ref().is_some_and(|changes| !changes.marks.is_empty());
         match (made.changes.is_some(), made.has_bar && marks, made.is_still) {
             (true, true, true) => "all",
             (true, false, true) => "a page in a frame",
@@ -141,7 +141,7 @@ fn the_fields_are_those_of_what_is_sent() {
 #[tokio::test]
 async fn an_image_ends_and_its_rest_is_not_waited_for() {
     let gif = b"GIF89a\x01\0\x01\0\0\0\0\x2c\0\0\0\0\x01\0\x01\0\0\x02\x01\0\0rest".to_vec();
-    let sent = body::image(whole(gif.clone()), FirstFrame::default());
+    let sent = body::image(from_bytes(gif.clone()), FirstFrame::default());
     let sent = sent.collect().await.unwrap().to_bytes();
     assert_eq!(sent.as_ref(), [&gif[..gif.len() - 4], b"\x3b"].concat());
 }

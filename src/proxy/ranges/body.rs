@@ -76,7 +76,7 @@ impl RangeReader {
             Err(error) if error.is_damaged() => {
                 // A damaged copy is moved away, so that no lookup finds it again.
                 match &self.kept.part {
-                    Some(part) => self.store.mend_partial(part.partial.place()).await,
+                    Some(part) => self.store.repair_partial(part.partial.place()).await,
                     None => self.store.set_aside(self.kept).await,
                 }
                 Err(BodyError::Damaged)

@@ -139,7 +139,7 @@ fn part_of(
         return Err("it is multipart".to_owned());
     }
     let length = single(fields, &CONTENT_LENGTH).and_then(|length| length.parse().ok());
-    parse_received(super::asked(ask).as_ref(), single(fields, &CONTENT_RANGE), length)
+    parse_received(super::requested_ranges(ask).as_ref(), single(fields, &CONTENT_RANGE), length)
         .map_err(|misfit| misfit.to_string())
 }
 
@@ -214,7 +214,7 @@ impl Receiving {
             let feed = Arc::clone(&self.feed);
             let gathered = tokio::select! {
                 gathered = gather(&mut body) => gathered,
-                () = feed.abandoned() => {
+                () = feed.wait_until_unread() => {
                     GatheredRange { stretch: Vec::new(), end: Some(Err(Failure::Abandoned)) }
                 }
             };

@@ -7,7 +7,7 @@ use hyper::{HeaderMap, StatusCode};
 use tracing::warn;
 use wwwoffle_spool::{Partial, Place};
 
-use super::asked;
+use super::requested_ranges;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
 use crate::proxy::ask::ProxyRequest;
@@ -29,9 +29,10 @@ pub(in crate::proxy) async fn find(
     kept: Option<&Kept>,
 ) -> Option<Kept> {
     // Segments are stored for the canonical spelling only.
-    let ranges = asked(ask).filter(|_| ask.places.spelling.is_canonical())?;
+    let ranges = requested_ranges(ask).filter(|_| ask.places.spelling.is_canonical())?;
     let own = at(context, ask, &ranges, &ask.places.own).await;
-    let is_newer = |part: &Kept| kept.is_none_or(|kept| kept.entry.when() < part.entry.when());
+    let is_newer =
+        |part: &Kept| kept.is_none_or(|kept| kept.entry.received() < part.entry.received());
     let has_own = own.is_some() || kept.is_some_and(|kept| kept.entry.place().owner().is_some());
     if ask.start.mode == Mode::Offline && has_own {
         // This person has seen their own segments.
@@ -39,8 +40,8 @@ pub(in crate::proxy) async fn find(
     }
     let public = at(context, ask, &ranges, &ask.places.public).await;
     let public = public
-        .filter(|part| ask.places.takes_public(&part.fields, ask.start.config.caching.shared));
-    let newest = own.into_iter().chain(public).max_by_key(|part| part.entry.when());
+        .filter(|part| ask.places.accepts_public(&part.fields, ask.start.config.caching.shared));
+    let newest = own.into_iter().chain(public).max_by_key(|part| part.entry.received());
     newest.filter(is_newer)
 }
 
@@ -70,7 +71,7 @@ fn parts(ask: &ProxyRequest, ranges: &Ranges, partial: Arc<Partial>) -> Option<K
     let is_meant = delivery.is_readable()
         && !delivery.is_decoded()
         && serves(&request, &fields, &ask.head.fields)
-        && if_range::holds(&ask.head.fields, &fields)
+        && if_range::is_satisfied(&ask.head.fields, &fields)
         && !if_range::has_failed(&ask.head.fields, &fields);
     let part = Some(KeptPart { partial, satisfied });
     is_meant.then_some(Kept { entry, status: StatusCode::OK, fields, request, part })

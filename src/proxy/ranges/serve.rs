@@ -33,11 +33,11 @@ pub(in crate::proxy) fn ranges(
         // Without a boundary several ranges cannot be sent, and the whole body is not stored.
         return answer.or_else(|| Some(reply::plain(500, "the ranges cannot be separated")));
     }
-    let ranges = super::asked(ask).filter(|_| kept.status == StatusCode::OK)?;
+    let ranges = super::requested_ranges(ask).filter(|_| kept.status == StatusCode::OK)?;
     if if_range::has_failed(&ask.head.fields, fields) {
-        return Some(bare(StatusCode::PRECONDITION_FAILED, fields, None));
+        return Some(bodiless(StatusCode::PRECONDITION_FAILED, fields, None));
     }
-    if !if_range::holds(&ask.head.fields, fields) {
+    if !if_range::is_satisfied(&ask.head.fields, fields) {
         return None;
     }
     let length = kept.entry.body_len();
@@ -57,14 +57,14 @@ fn answer(
         RangeSelection::Whole => return None,
         RangeSelection::Nothing => {
             let range = ContentRange::Unsatisfied { complete: complete? };
-            return Some(bare(StatusCode::RANGE_NOT_SATISFIABLE, fields, Some(range)));
+            return Some(bodiless(StatusCode::RANGE_NOT_SATISFIABLE, fields, Some(range)));
         }
         RangeSelection::One(span) => {
             let range = ContentRange::Part { span: *span, complete };
             (vec![BodyPiece::Content(*span)], Some(range), None)
         }
         RangeSelection::Several(spans) => {
-            let multipart = several(spans, complete, fields)?;
+            let multipart = multipart(spans, complete, fields)?;
             let content_type = HeaderValue::from_str(&multipart.content_type()).ok()?;
             (multipart.into_stretches(), None, Some(content_type))
         }
@@ -94,7 +94,7 @@ pub(in crate::proxy) fn accept(fields: &mut HeaderMap) {
     fields.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
 }
 
-fn several(spans: &[Span], complete: Option<u64>, fields: &HeaderMap) -> Option<Multipart> {
+fn multipart(spans: &[Span], complete: Option<u64>, fields: &HeaderMap) -> Option<Multipart> {
     let mut random = [0; 16];
     if let Err(error) = getrandom::fill(&mut random) {
         // Without an unpredictable boundary the whole is served.
@@ -106,7 +106,7 @@ fn several(spans: &[Span], complete: Option<u64>, fields: &HeaderMap) -> Option<
 }
 
 /// A response about the request itself, without content of the copy.
-fn bare(status: StatusCode, fields: &HeaderMap, range: Option<ContentRange>) -> Response<Body> {
+fn bodiless(status: StatusCode, fields: &HeaderMap, range: Option<ContentRange>) -> Response<Body> {
     let mut response = Response::new(bodies::empty());
     *response.status_mut() = status;
     let own = response.headers_mut();

@@ -34,7 +34,7 @@ async fn served(sent: &[u8], size: usize) -> (String, usize, usize) {
             Ok::<_, Infallible>(Response::new(Empty::<Bytes>::new()))
         }
     });
-    let io = TokioIo::new(ClientIo::new(server, Duration::from_secs(60)).gated());
+    let io = TokioIo::new(ClientIo::new(server, Duration::from_secs(60)).with_gate());
     let serving = http1::Builder::new().serve_connection(io, service);
     let (mut reading, mut writing) = tokio::io::split(client);
     let mut answer = Vec::new();

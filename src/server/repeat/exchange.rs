@@ -26,17 +26,17 @@ pub struct Exchange {
 
 impl Exchange {
     /// Sets the bytes of the next request.
-    pub(super) fn ask(&self, head: Option<Bytes>) {
+    pub(super) fn set_request(&self, head: Option<Bytes>) {
         *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = head;
     }
 
     /// Takes the bytes of the current request, if known.
     #[must_use]
-    pub fn asked(&self) -> Option<Bytes> {
+    pub fn take_request(&self) -> Option<Bytes> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    pub(super) fn answered(&self) -> usize {
+    pub(super) fn answered_count(&self) -> usize {
         self.answered.load(Ordering::Acquire)
     }
 }
@@ -75,7 +75,7 @@ impl hyper::body::Body for Counted {
         ready!(self.waiting.poll_room(cx));
         let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
         if let (Some(given), Some(Ok(frame))) = (&self.given, &frame) {
-            given.gave(frame.data_ref().map_or(0, Bytes::len));
+            given.count_sent_bytes(frame.data_ref().map_or(0, Bytes::len));
         }
         // The last piece is not counted as unsent, because no piece follows it.
         let is_last = self.body.is_end_stream();

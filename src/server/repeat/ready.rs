@@ -84,7 +84,7 @@ impl Ready {
         }
     }
 
-    fn held(&self) -> usize {
+    fn held_bytes(&self) -> usize {
         OVERHEAD + self.request.len() + self.head.len() + self.body.len()
     }
 }
@@ -194,17 +194,17 @@ impl Repeats {
     ) {
         let Some(ready) = Ready::of(whence.clone(), request, given, answer) else { return };
         let most = self.most.load(Ordering::Relaxed);
-        if ready.held() > most {
+        if ready.held_bytes() > most {
             return;
         }
         let hash = self.hasher.hash_one((whence, &*ready.request));
         let mut part = self.part(hash);
         // A full shard is emptied: most of its responses are from an earlier second, and so
         // useless.
-        let gone = (part.held + ready.held() > most).then(|| std::mem::take(&mut *part));
-        part.held += ready.held();
+        let gone = (part.held + ready.held_bytes() > most).then(|| std::mem::take(&mut *part));
+        part.held += ready.held_bytes();
         let was = part.ready.insert(hash, Arc::new(ready));
-        part.held = part.held.saturating_sub(was.as_ref().map_or(0, |was| was.held()));
+        part.held = part.held.saturating_sub(was.as_ref().map_or(0, |was| was.held_bytes()));
         drop(part);
         drop((was, gone));
     }

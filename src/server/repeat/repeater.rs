@@ -68,12 +68,12 @@ impl Repeater {
 
     /// Records that hyper has written everything.
     pub(in crate::server) fn flushed(&mut self) {
-        self.flushed = self.exchange.answered();
+        self.flushed = self.exchange.answered_count();
     }
 
     /// Whether hyper has answered all `heads` requests so far and waits for another.
     pub(in crate::server) fn is_idle(&self, heads: usize) -> bool {
-        self.flushed == heads && self.exchange.answered() == heads
+        self.flushed == heads && self.exchange.answered_count() == heads
     }
 
     /// Takes the bytes of the request after `heads` others, if a complete response for it is
@@ -83,21 +83,21 @@ impl Repeater {
         if fresh.is_empty() || !self.is_idle(heads) {
             return false;
         }
-        self.exchange.ask(None);
+        self.exchange.set_request(None);
         if fresh.len() > MAX_REQUEST || !fresh.ends_with(END) {
             return false;
         }
         if self.passed.elapsed() < self.patience
             && let Some(ready) =
                 self.context.repeats.get(&self.context, &self.whence, fresh, clock::now())
-            && admit::still_served(&self.context.proxy, &self.visitor)
+            && admit::may_still_serve(&self.context.proxy, &self.visitor)
         {
             ready.count();
             self.answering = Some(Answering { ready, written: 0 });
             self.turn += 1;
             return true;
         }
-        self.exchange.ask(Some(Bytes::copy_from_slice(fresh)));
+        self.exchange.set_request(Some(Bytes::copy_from_slice(fresh)));
         self.passed = Instant::now();
         false
     }

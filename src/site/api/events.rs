@@ -121,7 +121,7 @@ impl EventStream {
             whole: context
                 .fetch
                 .fetcher
-                .whole(queue.waiting.saturating_add(queue.active), may_dial),
+                .queue_progress(queue.waiting.saturating_add(queue.active), may_dial),
             downloads,
             more: u64::try_from(surplus).unwrap_or(u64::MAX),
             runs: self.runs(may_dial),

@@ -12,12 +12,12 @@ use hyper::HeaderMap;
 use wwwoffle_spool::{Error, Place, RequestState};
 use wwwoffle_url::{CanonicalUrl, Key};
 
-use super::sum::{OverallProgress, held_back, progress};
+use super::sum::{OverallProgress, held_events, progress};
 use super::tell::{EventInbox, LineReport, ReportTrigger, body};
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
 use crate::base::owner::{Owner, Places, Requester};
-use crate::fetch::{self, WantOutcome, held, why_it_rests};
+use crate::fetch::{self, WantOutcome, failure_reason, held};
 use crate::proxy::body::Body;
 use crate::site::context::SiteContext;
 use crate::storage::lookup::look_up;
@@ -103,9 +103,9 @@ impl LineReport for RequestFollower {
         if !self.inbox.ready.is_empty() {
             return;
         }
-        match self.inbox.news().await {
+        match self.inbox.wait_for_event().await {
             ReportTrigger::Event(event) => self.handle_event(event),
-            ReportTrigger::Look => self.look().await,
+            ReportTrigger::Look => self.update().await,
             ReportTrigger::Other => {}
         }
     }
@@ -133,7 +133,7 @@ impl RequestFollower {
         }
         match fetch::want(&self.inbox.context.fetch, requester, text, refresh).await {
             Ok(WantOutcome::Kept { url: shown, place, .. }) => {
-                self.settle_without_event(shown, &place, None).await;
+                self.report_missed_end(shown, &place, None).await;
             }
             Ok(WantOutcome::Queued { url: shown, place }) => self.follow(shown, place),
             Err(error) => self.fail(url.as_str().to_owned(), None, error_chain(&error)),
@@ -164,7 +164,7 @@ impl RequestFollower {
     }
 
     /// Stops following a URL.
-    fn settle(&mut self, url: &str) {
+    fn unfollow(&mut self, url: &str) {
         self.open.remove(url);
         if let FollowScope::Get { settled, .. } = &mut self.task {
             settled.insert(url.to_owned());
@@ -172,7 +172,7 @@ impl RequestFollower {
     }
 
     fn fail(&mut self, url: String, status: Option<u16>, error: String) {
-        self.settle(&url);
+        self.unfollow(&url);
         self.failed += 1;
         self.inbox.ready.push_back(Event::Failed { url, status, error });
     }
@@ -203,11 +203,11 @@ impl RequestFollower {
             Event::Done { url, bytes, .. } => {
                 self.fetched += 1;
                 self.sum.add_settled(*bytes);
-                self.settle(url);
+                self.unfollow(url);
             }
             Event::Failed { url, .. } => {
                 self.failed += 1;
-                self.settle(url);
+                self.unfollow(url);
             }
             Event::Redirect { location, .. } => next.clone_from(location),
             _ => {}
@@ -235,7 +235,7 @@ impl RequestFollower {
             }
         });
         match found {
-            Some((place, state)) => match why_it_rests(&state) {
+            Some((place, state)) => match failure_reason(&state) {
                 Some((reason, status)) => self.fail(shown, status, reason),
                 None => self.follow(shown, place),
             },
@@ -274,13 +274,13 @@ impl RequestFollower {
             return false;
         }
         !self.open.values().any(|open| fetcher.is_active(&open.place.key()))
-            && (!may_dial || self.all_rest().is_some())
+            && (!may_dial || self.all_held().is_some())
     }
 
     /// Reasons why all followed requests are blocked; `None` if one of them will not be blocked for
     /// a long time.
-    fn all_rest(&self) -> Option<Vec<(Held, u64)>> {
-        held::all_rest(&self.inbox.context.fetch, self.open.values().map(|open| &open.place))
+    fn all_held(&self) -> Option<Vec<(Held, u64)>> {
+        held::all_held(&self.inbox.context.fetch, self.open.values().map(|open| &open.place))
     }
 
     async fn end(&mut self) {
@@ -290,7 +290,7 @@ impl RequestFollower {
             waiting.sort_unstable();
             self.inbox.ready.extend(waiting.into_iter().map(|url| Event::Queued { url }));
         }
-        self.inbox.ready.extend(held_back(self.all_rest()));
+        self.inbox.ready.extend(held_events(self.all_held()));
         let waiting = u64::try_from(self.open.len()).unwrap_or(u64::MAX);
         let (fetched, failed) = (self.fetched, self.failed);
         self.inbox.end(Event::End { fetched, failed, waiting });
@@ -310,7 +310,7 @@ impl RequestFollower {
             if !is_open && !waits {
                 return;
             }
-            let failure = if waits { None } else { why_it_rests(&request.fetching.state) };
+            let failure = if waits { None } else { failure_reason(&request.fetching.state) };
             if matches!(task, FollowScope::WorkOff) && failure.is_none() && !is_open {
                 let place = request.place.clone();
                 open.insert(url.to_owned(), FollowedRequest { place, found_settled: 0, bytes: 0 });
@@ -321,8 +321,8 @@ impl RequestFollower {
     }
 
     /// Reports progress, and settles requests that left the queue without an event.
-    async fn look(&mut self) {
-        self.tell_progress();
+    async fn update(&mut self) {
+        self.report_progress();
         let mut on_queue = self.look_at_queue();
         let fetcher = &self.inbox.context.fetch.fetcher;
         let mut settled = Vec::new();
@@ -339,12 +339,12 @@ impl RequestFollower {
         }
         for (url, place) in settled {
             let failure = on_queue.remove(&place.key()).flatten();
-            self.settle_without_event(url, &place, failure).await;
+            self.report_missed_end(url, &place, failure).await;
         }
     }
 
     /// Determines from the spool how a request ended, and reports it.
-    async fn settle_without_event(
+    async fn report_missed_end(
         &mut self,
         url: String,
         place: &Place,
@@ -355,7 +355,7 @@ impl RequestFollower {
         }
         match self.stored_copy(place).await {
             Ok(Some(kept)) => {
-                self.settle(&url);
+                self.unfollow(&url);
                 self.fetched += 1;
                 self.follow_stored_redirect(&url, &kept);
                 let (status, bytes) = (kept.status.as_u16(), kept.entry.body_len());
@@ -364,7 +364,7 @@ impl RequestFollower {
             }
             // Another caller removed the request from the queue.
             Ok(None) if matches!(self.task, FollowScope::WorkOff) => {
-                self.settle(&url);
+                self.unfollow(&url);
             }
             Ok(None) => self.fail(url, None, "it was removed from the queue".to_owned()),
             Err(error) => self.fail(url, None, error_chain(&error)),
@@ -396,7 +396,7 @@ impl RequestFollower {
         }
     }
 
-    fn tell_progress(&mut self) {
+    fn report_progress(&mut self) {
         for download in self.inbox.context.proxy.traffic.downloads.list() {
             let shown = download.progress();
             if let Some(open) = self.open.get_mut(download.url())

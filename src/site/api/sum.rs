@@ -49,7 +49,7 @@ impl OverallProgress {
 
 /// Reports the requests that are blocked for a long time, for which the call does not wait. A block
 /// by the mode is not reported: the user chose the mode.
-pub(in crate::site) fn held_back(held: Option<Vec<(Held, u64)>>) -> impl Iterator<Item = Event> {
+pub(in crate::site) fn held_events(held: Option<Vec<(Held, u64)>>) -> impl Iterator<Item = Event> {
     let held = held.into_iter().flatten().filter(|(held, _)| *held != Held::Mode);
     held.take(MOST_CAUSES).map(|(held, count)| Event::Held { held, count })
 }

@@ -94,7 +94,7 @@ impl EventInbox {
     }
 
     /// Waits for news.
-    pub(in crate::site) async fn news(&mut self) -> ReportTrigger {
+    pub(in crate::site) async fn wait_for_event(&mut self) -> ReportTrigger {
         tokio::select! {
             () = self.context.base.tasks.stopping() => ReportTrigger::Other,
             // The daemon owns the mode switch, so this channel never closes.

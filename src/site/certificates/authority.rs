@@ -17,13 +17,13 @@ const CERTIFICATE: &str = "application/x-x509-ca-cert";
 
 /// The certificate of our authority in PEM.
 pub(in crate::site) fn pem(caller: &Caller) -> Response<Body> {
-    let pem = body::whole(caller.context.proxy.clients.faces.authority.pem());
+    let pem = body::from_bytes(caller.context.proxy.clients.faces.authority.pem());
     caller.other(StatusCode::OK, Some(CERTIFICATE), pem)
 }
 
 /// The certificate of our authority in DER.
 pub(in crate::site) fn der(caller: &Caller) -> Response<Body> {
-    let der = body::whole(caller.context.proxy.clients.faces.authority.der().to_vec());
+    let der = body::from_bytes(caller.context.proxy.clients.faces.authority.der().to_vec());
     caller.other(StatusCode::OK, Some(CERTIFICATE), der)
 }
 

@@ -20,7 +20,7 @@ use wwwoffle_api::{
 /// Returns the schema of all options, for programs that help to edit the configuration.
 pub(in crate::site) fn schema(caller: &Caller) -> Response<Body> {
     let schema = wwwoffle_config::describe::json_schema();
-    caller.other(StatusCode::OK, Some(JSON), body::whole(schema.into_bytes()))
+    caller.other(StatusCode::OK, Some(JSON), body::from_bytes(schema.into_bytes()))
 }
 
 /// Returns every option with its value and the place where it is set.
@@ -28,12 +28,12 @@ pub(in crate::site) async fn state(caller: &Caller) -> Result<Response<Body>, Ca
     let file = caller.context.base.live.file();
     let text = match caller.context.base.config_text().await {
         Ok(text) => text,
-        Err(error) => return Ok(refused(caller, &error)),
+        Err(error) => return Ok(refusal_response(caller, &error)),
     };
     // Also reads the lists that the file includes.
     let state = match blocking(move || ConfigState::of(&file, &text)).await {
         Ok(state) => state,
-        Err(error) => return Ok(refused(caller, &error.into())),
+        Err(error) => return Ok(refusal_response(caller, &error.into())),
     };
     let mut response = json(caller, &state);
     if let Ok(stamp) = HeaderValue::from_str(&format!("\"{}\"", state.stamp)) {
@@ -45,7 +45,7 @@ pub(in crate::site) async fn state(caller: &Caller) -> Result<Response<Body>, Ca
 pub(in crate::site) async fn versions(caller: &Caller) -> Result<Response<Body>, CallFault> {
     Ok(match caller.context.base.config_versions().await {
         Ok(versions) => json(caller, &ConfigVersions::of(&versions)),
-        Err(error) => refused(caller, &error),
+        Err(error) => refusal_response(caller, &error),
     })
 }
 
@@ -75,7 +75,7 @@ async fn change(caller: &Caller, expected: Option<TextStamp>, change: Change) ->
         Ok(Done { text, edited, applied: Applied { options, restart } }) => {
             json(caller, &ConfigChange::of(&file, &text, edited, &options, &restart))
         }
-        Err(error) => refused(caller, &error),
+        Err(error) => refusal_response(caller, &error),
     }
 }
 
@@ -91,7 +91,7 @@ pub(in crate::site) async fn reload(caller: &Caller) -> Result<Response<Body>, C
             let Applied { options, restart } = applied;
             json(caller, &ConfigChange::of(&file, &text, None, &options, &restart))
         }
-        Err(error) => refused(caller, &error),
+        Err(error) => refusal_response(caller, &error),
     })
 }
 
@@ -117,11 +117,11 @@ fn faulty(caller: &Caller, faults: &Faults) -> Response<Body> {
     let error = "the configuration is faulty, so the one before stays in force".to_owned();
     let error_body =
         ConfigError { error, faults: ConfigFault::all(faults), ..ConfigError::default() };
-    answered(caller, StatusCode::UNPROCESSABLE_ENTITY, &error_body)
+    error_response(caller, StatusCode::UNPROCESSABLE_ENTITY, &error_body)
 }
 
 /// Returns the response for a refused change.
-fn refused(caller: &Caller, error: &ChangeError) -> Response<Body> {
+fn refusal_response(caller: &Caller, error: &ChangeError) -> Response<Body> {
     let status = match error {
         ChangeError::Conflict { .. } => StatusCode::PRECONDITION_FAILED,
         ChangeError::Beyond(_) => StatusCode::FORBIDDEN,
@@ -133,7 +133,7 @@ fn refused(caller: &Caller, error: &ChangeError) -> Response<Body> {
             StatusCode::INTERNAL_SERVER_ERROR
         }
     };
-    answered(caller, status, &config_error(error))
+    error_response(caller, status, &config_error(error))
 }
 
 /// The error of a change, as the daemon and the command line report it.
@@ -154,7 +154,7 @@ pub(crate) fn config_error(error: &ChangeError) -> ConfigError {
     }
 }
 
-fn answered(caller: &Caller, status: StatusCode, error_body: &ConfigError) -> Response<Body> {
+fn error_response(caller: &Caller, status: StatusCode, error_body: &ConfigError) -> Response<Body> {
     let mut response = json(caller, error_body);
     *response.status_mut() = status;
     response

@@ -8,8 +8,8 @@ use wwwoffle_url::CanonicalUrl;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::owner::Places;
+use crate::site::api::check_url_count;
 use crate::site::api::fault::CallFault;
-use crate::site::api::not_too_many;
 use crate::site::caller::Caller;
 use crate::site::entries::{owner, read};
 use crate::storage::edit::rename::{BadRename, Rename};
@@ -22,7 +22,7 @@ pub(in crate::site) async fn forget(
     caller: &Caller,
     wanted: EntriesToDelete,
 ) -> Result<DeletedUrls, CallFault> {
-    not_too_many(&wanted.urls)?;
+    check_url_count(&wanted.urls)?;
     let owner = owner(caller, wanted.owner.as_deref())?;
     let local = &caller.context.base.local;
     let places: Result<Vec<_>, CallFault> = wanted

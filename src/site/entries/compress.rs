@@ -14,7 +14,7 @@ use crate::base::error_chain::error_chain;
 use crate::base::owner::Places;
 use crate::proxy::body::Body;
 use crate::site::api::fault::CallFault;
-use crate::site::api::{not_too_many, push_line};
+use crate::site::api::{check_url_count, push_line};
 use crate::site::caller::Caller;
 use crate::site::entries;
 use crate::storage::edit::compress::{StoredForm, Which, carry_out};
@@ -52,14 +52,14 @@ fn which(caller: &Caller, wanted: &EntriesToCompress) -> Result<Which, CallFault
         return Err(CallFault::bad("expected one of urls, host and all".to_owned()));
     }
     if wanted.urls.is_empty() {
-        if !caller.administers() {
+        if !caller.is_administrator() {
             let error =
                 "whole hosts are compressed by the command line, and with the control password";
             return Err(CallFault::new(StatusCode::FORBIDDEN, error.to_owned()));
         }
         return Ok(Which::Hosts(wanted.host.clone()));
     }
-    not_too_many(&wanted.urls)?;
+    check_url_count(&wanted.urls)?;
     let owner = entries::owner(caller, wanted.owner.as_deref())?;
     let mut places = Vec::new();
     for text in &wanted.urls {

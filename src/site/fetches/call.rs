@@ -13,9 +13,9 @@ use crate::fetch::recurse::{begin, outcome, runs};
 use crate::proxy::body::Body;
 use crate::proxy::target;
 use crate::site::api::fault::CallFault;
-use crate::site::api::sum::{OverallProgress, held_back, progress};
+use crate::site::api::sum::{OverallProgress, held_events, progress};
 use crate::site::api::tell::{EventInbox, LineReport, ReportTrigger, body};
-use crate::site::api::{json, lines, not_too_many, stream};
+use crate::site::api::{check_url_count, json, lines, stream};
 use crate::site::caller::Caller;
 use crate::site::context::SiteContext;
 use crate::site::status;
@@ -44,7 +44,7 @@ pub(in crate::site) fn get(
     caller: &Caller,
     wanted: GetRequest,
 ) -> Result<Response<Body>, CallFault> {
-    not_too_many(&wanted.urls)?;
+    check_url_count(&wanted.urls)?;
     for text in &wanted.urls {
         target::of_url(text, &caller.context.base.local)
             .map_err(|error| CallFault::url(text, &error))?;
@@ -96,7 +96,7 @@ pub(in crate::site) async fn start(
     caller: &Caller,
     wanted: RunRequest,
 ) -> Result<Response<Body>, CallFault> {
-    not_too_many(&wanted.urls)?;
+    check_url_count(&wanted.urls)?;
     for text in &wanted.urls {
         target::of_url(text, &caller.context.base.local)
             .map_err(|error| CallFault::url(text, &error))?;
@@ -113,7 +113,7 @@ pub(in crate::site) async fn start(
         return Err(CallFault::new(StatusCode::CONFLICT, error));
     }
     let runs = caller.context.fetch.fetcher.runs();
-    let begun = follow.ids.iter().filter_map(|id| runs.told(*id)).map(RunItem::from);
+    let begun = follow.ids.iter().filter_map(|id| runs.summary(*id)).map(RunItem::from);
     Ok(json(caller, &RunList { runs: begun.collect() }))
 }
 
@@ -138,7 +138,7 @@ pub(in crate::site) async fn stop_for(
     caller: &Caller,
     id: RunId,
 ) -> Result<Option<u64>, wwwoffle_spool::Error> {
-    let run = caller.context.fetch.fetcher.runs().told(id);
+    let run = caller.context.fetch.fetcher.runs().summary(id);
     if !run.is_some_and(|run| caller.may_see_owned(run.owner.as_deref())) {
         return Ok(None);
     }
@@ -161,9 +161,9 @@ impl LineReport for RunFollower {
     }
 
     async fn advance(&mut self) {
-        match self.inbox.news().await {
+        match self.inbox.wait_for_event().await {
             ReportTrigger::Event(event) => self.inbox.ready.push_back(event),
-            ReportTrigger::Look => self.look().await,
+            ReportTrigger::Look => self.update().await,
             ReportTrigger::Other => {}
         }
     }
@@ -192,25 +192,25 @@ impl RunFollower {
     }
 
     /// Reports the progress of the runs, and their end.
-    async fn look(&mut self) {
+    async fn update(&mut self) {
         while let Some(event) = self.inbox.event() {
             self.inbox.ready.push_back(event);
         }
         let runs = self.inbox.context.fetch.fetcher.runs();
-        let runs: Vec<_> = self.ids.iter().filter_map(|id| runs.told(*id)).collect();
-        let is_over = runs.iter().all(|run| run.ended.is_some()) || self.nothing_moves();
+        let runs: Vec<_> = self.ids.iter().filter_map(|id| runs.summary(*id)).collect();
+        let is_over = runs.iter().all(|run| run.ended.is_some()) || self.is_stalled();
         if is_over {
             self.end(runs).await;
         } else {
             let items: Vec<RunItem> = runs.into_iter().map(RunItem::from).collect();
-            self.tell_progress(&items);
+            self.report_progress(&items);
             self.inbox.ready.extend(items.into_iter().map(|run| Event::Run { run: Box::new(run) }));
         }
     }
 
     /// Reports the progress of each download that the runs want, and the overall progress.
-    fn tell_progress(&mut self, items: &[RunItem]) {
-        let wanted = self.under_way();
+    fn report_progress(&mut self, items: &[RunItem]) {
+        let wanted = self.running_urls();
         let mut under_way = 0_u64;
         for download in self.inbox.context.proxy.traffic.downloads.list() {
             let (url, shown) = (download.url(), download.progress());
@@ -230,36 +230,36 @@ impl RunFollower {
     }
 
     /// URLs of the downloads that the runs want.
-    fn under_way(&self) -> HashSet<String> {
+    fn running_urls(&self) -> HashSet<String> {
         let (fetcher, mut urls) = (&self.inbox.context.fetch.fetcher, HashSet::new());
         self.inbox.context.storage.store.spool().queue().visit(|request| {
-            if self.wants(request) && fetcher.is_active(&request.place.key()) {
+            if self.is_wanted(request) && fetcher.is_active(&request.place.key()) {
                 urls.insert(request.place.url().to_owned());
             }
         });
         urls
     }
 
-    fn wants(&self, request: &OutgoingSummary) -> bool {
+    fn is_wanted(&self, request: &OutgoingSummary) -> bool {
         request.wishes.iter().any(|wish| self.ids.contains(&wish.run))
     }
 
     /// Whether nothing more will happen for now: every waiting request is blocked for a long time,
     /// or needs the consent of the user.
-    fn nothing_moves(&self) -> bool {
+    fn is_stalled(&self) -> bool {
         let fetcher = &self.inbox.context.fetch.fetcher;
         if fetcher.active_count() > 0 {
             return false;
         }
-        let ours = self.waiting();
-        ours.is_empty() || held::all_rest(&self.inbox.context.fetch, ours.iter()).is_some()
+        let ours = self.waiting_places();
+        ours.is_empty() || held::all_held(&self.inbox.context.fetch, ours.iter()).is_some()
     }
 
     /// Places of the waiting requests that the runs want.
-    fn waiting(&self) -> Vec<Place> {
+    fn waiting_places(&self) -> Vec<Place> {
         let mut places = Vec::new();
         self.inbox.context.storage.store.spool().queue().visit(|request| {
-            if self.wants(request) && request.fetching.state == RequestState::Waiting {
+            if self.is_wanted(request) && request.fetching.state == RequestState::Waiting {
                 places.push(request.place.clone());
             }
         });
@@ -268,8 +268,8 @@ impl RunFollower {
 
     async fn end(&mut self, runs: Vec<runs::RunSummary>) {
         self.failed += u64::from(!self.inbox.flush().await);
-        let held = held::all_rest(&self.inbox.context.fetch, self.waiting().iter());
-        self.inbox.ready.extend(held_back(held));
+        let held = held::all_held(&self.inbox.context.fetch, self.waiting_places().iter());
+        self.inbox.ready.extend(held_events(held));
         let (mut fetched, mut waiting) = (0_u64, 0_u64);
         for run in runs {
             let counts = run.report.counts;

@@ -1,12 +1,12 @@
 //! Plans of fetches: `/api/runs/plan` and `/api/queue/plan`.
 
+use crate::site::api::check_url_count;
 use hyper::StatusCode;
 
 use crate::base::error_chain::error_chain;
 use crate::fetch::plan::{NotPlanned, plan_queue, plan_runs};
 use crate::proxy::target;
 use crate::site::api::fault::CallFault;
-use crate::site::api::not_too_many;
 use crate::site::caller::Caller;
 use wwwoffle_api::aim::RecursiveRequest;
 use wwwoffle_api::plan::{QueuePlan, RunPlanRequest, RunPlans};
@@ -26,7 +26,7 @@ pub(in crate::site) async fn runs(
     caller: &Caller,
     wanted: RunPlanRequest,
 ) -> Result<RunPlans, CallFault> {
-    not_too_many(&wanted.urls)?;
+    check_url_count(&wanted.urls)?;
     for text in &wanted.urls {
         target::of_url(text, &caller.context.base.local)
             .map_err(|error| CallFault::url(text, &error))?;

@@ -74,20 +74,21 @@ fn place(page: &[u8]) -> Option<usize> {
         let rest = rest.get(blank..)?;
         let length = if rest.starts_with(b"<!--") {
             find(rest, b"-->")?
-        } else if ["<!doctype", "<?", "<html", "<head"].iter().any(|start| begins(rest, start)) {
+        } else if ["<!doctype", "<?", "<html", "<head"].iter().any(|start| starts_tag(rest, start))
+        {
             tag(rest)?
         } else {
             return Some(at);
         };
         at += blank + length;
-        if begins(rest, "<head") {
+        if starts_tag(rest, "<head") {
             return Some(at);
         }
     }
 }
 
 /// Whether a text begins with this name, and not with a longer one.
-fn begins(text: &[u8], start: &str) -> bool {
+fn starts_tag(text: &[u8], start: &str) -> bool {
     let next = text.get(start.len()).copied();
     let is_name_over = start == "<?" || next.is_none_or(|byte| !byte.is_ascii_alphanumeric());
     is_name_over

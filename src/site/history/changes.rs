@@ -149,7 +149,7 @@ pub(in crate::site) async fn feed(caller: &Caller) -> Response<Body> {
             let now = timestamp(clock::now());
             let link = format!("{origin}/monitor/feed");
             let xml = feed::write(changes, &name, &link, now);
-            caller.other(StatusCode::OK, Some(ATOM), body::whole(xml))
+            caller.other(StatusCode::OK, Some(ATOM), body::from_bytes(xml))
         }
         Err(error) => caller.spool_failed(&error),
     }

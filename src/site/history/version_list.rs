@@ -12,7 +12,7 @@ use wwwoffle_api::{History, Version};
 pub fn of(url: &str, entry: Option<&Entry>, older: &[Summary]) -> History {
     let present = entry.map(|entry| Version {
         stored: entry.stored(),
-        received: entry.when(),
+        received: entry.received(),
         present: true,
         status: entry.status(),
         bytes: entry.body_len(),

@@ -291,7 +291,8 @@ fn recent(recent: &RecentPage, now: Timestamp, shell: &Shell) -> RecentPageView 
     let host = url.text.split_once("://").map_or(&*url.text, |(_, rest)| rest);
     let host = host.split(['/', '?']).next().unwrap_or_default().to_owned();
     let title = recent.title.as_deref().filter(|title| !title.trim().is_empty());
-    let title = title.map_or_else(|| url.text.clone(), |title| shown::brief(title, SHOWN_TITLE));
+    let title =
+        title.map_or_else(|| url.text.clone(), |title| shown::shorten_url(title, SHOWN_TITLE));
     let first = host.strip_prefix("www.").unwrap_or(&host).chars().find(|c| c.is_alphanumeric());
     RecentPageView {
         title,
@@ -300,7 +301,7 @@ fn recent(recent: &RecentPage, now: Timestamp, shell: &Shell) -> RecentPageView 
         icon: recent.icon.clone(),
         at: ShownTime::new(recent.stored, &shell.zone),
         age: age::of(recent.stored, now, &shell.zone),
-        name: shown::brief(&recent.url, SHOWN_NAME),
+        name: shown::shorten_url(&recent.url, SHOWN_NAME),
         info: Some(links::info(&recent.url)).filter(|path| written(path) <= LONGEST_LINK),
         href: url.href.filter(|href| written(href) <= LONGEST_LINK),
     }

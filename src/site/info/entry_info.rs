@@ -18,10 +18,10 @@ const SECRET_ANSWERS: [HeaderName; 2] = [SET_COOKIE, HeaderName::from_static("se
 pub fn of<Words>(place: &Place, entry: Option<&Entry>, parts: Option<Parts<Words>>) -> Info<Words> {
     let place = entry.map_or(place, Entry::place);
     let (url, key) = (place.url().to_owned(), place.key().to_string());
-    Info { url, key, kept: entry.map(kept), parts, pinned: false }
+    Info { url, key, kept: entry.map(kept_info), parts, pinned: false }
 }
 
-fn kept(entry: &Entry) -> KeptInfo {
+fn kept_info(entry: &Entry) -> KeptInfo {
     // A stored head that cannot be parsed completely is shown as far as possible.
     let response = head::read_response(entry.head()).map(|(_, fields)| fields).unwrap_or_default();
     let request = head::read_request(entry.request(), b"").ok();
@@ -29,7 +29,7 @@ fn kept(entry: &Entry) -> KeptInfo {
     KeptInfo {
         owner: entry.place().owner().map(str::to_owned),
         status: entry.status(),
-        received: entry.when(),
+        received: entry.received(),
         stored: entry.stored(),
         bytes: entry.body_len(),
         storage: BodyOnDisk {
@@ -114,7 +114,7 @@ pub(crate) fn redacted_fields(map: &HeaderMap) -> Vec<Field> {
 
 /// Returns a field value, made safe to show.
 pub(crate) fn text(value: &[u8]) -> String {
-    shown::whole(&String::from_utf8_lossy(value))
+    shown::full_text(&String::from_utf8_lossy(value))
 }
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ pub(in crate::site) async fn show(caller: &Caller, arguments: Option<&str>) -> R
     });
     match read.await {
         Ok(Ok(text)) => {
-            shown(caller, body_in_pieces(text, turn), "text/plain; charset=utf-8", None)
+            source_response(caller, body_in_pieces(text, turn), "text/plain; charset=utf-8", None)
         }
         Ok(Err(bytes)) => saved(caller, body_in_pieces(bytes, turn)),
         Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
@@ -101,14 +101,14 @@ async fn read_whole(mut body: Body) -> Option<Vec<u8>> {
 fn decode_body(caller: &Caller, kept: &Arc<Kept>) -> (Body, bool) {
     let delivery = CodingTerms::of_a_reader().deliver(kept.status, &kept.fields);
     let is_readable = delivery.is_readable();
-    (recode::body(delivery, body::kept(&caller.context.storage.store, kept, None)), is_readable)
+    (recode::body(delivery, body::stored(&caller.context.storage.store, kept, None)), is_readable)
 }
 
 fn saved(caller: &Caller, body: Body) -> Response<Body> {
-    shown(caller, body, "application/octet-stream", Some("attachment"))
+    source_response(caller, body, "application/octet-stream", Some("attachment"))
 }
 
-fn shown(
+fn source_response(
     caller: &Caller,
     body: Body,
     content_type: &'static str,
@@ -157,7 +157,7 @@ pub(in crate::site) async fn warc(caller: &Caller, arguments: Option<&str>) -> R
         // The client sees the failure, because its archive is truncated.
         let _done = store.run(work).await;
     });
-    shown(caller, received(receiver), "application/warc", Some(&name))
+    source_response(caller, received(receiver), "application/warc", Some(&name))
 }
 
 /// Returns the stored copy of the caller, or else the public one.

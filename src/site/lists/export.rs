@@ -172,9 +172,9 @@ pub(in crate::site) async fn send_places(
 /// Returns the sub-resources of entries, public ones and those of the caller.
 async fn sub_resources(caller: &Caller, places: Vec<Place>) -> Result<Vec<Place>, IndexError> {
     let owner = caller.owner.to_string();
-    lists::ask(&caller.context.storage, move |index| {
+    lists::call_index(&caller.context.storage, move |index| {
         // An archive without the entries that are not indexed by then is better than none.
-        let _late = index.settle_within(true, CURRENT_WITHIN);
+        let _late = index.wait_until_current_within(true, CURRENT_WITHIN);
         let mut found = SubResources::of_owner(Some(owner));
         for some in places.chunks(PAGES_AT_ONCE) {
             index.gather_sub_resources(&mut found, some)?;

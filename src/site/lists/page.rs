@@ -24,7 +24,7 @@ pub use self::words::SCHEMES;
 pub(in crate::site) use self::action::ActionResultView;
 use self::action::UndoView;
 use self::address::encode_path;
-use self::words::{crumbs, cut, heading, kinds, sorts};
+use self::words::{breadcrumbs, cut, heading, kinds, sorts};
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, count, say};
 use crate::page::form::SelectOption;
@@ -191,7 +191,7 @@ pub fn page(
 ) -> Page {
     let mut view = IndexListView {
         heading: heading(&shown.path),
-        crumbs: crumbs(&shown.path),
+        crumbs: breadcrumbs(&shown.path),
         back: shown.address(),
         form: None,
         refused: None,

@@ -72,7 +72,7 @@ pub(in crate::site) async fn undo(
         // The entries get the age that they had when they were deleted. Otherwise the next purge
         // could remove them.
         let brought = move |spool: &Spool| {
-            spool.bring_back(&removal, &mut |place| index.used(place, removal.at()))
+            spool.undo_removal(&removal, &mut |place| index.record_use(place, removal.at()))
         };
         let brought = caller.context.storage.store.run(brought).await?.unwrap_or_default();
         let BringBackReport { entries, overtaken, there, left } = brought;

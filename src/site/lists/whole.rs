@@ -39,7 +39,7 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// Asks for confirmation before a whole list is deleted: the list in `list`, or, as in WWWOFFLE
 /// 2.9, the entries of the host of a URL.
-pub(in crate::site) async fn ask(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+pub(in crate::site) async fn confirm(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let form = SubmittedForm::of_arguments(arguments).unwrap_or_default();
     let list = match (form.value(LIST), form.value("url")) {
         (Some(list), _) => list.to_owned(),
@@ -61,7 +61,7 @@ pub(in crate::site) async fn ask(caller: &Caller, arguments: Option<&str>) -> Re
             let found = ListContents {
                 gathered: &gathered,
                 is_all,
-                has_others: caller.administers(),
+                has_others: caller.is_administrator(),
                 until: now.to_string(),
             };
             caller.page(page::page(&caller.shell, &shown, &found))
@@ -114,9 +114,10 @@ pub(in crate::site) async fn send(
     form: &SubmittedForm,
 ) -> Result<Response<Body>, EntryActionError> {
     let (_, wanted) = parse_entry_list(back(form.value(LIST))).ok_or(EntryActionError::Nothing)?;
-    let (gathered, is_all) = gather(caller, &wanted, GatheredEntries::up_to(MOST_EXPORTED), None)
-        .await
-        .map_err(|error| EntryActionError::Index(error_chain(&error)))?;
+    let (gathered, is_all) =
+        gather(caller, &wanted, GatheredEntries::with_limit(MOST_EXPORTED), None)
+            .await
+            .map_err(|error| EntryActionError::Index(error_chain(&error)))?;
     if !is_all {
         return Err(EntryActionError::TooMany);
     }

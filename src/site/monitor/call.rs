@@ -9,8 +9,8 @@ use crate::base::error_chain::error_chain;
 use crate::fetch::WantError;
 use crate::fetch::monitor::{self, MonitorSettings};
 use crate::proxy::target;
+use crate::site::api::check_url_count;
 use crate::site::api::fault::CallFault;
-use crate::site::api::not_too_many;
 use crate::site::history::changes;
 use crate::site::history::changes::DiffError;
 use crate::storage::versions::NotCompared;
@@ -28,7 +28,7 @@ pub(in crate::site) async fn set(
     caller: &Caller,
     wanted: MonitorRequest,
 ) -> Result<MonitorList, CallFault> {
-    not_too_many(&wanted.urls)?;
+    check_url_count(&wanted.urls)?;
     let schedule: Schedule = wanted.schedule.parse().map_err(|error| bad_schedule(&error))?;
     let scope = match &wanted.within {
         Some(text) => Scope::parse(text).map_err(|error| CallFault::bad(error.to_string()))?,
@@ -63,7 +63,7 @@ pub(in crate::site) async fn delete(
     caller: &Caller,
     wanted: MonitorsToDelete,
 ) -> Result<DeletedUrls, CallFault> {
-    not_too_many(&wanted.urls)?;
+    check_url_count(&wanted.urls)?;
     let mut gone = DeletedUrls::default();
     if wanted.all {
         for one in monitor::list(&caller.context.fetch, |place| caller.may_see_queued(place)) {

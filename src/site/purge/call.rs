@@ -13,7 +13,7 @@ use super::super::purge::set_pinned;
 use crate::base::error_chain::error_chain;
 use crate::proxy::body::Body;
 use crate::site::api::fault::CallFault;
-use crate::site::api::{not_too_many, push_line};
+use crate::site::api::{check_url_count, push_line};
 use crate::storage::purge::{self, NotPurged, PurgeTask};
 use wwwoffle_api::{PinRequest, Pins, PurgeEvent, PurgeRequest};
 
@@ -28,7 +28,7 @@ impl From<NotPurged> for CallFault {
 
 /// Starts a purge or a plan of one. The response is one line, sent at the end, which may take long.
 pub(in crate::site) fn start(caller: &Caller, wanted: PurgeRequest) -> Result<Body, CallFault> {
-    if caller.context.storage.purging.told().running {
+    if caller.context.storage.purging.status().running {
         return Err(NotPurged::Busy.into());
     }
     let what = if wanted.dry_run { PurgeTask::Plan } else { PurgeTask::Purge };
@@ -47,7 +47,7 @@ pub(in crate::site) fn start(caller: &Caller, wanted: PurgeRequest) -> Result<Bo
 
 /// Returns the pins of all owners, to callers that may see the entries of all owners.
 pub(in crate::site) async fn pins(caller: &Caller) -> Result<Pins, CallFault> {
-    if !caller.administers() {
+    if !caller.is_administrator() {
         let error =
             "pinned pages are only shown to the command line, and with the control password";
         return Err(CallFault::new(StatusCode::FORBIDDEN, error.to_owned()));
@@ -59,7 +59,7 @@ pub(in crate::site) async fn pins(caller: &Caller) -> Result<Pins, CallFault> {
 /// Pins or unpins URLs. All URLs are validated first, so that one mistake does not leave the call
 /// half done.
 pub(in crate::site) async fn pin(caller: &Caller, wanted: PinRequest) -> Result<Pins, CallFault> {
-    not_too_many(&wanted.urls)?;
+    check_url_count(&wanted.urls)?;
     let local = &caller.context.base.local;
     let mut urls = Vec::new();
     for text in &wanted.urls {
@@ -68,7 +68,7 @@ pub(in crate::site) async fn pin(caller: &Caller, wanted: PinRequest) -> Result<
     for url in &urls {
         set_pinned(&caller.context, url.clone(), wanted.pinned).await?;
     }
-    if caller.administers() {
+    if caller.is_administrator() {
         return pins(caller).await;
     }
     // The caller must not learn the pins of others.

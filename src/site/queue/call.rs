@@ -5,7 +5,7 @@ use wwwoffle_url::CanonicalUrl;
 
 use crate::fetch;
 use crate::site::api::fault::CallFault;
-use crate::site::api::{key, not_too_many};
+use crate::site::api::{check_url_count, key};
 use crate::site::caller::Caller;
 use crate::site::queue;
 use wwwoffle_api::{Deleted, Prioritized, PriorityRequest, QueueTarget, Retried};
@@ -15,8 +15,8 @@ pub(in crate::site) async fn prioritize(
     caller: &Caller,
     wanted: PriorityRequest,
 ) -> Result<Prioritized, CallFault> {
-    not_too_many(&wanted.urls)?;
-    not_too_many(&wanted.keys)?;
+    check_url_count(&wanted.urls)?;
+    check_url_count(&wanted.keys)?;
     let mut keys = wanted.keys.iter().map(|text| key(text)).collect::<Result<Vec<_>, _>>()?;
     let urls: Result<Vec<_>, CallFault> = (wanted.urls.iter())
         .map(|text| {

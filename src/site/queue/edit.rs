@@ -35,7 +35,7 @@ pub(in crate::site) fn show(caller: &Caller, arguments: Option<&str>) -> Respons
     let form = SubmittedForm::of_arguments(arguments).unwrap_or_default();
     let Some(request) = named(caller, &form) else { return gone(caller) };
     let (context, shell) = (&caller.context, &caller.shell);
-    let bring = bring(caller, &request);
+    let bring = further_fetches(caller, &request);
     let state = status::state(context, &request);
     let item = status::item(request, state, None);
     let about = (&item, bring.as_ref().map(|bring| &bring.aim));
@@ -56,7 +56,7 @@ pub(in crate::site) async fn save(
     {
         prioritize(caller, vec![key], priority).await?;
     }
-    if let Some(now) = bring(caller, &request)
+    if let Some(now) = further_fetches(caller, &request)
         && form.value("depth").is_some()
     {
         let fields = form.fields().filter(|(name, _)| !OTHERS.contains(name));
@@ -106,7 +106,7 @@ fn gone(caller: &Caller) -> Response<Body> {
 
 /// Returns the further fetches of a page that a person requested; `None` for forms, sub-resources,
 /// and requests whose fetches are set elsewhere.
-fn bring(caller: &Caller, request: &OutgoingSummary) -> Option<Bring> {
+fn further_fetches(caller: &Caller, request: &OutgoingSummary) -> Option<Bring> {
     let is_page = matches!(request.kind, RequestKind::Page | RequestKind::Refresh);
     if !is_page || request.class.is_some() || request.method != "GET" {
         return None;
@@ -114,7 +114,7 @@ fn bring(caller: &Caller, request: &OutgoingSummary) -> Option<Bring> {
     let url = target::of_url(request.place.url(), &caller.context.base.local).ok()?.url;
     let runs = caller.context.fetch.fetcher.runs();
     let begins = request.wishes.iter().filter_map(|wish| {
-        let aim = runs.look(wish.run, |run| {
+        let aim = runs.with_run(wish.run, |run| {
             (run.ended.is_none() && run.starts().contains(&url)).then(|| run.aim.clone())
         });
         Some((wish.run, aim.flatten()?))

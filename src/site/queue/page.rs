@@ -223,10 +223,10 @@ fn row<'a>(number: usize, item: &'a QueueItem, shell: &Shell) -> QueueRow<'a> {
         number,
         item,
         url: ShownUrl::new(&item.url),
-        name: shown::brief(&item.url, SHOWN_NAME),
+        name: shown::shorten_url(&item.url, SHOWN_NAME),
         is,
         what,
-        page: item.page.as_deref().map(|page| shown::brief(page, SHOWN_PAGE)),
+        page: item.page.as_deref().map(|page| shown::shorten_url(page, SHOWN_PAGE)),
         priority: match item.priority {
             Priority::First => Some(say("first")),
             Priority::Usual => None,

@@ -32,7 +32,7 @@ const TELL: Duration = Duration::from_millis(500);
 const CURRENT_WITHIN: Duration = Duration::from_secs(2);
 
 /// Parses a list or search request from the arguments of a URL.
-pub(in crate::site) fn wanted(arguments: Option<&str>) -> Result<ListQuery, Text> {
+pub(in crate::site) fn parse_query(arguments: Option<&str>) -> Result<ListQuery, Text> {
     let form = SubmittedForm::of_arguments(arguments)
         .map_err(|error| list_unavailable(&error.to_string()))?;
     ListQuery::parse(|name| form.value(name))
@@ -43,7 +43,7 @@ pub(in crate::site) async fn list(
     caller: &Caller,
     arguments: Option<&str>,
 ) -> Result<IndexPage, CallFault> {
-    let wanted = wanted(arguments).map_err(|why| CallFault::bad(why.to_string()))?;
+    let wanted = parse_query(arguments).map_err(|why| CallFault::bad(why.to_string()))?;
     Ok(carry_out(caller, wanted, found::list).await?)
 }
 
@@ -52,7 +52,7 @@ pub(in crate::site) async fn search(
     caller: &Caller,
     arguments: Option<&str>,
 ) -> Result<SearchPage, CallFault> {
-    let wanted = wanted(arguments).map_err(|why| CallFault::bad(why.to_string()))?;
+    let wanted = parse_query(arguments).map_err(|why| CallFault::bad(why.to_string()))?;
     if wanted.query().is_empty() {
         return Err(CallFault::bad("expected the argument q with what to look for".to_owned()));
     }
@@ -65,7 +65,7 @@ pub(in crate::site) async fn carry_out<T: Send + 'static>(
     wanted: ListQuery,
     act: impl FnOnce(&ListSource<'_>, &ListQuery) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
-    let viewer = lists::viewer((!caller.administers()).then_some(&caller.owner));
+    let viewer = lists::viewer((!caller.is_administrator()).then_some(&caller.owner));
     carry_out_for(caller, viewer, wanted, act).await
 }
 
@@ -78,14 +78,14 @@ pub(in crate::site) async fn carry_out_for<T: Send + 'static>(
 ) -> Result<T, Error> {
     let context = &caller.context;
     // Only administrators can list entries that the configuration excludes from lists.
-    let wanted = ListQuery { all: wanted.all && caller.administers(), ..wanted };
+    let wanted = ListQuery { all: wanted.all && caller.is_administrator(), ..wanted };
     let sessions: Sessions = sessions::sessions(&context.storage).await;
     let (spool, config) = (context.storage.store.spool().clone(), context.base.config());
     let now = timestamp(crate::base::clock::now());
-    lists::ask(&context.storage, move |index| {
+    lists::call_index(&context.storage, move |index| {
         let (spool, config, sessions, viewer) = (&spool, &*config, &sessions, &viewer);
         // If this takes too long, the list is shown even though it is not current.
-        let _late = index.settle_within(false, CURRENT_WITHIN);
+        let _late = index.wait_until_current_within(false, CURRENT_WITHIN);
         act(&ListSource { index, spool, config, sessions, viewer, now }, &wanted)
     })
     .await
@@ -99,7 +99,7 @@ pub(in crate::site) fn reindex(caller: &Caller, wanted: &ReindexRequest) -> Body
     caller.context.base.tasks.spawn(async move {
         let outcome = tokio::select! {
             () = context.base.tasks.stopping() => return,
-            outcome = lists::remake(&context.storage, what) => outcome,
+            outcome = lists::rebuild(&context.storage, what) => outcome,
         };
         // The client may have disconnected.
         let _ = tell.send(outcome);

@@ -133,7 +133,7 @@ pub fn page(shell: &Shell, typed: &SearchQuery, outcome: SearchResult) -> Page {
         SearchResult::Refused(why) => view.refused = Some(why),
         SearchResult::Found(found, next) => {
             let zone = &shell.zone;
-            view.hits = found.hits.iter().map(|found| hit(found, zone)).collect();
+            view.hits = found.hits.iter().map(|found| hit_view(found, zone)).collect();
             view.queue = queue(&found.queue, zone);
             (view.partial, view.incomplete, view.next) = (found.partial, found.incomplete, next);
         }
@@ -141,7 +141,7 @@ pub fn page(shell: &Shell, typed: &SearchQuery, outcome: SearchResult) -> Page {
     shell.page("search.html", 200, &view)
 }
 
-fn hit(found: &SearchHit, zone: &TimeZone) -> HitView {
+fn hit_view(found: &SearchHit, zone: &TimeZone) -> HitView {
     let item = &found.item;
     let title = item.title.as_deref().unwrap_or_default();
     // A hit without a title shows its URL only.

@@ -37,7 +37,7 @@ impl Exposition {
     }
 
     /// Writes a family with one value.
-    pub(in crate::site) fn one(&mut self, name: &'static str, kind: Kind, help: &str, value: u64) {
+    pub(in crate::site) fn add(&mut self, name: &'static str, kind: Kind, help: &str, value: u64) {
         self.family(name, kind, help).value(value);
     }
 
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn what_would_end_a_line_or_a_label_is_escaped() {
         let mut text = Exposition::default();
-        text.one("a_total", Kind::Counter, "of \\ and\nlines", u64::MAX);
+        text.add("a_total", Kind::Counter, "of \\ and\nlines", u64::MAX);
         text.family("b", Kind::Gauge, "h").with("x", "\"a\\\nb\"", 0);
         text.state(("c", "mode"), "h", &["on", "off"], "off");
         let want = "# HELP a_total of \\\\ and\\nlines\n# TYPE a_total counter\n\

@@ -26,12 +26,12 @@ pub(in crate::site) async fn show(caller: &Caller) -> Response<Body> {
     requests(&caller.context, &mut text);
     work(&caller.context, &mut text);
     state(caller, &mut text);
-    kept(&caller.context, &mut text).await;
-    caller.other(StatusCode::OK, Some(CONTENT_TYPE), body::whole(text.text()))
+    add_stored_size(&caller.context, &mut text).await;
+    caller.other(StatusCode::OK, Some(CONTENT_TYPE), body::from_bytes(text.text()))
 }
 
 fn requests(context: &SiteContext, text: &mut Exposition) {
-    let counts = context.storage.statistics.books(clock::now()).since_start().clone();
+    let counts = context.storage.statistics.ledger(clock::now()).since_start().clone();
     let mut family = text.family(
         "wwwoffle_requests_total",
         Kind::Counter,
@@ -49,16 +49,16 @@ fn requests(context: &SiteContext, text: &mut Exposition) {
             SAVED,
         ),
     ] {
-        text.one(name, Kind::Counter, help, counts.of(count));
+        text.add(name, Kind::Counter, help, counts.of(count));
     }
 }
 
 fn work(context: &SiteContext, text: &mut Exposition) {
     let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
     let clients = count(context.connected());
-    text.one("wwwoffle_client_connections", Kind::Gauge, "Clients connected.", clients);
+    text.add("wwwoffle_client_connections", Kind::Gauge, "Clients connected.", clients);
     let downloads = count(context.proxy.traffic.downloads.list().len());
-    text.one("wwwoffle_downloads", Kind::Gauge, "Bodies on their way in.", downloads);
+    text.add("wwwoffle_downloads", Kind::Gauge, "Bodies on their way in.", downloads);
     let queue = status::counts(context);
     let help = "Requests on the outgoing queue.";
     let mut family = text.family("wwwoffle_queue_requests", Kind::Gauge, help);
@@ -71,14 +71,14 @@ fn work(context: &SiteContext, text: &mut Exposition) {
         family.with("state", state, count);
     }
     let dialer = context.net.upstream.dialer();
-    text.one(
+    text.add(
         "wwwoffle_outward_refused_total",
         Kind::Counter,
         "Connections outward that the offline mode refused.",
-        dialer.refused(),
+        dialer.refused_count(),
     );
     let help = "Connections that were begun to probe the link.";
-    text.one("wwwoffle_link_probes_total", Kind::Counter, help, dialer.probes());
+    text.add("wwwoffle_link_probes_total", Kind::Counter, help, dialer.probes());
 }
 
 fn state(caller: &Caller, text: &mut Exposition) {
@@ -88,12 +88,12 @@ fn state(caller: &Caller, text: &mut Exposition) {
     text.state(("wwwoffle_mode", "mode"), help, &modes, caller.mode().as_str());
     let is_auto = u64::from(context.base.mode.chosen() == Choice::Auto);
     let help = "Whether the mode follows from the link.";
-    text.one("wwwoffle_mode_auto", Kind::Gauge, help, is_auto);
-    let link = link(&context.net.link.told().reason);
+    text.add("wwwoffle_mode_auto", Kind::Gauge, help, is_auto);
+    let link = link(&context.net.link.judgement().reason);
     let help = "How the link was judged last; unknown while the mode does not follow from it.";
     text.state(("wwwoffle_link", "state"), help, &["unknown", "up", "down", "portal"], link);
     let up = clock::now().duration_since(context.base.since).map_or(0, |up| up.as_secs());
-    text.one("wwwoffle_uptime_seconds", Kind::Gauge, "Seconds since the start.", up);
+    text.add("wwwoffle_uptime_seconds", Kind::Gauge, "Seconds since the start.", up);
     let version = env!("CARGO_PKG_VERSION");
     let help = "1, with the version of the program.";
     text.family("wwwoffle_build_info", Kind::Gauge, help).with("version", version, 1);
@@ -109,11 +109,12 @@ fn link(reason: &LinkReason) -> &'static str {
 }
 
 /// Adds the size of the stored entries, if the index already knows it.
-async fn kept(context: &SiteContext, text: &mut Exposition) {
-    let Ok(kept) = lists::ask(&context.storage, wwwoffle_index::Index::stored_total).await else {
+async fn add_stored_size(context: &SiteContext, text: &mut Exposition) {
+    let Ok(kept) = lists::call_index(&context.storage, wwwoffle_index::Index::stored_total).await
+    else {
         return;
     };
-    text.one("wwwoffle_spool_entries", Kind::Gauge, "Stored entries.", kept.entries);
+    text.add("wwwoffle_spool_entries", Kind::Gauge, "Stored entries.", kept.entries);
     let help = "Bytes of their files, without what shared bodies take.";
-    text.one("wwwoffle_spool_bytes", Kind::Gauge, help, kept.bytes);
+    text.add("wwwoffle_spool_bytes", Kind::Gauge, help, kept.bytes);
 }

@@ -84,7 +84,7 @@ fn last_days(statistics: &StatisticsReport, many: usize) -> Vec<(Date, Sums)> {
 }
 
 /// Number of requests that were served without transferring the whole response from the origin.
-fn kept(sums: &Sums) -> u64 {
+fn saved_requests(sums: &Sums) -> u64 {
     let saving = Outcome::ALL.iter().filter(|outcome| outcome.saves());
     saving.fold(0, |sum, outcome| sum.saturating_add(sums.of(outcome.as_str())))
 }
@@ -135,7 +135,7 @@ fn words(outcome: Outcome) -> Text {
 
 fn charts(month: &[(Date, Sums)]) -> Vec<Chart> {
     let days: Vec<Date> = month.iter().map(|(day, _)| *day).collect();
-    let counts: Vec<u64> = month.iter().map(|(_, sums)| kept(sums)).collect();
+    let counts: Vec<u64> = month.iter().map(|(_, sums)| saved_requests(sums)).collect();
     let bytes: Vec<u64> = month.iter().map(|(_, sums)| sums.saved).collect();
     let sum = |all: &[u64]| all.iter().fold(0, |sum: u64, one| sum.saturating_add(*one));
     let most = |all: &[u64]| all.iter().copied().max().unwrap_or_default();
@@ -164,7 +164,7 @@ impl DayStatistics {
         Self {
             date: day.to_string(),
             requests: sums.all(),
-            kept: kept(sums),
+            kept: saved_requests(sums),
             saved: shown::bytes(sums.saved),
             fetched: shown::bytes(sums.fetched),
         }
@@ -185,7 +185,7 @@ fn hosts(all: &[HostCounts], rest: Option<&Sums>) -> Vec<HostStatistics> {
                                     {n} before its own counting began",
             )
         }),
-        kept: kept(sums),
+        kept: saved_requests(sums),
         saved: shown::bytes(sums.saved),
     };
     let listed = all.iter().take(SHOWN_HOSTS);

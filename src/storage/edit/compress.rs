@@ -53,7 +53,7 @@ pub fn carry_out(
         Which::Hosts(host) => {
             let mut is_all = true;
             for summary in spool.list(None, host.as_deref())? {
-                is_all = go_on() && work.one(&summary?.place)?;
+                is_all = go_on() && work.rewrite_entry(&summary?.place)?;
                 if !is_all {
                     break;
                 }
@@ -82,7 +82,7 @@ impl CompressWork<'_> {
                 }
                 for entry in self.spool.entries(place)?.found {
                     is_any = true;
-                    if !self.one(entry.place())? {
+                    if !self.rewrite_entry(entry.place())? {
                         return Ok(false);
                     }
                 }
@@ -95,7 +95,7 @@ impl CompressWork<'_> {
     }
 
     /// Rewrites an entry and its older versions. Returns false if `go_on` requested to stop.
-    fn one(&mut self, place: &Place) -> Result<bool, Error> {
+    fn rewrite_entry(&mut self, place: &Place) -> Result<bool, Error> {
         let versions = match self.spool.versions(place) {
             Ok(versions) => versions,
             Err(error) => return self.failed(error).map(|()| true),
@@ -108,7 +108,7 @@ impl CompressWork<'_> {
             match rewritten {
                 Ok(RewriteOutcome::Stopped) => return Ok(false),
                 Ok(RewriteOutcome::NoRoom) => {
-                    self.tell("there is too little free disk space for it");
+                    self.log_failure("there is too little free disk space for it");
                 }
                 Ok(rewritten) => note(rewritten, &mut self.done),
                 Err(error) => self.failed(error)?,
@@ -123,11 +123,11 @@ impl CompressWork<'_> {
         if error.is_full() {
             return Err(error);
         }
-        self.tell(&error_chain(&error));
+        self.log_failure(&error_chain(&error));
         Ok(())
     }
 
-    fn tell(&mut self, why: &str) {
+    fn log_failure(&mut self, why: &str) {
         self.done.failed += 1;
         self.done.first_failure.get_or_insert_with(|| why.to_owned());
     }

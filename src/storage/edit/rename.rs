@@ -90,20 +90,20 @@ impl Rename {
         match &self.what {
             RenameScope::One(both) => {
                 for (from, to) in &**both {
-                    self.one(spool, from, to, &mut done)?;
+                    self.rename_entry(spool, from, to, &mut done)?;
                 }
                 // The person's own entry and the shared entry have the same URL.
                 done.moved.dedup();
                 done.taken.dedup();
             }
             RenameScope::Below { from, to, owner } => {
-                self.below(spool, local, (from, to, owner), &mut done)?;
+                self.rename_below(spool, local, (from, to, owner), &mut done)?;
             }
         }
         Ok(done)
     }
 
-    fn one(
+    fn rename_entry(
         &self,
         spool: &Spool,
         from: &Place,
@@ -123,7 +123,7 @@ impl Rename {
         Ok(())
     }
 
-    fn below(
+    fn rename_below(
         &self,
         spool: &Spool,
         local: &LocalHost,
@@ -148,7 +148,7 @@ impl Rename {
             match new {
                 Ok(new) if place.follows_from_url() => {
                     let new = Place::of(&new).owned_by(place.owner().unwrap_or_default());
-                    self.one(spool, &place, &new, done)?;
+                    self.rename_entry(spool, &place, &new, done)?;
                 }
                 Ok(_) => {
                     let error = "it is stored for a login that is unknown".to_owned();

@@ -63,7 +63,7 @@ impl Intake {
             return if self.head.len() > MAX_HEAD { Err(Refused::LongHead) } else { Ok(()) };
         };
         let body = self.head.split_off(end);
-        let (head, told) = tidied(&self.head)?;
+        let (head, told) = clean_head(&self.head)?;
         let new = NewEntry {
             asked: self.now,
             when: self.now,
@@ -139,7 +139,7 @@ fn end_of_head(bytes: &[u8], from: usize) -> Option<usize> {
 
 /// Normalizes the line ends of a head and removes the hop-by-hop fields and `Content-Length`.
 /// Returns the declared length beside the head.
-fn tidied(head: &[u8]) -> Result<(Vec<u8>, Option<u64>), Refused> {
+fn clean_head(head: &[u8]) -> Result<(Vec<u8>, Option<u64>), Refused> {
     const OF_CONNECTION: [&str; 7] = [
         "connection",
         "keep-alive",

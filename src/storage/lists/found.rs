@@ -71,14 +71,14 @@ impl Kind {
     }
 
     /// Whether the configuration allows every URL in lists of this kind.
-    fn has_all(self, config: &Config) -> bool {
+    fn lists_everything(self, config: &Config) -> bool {
         self.rules(config)
             .all(|ruled| *ruled.plain() && ruled.rules().all(|(is_listed, _)| *is_listed))
     }
 
     /// Whether the configuration allows this URL in lists of this kind.
-    pub(crate) fn has(self, config: &Config, url: &str) -> bool {
-        if self.has_all(config) {
+    pub(crate) fn lists_url(self, config: &Config, url: &str) -> bool {
+        if self.lists_everything(config) {
             return true;
         }
         let Ok(url) = CanonicalUrl::parse(url, &LocalHost::default()) else { return true };
@@ -112,7 +112,7 @@ pub fn count(source: &ListSource<'_>, wanted: &ListQuery, page: &IndexPage) -> O
     let (filter, kind) = source.filtered(wanted)?;
     // If the entries cannot be counted, the list is shown without the number.
     let all = source.index.count(&filter).ok().flatten()?;
-    if wanted.all || kind.has_all(source.config) {
+    if wanted.all || kind.lists_everything(source.config) {
         return Some(all);
     }
     // If the configuration hides entries, the number is known only if this page is the whole list.
@@ -129,19 +129,19 @@ impl ListSource<'_> {
                 Some((filter, kind)) => self.entries(wanted, &filter, kind)?,
                 None => IndexPage { listed: Listed::Entries(Vec::new()), next: None },
             },
-            Subject::Asked(back) => self.asked(*back, wanted, limit)?,
+            Subject::Asked(back) => self.requests(*back, wanted, limit)?,
             Subject::Hosts(scheme) => {
                 let scheme = scheme.as_deref();
                 let sort =
                     if wanted.sort == Sort::Domain { HostSort::Domain } else { HostSort::Name };
                 let page = self.index.hosts(viewer, scheme, sort, after, limit)?;
                 let listed = Listed::Hosts(page.items.into_iter().map(Into::into).collect());
-                IndexPage { listed, next: told(page.next) }
+                IndexPage { listed, next: cursor_text(page.next) }
             }
             Subject::Sites => {
                 let page = self.index.sites(viewer, after, limit)?;
                 let listed = Listed::Sites(page.items.into_iter().map(Into::into).collect());
-                IndexPage { listed, next: told(page.next) }
+                IndexPage { listed, next: cursor_text(page.next) }
             }
             Subject::Outgoing => self.outgoing(wanted, limit, |_| true)?,
             Subject::Failed => self.outgoing(wanted, limit, |request| {
@@ -153,7 +153,7 @@ impl ListSource<'_> {
 
     /// A page of the requests that were queued when a session began, in the order of the queue at
     /// that time.
-    fn asked(&self, back: usize, wanted: &ListQuery, limit: usize) -> Result<IndexPage, Error> {
+    fn requests(&self, back: usize, wanted: &ListQuery, limit: usize) -> Result<IndexPage, Error> {
         let Some((began, _)) = self.sessions.back(back) else {
             return Ok(IndexPage { listed: Listed::Asked(Vec::new()), next: None });
         };
@@ -163,10 +163,10 @@ impl ListSource<'_> {
         let mut shown = (0_u64..)
             .zip(asked)
             .skip_while(|(place, _)| after.is_some_and(|after| *place < after))
-            .filter(|(_, asked)| wanted.all || self.shows(Kind::Latest, &asked.url));
+            .filter(|(_, asked)| wanted.all || self.is_listed(Kind::Latest, &asked.url));
         let some = shown.by_ref().take(limit).map(|(_, asked)| asked.into()).collect();
         let next = shown.next().map(|(place, _)| Cursor::of_place(began, place));
-        Ok(IndexPage { listed: Listed::Asked(some), next: told(next) })
+        Ok(IndexPage { listed: Listed::Asked(some), next: cursor_text(next) })
     }
 
     /// The filter for a list of entries, and the kind of the list. `None` if the requested session
@@ -184,9 +184,9 @@ impl ListSource<'_> {
     }
 
     /// Returns a test whether the configuration allows an entry in the list.
-    pub(super) fn keeps(&self, wanted: &ListQuery, kind: Kind) -> impl Fn(&Item) -> bool {
+    pub(super) fn listing_filter(&self, wanted: &ListQuery, kind: Kind) -> impl Fn(&Item) -> bool {
         let all = wanted.all;
-        move |item| all || self.shows(kind, item.place.url())
+        move |item| all || self.is_listed(kind, item.place.url())
     }
 
     fn filter(&self, wanted: &ListQuery) -> Filter {
@@ -194,7 +194,7 @@ impl ListSource<'_> {
     }
 
     fn entries(&self, wanted: &ListQuery, filter: &Filter, kind: Kind) -> Result<IndexPage, Error> {
-        let keep = self.keeps(wanted, kind);
+        let keep = self.listing_filter(wanted, kind);
         let after = wanted.after.as_ref();
         let page = self.index.list(filter, wanted.sort, after, wanted.limit, &keep)?;
         let parts = self.index.completeness(self.viewer, &page.items)?;
@@ -208,7 +208,7 @@ impl ListSource<'_> {
             IndexItem { missing, ..self.shown(item, &pins) }
         };
         let items = page.items.into_iter().zip(parts).map(shown).collect();
-        Ok(IndexPage { listed: Listed::Entries(items), next: told(page.next) })
+        Ok(IndexPage { listed: Listed::Entries(items), next: cursor_text(page.next) })
     }
 
     /// Pinned URLs. If they cannot be read, the list is shown without them.
@@ -236,8 +236,8 @@ impl ListSource<'_> {
     }
 
     /// Whether the configuration allows this URL in lists of this kind.
-    fn shows(&self, kind: Kind, url: &str) -> bool {
-        kind.has(self.config, url)
+    fn is_listed(&self, kind: Kind, url: &str) -> bool {
+        kind.lists_url(self.config, url)
     }
 
     /// A page of the queue, the oldest request first.
@@ -253,7 +253,7 @@ impl ListSource<'_> {
             if is_meant(request)
                 && self.may_see(place)
                 && is_wanted(&wanted.filter, place.url(), request.queued)
-                && (wanted.all || self.shows(Kind::Outgoing, place.url()))
+                && (wanted.all || self.is_listed(Kind::Outgoing, place.url()))
             {
                 page.add(request.queued, place.key(), || {
                     EntryItem::of_waiting(request, as_recorded(request, self.now))
@@ -270,7 +270,7 @@ impl ListSource<'_> {
             let place = &monitor.place;
             if self.may_see(place)
                 && is_wanted(&wanted.filter, place.url(), monitor.set)
-                && (wanted.all || self.shows(Kind::Monitored, place.url()))
+                && (wanted.all || self.is_listed(Kind::Monitored, place.url()))
             {
                 page.add(monitor.set, place.key(), || EntryItem {
                     url: place.url().to_owned(),
@@ -289,15 +289,15 @@ impl ListSource<'_> {
 
     fn search(&self, wanted: &ListQuery) -> Result<SearchPage, Error> {
         let (query, limit) = (wanted.query(), wanted.limit.min(MAX_HITS));
-        let keep = |item: &Item| wanted.all || self.shows(Kind::Any, item.place.url());
+        let keep = |item: &Item| wanted.all || self.is_listed(Kind::Any, item.place.url());
         let after = wanted.after.as_ref();
         let hits = self.index.search(&query, &self.filter(wanted), after, limit, &keep)?;
         let pins = self.pins();
         let queue = if after.is_none() { self.queued(&query, wanted) } else { Vec::new() };
         Ok(SearchPage {
-            hits: hits.items.into_iter().map(|item| self.hit(item, &query, &pins)).collect(),
+            hits: hits.items.into_iter().map(|item| self.search_hit(item, &query, &pins)).collect(),
             queue,
-            next: told(hits.next),
+            next: cursor_text(hits.next),
             partial: hits.is_partial,
             incomplete: self.index.progress().has_unread,
         })
@@ -305,7 +305,7 @@ impl ListSource<'_> {
 
     /// A hit with a snippet of the page, which is read again, so that the snippet shows the stored
     /// text.
-    fn hit(&self, item: Item, query: &Query, pins: &BTreeSet<String>) -> SearchHit {
+    fn search_hit(&self, item: Item, query: &Query, pins: &BTreeSet<String>) -> SearchHit {
         let entries = self.spool.entries(&item.place).map(|entries| entries.found);
         let entry = entries
             .ok()
@@ -329,7 +329,7 @@ impl ListSource<'_> {
             if found.len() < MAX_QUEUED
                 && self.may_see(&request.place)
                 && is_wanted(&wanted.filter, url, request.queued)
-                && (wanted.all || self.shows(Kind::Outgoing, url))
+                && (wanted.all || self.is_listed(Kind::Outgoing, url))
                 && query.is_in(url)
             {
                 found.push(EntryItem::of_waiting(request, as_recorded(request, self.now)));
@@ -352,7 +352,7 @@ fn is_wanted(filter: &Filter, url: &str, time: Timestamp) -> bool {
         && filter.text.as_ref().is_none_or(|text| url.to_lowercase().contains(&text.to_lowercase()))
 }
 
-fn told(cursor: Option<Cursor>) -> Option<String> {
+fn cursor_text(cursor: Option<Cursor>) -> Option<String> {
     cursor.map(|cursor| cursor.to_string())
 }
 
@@ -391,6 +391,6 @@ impl First {
         let last = self.found.last_key_value().map(|((time, key), _)| (*time, *key));
         let next = last.filter(|_| has_more).map(|(time, key)| Cursor::of_moment(time, key));
         let items = self.found.into_values().collect();
-        IndexPage { listed: Listed::Requests(items), next: told(next) }
+        IndexPage { listed: Listed::Requests(items), next: cursor_text(next) }
     }
 }

@@ -76,10 +76,10 @@ impl ListQuery {
         filter.since = value("since").map(|text| time(text, "since")).transpose()?;
         filter.until = value("until").map(|text| time(text, "until")).transpose()?;
         let subject = subject(value("what").unwrap_or_default(), &mut filter)?;
-        let sort = value("sort").map_or_else(|| Ok(usual(&subject)), sort)?;
+        let sort = value("sort").map_or_else(|| Ok(default_sort(&subject)), sort)?;
         let limit = value("limit").map_or(Ok(USUAL), |text| {
             let limit = text.parse().ok().filter(|limit| *limit > 0);
-            limit.ok_or_else(|| not(say("enter a number of entries, not {found}"), text))
+            limit.ok_or_else(|| mismatch_text(say("enter a number of entries, not {found}"), text))
         })?;
         Ok(Self {
             subject,
@@ -99,7 +99,7 @@ impl ListQuery {
     }
 }
 
-fn usual(subject: &Subject) -> Sort {
+fn default_sort(subject: &Subject) -> Sort {
     match subject {
         Subject::Session(_) => Sort::Stored,
         _ => Sort::Name,
@@ -111,7 +111,7 @@ fn is_set(value: Option<&str>) -> bool {
 }
 
 /// The error text for an invalid argument: the expected and the actual value.
-fn not(expected: Text, found: &str) -> Text {
+fn mismatch_text(expected: Text, found: &str) -> Text {
     expected.with("found", format!("{:?}", shown::text(found)))
 }
 
@@ -122,18 +122,19 @@ fn cursor(text: &str) -> Result<Cursor, Text> {
 fn class(text: &str) -> Result<Class, Text> {
     let names: Vec<_> = Class::ALL.into_iter().map(Class::name).collect();
     let expected = || say("use one of {known}, not {found}").with("known", names.join(", "));
-    text.parse().map_err(|_| not(expected(), text))
+    text.parse().map_err(|_| mismatch_text(expected(), text))
 }
 
 fn sort(text: &str) -> Result<Sort, Text> {
     let names: Vec<_> = Sort::ALL.into_iter().map(Sort::name).collect();
     let expected = || say("use one of {known}, not {found}").with("known", names.join(", "));
-    text.parse().map_err(|_| not(expected(), text))
+    text.parse().map_err(|_| mismatch_text(expected(), text))
 }
 
 /// Reads `404`, `4xx` or `400-499`.
 fn status(text: &str) -> Result<std::ops::RangeInclusive<u16>, Text> {
-    let bad = || not(say("enter a status such as 404, 4xx or 400-499, not {found}"), text);
+    let bad =
+        || mismatch_text(say("enter a status such as 404, 4xx or 400-499, not {found}"), text);
     let number = |text: &str| text.parse::<u16>().map_err(|_| bad());
     if let Some(hundreds) = text.strip_suffix("xx") {
         let hundreds = number(hundreds)?;
@@ -153,7 +154,7 @@ fn time(text: &str, name: &str) -> Result<Timestamp, Text> {
     }
     let bad = || {
         let expected = say("enter {name} like 2026-11-20 or 2026-11-20T13:00:00Z, not {found}");
-        not(expected.with("name", name), text)
+        mismatch_text(expected.with("name", name), text)
     };
     let date: Date = text.parse().map_err(|_| bad())?;
     let date = if name == "until" { date.tomorrow().map_err(|_| bad())? } else { date };
@@ -173,7 +174,7 @@ fn subject(text: &str, filter: &mut Filter) -> Result<Subject, Text> {
     let back = || match rest {
         "" => Ok(0),
         rest => rest.parse().map_err(|_| {
-            not(
+            mismatch_text(
                 say("use {list} with a number, not {found}").with("list", format!("{word}/N")),
                 text,
             )
@@ -207,7 +208,7 @@ fn subject(text: &str, filter: &mut Filter) -> Result<Subject, Text> {
                 }
                 Err(_) => {
                     let expected = say("use {known}, not {found}");
-                    return Err(not(expected.with("known", KNOWN), text));
+                    return Err(mismatch_text(expected.with("known", KNOWN), text));
                 }
             }
         }

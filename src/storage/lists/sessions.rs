@@ -38,14 +38,14 @@ impl Online {
     }
 
     /// Returns the notifier for changes of the mode.
-    pub(crate) fn told(&self) -> Arc<Notify> {
+    pub(crate) fn mode_changes(&self) -> Arc<Notify> {
         Arc::clone(&self.told)
     }
 }
 
 /// Whether a session begins now: when connections become possible, or, with `by_day`, when they are
 /// first possible on a day.
-fn begins(was_online: bool, by_day: bool, last: Option<Timestamp>, now: Timestamp) -> bool {
+fn is_new_session(was_online: bool, by_day: bool, last: Option<Timestamp>, now: Timestamp) -> bool {
     let day = |time: Timestamp| time.to_zoned(TimeZone::system()).date();
     match last {
         None => true,
@@ -56,25 +56,25 @@ fn begins(was_online: bool, by_day: bool, last: Option<Timestamp>, now: Timestam
 
 /// The beginning of a session that is noticed now. It is the time of the first possible connection,
 /// because entries that were fetched before this check belong to the session too.
-fn began(was_online: bool, dials_since: Timestamp, now: Timestamp) -> Timestamp {
+fn session_start(was_online: bool, dials_since: Timestamp, now: Timestamp) -> Timestamp {
     if was_online { now } else { dials_since.min(now) }
 }
 
 /// Checks whether a session begins, and records it.
-pub async fn look(context: &StorageContext) {
+pub async fn record_session(context: &StorageContext) {
     if !context.base.config().index_options.create_history_indexes {
         return;
     }
     let is_online = context.base.mode.now().may_dial();
     let by_day = context.base.config().index_options.cycle_indexes_daily;
     let mut sessions = sessions(context).await;
-    let (now, dials_since) = (timestamp(clock::now()), timestamp(context.base.mode.dials_since()));
+    let (now, dials_since) = (timestamp(clock::now()), timestamp(context.base.mode.online_since()));
     let (began, asked) = {
         let mut online = context.lock_online();
         let was_online = std::mem::replace(&mut online.had_way_out, is_online);
-        let last = sessions.began().first().copied();
-        let begins = is_online && begins(was_online, by_day, last, now);
-        let began = begins.then(|| began(was_online, dials_since, now));
+        let last = sessions.start_times().first().copied();
+        let begins = is_online && is_new_session(was_online, by_day, last, now);
+        let began = begins.then(|| session_start(was_online, dials_since, now));
         (began, online.asked.take().filter(|_| begins))
     };
     let Some(began) = began else { return };
@@ -82,7 +82,7 @@ pub async fn look(context: &StorageContext) {
     if let Err(error) = context.store.remember(KEY, sessions.to_string()).await {
         warn!(error = error_chain(&error), "the start of this session cannot be stored");
     }
-    let asked = asked.unwrap_or_else(|| on_queue(context.store.spool()));
+    let asked = asked.unwrap_or_else(|| waiting_requests(context.store.spool()));
     context.index.record_session_requests(began, asked);
     context.lock_online().sessions = Some(sessions);
 }
@@ -103,7 +103,7 @@ pub async fn sessions(context: &StorageContext) -> Sessions {
 }
 
 /// The waiting requests of the queue, oldest first.
-pub(crate) fn on_queue(spool: &Spool) -> Vec<SessionRequest> {
+pub(crate) fn waiting_requests(spool: &Spool) -> Vec<SessionRequest> {
     let mut asked = Vec::new();
     spool.queue().visit(|request| {
         asked.push(SessionRequest {
@@ -133,7 +133,11 @@ mod tests {
             (true, true, time(0), 2 * day, true),
         ] {
             let now = time(now).unwrap();
-            assert_eq!(begins(was_online, by_day, last, now), want, "{was_online} {by_day} {now}");
+            assert_eq!(
+                is_new_session(was_online, by_day, last, now),
+                want,
+                "{was_online} {by_day} {now}"
+            );
         }
     }
 
@@ -147,7 +151,7 @@ mod tests {
             // The clock was set back.
             (false, 100, 50, 50),
         ] {
-            let began = began(was_online, time(dials_since), time(now));
+            let began = session_start(was_online, time(dials_since), time(now));
             assert_eq!(began, time(want), "{was_online} {dials_since} {now}");
         }
     }

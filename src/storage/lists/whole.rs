@@ -40,7 +40,7 @@ pub struct GatheredEntries {
 impl GatheredEntries {
     /// An empty set. At most `most` places will be gathered.
     #[must_use]
-    pub fn up_to(most: usize) -> Self {
+    pub fn with_limit(most: usize) -> Self {
         Self { most: Some(most), ..Self::default() }
     }
 
@@ -56,7 +56,7 @@ impl GatheredEntries {
         owner: &str,
     ) -> Result<bool, Error> {
         let Some((filter, kind)) = source.filtered(wanted) else { return Ok(true) };
-        let keep = source.keeps(wanted, kind);
+        let keep = source.listing_filter(wanted, kind);
         let page = source.index.list(&filter, Sort::Name, self.next.as_ref(), MAX_PAGE, &keep)?;
         let pins = source.pins();
         for item in page.items {

@@ -69,7 +69,7 @@ pub async fn work(context: Arc<StorageContext>, rest: Duration) {
             Ok(report) => {
                 if is_short {
                     rests_until = Instant::now() + AFTER_ROOM;
-                    tell_of_room(&mut room, free, &report);
+                    log_space(&mut room, free, &report);
                 }
                 if report.missing > 0 {
                     rests_until = Instant::now() + AFTER_TOO_LITTLE;
@@ -78,7 +78,7 @@ pub async fn work(context: Arc<StorageContext>, rest: Duration) {
                         "the spool is too large, and no other entry may be removed"
                     );
                 }
-                remember(&context).await;
+                record_purge_time(&context).await;
             }
             Err(NotPurged::Busy | NotPurged::Stopping) => {}
             Err(NotPurged::Uses) => {
@@ -93,9 +93,9 @@ pub async fn work(context: Arc<StorageContext>, rest: Duration) {
     }
 }
 
-fn tell_of_room(room: &mut SpaceWatch, before: Option<u64>, report: &PurgeReport) {
+fn log_space(room: &mut SpaceWatch, before: Option<u64>, report: &PurgeReport) {
     let removed = report.removed.as_ref().map_or(0, |removed| removed.bytes);
-    if !room.was_made(before, report.free, removed) {
+    if !room.record_removal(before, report.free, removed) {
         error!(
             removed,
             free = report.free,
@@ -123,7 +123,7 @@ impl SpaceWatch {
 
     /// Records the effect of removing `removed` bytes. Returns false if less than half of them
     /// became free.
-    fn was_made(&mut self, before: Option<u64>, after: Option<u64>, removed: u64) -> bool {
+    fn record_removal(&mut self, before: Option<u64>, after: Option<u64>, removed: u64) -> bool {
         let gained = before.zip(after).map(|(before, after)| after.saturating_sub(before));
         self.is_held = gained.is_some_and(|gained| gained < removed / 2);
         !self.is_held
@@ -189,7 +189,7 @@ async fn is_time(context: &StorageContext) -> bool {
         Due::Now => true,
         Due::Later => false,
         Due::FromNow => {
-            remember(context).await;
+            record_purge_time(context).await;
             false
         }
         Due::Unknown => {
@@ -200,7 +200,7 @@ async fn is_time(context: &StorageContext) -> bool {
 }
 
 /// Records the time of this purge. A recorded time in the future is not replaced.
-async fn remember(context: &StorageContext) {
+async fn record_purge_time(context: &StorageContext) {
     let now = timestamp(clock::now());
     let last = context.store.remembered(LAST).await.ok().flatten();
     if last.and_then(|last| last.parse::<Timestamp>().ok()).is_some_and(|last| last > now) {
@@ -268,14 +268,14 @@ mod tests {
         let mut room = SpaceWatch::default();
         assert!(!room.is_to_be_made(Some(10), None) && !room.is_to_be_made(None, Some(10)));
         assert!(room.is_to_be_made(Some(10), Some(100)));
-        assert!(room.was_made(Some(10), Some(60), 100), "half of it");
+        assert!(room.record_removal(Some(10), Some(60), 100), "half of it");
         assert!(room.is_to_be_made(Some(60), Some(100)));
-        assert!(!room.was_made(Some(60), Some(70), 100));
+        assert!(!room.record_removal(Some(60), Some(70), 100));
         assert!(!room.is_to_be_made(Some(70), Some(100)));
         assert!(!room.is_to_be_made(None, Some(100)));
         assert!(!room.is_to_be_made(Some(70), Some(100)), "it has not been enough since");
         assert!(!room.is_to_be_made(Some(100), Some(100)));
         assert!(room.is_to_be_made(Some(70), Some(100)), "it has been");
-        assert!(room.was_made(None, Some(1), 100), "nobody knows");
+        assert!(room.record_removal(None, Some(1), 100), "nobody knows");
     }
 }

@@ -100,7 +100,7 @@ impl CompressionPlan {
     }
 
     /// The count for the report.
-    pub(super) fn told(&self) -> PurgeSum {
+    pub(super) fn summary(&self) -> PurgeSum {
         PurgeSum { why: "compress".to_owned(), entries: self.sum.count, bytes: self.sum.bytes }
     }
 
@@ -196,13 +196,13 @@ fn last_by(tried: &str, rules: &str) -> Option<Timestamp> {
     at.parse().ok().filter(|_| by == rules)
 }
 
-fn tried(report: &PurgeReport) -> Option<String> {
+fn tried_text(report: &PurgeReport) -> Option<String> {
     report.compressed.as_ref()?.tried.clone()
 }
 
 /// Stores the time and rules of the compression in the daemon's state.
-pub(super) async fn remember(context: &StorageContext, report: &PurgeReport) {
-    let Some(tried) = tried(report) else { return };
+pub(super) async fn store_tried(context: &StorageContext, report: &PurgeReport) {
+    let Some(tried) = tried_text(report) else { return };
     if let Err(failure) = context.store.remember(TRIED, tried).await {
         debug!(error = error_chain(&failure), "the tried entries cannot be recorded");
     }
@@ -213,8 +213,8 @@ pub(super) async fn remember(context: &StorageContext, report: &PurgeReport) {
 /// # Errors
 ///
 /// If the disk fails or is full.
-pub fn remember_alone(spool: &Spool, report: &PurgeReport) -> Result<(), Error> {
-    let Some(tried) = tried(report) else { return Ok(()) };
+pub fn store_tried_without_daemon(spool: &Spool, report: &PurgeReport) -> Result<(), Error> {
+    let Some(tried) = tried_text(report) else { return Ok(()) };
     let (mut state, _) = spool.state()?;
     state.set_value(TRIED, &tried)?;
     spool.set_state(&state)

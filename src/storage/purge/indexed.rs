@@ -166,7 +166,7 @@ impl<'a> NewEntries<'a> {
     }
 
     /// Protects the sub-resources of new entries.
-    pub(super) fn look(&mut self, plan: &mut Plan, policy: &PurgePolicy) {
+    pub(super) fn protect_sub_resources(&mut self, plan: &mut Plan, policy: &PurgePolicy) {
         let Some(index) = self.index else { return };
         if self.looked.is_some_and(|looked| looked.elapsed() < NEWS_EVERY) {
             return;
@@ -210,7 +210,12 @@ impl<'a> NewEntries<'a> {
 
     /// Whether the plan removes an entry in its current state. An entry that was used since the
     /// plan was made stays.
-    pub(super) fn goes(&self, plan: &Plan, found: &SizedEntry, mut one: PurgeCandidate) -> bool {
+    pub(super) fn is_removed(
+        &self,
+        plan: &Plan,
+        found: &SizedEntry,
+        mut one: PurgeCandidate,
+    ) -> bool {
         let goes = |one: &PurgeCandidate| matches!(plan.fate(one), Fate::Goes(_));
         if !goes(&one) || (self.is_blind && one.role == EntryRole::Part) {
             return false;

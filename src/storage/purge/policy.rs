@@ -89,7 +89,7 @@ impl PurgePolicy {
         let bodies = found.bodies.clone();
         PurgeCandidate {
             bodies,
-            ..self.weighed(summary.place.url(), (role, true), found.size, times)
+            ..self.make_candidate(summary.place.url(), (role, true), found.size, times)
         }
     }
 
@@ -98,11 +98,11 @@ impl PurgePolicy {
     pub fn indexed(&self, found: &wwwoffle_index::Candidate) -> PurgeCandidate {
         let times = (found.stored, found.checked, found.used);
         let role = role(found.status, found.content_type.as_bytes());
-        self.weighed(&found.url, (role, !found.is_told), found.size, times)
+        self.make_candidate(&found.url, (role, !found.is_told), found.size, times)
     }
 
     /// Builds a candidate. Its last use is the recorded one, or the last revalidation.
-    fn weighed(
+    fn make_candidate(
         &self,
         url: &str,
         (role, is_open): (EntryRole, bool),

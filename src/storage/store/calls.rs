@@ -82,13 +82,13 @@ impl Store {
     }
 
     /// Sets the size of the hot set in memory, in bytes.
-    pub fn hold(&self, bytes: usize) {
+    pub fn set_hot_capacity(&self, bytes: usize) {
         self.hot.resize(bytes);
     }
 
     /// The size of the hot set in bytes.
     #[must_use]
-    pub fn holds(&self) -> usize {
-        self.hot.most()
+    pub fn hot_capacity(&self) -> usize {
+        self.hot.capacity()
     }
 }

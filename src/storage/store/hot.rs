@@ -71,14 +71,14 @@ impl Shelf {
         !self.gone.load(Ordering::Acquire) && millis(now) < until
     }
 
-    fn held(&self) -> usize {
+    fn held_bytes(&self) -> usize {
         let seen = self.seen.as_ref().map_or(0, LookupTrace::memory_size);
-        let all: usize = self.all.iter().map(|kept| held(kept)).sum();
+        let all: usize = self.all.iter().map(|kept| held_bytes(kept)).sum();
         2 * size_of::<Self>() + seen + all
     }
 }
 
-fn held(kept: &Kept) -> usize {
+fn held_bytes(kept: &Kept) -> usize {
     let fields = kept.fields.len() + kept.request.len();
     let file = if matches!(kept.entry.body(), Body::File(_)) { OPEN_FILE } else { 0 };
     // The values of the fields are copies of text in the head, so the length of the head is added.
@@ -110,13 +110,13 @@ struct Half {
 
 impl Half {
     fn insert(&mut self, key: Key, found: Arc<Shelf>) {
-        self.held += found.held();
+        self.held += found.held_bytes();
         self.shelves.insert(key, found);
     }
 
     fn take(&mut self, key: Key) -> Option<Arc<Shelf>> {
         let found = self.shelves.remove(&key)?;
-        self.held = self.held.saturating_sub(found.held());
+        self.held = self.held.saturating_sub(found.held_bytes());
         Some(found)
     }
 
@@ -173,7 +173,7 @@ impl HotSet {
     }
 
     /// The maximum size in bytes.
-    pub(super) fn most(&self) -> usize {
+    pub(super) fn capacity(&self) -> usize {
         self.half.load(Ordering::Acquire) * 2 * PARTS
     }
 
@@ -235,11 +235,11 @@ impl HotSet {
     /// must drop without holding the lock.
     fn add(&self, part: &mut HotShard, key: Key, found: &Arc<Shelf>) -> Option<Half> {
         let most = self.half.load(Ordering::Acquire);
-        if found.held() > most {
+        if found.held_bytes() > most {
             found.gone.store(true, Ordering::Release);
             return None;
         }
-        let is_full = part.young.held + found.held() > most;
+        let is_full = part.young.held + found.held_bytes() > most;
         let gone = is_full.then(|| {
             let gone = part.old.clear();
             part.old = std::mem::take(&mut part.young);
@@ -290,7 +290,7 @@ mod tests {
 
     fn set() -> HotSet {
         let found = Shelf::new(Vec::new(), Some(LookupTrace::default()), Duration::ZERO);
-        HotSet::new(2 * PARTS * ROOM * found.held())
+        HotSet::new(2 * PARTS * ROOM * found.held_bytes())
     }
 
     fn key(number: usize) -> Key {
@@ -359,9 +359,9 @@ mod tests {
         for number in 1..10_000 {
             shelves.push(put(&set, key(number), at(0)));
             assert!(set.get(key(0), at(0)).is_some(), "{number}");
-            assert!(held(&set) <= set.most());
+            assert!(held(&set) <= set.capacity());
         }
-        assert!(favourite.counts(at(0)) && held(&set) > set.most() / 4);
+        assert!(favourite.counts(at(0)) && held(&set) > set.capacity() / 4);
         let there = (1..10_000).filter(|number| set.find(key(*number)).is_some()).count();
         assert!(there > 0 && there < 2 * PARTS * ROOM);
         // A dropped shelf would not learn of changes.

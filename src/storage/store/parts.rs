@@ -51,9 +51,9 @@ impl Store {
     }
 
     /// Sets aside damaged segments at `place`, after a reader has reported damage.
-    pub async fn mend_partial(&self, place: &Place) {
+    pub async fn repair_partial(&self, place: &Place) {
         let (spool, place) = (self.spool.clone(), place.clone());
-        match blocking(move || spool.mend_partial(&place)).await {
+        match blocking(move || spool.repair_partial(&place)).await {
             Ok(damages) => {
                 for damage in damages {
                     warn!(%damage, "a damaged segment was moved to damaged/");

@@ -30,11 +30,11 @@ fn what_a_client_takes_is_as_the_table_says() {
         let accepted = AcceptedCodings::of(&said);
         let got: Vec<_> = ["gzip", "deflate", "br", "zstd", "compress", "identity"]
             .into_iter()
-            .filter(|name| accepted.takes(name))
+            .filter(|name| accepted.accepts(name))
             .collect();
         let want: Vec<_> = takes.split_ascii_whitespace().collect();
         assert_eq!(got, want, "accepted.txt:{number}: {row:?}");
-        assert_eq!(accepted.takes("X-GZip"), accepted.takes("gzip"));
+        assert_eq!(accepted.accepts("X-GZip"), accepted.accepts("gzip"));
     }
 }
 
@@ -42,12 +42,12 @@ fn what_a_client_takes_is_as_the_table_says() {
 fn a_long_field_is_read_as_far_as_its_bound() {
     let many = "x,".repeat(MAX_MEMBERS - 1);
     let last = |members: &str| AcceptedCodings::of(&fields(&format!("accept-encoding: {members}")));
-    assert!(last(&format!("{many}br,gzip")).takes("br"));
-    assert!(!last(&format!("{many}br,gzip")).takes("gzip"));
+    assert!(last(&format!("{many}br,gzip")).accepts("br"));
+    assert!(!last(&format!("{many}br,gzip")).accepts("gzip"));
     let mut binary = HeaderMap::new();
     binary.insert(ACCEPT_ENCODING, HeaderValue::from_bytes(b"gzip, \xff").unwrap());
     let accepted = AcceptedCodings::of(&binary);
-    assert!(!accepted.takes("gzip") && accepted.takes("identity"));
+    assert!(!accepted.accepts("gzip") && accepted.accepts("identity"));
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn an_answer_is_delivered_as_the_table_says() {
         };
         assert_eq!(got, want, "deliver.txt:{number}: {row:?}");
         assert_eq!(delivery.is_readable(), want != "not for it");
-        let is_taken = terms.takes_as_it_is(&fields(answer));
+        let is_taken = terms.accepts_unchanged(&fields(answer));
         assert!(is_taken || want != "as kept", "deliver.txt:{number}: {row:?}");
         assert!(!is_taken || !delivery.is_decoded(), "deliver.txt:{number}: {row:?}");
         assert_eq!(delivery.is_decoded(), want.starts_with("undo"));
@@ -109,10 +109,10 @@ fn origins_are_asked_for_ours_and_for_what_others_cannot_read_only_in_passing() 
         let mut request = given.clone();
         let terms = CodingTerms::of(&given, asks_ours, false);
         terms.strip(&mut request);
-        terms.ask(&mut request);
+        terms.write_accept_encoding(&mut request);
         assert_eq!(request.get_all(ACCEPT_ENCODING).iter().collect::<Vec<_>>(), [want]);
         assert_eq!(request.contains_key("available-dictionary"), !asks_ours);
-        assert_eq!(terms.asks_ours(), want == OUR_CODINGS);
+        assert_eq!(terms.requests_all_codings(), want == OUR_CODINGS);
         assert_eq!(request["accept"], "*/*");
     }
     for (said, want) in [
@@ -126,12 +126,12 @@ fn origins_are_asked_for_ours_and_for_what_others_cannot_read_only_in_passing() 
     ] {
         let mut request = fields(said);
         let mut terms = CodingTerms::of(&request, true, false);
-        terms.ask_as_the_client();
-        terms.ask(&mut request);
+        terms.use_client_codings();
+        terms.write_accept_encoding(&mut request);
         assert_eq!(request.get_all(ACCEPT_ENCODING).iter().collect::<Vec<_>>(), [want], "{said}");
     }
     let mut silent = HeaderMap::new();
-    CodingTerms::of(&silent.clone(), true, false).ask(&mut silent);
+    CodingTerms::of(&silent.clone(), true, false).write_accept_encoding(&mut silent);
     assert_eq!(silent[ACCEPT_ENCODING], OUR_CODINGS);
     for name in OUR_CODINGS.split(", ") {
         assert!(Coding::parse(name).is_some(), "{name} is asked for and cannot be undone");

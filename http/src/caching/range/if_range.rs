@@ -17,7 +17,7 @@ const SETTLED: Duration = Duration::from_secs(60);
 /// Whether the requested ranges apply to this response: `If-Range` is missing or matches its strong
 /// validator. Otherwise the whole response is sent.
 #[must_use]
-pub fn holds(request: &HeaderMap, answer: &HeaderMap) -> bool {
+pub fn is_satisfied(request: &HeaderMap, answer: &HeaderMap) -> bool {
     if !request.contains_key(IF_RANGE) {
         return true;
     }
@@ -152,7 +152,11 @@ mod tests {
             (vec![""], tag("\"\""), false),
         ] {
             let request: Vec<_> = asked.iter().map(|value| (IF_RANGE, *value)).collect();
-            assert_eq!(holds(&fields(&request), &fields(&answer)), want, "{asked:?} {answer:?}");
+            assert_eq!(
+                is_satisfied(&fields(&request), &fields(&answer)),
+                want,
+                "{asked:?} {answer:?}"
+            );
         }
     }
 

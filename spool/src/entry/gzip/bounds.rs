@@ -56,7 +56,7 @@ impl<'a> RewriteBounds<'a> {
     }
 
     /// No bounds.
-    pub(crate) fn none() -> RewriteBounds<'static> {
+    pub(crate) fn unlimited() -> RewriteBounds<'static> {
         RewriteBounds { spare: 0, free: &|| None, go_on: &|| true }
     }
 

@@ -45,7 +45,7 @@ impl StretchCursor {
 
     /// Whether the cursor can return the bytes at `offset` without expanding the stretch from its
     /// beginning.
-    fn reaches(&self, offset: u64) -> bool {
+    fn can_reach(&self, offset: u64) -> bool {
         (self.window_start()..self.inflating.stretch().to).contains(&offset)
     }
 
@@ -73,7 +73,7 @@ impl ExpandedFile {
     /// Takes the nearest cursor before `offset` out of the list, or creates one.
     fn cursor(&self, offset: u64) -> Option<StretchCursor> {
         let mut cursors = lock(&self.cursors);
-        let reaching = cursors.iter().enumerate().filter(|(_, cursor)| cursor.reaches(offset));
+        let reaching = cursors.iter().enumerate().filter(|(_, cursor)| cursor.can_reach(offset));
         let nearest = reaching.max_by_key(|(_, cursor)| cursor.inflating.at());
         if let Some(index) = nearest.map(|(index, _)| index) {
             return Some(cursors.remove(index));

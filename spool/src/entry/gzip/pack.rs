@@ -48,8 +48,8 @@ pub(crate) fn may_shrink(entry: &Entry) -> Result<bool> {
         return Ok(false);
     }
     Ok(match entry.body() {
-        Body::Whole(body) => shrinks(body.get(..PIECE).unwrap_or(body)),
-        Body::File(body) => shrinks(&beginning_of(body)?),
+        Body::Whole(body) => is_compressible(body.get(..PIECE).unwrap_or(body)),
+        Body::File(body) => is_compressible(&read_first_bytes(body)?),
     })
 }
 
@@ -134,7 +134,7 @@ fn feed_file(
 }
 
 /// The first bytes of a body.
-fn beginning_of(body: &BodyFile) -> Result<Vec<u8>> {
+fn read_first_bytes(body: &BodyFile) -> Result<Vec<u8>> {
     let mut bytes = vec![0; narrow(body.len()).unwrap_or(PIECE).min(PIECE)];
     let mut read = 0;
     while let Some(rest) = bytes.get_mut(read..).filter(|rest| !rest.is_empty()) {
@@ -145,7 +145,7 @@ fn beginning_of(body: &BodyFile) -> Result<Vec<u8>> {
 
 /// Whether compression saves a tenth. An empty body counts as compressible, because the records
 /// around it may be.
-fn shrinks(bytes: &[u8]) -> bool {
+fn is_compressible(bytes: &[u8]) -> bool {
     let mut out = Vec::with_capacity(bytes.len() + 64);
     let mut compress = Compress::new(Compression::fast(), false);
     let most = bytes.len() - bytes.len() / 10;

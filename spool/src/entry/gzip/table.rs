@@ -219,7 +219,7 @@ impl OffsetTable {
         if length != file_len {
             return Err("its length differs from that of the compressed file as written");
         }
-        if block != table.block_len() || !table.agrees() {
+        if block != table.block_len() || !table.is_consistent() {
             return Err(wrong);
         }
         Ok(table)
@@ -227,7 +227,7 @@ impl OffsetTable {
 
     /// Whether all numbers are consistent: no offset is outside the file, and no stretch is longer
     /// than its compressed bytes allow.
-    fn agrees(&self) -> bool {
+    fn is_consistent(&self) -> bool {
         let is_small = self.expanded <= wide(FIRST_READ);
         let after_record = self.expanded.checked_sub(self.record);
         let Some(tail) = after_record.filter(|&tail| tail <= wide(MAX_TAIL)) else { return false };

@@ -33,8 +33,7 @@ pub(crate) fn scheme_directory(scheme: &str) -> Cow<'_, str> {
 
 /// The name of a host's directory.
 pub(crate) fn host_directory(host: &str) -> Cow<'_, str> {
-    if host.len() <= MAX_NAME && !host.is_empty() && host.bytes().enumerate().all(stands_for_itself)
-    {
+    if host.len() <= MAX_NAME && !host.is_empty() && host.bytes().enumerate().all(needs_no_escape) {
         return Cow::Borrowed(host);
     }
     if host.is_empty() {
@@ -42,7 +41,7 @@ pub(crate) fn host_directory(host: &str) -> Cow<'_, str> {
     }
     let mut name = String::with_capacity(host.len() + 8);
     for (index, byte) in host.bytes().enumerate() {
-        if stands_for_itself((index, byte)) {
+        if needs_no_escape((index, byte)) {
             name.push(char::from(byte));
         } else {
             name.push('%');
@@ -55,7 +54,7 @@ pub(crate) fn host_directory(host: &str) -> Cow<'_, str> {
     Cow::Owned(name)
 }
 
-fn stands_for_itself((index, byte): (usize, u8)) -> bool {
+fn needs_no_escape((index, byte): (usize, u8)) -> bool {
     match byte {
         b'a'..=b'z' | b'0'..=b'9' | b'_' => true,
         b'.' | b'-' => index > 0,

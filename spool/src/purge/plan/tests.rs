@@ -148,14 +148,14 @@ fn sums_tell_what_the_fates_are() {
             .map(parse)
             .into();
     let plan = plan(&mut all, PurgeLimits::default());
-    assert_eq!(plan.going(), Sum { count: 1, bytes: 7 });
-    assert_eq!(plan.staying(), Sum { count: 3, bytes: 108 });
+    assert_eq!(plan.removed_sum(), Sum { count: 1, bytes: 7 });
+    assert_eq!(plan.remaining_sum(), Sum { count: 3, bytes: 108 });
     assert_eq!((plan.scale(), plan.missing), (1_000, 0));
     let of = |fate| plan.fates.iter().find(|(one, _)| *one == fate).map(|(_, sum)| sum.count);
     assert_eq!(of(Fate::Stays(KeepReason::PerhapsNeeded)), Some(1));
     let tight = super::tests::plan(&mut all, limits("max-size=4"));
     // The pinned entry alone exceeds the limit.
-    assert_eq!((tight.staying().bytes, tight.missing), (103, 99));
+    assert_eq!((tight.remaining_sum().bytes, tight.missing), (103, 99));
 }
 
 fn any_limit() -> impl Strategy<Value = EntryLimit> {
@@ -242,8 +242,8 @@ proptest! {
         }
         // The sums of the plan agree with the fates of the entries.
         let bytes: u64 = all.iter().filter(|one| goes(one)).map(|one| one.candidate.size).sum();
-        prop_assert_eq!(plan.going().bytes, bytes);
-        let count = usize::try_from(plan.going().count + plan.staying().count);
+        prop_assert_eq!(plan.removed_sum().bytes, bytes);
+        let count = usize::try_from(plan.removed_sum().count + plan.remaining_sum().count);
         prop_assert_eq!(count, Ok(all.len()));
     }
 
@@ -256,7 +256,7 @@ proptest! {
         let total: u64 = all.iter().map(|one| one.candidate.size).sum();
         let above = limits.max_size.map_or(0, |most| total.saturating_sub(most));
         let below = limits.min_free.map_or(0, |(least, free)| least.saturating_sub(free));
-        let gone = plan.going().bytes;
+        let gone = plan.removed_sum().bytes;
         prop_assert_eq!(plan.missing, above.max(below).saturating_sub(gone));
         let left = plan.fates.iter().any(|(fate, _)| *fate == Fate::Stays(KeepReason::Young));
         prop_assert!(gone >= above || !left, "something could still go");

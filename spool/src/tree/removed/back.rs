@@ -48,7 +48,7 @@ impl Tree {
     /// Undoes a removal. If the place has a newer entry, the removed entry becomes its older
     /// version. `came` receives the place of each file. `None` if the removal does not exist any
     /// more.
-    pub(crate) fn bring_back(
+    pub(crate) fn undo_removal(
         &self,
         removal: &Removal,
         came: &mut dyn FnMut(&Place),
@@ -59,14 +59,14 @@ impl Tree {
         let _one = lock(&self.removals.resting);
         let base = self.root.join(removal.directory());
         let below = self.files_below(&base)?;
-        let _moving = self.moving();
+        let _moving = self.begin_move();
         let mut done = BringBackReport::default();
         let mut is_any = false;
         // Entries come before versions, so that lookups find the newest at each moment.
         for wanted in [RemovedKind::Entry, RemovedKind::Version] {
             for path in below.files.iter().filter(|path| named(path) == Some(wanted)) {
                 is_any = true;
-                if let Some(place) = self.bring_one(&base, path, &mut done)? {
+                if let Some(place) = self.restore_file(&base, path, &mut done)? {
                     came(&place);
                 }
             }
@@ -83,7 +83,7 @@ impl Tree {
 
     /// Brings back an entry or version with its update file, and returns its place. `None` if the
     /// file stays removed.
-    fn bring_one(
+    fn restore_file(
         &self,
         base: &Path,
         path: &Path,
@@ -177,7 +177,7 @@ impl Tree {
                 }
                 return Ok(BackTarget::There);
             }
-            if let Some(to) = self.overtake(path, entry, &there)? {
+            if let Some(to) = self.replace_older(path, entry, &there)? {
                 return Ok(BackTarget::Path(to));
             }
         }
@@ -188,7 +188,7 @@ impl Tree {
 
     /// If the file at `path` is newer than the present entry, makes the present entry a version,
     /// and returns the path that this frees. The caller holds `commit`, over syncs.
-    fn overtake(&self, path: &Path, newer: &Entry, there: &Entry) -> Result<Option<PathBuf>> {
+    fn replace_older(&self, path: &Path, newer: &Entry, there: &Entry) -> Result<Option<PathBuf>> {
         if there.order() >= newer.order() {
             return Ok(None);
         }

@@ -13,9 +13,9 @@ use crate::tree::walk::texts;
 
 impl Tree {
     /// Removes every entry of a key like [`Tree::remove`], but keeps the files under `removal` for
-    /// [`Tree::bring_back`]. Segments are not kept. Returns false if there was nothing to remove.
+    /// [`Tree::undo_removal`]. Segments are not kept. Returns false if there was nothing to remove.
     pub(crate) fn remove_for_now(&self, place: &Place, removal: &Removal) -> Result<bool> {
-        let _moving = self.moving();
+        let _moving = self.begin_move();
         self.remove_after(place, || self.link_files(place, removal))
     }
 

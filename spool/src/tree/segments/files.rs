@@ -110,7 +110,7 @@ pub(crate) fn admit(
         let found = read_set(&*tree.root.disk, &tree.root.path, &finished.place)?;
         let there = |stored: &Timestamp| found.segments.iter().any(|it| it.stored() == *stored);
         let is_useful = match instead {
-            [] => !found.segments.iter().any(|old| agree(&new, old) && covers(old, &new)),
+            [] => !found.segments.iter().any(|old| have_same_body(&new, old) && covers(old, &new)),
             instead => instead.iter().all(there),
         };
         if !is_useful {
@@ -121,7 +121,7 @@ pub(crate) fn admit(
         tree.root.rename_into_place(&finished.path, &to)?;
         for old in found.segments.iter().chain(&found.superseded) {
             let path = path_of(&tree.root.path, old);
-            if path != to && (!agree(&new, old) || covers(&new, old)) {
+            if path != to && (!have_same_body(&new, old) || covers(&new, old)) {
                 tree.root.remove_file(&path)?;
             }
         }
@@ -198,7 +198,7 @@ pub(super) fn remove_one(tree: &Tree, segment: &Entry) -> Result<()> {
 }
 
 /// Reads every segment of a place completely, and sets damaged ones aside.
-pub(crate) fn mend(tree: &Tree, place: &Place) -> Result<Vec<Damage>> {
+pub(crate) fn repair_segments(tree: &Tree, place: &Place) -> Result<Vec<Damage>> {
     let mut damages = Vec::new();
     for segment in read_set(&*tree.root.disk, &tree.root.path, place)?.segments {
         if is_whole(&segment)? {
@@ -216,11 +216,11 @@ pub(crate) fn mend(tree: &Tree, place: &Place) -> Result<Vec<Damage>> {
 }
 
 /// Whether both are segments of one body.
-fn agree(one: &Entry, other: &Entry) -> bool {
+fn have_same_body(one: &Entry, other: &Entry) -> bool {
     let (Some(part), Some(second)) = (one.part(), other.part()) else { return false };
-    part.whole.agrees(&second.whole)
-        && part.whole.reaches(span(other))
-        && second.whole.reaches(span(one))
+    part.whole.is_compatible_with(&second.whole)
+        && part.whole.contains_range(span(other))
+        && second.whole.contains_range(span(one))
 }
 
 /// Whether `outer` contains all bytes of `inner`.
@@ -280,7 +280,8 @@ fn joins(body: &mut Option<(SegmentedBody, u64)>, segment: &Entry) -> bool {
     };
     let complete_length = whole.complete_length.or(part.whole.complete_length);
     let end = end.max(*reached);
-    if !whole.agrees(&part.whole) || complete_length.is_some_and(|length| end > length) {
+    if !whole.is_compatible_with(&part.whole) || complete_length.is_some_and(|length| end > length)
+    {
         return false;
     }
     (whole.complete_length, *reached) = (complete_length, end);

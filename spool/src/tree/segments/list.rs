@@ -113,7 +113,7 @@ fn about(disk: &dyn Disk, path: &Path) -> Result<Option<(Place, Timestamp, Times
     }
     Ok(match read_part(disk, path, None)? {
         EntryContent::Whole(segment) => {
-            Some((segment.place().clone(), segment.when(), segment.stored()))
+            Some((segment.place().clone(), segment.received(), segment.stored()))
         }
         EntryContent::Missing | EntryContent::Moved | EntryContent::Bad(_) => None,
     })

@@ -49,13 +49,16 @@ fn neighbours(segments: &[Entry]) -> Option<[&Entry; 2]> {
 
 /// Writes one segment that replaces two.
 fn join(session: &Arc<Session>, partial: &Partial, [one, other]: [&Entry; 2]) -> Result<()> {
-    let newer =
-        if (one.when(), one.stored()) < (other.when(), other.stored()) { other } else { one };
+    let newer = if (one.received(), one.stored()) < (other.received(), other.stored()) {
+        other
+    } else {
+        one
+    };
     let spans = [span(one).unwrap_or_default(), span(other).unwrap_or_default()];
     let [start, end] = [spans[0].0, spans[0].1.max(spans[1].1)];
     let new = NewSegment {
-        asked: newer.asked(),
-        when: newer.when(),
+        asked: newer.requested(),
+        when: newer.received(),
         head: newer.head().to_vec(),
         request: newer.request().to_vec(),
         connection: newer.connection().map(<[u8]>::to_vec),

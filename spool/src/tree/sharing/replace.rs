@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::entry::overlay::overlay_path;
 use crate::entry::place::Place;
 use crate::entry::read::{EntryContent, ExpectedEntry};
-use crate::entry::summary::beginning;
+use crate::entry::summary::read_start;
 use crate::entry::{Body, BodyFile, Entry, Verifier, read};
 use crate::error::{Error, Result};
 use crate::fs::parallel::lock;
@@ -91,7 +91,7 @@ impl Tree {
             }
             file.sync().map_err(|error| Error::disk("write", &aside, error))?;
             let copy =
-                beginning(&*self.root.disk, &aside)?.map(|(first, _)| (first.id, first.digest));
+                read_start(&*self.root.disk, &aside)?.map(|(first, _)| (first.id, first.digest));
             if copy.is_none_or(|(id, digest)| id != entry.id() || digest != *entry.digest()) {
                 return Ok(false);
             }

@@ -13,7 +13,7 @@ use crate::entry::body::is_whole;
 use crate::entry::layout::EntryStart;
 use crate::entry::place::EXTENSION;
 use crate::entry::read::EntryContent;
-use crate::entry::summary::beginning;
+use crate::entry::summary::read_start;
 use crate::error::{Error, Result};
 use crate::fs::parallel::lock;
 use crate::fs::{Disk, parent};
@@ -123,7 +123,7 @@ impl SharingWork<'_> {
             }
         }
         // A file that moved in the meantime may have been missed in both places.
-        self.is_blind |= !lock(&tree.removals.moves).none_since(self.moves);
+        self.is_blind |= !lock(&tree.removals.moves).is_unchanged_since(self.moves);
         Ok(())
     }
 
@@ -157,7 +157,7 @@ impl SharingWork<'_> {
     fn read_marks(&self, disk: &dyn Disk, directory: &Path) -> Result<Vec<BodyMark>> {
         let mut marks = Vec::new();
         for path in files(disk, directory)? {
-            let Some((first, _)) = beginning(disk, &path)? else { continue };
+            let Some((first, _)) = read_start(disk, &path)? else { continue };
             let name = short(name_of(first.digest, first.place.owner()));
             if first.refers.is_some() {
                 marks.push(BodyMark::Refers(name, first.body_len));
@@ -227,7 +227,7 @@ impl SharingWork<'_> {
                 if !(self.go_on)() {
                     return Ok(());
                 }
-                let Ok(Some((first, _))) = beginning(disk, &path) else { continue };
+                let Ok(Some((first, _))) = read_start(disk, &path) else { continue };
                 let name = short(name_of(first.digest, first.place.owner()));
                 if first.refers.is_none() && self.may_be_shared(&first) && more.contains(&name) {
                     self.share_one(&path, &first)?;

@@ -62,7 +62,7 @@ impl Writer {
         }
         let mut stored = None;
         let over = found.map_or(tree::ReplaceCondition::Nothing, tree::ReplaceCondition::Seen);
-        let is_there = session.tree.admit_made(&place, over, || {
+        let is_there = session.tree.make_and_admit(&place, over, || {
             let (finished, told) = self.complete(None, BodyExtent::Whole)?;
             stored = Some(told);
             if is_synced {

@@ -1,5 +1,6 @@
 //! Walks from a page through its sub-resources.
 
+use crate::fetch::failure_reason;
 use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
 
@@ -17,7 +18,6 @@ use crate::base::owner::Places;
 use crate::base::shown;
 use crate::base::text::{Text, say};
 use crate::fetch::redirect::MAX_HOPS;
-use crate::fetch::why_it_rests;
 use wwwoffle_api::{PartItem, PartState};
 use wwwoffle_html::references::{Class, Omission, References, Truncation, Viewport};
 use wwwoffle_http::head::read_response;
@@ -106,7 +106,7 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
     /// # Errors
     ///
     /// If the disk fails.
-    pub(super) fn over(mut self) -> Result<Option<WalkResult>, Error> {
+    pub(super) fn walk_all(mut self) -> Result<Option<WalkResult>, Error> {
         let url = self.page.url.without_credentials();
         let first = VisitedDocument {
             place: self.page.entry.place().clone(),
@@ -138,7 +138,7 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
     fn document(&mut self, document: &VisitedDocument, answer: &ParsedCopy) -> Result<bool, Error> {
         if let Some(target) = location(answer.entry.url(), answer.status, &answer.fields) {
             let class = document.class.unwrap_or(Class::Page);
-            return self.moved(document, &target, class).map(|()| true);
+            return self.follow_redirect(document, &target, class).map(|()| true);
         }
         if !answer.status.is_success() {
             return Ok(false);
@@ -183,7 +183,7 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
             LinkAction::ByKind(_) if part(class).is_none() => Ok(()),
             // Browsers load the implied icon of the page, but not that of a frame.
             LinkAction::ByKind(Omission::Implied) if document.class.is_some() => Ok(()),
-            LinkAction::Onward => self.moved(document, &chosen.link.url, class),
+            LinkAction::Onward => self.follow_redirect(document, &chosen.link.url, class),
             LinkAction::Part if nesting > MAX_NESTING => {
                 let why = say("it is nested in more than {most} files");
                 self.leave_out(document, chosen, why.with("most", MAX_NESTING.to_string()))
@@ -204,7 +204,7 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
     }
 
     /// Follows a redirect of a document: its sub-resources are those of the target.
-    fn moved(
+    fn follow_redirect(
         &mut self,
         document: &VisitedDocument,
         target: &str,
@@ -235,17 +235,17 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
         mut next: VisitedDocument,
         class: Class,
     ) -> Result<(), Error> {
-        let (url, why) = self.ruled(from, next.url);
+        let (url, why) = self.resolve(from, next.url);
         next.url = url;
         let Some(index) = self.place_in_list(from, &next.url, class) else { return Ok(()) };
         if let Some(why) = why {
-            self.tell(index, PartState::LeftOut, Some(why));
+            self.set_state(index, PartState::LeftOut, Some(why));
             return Ok(());
         }
         let places = self.places(&next.url);
         let answer = self.newest(&places)?;
         let (state, reason) = self.judge(&places, answer.as_ref());
-        self.tell(index, state, reason);
+        self.set_state(index, state, reason);
         if let Some(answer) = answer.filter(|it| state == PartState::Kept && it.may_refer()) {
             next.place = answer.entry.place().clone();
             self.read_later(next);
@@ -254,7 +254,11 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
     }
 
     /// Follows the aliases of a URL. Also returns why the result is left out, if it is.
-    fn ruled(&self, from: &VisitedDocument, mut url: CanonicalUrl) -> (CanonicalUrl, Option<Text>) {
+    fn resolve(
+        &self,
+        from: &VisitedDocument,
+        mut url: CanonicalUrl,
+    ) -> (CanonicalUrl, Option<Text>) {
         let StoredPage { config, local, .. } = self.page;
         for _ in 0..MAX_HOPS {
             match rule(config, local, &from.url, &url) {
@@ -286,9 +290,9 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
             return Ok(());
         };
         if is_kept {
-            self.tell(index, PartState::Kept, None);
+            self.set_state(index, PartState::Kept, None);
         } else {
-            self.tell(index, PartState::LeftOut, Some(why));
+            self.set_state(index, PartState::LeftOut, Some(why));
         }
         Ok(())
     }
@@ -300,7 +304,9 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
         }
         match self.source.queued(&places.queued.key()) {
             Some(RequestState::Waiting) => (PartState::Queued, None),
-            Some(state) => (PartState::Failed, why_it_rests(&state).map(|(why, _)| told(&why))),
+            Some(state) => {
+                (PartState::Failed, failure_reason(&state).map(|(why, _)| reason_text(&why)))
+            }
             None => match answer {
                 Some(answer) => {
                     let why = say("the origin answered {status}");
@@ -318,7 +324,7 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
             return Ok(own);
         }
         let public = self.source.newest(&places.public)?.and_then(ParsedCopy::read);
-        Ok(public.filter(|answer| places.takes_public(&answer.fields, false)))
+        Ok(public.filter(|answer| places.accepts_public(&answer.fields, false)))
     }
 
     /// The places of a sub-resource. The page's credentials are used for its own origin.
@@ -364,7 +370,7 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
         Some(index)
     }
 
-    fn tell(&mut self, index: usize, state: PartState, reason: Option<Text>) {
+    fn set_state(&mut self, index: usize, state: PartState, reason: Option<Text>) {
         if let Some(part) = self.way.list.get_mut(index) {
             (part.state, part.reason) = (state, reason);
         }
@@ -400,6 +406,6 @@ fn not_read(document: &VisitedDocument, why: Text) -> Text {
 }
 
 /// The recorded reason of a failure, the same in all languages.
-fn told(why: &str) -> Text {
+fn reason_text(why: &str) -> Text {
     say("{fact}").with("fact", shown::text(why))
 }

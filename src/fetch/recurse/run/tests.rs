@@ -15,7 +15,7 @@ fn at(second: i64) -> Timestamp {
 fn run(aim: Aim) -> Run {
     let start = url("http://h.example/");
     let mut run = Run::new(RunId::from_number(7), None, start.clone(), aim, at(1000));
-    run.begin(start.key());
+    run.take_start_page(start.key());
     run
 }
 
@@ -31,15 +31,15 @@ fn each_page_is_taken_once_unless_a_shorter_way_leads_to_it() {
     assert_eq!(page(&mut run, "http://h.example/a", 0), Ok(RunDecision::Fetch));
     assert_eq!(page(&mut run, "http://h.example/a", 0), Ok(RunDecision::Nothing));
     assert_eq!(page(&mut run, "http://h.example/a", 1), Ok(RunDecision::Fetch), "it waits still");
-    run.came(&url("http://h.example/a").key(), UrlOutcome::Fetched, 10);
+    run.record(&url("http://h.example/a").key(), UrlOutcome::Fetched, 10);
     assert_eq!(page(&mut run, "http://h.example/a", 1), Ok(RunDecision::Nothing));
     assert_eq!(page(&mut run, "http://h.example/a", 2), Ok(RunDecision::Follow));
-    assert_eq!((run.report.counts.pages, run.waiting()), (2, 2));
-    run.came(&url("http://h.example/a").key(), UrlOutcome::Fetched, 0);
+    assert_eq!((run.report.counts.pages, run.waiting_count()), (2, 2));
+    run.record(&url("http://h.example/a").key(), UrlOutcome::Fetched, 0);
     assert_eq!((run.report.counts.fetched, run.report.counts.bytes), (1, 10));
-    assert_eq!(run.waiting(), 1);
+    assert_eq!(run.waiting_count(), 1);
     run.waits_for([(url("http://h.example/b").key(), Some(1))].into());
-    assert_eq!((run.report.counts.pages, run.waiting()), (2, 1));
+    assert_eq!((run.report.counts.pages, run.waiting_count()), (2, 1));
     assert_eq!(page(&mut run, "http://h.example/b", 1), Ok(RunDecision::Nothing));
 }
 
@@ -51,12 +51,15 @@ fn a_frame_has_the_links_of_its_page() {
     assert_eq!(part(&mut run, None), Ok(RunDecision::Fetch));
     assert_eq!(part(&mut run, Some(1)), Ok(RunDecision::Fetch), "it waits still");
     assert_eq!(part(&mut run, Some(1)), Ok(RunDecision::Nothing));
-    run.came(&frame.key(), UrlOutcome::Fetched, 10);
+    run.record(&frame.key(), UrlOutcome::Fetched, 10);
     assert_eq!(part(&mut run, None), Ok(RunDecision::Nothing));
     assert_eq!(part(&mut run, Some(2)), Ok(RunDecision::Follow));
-    assert_eq!((run.waiting(), run.report.counts.parts, run.report.counts.fetched), (2, 1, 0));
+    assert_eq!(
+        (run.waiting_count(), run.report.counts.parts, run.report.counts.fetched),
+        (2, 1, 0)
+    );
     assert_eq!(page(&mut run, frame.as_str(), 2), Ok(RunDecision::Nothing));
-    run.leave_alone(&frame.key(), frame.as_str());
+    run.record_exclusion(&frame.key(), frame.as_str());
     assert_eq!(part(&mut run, Some(1)), Ok(RunDecision::Fetch), "robots.txt is for pages");
 }
 
@@ -74,7 +77,7 @@ fn limits_end_it() {
     assert_eq!(run.part(part.as_str(), part.key(), None, at(1059)), Ok(RunDecision::Nothing));
     let late = url("http://cdn.example/y.png");
     assert_eq!(run.part(late.as_str(), late.key(), None, at(1060)), Err(LeftOut::Time));
-    run.came(&part.key(), UrlOutcome::Fetched, 100);
+    run.record(&part.key(), UrlOutcome::Fetched, 100);
     assert_eq!(run.part(late.as_str(), late.key(), None, at(1001)), Err(LeftOut::Bytes));
     let left: Vec<_> = run.report.left_out.iter().map(|(why, left)| (*why, left.count)).collect();
     let want = [LeftOut::Scope, LeftOut::Endless, LeftOut::Pages, LeftOut::Bytes, LeftOut::Time];
@@ -85,9 +88,9 @@ fn limits_end_it() {
 fn where_the_first_page_has_moved_belongs_to_it() {
     let mut run = run(Aim { depth: 1, ..Aim::default() });
     assert_eq!(page(&mut run, "https://www.h.example/a", 0), Err(LeftOut::Scope));
-    run.moved(&url("http://elsewhere.example/"), &url("https://www.h.example/"));
+    run.record_redirect(&url("http://elsewhere.example/"), &url("https://www.h.example/"));
     assert_eq!(page(&mut run, "https://www.h.example/a", 0), Err(LeftOut::Scope));
-    run.moved(&url("http://h.example/"), &url("https://www.h.example/"));
+    run.record_redirect(&url("http://h.example/"), &url("https://www.h.example/"));
     assert_eq!(page(&mut run, "https://www.h.example/a", 0), Ok(RunDecision::Fetch));
     assert_eq!(page(&mut run, "http://h.example/a", 0), Ok(RunDecision::Fetch));
 }
@@ -105,7 +108,7 @@ fn what_is_told_is_bounded() {
         };
         run.failed(&url.key(), failed.clone());
         run.failed(&url.key(), failed);
-        run.leave_out(LeftOut::Scope, url.as_str());
+        run.count_left_out(LeftOut::Scope, url.as_str());
     }
     assert_eq!(run.report.failed.len(), MAX_TOLD);
     assert_eq!(run.report.failed[0].reason.len(), MAX_REASON);
@@ -120,22 +123,22 @@ fn what_a_site_wants_left_alone_is_counted_once_and_is_no_page() {
     let private = url("http://h.example/private/");
     for _ in 0..2 {
         assert_eq!(page(&mut run, private.as_str(), 1), Ok(RunDecision::Fetch));
-        run.leave_alone(&private.key(), private.as_str());
-        run.leave_alone(&private.key(), private.as_str());
+        run.record_exclusion(&private.key(), private.as_str());
+        run.record_exclusion(&private.key(), private.as_str());
         assert_eq!(
             page(&mut run, private.as_str(), 8),
             Ok(RunDecision::Nothing),
             "by a shorter way"
         );
-        let counts = (run.report.counts.pages, run.waiting());
+        let counts = (run.report.counts.pages, run.waiting_count());
         assert_eq!((counts, run.report.left_out[&LeftOut::Robots].count), ((1, 1), 1));
         // The rules for pages do not apply to a sub-resource of an allowed page.
         assert_eq!(
             run.part(private.as_str(), private.key(), None, at(1001)),
             Ok(RunDecision::Fetch)
         );
-        assert_eq!((run.report.counts.parts, run.waiting()), (1, 2));
-        run.untake(&private.key());
+        assert_eq!((run.report.counts.parts, run.waiting_count()), (1, 2));
+        run.release_url(&private.key());
         run.report.left_out.clear();
     }
 }

@@ -199,17 +199,17 @@ mod tests {
         };
         let owner = Some("user anna".to_owned());
         let mut run = Run::new(RunId::from_number(9), owner, start.clone(), aim, now);
-        run.begin(start.key());
+        run.take_start_page(start.key());
         for number in 0..20 {
             let page = url(&format!("http://h.example/{number}?q={number}"));
             run.page(&page, page.key(), number, now).unwrap();
-            run.came(&page.key(), UrlOutcome::Fetched, 10);
+            run.record(&page.key(), UrlOutcome::Fetched, 10);
         }
         let part = url("http://h.example/x.png");
         run.part(part.as_str(), part.key(), None, now).unwrap();
         let (url, reason) = ("http://h.example/x.png".to_owned(), "404 \"gone\"\n".to_owned());
         run.failed(&part.key(), FailedUrl { url, from: None, reason, dead: true });
-        run.leave_out(LeftOut::Robots, "http://h.example/private");
+        run.count_left_out(LeftOut::Robots, "http://h.example/private");
         run
     }
 

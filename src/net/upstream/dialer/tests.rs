@@ -36,7 +36,7 @@ async fn offline_opens_nothing_and_counts() {
     let origin = Origin::here(Scheme::Http, "127.0.0.1", port);
     let offline = dialer(Mode::Offline);
     assert!(matches!(offline.dial(&origin).await, Err(Failure::Offline)));
-    assert_eq!(offline.refused(), 1);
+    assert_eq!(offline.refused_count(), 1);
     assert!(dialer(Mode::Online).dial(&origin).await.is_ok());
     assert!(dialer(Mode::Autodial).dial(&origin).await.is_ok());
 }

@@ -13,12 +13,12 @@ async fn only_the_mode_auto_permits_to_probe() {
     for mode in [Mode::Offline, Mode::Online, Mode::Autodial] {
         let dialer = dialer(mode);
         assert!(matches!(dialer.probe(&origin).await, Err(Failure::Offline)), "{mode}");
-        assert_eq!((dialer.refused(), dialer.probes()), (1, 0), "{mode}");
+        assert_eq!((dialer.refused_count(), dialer.probes()), (1, 0), "{mode}");
     }
     let auto = dialer(Choice::Auto);
     assert!(matches!(auto.dial(&origin).await, Err(Failure::Offline)));
     assert!(auto.probe(&origin).await.is_ok());
-    assert_eq!((auto.refused(), auto.probes()), (1, 1));
+    assert_eq!((auto.refused_count(), auto.probes()), (1, 1));
     // Another choice ends the running probe.
     let mut probing = pin!(auto.while_probing(std::future::pending::<Result<(), _>>()));
     tokio::select! {
@@ -35,7 +35,7 @@ async fn a_portal_is_reached_until_offline_is_chosen() {
     let (_listener, port) = listening().await;
     let origin = Origin::here(Scheme::Http, "127.0.0.1", port);
     let dialer = dialer(Choice::Auto);
-    dialer.mode.judged(Mode::Offline, &["127.0.0.1".to_owned()]);
+    dialer.mode.apply_link_state(Mode::Offline, &["127.0.0.1".to_owned()]);
     assert!(dialer.dial(&origin).await.is_ok());
     let step = std::future::pending::<Result<(), _>>();
     let mut talking = pin!(dialer.while_allowed(&origin, step));
@@ -59,8 +59,8 @@ async fn origin_results_are_reported_only_in_mode_auto() {
         (Choice::Online, "a.test", false),
     ] {
         let (tell, mut reports) = mpsc::channel(1);
-        let dialer = dialer(choice).telling(tell);
-        dialer.mode.judged(Mode::Online, &[]);
+        let dialer = dialer(choice).with_reports(tell);
+        dialer.mode.apply_link_state(Mode::Online, &[]);
         for _ in 0..2 {
             assert!(dialer.dial(&at(host)).await.is_err());
         }

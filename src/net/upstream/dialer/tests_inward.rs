@@ -35,7 +35,7 @@ async fn from_elsewhere_nothing_inward_is_dialled() {
         // The configuration names the parent proxy, and the parent looks up the names of origins.
         ("h.test", via(), "", true),
     ] {
-        let dialer = dialer(Mode::Online).following(config(inside)).guarding(Vec::new());
+        let dialer = dialer(Mode::Online).following(config(inside)).with_inward_guard(Vec::new());
         let host = host.to_owned();
         let reach = Reach::Outward;
         let origin = Origin { scheme: Scheme::Http, host, port, via, reach };

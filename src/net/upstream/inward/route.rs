@@ -44,7 +44,7 @@ fn is_local(answer: &[u8]) -> bool {
 ///
 /// If the kernel cannot be queried.
 #[cfg(target_os = "linux")]
-pub(super) fn leads_here(address: IpAddr) -> io::Result<bool> {
+pub(super) fn is_delivered_locally(address: IpAddr) -> io::Result<bool> {
     use rustix::net::{RecvFlags, SocketFlags, recv};
 
     use crate::net::netlink::{open, send};
@@ -65,7 +65,7 @@ pub(super) fn leads_here(address: IpAddr) -> io::Result<bool> {
 ///
 /// Never fails.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn leads_here(_: IpAddr) -> io::Result<bool> {
+pub(super) fn is_delivered_locally(_: IpAddr) -> io::Result<bool> {
     Ok(false)
 }
 
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn the_kernel_knows_its_own_addresses() {
         for (address, want) in [("127.0.0.1", true), ("127.99.99.99", true), ("192.0.2.1", false)] {
-            assert_eq!(leads_here(address.parse().unwrap()).unwrap(), want, "{address}");
+            assert_eq!(is_delivered_locally(address.parse().unwrap()).unwrap(), want, "{address}");
         }
     }
 }

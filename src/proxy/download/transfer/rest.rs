@@ -45,7 +45,7 @@ impl<A: OriginClient> Transfer<'_, A> {
             // requested.
             conditional::strip(request.headers_mut());
             request.extensions_mut().insert(self.download.line.clone());
-            mark.ask(&mut request, from);
+            mark.add_range(&mut request, from);
             let ask = self.ground.asks.ask(&self.job.origin, request, Outbound::Empty, None);
             let answer = match self.unless_ended(ask).await {
                 Ok(Ok(answer)) => answer,
@@ -78,7 +78,7 @@ impl<A: OriginClient> Transfer<'_, A> {
         }
         self.total = self.total.or(length);
         self.end = end;
-        self.download.progress.goes_on(self.total);
+        self.download.progress.record_continuation(self.total);
     }
 
     /// Waits before the next attempt, as long as the mode allows one.
@@ -86,7 +86,7 @@ impl<A: OriginClient> Transfer<'_, A> {
         let pause = resume::pause(self.ground.patience.pause, self.resuming.attempts);
         let now = clock::now();
         let next = resume::after(now, pause);
-        self.download.progress.waits(next, now, self.resuming.attempts, failure.chain());
+        self.download.progress.delay(next, now, self.resuming.attempts, failure.chain());
         let mut mode = self.ground.mode.watch();
         let offline = async move {
             // Cannot fail: the daemon holds the sender of the mode.

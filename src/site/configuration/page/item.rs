@@ -323,12 +323,12 @@ fn shown_elements(value: &str) -> (Vec<ElementRow>, usize) {
 /// Returns a value in full; shortened if it is too long for a page.
 fn limited(value: &str) -> String {
     let line = value.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.len() > LONGEST_VALUE { short(&line) } else { shown::whole(&line) }
+    if line.len() > LONGEST_VALUE { short(&line) } else { shown::full_text(&line) }
 }
 
 /// Returns a URL or URL-SPECIFICATION for a form; empty if it is too long.
 fn fit_url(url: &str) -> String {
-    let line = shown::whole(url);
+    let line = shown::full_text(url);
     if line.len() > LONGEST_VALUE { String::new() } else { line }
 }
 

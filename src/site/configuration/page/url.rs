@@ -73,7 +73,7 @@ pub fn page(shell: &Shell, content: &UrlPage<'_>) -> Page {
         typed: if content.url.len() > super::control::LONGEST_VALUE {
             String::new()
         } else {
-            shown::whole(content.url)
+            shown::full_text(content.url)
         },
         is_pattern: content.values.is_none() && content.fault.is_none() && !content.url.is_empty(),
         fault: content.fault.map(shown::text),

@@ -94,12 +94,12 @@ fn the_longest_page_takes_few_steps_of_the_templates_engine() {
     let shown =
         ListAddress { sort: Some(Sort::Stored), is_all_chosen: true, ..ListAddress::default() };
     for (steps, want) in [(20_000, false), (5_000, true)] {
-        let (templates, shown) = (Arc::new(Templates::within(steps)), shown.clone());
+        let (templates, shown) = (Arc::new(Templates::with_step_limit(steps)), shown.clone());
         let outcome = found(Listed::Entries(items.clone()), Some("x"));
         let shell = Shell { templates: Arc::clone(&templates), ..shell() };
         let page = page(&shell, &shown, (outcome, None, Some(3)));
         assert_harmless(&page);
-        assert_eq!(templates.have_failed(), want, "{steps} steps");
+        assert_eq!(templates.has_exceeded_steps(), want, "{steps} steps");
     }
 }
 
@@ -190,7 +190,7 @@ fn each_list_has_a_name() {
         ("all", "Everything saved", 1),
         ("nothing", "Lists", 1),
     ] {
-        assert_eq!((&*heading(path).to_string(), crumbs(path).len()), (want, above), "{path}");
+        assert_eq!((&*heading(path).to_string(), breadcrumbs(path).len()), (want, above), "{path}");
     }
 }
 

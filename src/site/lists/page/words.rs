@@ -60,7 +60,7 @@ fn by_scheme(scheme: &str) -> Text {
 }
 
 /// Links to the parent lists.
-pub(super) fn crumbs(path: &str) -> Vec<Crumb> {
+pub(super) fn breadcrumbs(path: &str) -> Vec<Crumb> {
     let link = |label, path: &str| Crumb { label, path: format!("{ROOT}{path}") };
     let mut crumbs = vec![link(say("Lists"), "")];
     crumbs.extend(match path.split_once('/') {

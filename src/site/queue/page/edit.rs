@@ -61,7 +61,7 @@ pub fn page(shell: &Shell, (item, aim): (&QueueItem, Option<&Aim>), back: &str) 
         url: ShownUrl::new(&item.url),
         info: links::info(&item.url),
         priorities: priorities(item.priority),
-        bring: aim.map(bring),
+        bring: aim.map(fetch_settings_view),
         elsewhere: elsewhere.filter(|_| why.is_some()),
         // Reason why the other settings cannot be changed here, and the page where they can be
         // changed.
@@ -83,7 +83,7 @@ fn priorities(chosen: Priority) -> Vec<SelectOption> {
     ]
 }
 
-fn bring(aim: &Aim) -> FetchSettingsView {
+fn fetch_settings_view(aim: &Aim) -> FetchSettingsView {
     let mut depths: Vec<_> = DEPTHS.into_iter().collect();
     if !depths.contains(&aim.depth) {
         depths.push(aim.depth);
