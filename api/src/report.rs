@@ -135,7 +135,7 @@ impl Report {
     }
 
     /// Adds a failure. It replaces an earlier failure of the same URL.
-    pub fn tell(&mut self, mut failed: FailedUrl) {
+    pub fn add(&mut self, mut failed: FailedUrl) {
         for (text, most) in [(&mut failed.reason, MAX_REASON), (&mut failed.url, MAX_TOLD_URL)] {
             text.truncate(beginning(text, most).len());
         }

@@ -111,7 +111,7 @@ impl Answerer {
     }
 
     /// Waits until the index is up to date; a daemon does that on its own.
-    fn settle(&self) -> Result<(), VerbFailure> {
+    fn catch_up(&self) -> Result<(), VerbFailure> {
         match self {
             Self::Daemon(_) => Ok(()),
             Self::Ourselves(opened) => {
@@ -152,7 +152,7 @@ pub(super) fn list(
     // Invalid arguments are reported before a spool is opened.
     parse_query("ls", &typed.arguments())?;
     let answerer = Answerer::of(settings)?;
-    answerer.settle()?;
+    answerer.catch_up()?;
     let (mut left, mut after) = (typed.limit.unwrap_or(u64::MAX), None::<String>);
     while left > 0 {
         let mut arguments = typed.arguments();
@@ -252,7 +252,7 @@ pub(super) fn search(
     }
     parse_query("search", &typed.filter.arguments())?;
     let answerer = Answerer::of(settings)?;
-    answerer.settle()?;
+    answerer.catch_up()?;
     if let Answerer::Ourselves(opened) = &answerer {
         // Pages that are not indexed by then are reported as missing.
         opened

@@ -152,14 +152,14 @@ fn words(url: &str) -> String {
     let (path, arguments) = rest.split_once('?').unwrap_or((rest, ""));
     let values =
         arguments.split('&').map(|one| one.split_once('=').map_or(one, |(_, value)| value));
-    let of_path = telling(path);
+    let of_path = key_words(path);
     let words =
-        if of_path.is_empty() { telling(&values.collect::<Vec<_>>().join(" ")) } else { of_path };
+        if of_path.is_empty() { key_words(&values.collect::<Vec<_>>().join(" ")) } else { of_path };
     words.join(" ")
 }
 
 /// The last significant words of an encoded text.
-fn telling(text: &str) -> Vec<String> {
+fn key_words(text: &str) -> Vec<String> {
     let text = url_decode_form_args(text.as_bytes());
     let text = String::from_utf8_lossy(&text);
     let mut words: Vec<String> = Vec::new();

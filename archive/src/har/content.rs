@@ -77,12 +77,12 @@ impl HarContent<'_> {
     fn sizes(&self) -> Vec<usize> {
         let Some(size) = self.size.filter(|size| *size > 0.0) else { return Vec::new() };
         let more = self.compression.filter(|more| more.is_finite() && *more != 0.0);
-        [Some(size), more.map(|more| size + more)].into_iter().flatten().filter_map(whole).collect()
+        [Some(size), more.map(|more| size + more)].into_iter().flatten().filter_map(bytes).collect()
     }
 }
 
 /// Converts a number of bytes. A number that does not fit becomes the maximum, which no body has.
-fn whole(size: f64) -> Option<usize> {
+fn bytes(size: f64) -> Option<usize> {
     // The number is converted through text, because `as` does not check its range.
     (size >= 1.0).then(|| format!("{size:.0}").parse().unwrap_or(usize::MAX))
 }

@@ -139,7 +139,7 @@ impl SpecIndex {
                 self.look_up(spread(key), consider);
             }
         }
-        self.look_up(spread(whole(key)), consider);
+        self.look_up(spread(whole_host(key)), consider);
     }
 
     fn by_bytes(&self, text: &str, consider: &mut impl FnMut(&[IndexedSpec])) {
@@ -231,7 +231,7 @@ fn host_key(pattern: &str) -> Option<(u64, KeyKind)> {
     let end = pattern.rsplit('*').next().filter(|end| !end.is_empty())?;
     let key = end.bytes().rev().fold(HOST_END, with_byte);
     if end.len() == pattern.len() {
-        return Some((spread(whole(key)), KeyKind::Host));
+        return Some((spread(whole_host(key)), KeyKind::Host));
     }
     let length = (!end.starts_with('.')).then_some(end.len());
     Some((spread(key), KeyKind::HostEnd(length)))
@@ -242,7 +242,7 @@ fn with_byte(key: u64, byte: u8) -> u64 {
 }
 
 /// The key of a whole host, derived from its key as an end.
-fn whole(key: u64) -> u64 {
+fn whole_host(key: u64) -> u64 {
     key ^ HOST
 }
 

@@ -270,7 +270,7 @@ impl Run {
     /// Records that a URL could not be fetched.
     pub fn failed(&mut self, key: &Key, failed: FailedUrl) {
         self.record(key, UrlOutcome::Failed, 0);
-        self.report.tell(failed);
+        self.report.add(failed);
     }
 
     /// Whether a page is within its scope.

@@ -245,7 +245,7 @@ impl Scene {
     }
 
     /// The response to one request, as text.
-    pub(super) async fn told(&self, host: &str, method: Method) -> String {
+    pub(super) async fn request(&self, host: &str, method: Method) -> String {
         match self.ask(host, method).await {
             Ok((status, body)) => format!("{status} {body}"),
             Err(failure) => failure.chain(),

@@ -24,7 +24,7 @@ async fn check(rows: &[Row]) {
         let script = *script;
         let scene = Scene::new(move |asked| script(asked.stream)).await;
         for method in [Method::POST, Method::GET] {
-            let got = scene.told("a.test", method.clone()).await;
+            let got = scene.request("a.test", method.clone()).await;
             if !got.starts_with(want) {
                 wrong.push(format!("{name}, {method}: {got}"));
             }
@@ -203,8 +203,8 @@ async fn an_answer_that_does_not_wait_for_the_body_is_one() {
             [whole(asked.stream), end.unwrap_or_default()].concat()
         };
         let scene = Scene::new(script).await;
-        assert_eq!(scene.told("a.test", Method::PUT).await, "200 fine", "{name}");
-        assert_eq!(scene.told("a.test", Method::GET).await, "200 fine", "{name}");
+        assert_eq!(scene.request("a.test", Method::PUT).await, "200 fine", "{name}");
+        assert_eq!(scene.request("a.test", Method::GET).await, "200 fine", "{name}");
         assert_eq!((scene.requests(), scene.spoken().len()), (2, 1), "{name}");
     }
 }
@@ -259,7 +259,7 @@ async fn floods_are_borne_or_end_the_exchange() {
     let mut wrong = Vec::new();
     for (name, script, want) in rows {
         let scene = Scene::new(move |asked| script(asked.stream)).await;
-        let got = scene.told("a.test", Method::POST).await;
+        let got = scene.request("a.test", Method::POST).await;
         if !got.starts_with(want) {
             wrong.push(format!("{name}: {got}"));
         }

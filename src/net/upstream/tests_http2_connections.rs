@@ -71,7 +71,7 @@ async fn what_an_origin_has_not_looked_at_is_sent_again() {
     for (name, script, want, requests, spoken) in rows {
         for method in [Method::GET, Method::POST] {
             let scene = Scene::new(script).await;
-            let got = scene.told("a.test", method).await;
+            let got = scene.request("a.test", method).await;
             if !got.starts_with(want) || scene.requests() != requests || scene.spoken() != spoken {
                 wrong.push(format!("{name}: {got}, {}, {:?}", scene.requests(), scene.spoken()));
             }
@@ -92,11 +92,11 @@ fn one_by_one(asked: Asked) -> Vec<u8> {
 #[tokio::test]
 async fn what_waits_for_room_when_the_origin_says_it_will_go_is_sent_once() {
     let scene = Scene::new(one_by_one).await;
-    assert_eq!(scene.told("a.test", Method::GET).await, "200 fine");
-    let first = scene.told("a.test", Method::GET);
+    assert_eq!(scene.request("a.test", Method::GET).await, "200 fine");
+    let first = scene.request("a.test", Method::GET);
     let second = async {
         scene.until(2).await;
-        scene.told("a.test", Method::DELETE).await
+        scene.request("a.test", Method::DELETE).await
     };
     let origin = async {
         scene.until(2).await;
@@ -115,8 +115,8 @@ async fn what_waits_for_room_when_the_origin_says_it_will_go_is_sent_once() {
 async fn what_waits_for_room_is_not_sent_when_it_is_given_up() {
     for offline in [true, false] {
         let scene = Scene::new(one_by_one).await;
-        assert_eq!(scene.told("a.test", Method::GET).await, "200 fine");
-        let first = scene.told("a.test", Method::GET);
+        assert_eq!(scene.request("a.test", Method::GET).await, "200 fine");
+        let first = scene.request("a.test", Method::GET);
         let second = async {
             scene.until(2).await;
             let mut waiting = Box::pin(scene.ask("a.test", Method::DELETE));
@@ -134,7 +134,7 @@ async fn what_waits_for_room_is_not_sent_when_it_is_given_up() {
         let (first, ()) = tokio::join!(first, second);
         assert_eq!(first, "200 late");
         scene.mode.set(Mode::Online);
-        assert_eq!(scene.told("a.test", Method::GET).await, "200 fine");
+        assert_eq!(scene.request("a.test", Method::GET).await, "200 fine");
         assert_eq!((scene.requests(), scene.spoken().len()), (3, 1), "offline: {offline}");
     }
 }
@@ -144,7 +144,7 @@ async fn after_a_goaway_the_next_request_has_a_new_connection() {
     let script = |asked: Asked| [whole(asked.stream), go_away(asked.stream, 0)].concat();
     let scene = Scene::new(script).await;
     for _ in 0..3 {
-        assert_eq!(scene.told("a.test", Method::POST).await, "200 fine");
+        assert_eq!(scene.request("a.test", Method::POST).await, "200 fine");
     }
     assert_eq!((scene.requests(), scene.spoken().len()), (3, 3));
 }
@@ -154,17 +154,17 @@ async fn a_connection_serves_the_other_hosts_of_its_certificate_and_address() {
     let scene =
         Scene::for_names(&["a.test", "b.test", "elsewhere.test"], |asked| whole(asked.stream))
             .await;
-    assert_eq!(scene.told("a.test", Method::GET).await, "200 fine");
-    assert_eq!(scene.told("b.test", Method::POST).await, "200 fine");
+    assert_eq!(scene.request("a.test", Method::GET).await, "200 fine");
+    assert_eq!(scene.request("b.test", Method::POST).await, "200 fine");
     assert_eq!(scene.spoken(), ["a.test h2"]);
     // The certificate is valid for this name too, but the address differs.
-    assert_eq!(scene.told("elsewhere.test", Method::GET).await, "200 fine");
+    assert_eq!(scene.request("elsewhere.test", Method::GET).await, "200 fine");
     assert_eq!(scene.spoken(), ["a.test h2", "elsewhere.test h2"]);
     // The address is the same, but the certificate is not valid for this name.
-    let told = scene.told("stranger.test", Method::GET).await;
+    let told = scene.request("stranger.test", Method::GET).await;
     assert!(told.starts_with("the certificate of stranger.test"), "{told}");
     // A certificate has no name for an address.
-    let told = scene.told("127.0.0.1", Method::GET).await;
+    let told = scene.request("127.0.0.1", Method::GET).await;
     assert!(told.starts_with("the certificate of 127.0.0.1"), "{told}");
 }
 
@@ -175,26 +175,26 @@ async fn a_misdirected_request_goes_on_a_connection_of_its_own_and_so_do_all_aft
         _ => whole(asked.stream),
     })
     .await;
-    assert_eq!(scene.told("a.test", Method::GET).await, "200 fine");
-    assert_eq!(scene.told("b.test", Method::POST).await, "200 fine");
+    assert_eq!(scene.request("a.test", Method::GET).await, "200 fine");
+    assert_eq!(scene.request("b.test", Method::POST).await, "200 fine");
     assert_eq!((scene.requests(), scene.spoken().len()), (3, 2));
     scene.upstream.close_idle();
-    assert_eq!(scene.told("a.test", Method::GET).await, "200 fine");
-    assert_eq!(scene.told("b.test", Method::GET).await, "200 fine");
+    assert_eq!(scene.request("a.test", Method::GET).await, "200 fine");
+    assert_eq!(scene.request("b.test", Method::GET).await, "200 fine");
     assert_eq!(scene.spoken(), ["a.test h2", "b.test h2", "a.test h2", "b.test h2"]);
 }
 
 #[tokio::test]
 async fn a_misdirected_answer_of_its_own_connection_is_the_clients() {
     let scene = Scene::new(|asked| only("421", asked.stream)).await;
-    assert_eq!(scene.told("a.test", Method::GET).await, "421 ");
+    assert_eq!(scene.request("a.test", Method::GET).await, "421 ");
     assert_eq!(scene.requests(), 1);
 }
 
 #[tokio::test]
 async fn offline_nothing_goes_out_on_a_connection_that_stands() {
     let scene = Scene::new(|asked| whole(asked.stream)).await;
-    assert_eq!(scene.told("a.test", Method::GET).await, "200 fine");
+    assert_eq!(scene.request("a.test", Method::GET).await, "200 fine");
     scene.mode.set(Mode::Offline);
     assert!(matches!(scene.ask("a.test", Method::GET).await, Err(Failure::Offline)));
     assert_eq!(scene.requests(), 1);
@@ -211,8 +211,8 @@ async fn a_connection_that_ended_in_use_is_replaced_for_what_does_no_harm() {
             _ => whole(asked.stream),
         })
         .await;
-        assert_eq!(scene.told("a.test", Method::GET).await, "200 fine");
-        let told = scene.told("a.test", method.clone()).await;
+        assert_eq!(scene.request("a.test", Method::GET).await, "200 fine");
+        let told = scene.request("a.test", method.clone()).await;
         assert!(told.starts_with(want), "{method}: {told}");
         assert_eq!(scene.requests(), requests, "{method}");
     }
@@ -227,8 +227,8 @@ async fn an_origin_that_opens_no_window_is_given_up() {
             _ => Vec::new(),
         })
         .await;
-    assert_eq!(scene.told("a.test", Method::GET).await, "200 fine");
-    assert_eq!(scene.told("a.test", Method::POST).await, "the response did not begin in time");
+    assert_eq!(scene.request("a.test", Method::GET).await, "200 fine");
+    assert_eq!(scene.request("a.test", Method::POST).await, "the response did not begin in time");
     assert_eq!(scene.requests(), 2);
 }
 

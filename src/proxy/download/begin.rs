@@ -94,7 +94,7 @@ async fn fetch<A: OriginClient>(
     // Segments are stored for the canonical spelling only.
     if job.may_resume() && job.places.spelling.is_canonical() {
         part =
-            SavedSegment::look(ground.store, &job.places, identify(job) != Identification::Plainly)
+            SavedSegment::find(ground.store, &job.places, identify(job) != Identification::Plainly)
                 .await;
     }
     loop {

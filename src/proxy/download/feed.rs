@@ -241,7 +241,7 @@ impl Feed {
         Some(FeedReader { feed: Arc::clone(self), id, position: Some(0), changes })
     }
 
-    fn look(&self, position: u64) -> FeedEvent {
+    fn next_event(&self, position: u64) -> FeedEvent {
         let state = self.lock();
         if position >= state.window_start {
             let mut start = state.window_start;
@@ -307,7 +307,7 @@ impl FeedReader {
         loop {
             let position = self.position?;
             self.changes.mark_unchanged();
-            let chunk = match self.feed.look(position) {
+            let chunk = match self.feed.next_event(position) {
                 FeedEvent::Chunk(chunk) => chunk,
                 FeedEvent::Disk(disk, size) => match read_disk(disk, position, size).await {
                     Ok(chunk) => chunk,

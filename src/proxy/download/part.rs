@@ -31,7 +31,7 @@ pub(super) struct SavedSegment {
 impl SavedSegment {
     /// Finds the segment whose missing bytes can be requested: this person's own, or, unless the
     /// request is `personal`, the shared one.
-    pub(super) async fn look(store: &Store, places: &Places, personal: bool) -> Option<Self> {
+    pub(super) async fn find(store: &Store, places: &Places, personal: bool) -> Option<Self> {
         match Self::at(store, &places.own).await {
             None if !personal => Self::at(store, &places.public).await,
             found => found,

@@ -196,7 +196,7 @@ mod tests {
     use wwwoffle_api::ItemKind;
     use wwwoffle_api::plan::PlanBudget;
 
-    fn told(lines: &[Text]) -> Vec<String> {
+    fn texts(lines: &[Text]) -> Vec<String> {
         lines.iter().map(ToString::to_string).collect()
     }
 
@@ -212,7 +212,7 @@ mod tests {
         let basis = EstimateBasis { host: 2, class: 0, default: 1 };
         let plan = RunPlan { pages, basis, unread: 3, robots_unknown: 1, ..RunPlan::default() };
         assert_eq!(
-            told(&describe_run(&plan)),
+            texts(&describe_run(&plan)),
             [
                 "pages: 3 not saved yet (about 90 kB), 2 saved, to be checked again (at most 2.0 kB), 1 saved and \
                  up to date, 1 partly saved (rest: 500 B)",
@@ -233,7 +233,7 @@ mod tests {
         };
         let budget = PlanBudget { fetch: None, day: Some(0), until: host.from };
         let queue = QueuePlan { hosts: vec![host], budget, cut: true, ..QueuePlan::default() };
-        let lines = told(&describe_queue(&queue));
+        let lines = texts(&describe_queue(&queue));
         assert_eq!(
             lines[2..],
             [

@@ -75,7 +75,7 @@ impl Site {
         look_within(&self.spool, &page, bounds).unwrap()
     }
 
-    fn look(&self, path: &str) -> Parts<Text> {
+    fn parts(&self, path: &str) -> Parts<Text> {
         self.look_within(path, Bounds::from_now()).expect("it has parts")
     }
 }
@@ -122,7 +122,7 @@ fn every_part_has_its_state_and_the_worst_comes_first() {
     site.queue("/c.png", RequestState::Waiting);
     let reason = "its host is not known".to_owned();
     site.queue("/d.png", RequestState::Failed { reason, status: None });
-    let parts = site.look("/");
+    let parts = site.parts("/");
     let want = [
         ("/n.js", "script", Absent),
         ("/bg.png", "image", Absent),
@@ -169,12 +169,12 @@ fn a_page_is_complete_when_nothing_is_missing() {
     let site = Site::new("");
     site.html("/", "<link rel=icon href=/i.png><img src=/a.png><video src=/f.mp4></video>");
     site.keep("/i.png", "image/png", "x");
-    assert!(!site.look("/").complete);
+    assert!(!site.parts("/").complete);
     site.keep("/a.png", "image/png", "x");
-    assert!(site.look("/").complete, "what is left out by rule is not missing");
+    assert!(site.parts("/").complete, "what is left out by rule is not missing");
     // A sub-resource that is left out counts as stored if it is stored.
     site.keep("/f.mp4", "video/mp4", "x");
-    assert_eq!(site.look("/").counts.kept, 3);
+    assert_eq!(site.parts("/").counts.kept, 3);
     assert!(site.look_within("/a.png", Bounds::from_now()).is_none(), "an image has no parts");
     site.answer("/gone", "404 Not Found\r\nContent-Type: text/html", b"<img src=/x.png>");
     assert!(site.look_within("/gone", Bounds::from_now()).is_none());
@@ -196,7 +196,7 @@ fn each_rule_that_leaves_something_out_is_named() {
          <link rel=stylesheet href=http://near.example/a.css><img src=/1.gif width=1 height=1>\
          <img srcset='/x.png 1x, /y.png 2x'><link rel=preconnect href=http://cdn.example/>",
     );
-    let parts = site.look("/");
+    let parts = site.parts("/");
     for (path, want) in [
         ("/s.js", "scripts are not fetched ([fetch-options] scripts)"),
         (
@@ -221,7 +221,7 @@ fn redirects_and_aliases_are_followed() {
         "[alias]\nurls = [{ from = \"http://old.example/\", to = \"http://h.example/\" }]\n",
     );
     site.answer("/start", "302 Found\r\nLocation: /page", b"");
-    assert_eq!(rows(&site.look("/start")), [("/page", "page", Absent)]);
+    assert_eq!(rows(&site.parts("/start")), [("/page", "page", Absent)]);
     site.html(
         "/page",
         "<link rel=icon href=/i.png><img src=/moved.png><img src=http://old.example/o.png>",
@@ -235,11 +235,11 @@ fn redirects_and_aliases_are_followed() {
         ("/i.png", "icon", Kept),
         ("/moved.png", "image", Kept),
     ];
-    assert_eq!(rows(&site.look("/start")), want);
+    assert_eq!(rows(&site.parts("/start")), want);
     // A redirect to itself must not loop forever.
     site.answer("/there.png", "301 Moved\r\nLocation: /moved.png", b"");
     site.keep("/o.png", "image/png", "x");
-    assert!(site.look("/start").complete);
+    assert!(site.parts("/start").complete);
 }
 
 #[test]
@@ -248,14 +248,14 @@ fn what_is_somebodys_is_nobody_elses() {
     site.html("/", "<link rel=icon href=/i.png>");
     let place = Place::of(&url(&at("/i.png"))).owned_by("user:ada");
     site.keep_at(&place, "200 OK\r\nContent-Type: image/png", b"x");
-    assert!(!site.look("/").complete);
+    assert!(!site.parts("/").complete);
     site.owner = "user:ada".parse().unwrap();
-    assert!(site.look("/").complete);
+    assert!(site.parts("/").complete);
     // A page with a password in its URL is looked up with the password.
     let mut with = url("http://me:pw@h.example/p");
     let places = crate::base::owner::Places::of(&mut with, &hyper::HeaderMap::new(), &site.owner);
     site.keep_at(&places.own, "200 OK\r\nContent-Type: text/html", b"<link rel=icon href=/i.png>");
-    assert_eq!(rows(&site.look("http://me:pw@h.example/p")), [("/i.png", "icon", Absent)]);
+    assert_eq!(rows(&site.parts("http://me:pw@h.example/p")), [("/i.png", "icon", Absent)]);
 }
 
 #[test]
@@ -264,9 +264,9 @@ fn coded_pages_are_read_and_damaged_ones_told() {
     let body = zstd::stream::encode_all(&b"<link rel=icon href=/i.png>"[..], 1).unwrap();
     let head = "200 OK\r\nContent-Type: text/html\r\nContent-Encoding: zstd";
     site.answer("/", head, &body);
-    assert_eq!(rows(&site.look("/")), [("/i.png", "icon", Absent)]);
+    assert_eq!(rows(&site.parts("/")), [("/i.png", "icon", Absent)]);
     site.answer("/cut", head, &body[..body.len() - 1]);
-    let parts = site.look("/cut");
+    let parts = site.parts("/cut");
     assert!(!parts.complete);
     let cut = "http://h.example/cut was not read completely: its body cannot be decoded";
     assert_eq!(parts.cut.map(|cut| cut.to_string()).as_deref(), Some(cut));
@@ -277,7 +277,7 @@ fn a_page_of_too_much_has_an_end() {
     let site = Site::new("");
     let many: Vec<_> = (0..2_000).map(|n| format!("<img src=/{n}.png>")).collect();
     site.html("/many", &many.concat());
-    let told = site.look("/many");
+    let told = site.parts("/many");
     assert_eq!((told.list.len(), told.counts.absent), (MAX_TOLD, 2_000));
     let all = Bounds::from_now();
     for (bounds, want) in [
@@ -294,7 +294,7 @@ fn a_page_of_too_much_has_an_end() {
     for number in 0..7 {
         site.html(&format!("/f/{number}"), &format!("<iframe src=/f/{}></iframe>", number + 1));
     }
-    let parts = site.look("/f/0");
+    let parts = site.parts("/f/0");
     assert_eq!(why(&parts, "/f/7"), "it is nested in more than 5 files");
     let bounds = Bounds { documents: 3, ..all };
     let cut = site.look_within("/f/0", bounds).unwrap().cut.unwrap().to_string();

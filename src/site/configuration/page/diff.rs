@@ -81,7 +81,7 @@ pub fn lines(text: &str, first: usize, last: usize) -> Vec<DiffLine> {
 mod tests {
     use super::{MOST_LINES, diff, lines};
 
-    fn told(old: &str, new: &str) -> String {
+    fn shown(old: &str, new: &str) -> String {
         let of_kind = |kind| match kind {
             "old" => '-',
             "new" => '+',
@@ -104,10 +104,10 @@ mod tests {
             ("a\na\n", "a\na\na\n", " 1a| 2a|+3a"),
             ("1\n2\n3\n4\n5\n6\n7\n8\n", "1\n2\n3\n4\n5\n6\n7\n", " 55| 66| 77|-88"),
         ] {
-            assert_eq!(told(old, new), want, "{old:?} {new:?}");
+            assert_eq!(shown(old, new), want, "{old:?} {new:?}");
         }
         let long = "x\n".repeat(MOST_LINES + 7);
-        assert!(told("", &long).ends_with("…7"));
+        assert!(shown("", &long).ends_with("…7"));
         assert_eq!(lines("a\nb\nc", 2, 3).len(), 2);
     }
 }
