@@ -5,7 +5,7 @@
 
 use wwwoffle_http::decoding::{Coding, Decoder, FREE, Fault, MAX_LAYERS, MAX_RATIO, Output};
 
-/// Larger outputs are not checked, in bytes: they are slow and show nothing new.
+/// The maximum length of a checked output, in bytes. Longer outputs are slow and show nothing new.
 const ENOUGH: usize = 4 << 20;
 
 /// Checks one input; see the module.

@@ -95,8 +95,9 @@ fn judge(state: &RequestState, facts: &HoldFacts) -> Option<Held> {
     let again = facts.not_before.map(|until| {
         (until, if facts.is_last { Held::LastTry { until } } else { Held::Retry { until } })
     });
-    // If two reasons end together, the more specific one is returned: the `Retry-After` of the host
-    // holds this request as long as the other reasons.
+    // If two reasons end together, the one that comes first here is returned, because it is the
+    // more specific one: for example, the `Retry-After` of the host rather than the distance
+    // between requests.
     [
         facts.rests.closed.map(|until| (until, Held::Origin { until })),
         again,

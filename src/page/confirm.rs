@@ -28,7 +28,7 @@ pub struct Confirm<'a> {
 pub fn page(shell: &Shell, confirm: &Confirm<'_>) -> Page {
     let url = confirm.url;
     let is_form = confirm.method == "POST";
-    // A form has no stored pages like it, and its address finds none.
+    // For a form, similar stored pages are not offered: none of them is the response to it.
     let like =
         [PageLink::like(url), PageLink::choices(url)].into_iter().flatten().filter(|_| !is_form);
     let view = view! {

@@ -362,7 +362,7 @@ fn environment() -> Environment<'static> {
 
 #[cfg(test)]
 impl Templates {
-    /// The built-in templates with a limit of steps, in front of others without a limit.
+    /// The built-in templates, with a limit of steps for the set that is used first.
     pub(crate) fn with_step_limit(steps: u64) -> Self {
         let mut own = environment();
         own.set_fuel(Some(steps));

@@ -79,7 +79,7 @@ impl<T> ClientIo<T> {
         self
     }
 
-    /// Lets a client that has closed its half wait so long for the first byte of its response.
+    /// Sets how long a client that has closed its half may wait for the first byte of its response.
     #[must_use]
     pub(super) fn half_closed_for(mut self, limit: Duration) -> Self {
         self.half_closed_limit = limit;

@@ -34,7 +34,7 @@ use crate::proxy::visitor::Visitor;
 /// bytes. On every stream, HTTP/2 holds the piece until the client takes it.
 const PIECE: usize = 16 * 1024;
 
-/// The number of resets from which on a client can be abusive: it is, if it has reset most of its
+/// A client with more resets than this counts as abusive if it has reset more than half of its
 /// streams. A browser that leaves a page resets one or two hundred.
 const MANY_RESETS: usize = 500;
 

@@ -320,7 +320,7 @@ pub async fn run(context: &StorageContext, what: PurgeTask) -> Result<PurgeRepor
 ///
 /// # Errors
 ///
-/// [`NotPurged`] says why not; never that another purge is running.
+/// [`NotPurged`] if there was no purge, but never [`NotPurged::Busy`].
 pub async fn run_in(
     context: &StorageContext,
     turn: PurgeTurn,

@@ -46,7 +46,7 @@ fn nobody_joins_a_download_whose_client_left_before_its_head() {
     let mut first = daemon.client();
     first.ask(&url, "");
     eventually("the origin is asked", || origin.count("/page") == 1);
-    // Its last bytes are the end of its half. The other half stays open.
+    // The client sends nothing more, but can still receive the response.
     first.finish_sending();
     eventually("another request is served", || {
         let mut second = daemon.client();

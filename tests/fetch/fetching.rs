@@ -385,8 +385,8 @@ fn slow(
 fn a_line_that_drops_again_and_again_and_two_kills_end_with_everything_fetched_once() {
     const PAGES: usize = 12;
     const LENGTH: usize = 1_000_000;
-    // The number of bytes after which the connection is cut: one second's worth for six downloads,
-    // a third of the total.
+    // The number of bytes after which the connection is cut. Six downloads together transfer them
+    // in one second, which is a third of each body.
     const UNBROKEN: usize = 2_000_000;
     let config = "[fetch-options]\nper-host = 6\nretry-delay = \"1ms\"\nresume-delay = \"1ms\"\n\
                   attempts = 50\nresume-attempts = 50\n";

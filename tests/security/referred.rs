@@ -35,7 +35,7 @@ const AT_SHIP: [(&str, bool); 11] = [
     ("Sec-Fetch-Site: none\r\n", true),
 ];
 
-/// The same on this machine, to which every current browser sends the site.
+/// The same for a proxy on this machine. Every current browser sends `Sec-Fetch-Site` to it.
 const AT_HOME: [(&str, bool); 4] = [
     ("", true),
     ("Referer: OURS/index/\r\n", true),

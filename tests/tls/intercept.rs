@@ -231,7 +231,7 @@ fn many_hosts_do_not_fill_the_memory() {
         let fields = "Cache-Control: only-if-cached\r\n";
         assert_eq!(client.get_path(&host, "/", fields).status, 504);
     };
-    // These are more hosts than certificates fit into the cache. So the cache is full from here on.
+    // The cache has room for fewer certificates than these hosts need, so it is full from here on.
     (0..300).for_each(visit);
     let (before, begun) = (daemon.memory_kib(), Instant::now());
     (300..800).for_each(visit);

@@ -1,6 +1,6 @@
-//! Monitored pages: one request file each, `monitor/<key>.warc`.
+//! Monitored pages: one request file for each, `monitor/<key>.warc`.
 //!
-//! The directory is authoritative. The memory has a summary of each page for lists, read once.
+//! The directory is authoritative. For lists, a summary of each page is in memory; it is read once.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

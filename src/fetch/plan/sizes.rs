@@ -79,7 +79,7 @@ impl Sizes {
     }
 }
 
-/// The place of a count: without the host if there are too many hosts.
+/// The key of a count: without the host if there are too many hosts.
 fn place<T>(counts: &HashMap<Of, T>, host: &str, class: SizeClass) -> Of {
     let place: Of = (host.into(), class);
     let has_room = counts.len() < MAX_KNOWN || counts.contains_key(&place);

@@ -109,8 +109,8 @@ impl OutgoingMessage {
         self.head.extensions().get()
     }
 
-    /// Whether it logs in the connection that carries it. HTTP/2 has no such login, because
-    /// requests of several people share a connection.
+    /// Whether the request logs in the connection that carries it. HTTP/2 has no such login,
+    /// because requests of several people share a connection.
     pub(super) fn logs_in(&self) -> bool {
         logs_connection_in(self.head.headers())
     }

@@ -200,8 +200,8 @@ mod tests {
                 );
             }
         }
-        // The next attempts are not checked, unless the clock has advanced; then the wait is
-        // longer.
+        // The next attempts are refused unchecked. If the clock advances during the test, a few of
+        // them are checked, and the wait becomes longer.
         let mut refused = 0;
         for guess in 0..20_u8 {
             let outcome = logins.check(CLIENT, &[guess], &candidates).await;
