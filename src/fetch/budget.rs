@@ -95,7 +95,7 @@ pub(super) struct Spent {
 }
 
 impl Spent {
-    /// The same as a reason that holds requests back.
+    /// The used-up budget as a reason that holds requests back.
     pub(super) fn held(self) -> Held {
         let of = if self.until.is_some() { BudgetOf::Day } else { BudgetOf::Fetch };
         Held::Budget { of, metered: self.metered, until: self.until }

@@ -162,7 +162,8 @@ fn hosts_and_numbers_are_for_whoever_owns_the_machine() {
     let origin = Origin::start();
     origin.say("/p", Answer::html("<p>read by somebody</p>"));
     let (control, password) = control();
-    // With a control password, only its owner may see the sites, even on the machine itself.
+    // If there is a control password, only those who know it may see the sites, even on the machine
+    // itself.
     let daemon = Daemon::configured(&control);
     daemon.get(&origin.url("/p"));
     let told = page(&daemon, "/statistics/", "").text();
