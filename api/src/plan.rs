@@ -25,7 +25,8 @@ impl Amount {
     }
 }
 
-/// The expected transfers for some requests.
+/// The expected transfers for some requests. A measured amount is known from stored responses; an
+/// estimated one is not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expected {
     /// Stored and fresh. Measured; nothing is transferred.

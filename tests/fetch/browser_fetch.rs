@@ -166,7 +166,7 @@ fn one_page_after_the_other_and_each_failure_is_told() {
     let told = daemon.ok(&["get", "--refresh", &urls[0]]);
     assert!(told.contains("/nowhere/chromium is not an executable program"), "{told}");
     daemon.tells("a page was fetched, but could not be opened in the browser");
-    // Its lines are for a shell, and it does not say so.
+    // A shell script without a `#!` line.
     let program = executable(&daemon.home().join("lines"), "");
     let written = daemon.home().join("t/written");
     std::fs::write(&program, format!("id >{}\n", written.display())).unwrap();
