@@ -29,7 +29,7 @@ pub struct IndexItem {
     pub content: IndexContent,
     /// Its times.
     #[serde(flatten)]
-    pub times: IndexTimes,
+    pub times: ItemTimes,
     /// The number of older versions.
     pub versions: u32,
     /// Whether its words can be searched: `indexed`, `not-yet` or `none`.
@@ -61,19 +61,6 @@ pub struct IndexContent {
     pub digest: String,
 }
 
-/// The times of an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IndexTimes {
-    /// When the response was received.
-    pub answered: Timestamp,
-    /// When it was stored completely.
-    pub stored: Timestamp,
-    /// When it was last revalidated.
-    pub checked: Timestamp,
-    /// When it was last used.
-    pub used: Timestamp,
-}
-
 /// The marks of the URL of an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexMarks {
@@ -86,34 +73,6 @@ pub struct IndexMarks {
     /// Whether it is protected from purging.
     #[serde(default)]
     pub pinned: bool,
-}
-
-/// A host and its entries.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IndexHost {
-    /// The scheme, such as `http`.
-    pub scheme: String,
-    /// Its name, with its port unless that is the default of the scheme.
-    pub host: String,
-    /// The site that it belongs to.
-    pub site: String,
-    /// The number of entries.
-    pub entries: u64,
-    /// The total length of their files.
-    pub bytes: u64,
-}
-
-/// A site and its entries.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IndexSite {
-    /// Its name.
-    pub site: String,
-    /// The number of hosts.
-    pub hosts: u64,
-    /// The number of entries.
-    pub entries: u64,
-    /// The total length of their files.
-    pub bytes: u64,
 }
 
 /// A request that was queued when an online session began.
@@ -132,9 +91,9 @@ pub enum Listed {
     /// Entries.
     Entries(Vec<IndexItem>),
     /// Hosts.
-    Hosts(Vec<IndexHost>),
+    Hosts(Vec<HostItem>),
     /// Sites.
-    Sites(Vec<IndexSite>),
+    Sites(Vec<SiteItem>),
     /// Queued requests, or monitored pages.
     Requests(Vec<EntryItem>),
     /// Requests that were made while offline, before a session.
@@ -223,7 +182,7 @@ impl From<Item> for IndexItem {
             title: item.title,
             language: item.language,
             content: item.content.into(),
-            times: item.times.into(),
+            times: item.times,
             versions: item.versions,
             words: item.words.name().to_owned(),
             missing: None,
@@ -243,27 +202,6 @@ impl From<StoredContent> for IndexContent {
             file_bytes: content.file_len,
             digest: hex::encode(content.digest),
         }
-    }
-}
-
-impl From<ItemTimes> for IndexTimes {
-    fn from(times: ItemTimes) -> Self {
-        let ItemTimes { answered, stored, checked, used } = times;
-        Self { answered, stored, checked, used }
-    }
-}
-
-impl From<HostItem> for IndexHost {
-    fn from(host: HostItem) -> Self {
-        let HostItem { scheme, host, site, entries, bytes } = host;
-        Self { scheme, host, site, entries, bytes }
-    }
-}
-
-impl From<SiteItem> for IndexSite {
-    fn from(site: SiteItem) -> Self {
-        let SiteItem { site, hosts, entries, bytes } = site;
-        Self { site, hosts, entries, bytes }
     }
 }
 

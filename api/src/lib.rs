@@ -32,8 +32,8 @@ pub use exchange::{ImportEvent, ImportRequest};
 pub use held::{BudgetOf, Held};
 pub use history::{History, Version, VersionRequest};
 pub use index::{
-    IndexAsked, IndexContent, IndexHost, IndexItem, IndexMarks, IndexPage, IndexSite, IndexTimes,
-    Listed, ReindexEvent, ReindexRequest, SearchHit, SearchPage, ShownSnippet,
+    IndexAsked, IndexContent, IndexItem, IndexMarks, IndexPage, Listed, ReindexEvent,
+    ReindexRequest, SearchHit, SearchPage, ShownSnippet,
 };
 pub use info::{BodyOnDisk, Certificate, Chain, CompressedFile, Connection, Field, Info, KeptInfo};
 use jiff::Timestamp;
@@ -50,11 +50,13 @@ pub use purge::{
     PinRequest, Pins, PurgeCompressed, PurgeEvent, PurgeReport, PurgeRequest, PurgeShared,
     PurgeStatus, PurgeSum,
 };
-pub use queue::{Prioritized, Priority, PriorityRequest};
+pub use queue::{Prioritized, PriorityRequest};
 pub use statistics::{DayCounts, HostCounts, StatisticsReport, Sums};
 pub use types::{
     ApiError, DaemonProcess, Deleted, DeletedUrls, DownloadItem, DownloadWaiting, EntriesToDelete,
-    EntryItem, FetchAttempts, FetchRequest, Flushed, GetRequest, ItemKind, ItemState, LinkStatus,
-    ModeChange, ModeRequest, Queue, QueueCounts, QueueItem, QueueTarget, RejectionItem, Retried,
-    Started, Status, Stopping,
+    EntryItem, FetchAttempts, FetchRequest, Flushed, GetRequest, ItemState, LinkStatus, ModeChange,
+    ModeRequest, Queue, QueueCounts, QueueItem, QueueTarget, RejectionItem, Retried, Started,
+    Status, Stopping,
 };
+pub use wwwoffle_index::{HostItem, ItemTimes, SiteItem};
+pub use wwwoffle_spool::{Priority, RequestKind};

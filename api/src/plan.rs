@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::runs::{Aim, FailedUrl, Left, LeftOut};
-use super::types::ItemKind;
+use wwwoffle_spool::RequestKind;
 
 /// A number of responses and their total length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -166,7 +166,7 @@ pub struct HostPlan {
     /// Its name, with its port.
     pub host: String,
     /// The number of requests of each kind.
-    pub kinds: BTreeMap<ItemKind, u64>,
+    pub kinds: BTreeMap<RequestKind, u64>,
     /// The expected transfers.
     pub expected: Expected,
     /// When the first of these requests may be sent; `None` if it may be sent now, or as soon as

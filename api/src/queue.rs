@@ -1,51 +1,9 @@
 //! The priority of queued requests: the JSON types of `POST /api/queue/priority`.
 
 use serde::{Deserialize, Serialize};
+use wwwoffle_spool::Priority;
 
 use super::types::{ItemState, QueueCounts};
-
-/// The priority that the user gave a request.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Priority {
-    /// Before all others.
-    First,
-    /// No priority was set.
-    #[default]
-    Usual,
-    /// After all others.
-    Last,
-}
-
-impl Priority {
-    /// Whether no priority was set. It is then omitted from the JSON.
-    #[must_use]
-    pub fn is_usual(&self) -> bool {
-        *self == Self::Usual
-    }
-}
-
-impl From<wwwoffle_spool::Priority> for Priority {
-    fn from(priority: wwwoffle_spool::Priority) -> Self {
-        match priority {
-            wwwoffle_spool::Priority::First => Self::First,
-            wwwoffle_spool::Priority::Usual => Self::Usual,
-            wwwoffle_spool::Priority::Last => Self::Last,
-        }
-    }
-}
-
-impl From<Priority> for wwwoffle_spool::Priority {
-    fn from(priority: Priority) -> Self {
-        match priority {
-            Priority::First => Self::First,
-            Priority::Usual => Self::Usual,
-            Priority::Last => Self::Last,
-        }
-    }
-}
 
 impl QueueCounts {
     /// Counts a request in this state.
@@ -102,9 +60,8 @@ mod tests {
         {
             assert!(serde_json::from_str::<PriorityRequest>(bad).is_err(), "{bad}");
         }
-        for one in wwwoffle_spool::Priority::ALL {
-            assert_eq!(serde_json::to_string(&Priority::from(one)).unwrap(), format!("\"{one}\""));
-            assert_eq!(wwwoffle_spool::Priority::from(Priority::from(one)), one);
+        for one in Priority::ALL {
+            assert_eq!(serde_json::to_string(&one).unwrap(), format!("\"{one}\""));
         }
     }
 }

@@ -2,10 +2,9 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use wwwoffle_spool::RequestKind;
+use wwwoffle_spool::{Priority, RequestKind};
 
 use super::held::Held;
-use super::queue::Priority;
 use crate::{Choice, Mode};
 
 /// `GET /api/status`.
@@ -171,7 +170,7 @@ pub struct QueueItem {
     /// The method of the request.
     pub method: String,
     /// Why it is in the queue.
-    pub kind: ItemKind,
+    pub kind: RequestKind,
     /// The page that uses it, for a sub-resource.
     pub page: Option<String>,
     /// When it was recorded.
@@ -207,37 +206,6 @@ pub struct FetchAttempts {
     pub held: Option<Held>,
     /// The error of the last one.
     pub error: Option<String>,
-}
-
-/// Why a request is in the queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ItemKind {
-    /// The user requested this page.
-    Page,
-    /// A sub-resource of a queued or stored page.
-    Part,
-    /// A newer version of a stored page was requested.
-    Refresh,
-    /// A form that its user confirmed.
-    Post,
-    /// A recursive fetch leads to it.
-    Recursive,
-    /// The page is fetched on a schedule.
-    Monitored,
-}
-
-impl From<RequestKind> for ItemKind {
-    fn from(kind: RequestKind) -> Self {
-        match kind {
-            RequestKind::Page => Self::Page,
-            RequestKind::Part => Self::Part,
-            RequestKind::Refresh => Self::Refresh,
-            RequestKind::Post => Self::Post,
-            RequestKind::Recursive => Self::Recursive,
-            RequestKind::Monitored => Self::Monitored,
-        }
-    }
 }
 
 /// The state of a request in the queue.

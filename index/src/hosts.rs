@@ -2,6 +2,7 @@
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
+use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::filter::{Filter, Viewer};
@@ -11,7 +12,7 @@ use crate::list::{Cursor, MAX_PAGE, Page};
 const MAX_LOOKED_AT: usize = 100_000;
 
 /// A host with stored entries.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostItem {
     /// For example `http`.
     pub scheme: String,
@@ -26,7 +27,7 @@ pub struct HostItem {
 }
 
 /// A registrable domain, such as `example.co.uk`, with its counts.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteItem {
     /// The domain.
     pub site: String,

@@ -1,6 +1,7 @@
 //! An entry as the index describes it.
 
 use rusqlite::Row;
+use serde::{Deserialize, Serialize};
 use wwwoffle_spool::{Key, Place, Timestamp};
 
 use crate::class::Class;
@@ -86,7 +87,7 @@ pub struct StoredContent {
 }
 
 /// The times of an entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ItemTimes {
     /// When the response arrived.
     pub answered: Timestamp,

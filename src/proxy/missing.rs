@@ -27,7 +27,6 @@ use crate::page::ways::{FetchOffer, SimilarPage};
 use crate::page::will_get::{self, WillGet};
 use crate::proxy::context::ProxyContext;
 use crate::storage::store::Kept;
-use wwwoffle_api::Priority;
 use wwwoffle_http::head;
 
 /// Maximum number of queued sub-resources of one page. Otherwise a page that requests a new
@@ -52,7 +51,7 @@ pub(super) async fn page(context: &ProxyContext, ask: &ProxyRequest) -> Response
         let shell = context.pages.shell(&ask.reader());
         let queue = context.storage.store.spool().queue();
         let waiting = queue.summary(&key).filter(|_| added == AddOutcome::Already);
-        let known = waiting.as_ref().map(|waiting| Priority::from(waiting.priority));
+        let known = waiting.as_ref().map(|waiting| waiting.priority);
         let priority = known.unwrap_or_default();
         let key = key.to_string();
         let (token, priority_token) =

@@ -193,7 +193,7 @@ pub(super) fn item(request: OutgoingSummary, state: ItemState, held: Option<Held
         key: request.place.key().to_string(),
         url: request.place.url().to_owned(),
         method: request.method,
-        kind: request.kind.into(),
+        kind: request.kind,
         page: request.page,
         queued: request.queued,
         state,
@@ -203,7 +203,7 @@ pub(super) fn item(request: OutgoingSummary, state: ItemState, held: Option<Held
             held,
             error,
         },
-        priority: request.priority.into(),
+        priority: request.priority,
         turn: None,
         owner: request.place.owner().map(str::to_owned),
     }
@@ -212,7 +212,6 @@ pub(super) fn item(request: OutgoingSummary, state: ItemState, held: Option<Held
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wwwoffle_api::ItemKind;
     use wwwoffle_spool::{Outgoing, Place, RequestKind, Timestamp};
     use wwwoffle_url::{CanonicalUrl, LocalHost};
 
@@ -228,7 +227,7 @@ mod tests {
         assert_eq!((waiting.url.as_str(), waiting.method.as_str()), ("http://h.example/x", "GET"));
         assert_eq!(
             (waiting.kind, waiting.attempts.error.as_deref()),
-            (ItemKind::Part, Some("refused"))
+            (RequestKind::Part, Some("refused"))
         );
         assert_eq!((waiting.key, waiting.attempts.held), (url.key().to_string(), Some(Held::Mode)));
         outgoing.summary.fetching.state =

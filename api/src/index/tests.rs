@@ -24,7 +24,7 @@ fn full() -> IndexItem {
             file_bytes: 12,
             digest: "0b".into(),
         },
-        times: IndexTimes { answered: time(1), stored: time(2), checked: time(3), used: time(4) },
+        times: ItemTimes { answered: time(1), stored: time(2), checked: time(3), used: time(4) },
         versions: 5,
         words: "indexed".into(),
         missing: Some(6),
@@ -69,6 +69,32 @@ fn items_of_a_list() {
     let text = format!("{{\"entries\":[{FULL},{MINIMAL}]}}");
     assert_eq!(serde_json::to_string(&page).unwrap(), text);
     assert_eq!(serde_json::from_str::<IndexPage>(&text).unwrap(), page);
+}
+
+#[test]
+fn hosts_and_sites() {
+    let host = HostItem {
+        scheme: "http".into(),
+        host: "www.a.example:81".into(),
+        site: "a.example".into(),
+        entries: 1,
+        bytes: 2,
+    };
+    let site = SiteItem { site: "a.example".into(), hosts: 1, entries: 2, bytes: 3 };
+    for (listed, text) in [
+        (
+            Listed::Hosts(vec![host]),
+            r#"{"hosts":[{"scheme":"http","host":"www.a.example:81","site":"a.example","entries":1,"bytes":2}]}"#,
+        ),
+        (
+            Listed::Sites(vec![site]),
+            r#"{"sites":[{"site":"a.example","hosts":1,"entries":2,"bytes":3}]}"#,
+        ),
+    ] {
+        let page = IndexPage { listed, next: None };
+        assert_eq!(serde_json::to_string(&page).unwrap(), text);
+        assert_eq!(serde_json::from_str::<IndexPage>(text).unwrap(), page);
+    }
 }
 
 #[test]

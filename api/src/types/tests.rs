@@ -87,7 +87,7 @@ fn queue() {
         key: "ab".into(),
         url: "http://a/".into(),
         method: "GET".into(),
-        kind: ItemKind::Part,
+        kind: RequestKind::Part,
         page: Some("http://a/p".into()),
         queued: time(),
         state: ItemState::Failed,

@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use wwwoffle_url::Key;
 
 use super::Queue;
@@ -14,7 +15,10 @@ use crate::fs::parallel::lock;
 use crate::queue::outgoing::OutgoingSummary;
 
 /// The priority that a person gave a request. Requests with the least value are fetched first.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
 pub enum Priority {
     /// Before all others.
     First,
@@ -46,6 +50,12 @@ pub struct QueuePosition {
 impl Priority {
     /// All priorities, highest first.
     pub const ALL: [Priority; 3] = [Priority::First, Priority::Usual, Priority::Last];
+
+    /// Whether no priority was given.
+    #[must_use]
+    pub fn is_usual(&self) -> bool {
+        *self == Priority::Usual
+    }
 
     /// The name in files and commands.
     #[must_use]

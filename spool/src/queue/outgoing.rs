@@ -4,6 +4,7 @@ use crate::fs::size::narrow;
 use std::fmt;
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use crate::entry::head::{check_place, empty_line, refuse_secrets};
 use crate::entry::layout::MAX_URL;
@@ -129,7 +130,8 @@ impl RequesterLocation {
 }
 
 /// Why a request was made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum RequestKind {
     /// A person wants the page.
     Page,

@@ -23,7 +23,6 @@ use crate::fetch::schedule::host;
 use crate::fetch::verdict::FetchVerdict;
 use crate::fetch::work::may_start;
 use crate::storage::store::timestamp;
-use wwwoffle_api::ItemKind;
 use wwwoffle_api::plan::{Amount, HostPlan, PlanBudget, QueuePlan};
 
 /// The largest number of hosts in the result.
@@ -158,7 +157,7 @@ impl<'a> QueueEstimate<'a> {
     fn count(&mut self, name: &str, request: &OutgoingSummary) {
         let may_start = may_start(self.context, &self.config, &self.zone, request, self.now);
         let host = self.hosts.entry(name.into()).or_default();
-        *host.plan.kinds.entry(ItemKind::from(request.kind)).or_default() += 1;
+        *host.plan.kinds.entry(request.kind).or_default() += 1;
         let opens = may_start.err();
         let due = request.fetching.not_before.max(opens).unwrap_or(self.now);
         host.first = Some(host.first.map_or(due, |first| first.min(due)));

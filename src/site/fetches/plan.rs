@@ -4,7 +4,7 @@
 use crate::base::shown;
 use crate::base::text::{Text, TextValue, count, row, say};
 use crate::page::left_out::left_out;
-use wwwoffle_api::ItemKind;
+use wwwoffle_api::RequestKind;
 use wwwoffle_api::plan::{Amount, EstimateBasis, Expected, HostPlan, QueuePlan, RunPlan};
 
 /// Describes the expected results of a recursive fetch.
@@ -116,14 +116,14 @@ fn of_host(host: &HostPlan) -> Text {
 }
 
 /// Counts items of a kind.
-fn of_kind(kind: ItemKind, number: u64) -> Text {
+fn of_kind(kind: RequestKind, number: u64) -> Text {
     match kind {
-        ItemKind::Page => count(number, "{n} page", "{n} pages"),
-        ItemKind::Part => count(number, "{n} other file", "{n} other files"),
-        ItemKind::Refresh => count(number, "{n} refresh", "{n} refreshes"),
-        ItemKind::Post => count(number, "{n} form", "{n} forms"),
-        ItemKind::Recursive => count(number, "{n} followed link", "{n} followed links"),
-        ItemKind::Monitored => count(number, "{n} monitored page", "{n} monitored pages"),
+        RequestKind::Page => count(number, "{n} page", "{n} pages"),
+        RequestKind::Part => count(number, "{n} other file", "{n} other files"),
+        RequestKind::Refresh => count(number, "{n} refresh", "{n} refreshes"),
+        RequestKind::Post => count(number, "{n} form", "{n} forms"),
+        RequestKind::Recursive => count(number, "{n} followed link", "{n} followed links"),
+        RequestKind::Monitored => count(number, "{n} monitored page", "{n} monitored pages"),
     }
 }
 
@@ -193,7 +193,7 @@ fn cut(is_cut: bool) -> Option<Text> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wwwoffle_api::ItemKind;
+    use wwwoffle_api::RequestKind;
     use wwwoffle_api::plan::PlanBudget;
 
     fn texts(lines: &[Text]) -> Vec<String> {
@@ -226,7 +226,7 @@ mod tests {
         );
         let host = HostPlan {
             host: "a\u{1b}".to_owned(),
-            kinds: [(ItemKind::Page, 2), (ItemKind::Recursive, 1)].into(),
+            kinds: [(RequestKind::Page, 2), (RequestKind::Recursive, 1)].into(),
             expected: pages,
             from: Some("2026-11-20T12:00:00Z".parse().unwrap()),
             seconds: 40,

@@ -29,7 +29,7 @@ use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, count, say};
 use crate::page::form::SelectOption;
 use crate::page::{Page, Shell, view};
-use wwwoffle_api::{EntryItem, IndexAsked, IndexHost, IndexItem, IndexPage, IndexSite, Listed};
+use wwwoffle_api::{EntryItem, HostItem, IndexAsked, IndexItem, IndexPage, Listed, SiteItem};
 
 /// Path below which the lists are.
 pub const ROOT: &str = "/index/";
@@ -361,7 +361,7 @@ pub(in crate::site) fn is_named_by_url(url: &str, owner: Option<&str>, key: &str
     Place::of(&url).owned_by(owner.unwrap_or_default()).key().to_string() == key
 }
 
-fn host(host: &IndexHost) -> HostRow {
+fn host(host: &HostItem) -> HostRow {
     let path = format!("{}/{}", host.scheme, host.host);
     HostRow {
         name: shown::text(&format!("{}://{}", host.scheme, host.host)),
@@ -371,7 +371,7 @@ fn host(host: &IndexHost) -> HostRow {
     }
 }
 
-fn site(site: &IndexSite) -> HostRow {
+fn site(site: &SiteItem) -> HostRow {
     HostRow {
         name: shown::text(&site.site),
         path: format!("{ROOT}site/{}", encode_path(&site.site)),

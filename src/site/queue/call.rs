@@ -31,7 +31,7 @@ pub(in crate::site) async fn prioritize(
     keys.extend(found.into_values().flatten());
     keys.sort_unstable();
     keys.dedup();
-    let prioritized = queue::prioritize(caller, keys, wanted.priority.into()).await?;
+    let prioritized = queue::prioritize(caller, keys, wanted.priority).await?;
     Ok(Prioritized { prioritized, missing })
 }
 

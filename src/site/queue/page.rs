@@ -10,7 +10,7 @@ use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, say};
 use crate::page::form::SubmittedForm;
 use crate::page::{Page, Shell, view};
-use wwwoffle_api::{ItemKind, ItemState, Mode, Priority, QueueCounts, QueueItem};
+use wwwoffle_api::{ItemState, Mode, Priority, QueueCounts, QueueItem, RequestKind};
 
 /// Path of the page.
 pub const PATH: &str = "/queue/";
@@ -206,12 +206,12 @@ fn groups<'a>(items: &'a [QueueItem], before: usize, shell: &Shell) -> Vec<Reque
 fn row<'a>(number: usize, item: &'a QueueItem, shell: &Shell) -> QueueRow<'a> {
     let zone = &shell.zone;
     let what = match item.kind {
-        ItemKind::Page => say("page"),
-        ItemKind::Part => say("part of a page"),
-        ItemKind::Refresh => say("newer version"),
-        ItemKind::Post => say("form ({method})").with("method", shown::text(&item.method)),
-        ItemKind::Recursive => say("recursive fetch"),
-        ItemKind::Monitored => say("on a schedule"),
+        RequestKind::Page => say("page"),
+        RequestKind::Part => say("part of a page"),
+        RequestKind::Refresh => say("newer version"),
+        RequestKind::Post => say("form ({method})").with("method", shown::text(&item.method)),
+        RequestKind::Recursive => say("recursive fetch"),
+        RequestKind::Monitored => say("on a schedule"),
     };
     let is = match item.state {
         ItemState::Waiting => say("waiting"),

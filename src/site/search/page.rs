@@ -221,7 +221,7 @@ pub fn description(shell: &Shell) -> Page {
 mod tests {
     use super::*;
     use crate::page::testing::{assert_harmless, hostile, shell, time};
-    use wwwoffle_api::{IndexContent, IndexItem, IndexMarks, IndexTimes, ShownSnippet};
+    use wwwoffle_api::{IndexContent, IndexItem, IndexMarks, ItemTimes, ShownSnippet};
 
     fn found(text: &str) -> SearchHit {
         SearchHit {
@@ -241,7 +241,7 @@ mod tests {
                     file_bytes: 2_000,
                     digest: String::new(),
                 },
-                times: IndexTimes {
+                times: ItemTimes {
                     answered: time(),
                     stored: time(),
                     checked: time(),

@@ -135,12 +135,12 @@ impl ListSource<'_> {
                 let sort =
                     if wanted.sort == Sort::Domain { HostSort::Domain } else { HostSort::Name };
                 let page = self.index.hosts(viewer, scheme, sort, after, limit)?;
-                let listed = Listed::Hosts(page.items.into_iter().map(Into::into).collect());
+                let listed = Listed::Hosts(page.items);
                 IndexPage { listed, next: cursor_text(page.next) }
             }
             Subject::Sites => {
                 let page = self.index.sites(viewer, after, limit)?;
-                let listed = Listed::Sites(page.items.into_iter().map(Into::into).collect());
+                let listed = Listed::Sites(page.items);
                 IndexPage { listed, next: cursor_text(page.next) }
             }
             Subject::Outgoing => self.outgoing(wanted, limit, |_| true)?,

@@ -6,7 +6,7 @@ use super::*;
 use crate::page::Templates;
 use crate::page::form::LONGEST_FORM;
 use crate::page::testing::{as_key, assert_harmless, hostile, shell, time};
-use wwwoffle_api::{IndexContent, IndexMarks, IndexTimes};
+use wwwoffle_api::{IndexContent, IndexMarks, ItemTimes};
 
 fn item(text: &str) -> IndexItem {
     IndexItem {
@@ -25,7 +25,7 @@ fn item(text: &str) -> IndexItem {
             file_bytes: 2_000,
             digest: String::new(),
         },
-        times: IndexTimes { answered: time(), stored: time(), checked: time(), used: time() },
+        times: ItemTimes { answered: time(), stored: time(), checked: time(), used: time() },
         versions: 2,
         words: "indexed".into(),
         missing: Some(2),
@@ -33,8 +33,8 @@ fn item(text: &str) -> IndexItem {
     }
 }
 
-fn stored_at(stored: Timestamp) -> IndexTimes {
-    IndexTimes { answered: stored, stored, checked: stored, used: stored }
+fn stored_at(stored: Timestamp) -> ItemTimes {
+    ItemTimes { answered: stored, stored, checked: stored, used: stored }
 }
 
 fn page_of(shown: &ListAddress, outcome: ListResult) -> Page {
@@ -59,8 +59,8 @@ fn nothing_in_a_list_becomes_markup() {
         };
         let (host, site) = (typed.clone(), typed);
         let host =
-            IndexHost { scheme: "http".into(), host, site: site.clone(), entries: 1, bytes: 1 };
-        let site = IndexSite { site, hosts: 1, entries: 1, bytes: 1 };
+            HostItem { scheme: "http".into(), host, site: site.clone(), entries: 1, bytes: 1 };
+        let site = SiteItem { site, hosts: 1, entries: 1, bytes: 1 };
         let asked = IndexAsked { url: text.clone(), queued: time() };
         for outcome in [
             ListResult::Refused(list_unavailable(&text)),

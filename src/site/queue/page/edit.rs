@@ -10,7 +10,7 @@ use crate::page::form::SelectOption;
 use crate::page::{Page, Shell, view};
 use crate::site::fetches::page::{ClassCheckBox, LinksView};
 use wwwoffle_api::aim::{Aim, PartClass};
-use wwwoffle_api::{ItemKind, Priority, QueueItem};
+use wwwoffle_api::{Priority, QueueItem, RequestKind};
 
 /// Link depths that the form offers, in addition to the current one.
 const DEPTHS: [u16; 6] = [0, 1, 2, 3, 4, 5];
@@ -43,16 +43,16 @@ struct DepthChoice {
 pub fn page(shell: &Shell, (item, aim): (&QueueItem, Option<&Aim>), back: &str) -> Page {
     let why = match item.kind {
         _ if aim.is_some() => None,
-        ItemKind::Post => Some(say("A form is sent once, as you filled it in.")),
-        ItemKind::Monitored => Some(say("Its schedule sets what else is fetched.")),
-        ItemKind::Part => Some(say("It belongs to a page, and is served unchanged.")),
-        ItemKind::Page | ItemKind::Refresh | ItemKind::Recursive => {
+        RequestKind::Post => Some(say("A form is sent once, as you filled it in.")),
+        RequestKind::Monitored => Some(say("Its schedule sets what else is fetched.")),
+        RequestKind::Part => Some(say("It belongs to a page, and is served unchanged.")),
+        RequestKind::Page | RequestKind::Refresh | RequestKind::Recursive => {
             Some(say("The fetch that it belongs to sets what else is fetched."))
         }
     };
     let elsewhere = match item.kind {
-        ItemKind::Monitored => Some(links::monitor(&item.url)),
-        ItemKind::Recursive => Some("/fetches/".to_owned()),
+        RequestKind::Monitored => Some(links::monitor(&item.url)),
+        RequestKind::Recursive => Some("/fetches/".to_owned()),
         _ => None,
     };
     let view = view! {
@@ -72,7 +72,7 @@ pub fn page(shell: &Shell, (item, aim): (&QueueItem, Option<&Aim>), back: &str) 
 
 fn priorities(chosen: Priority) -> Vec<SelectOption> {
     let choice = |value: Priority, label| SelectOption {
-        value: wwwoffle_spool::Priority::from(value).as_str(),
+        value: value.as_str(),
         label,
         chosen: value == chosen,
     };
@@ -141,10 +141,10 @@ mod tests {
     #[test]
     fn only_priority_can_be_edited_for_dependent_requests() {
         for (kind, want) in [
-            (ItemKind::Post, "sent once"),
-            (ItemKind::Part, "belongs to a page"),
-            (ItemKind::Monitored, "/monitor-options/?http://a.example/"),
-            (ItemKind::Recursive, "/fetches/"),
+            (RequestKind::Post, "sent once"),
+            (RequestKind::Part, "belongs to a page"),
+            (RequestKind::Monitored, "/monitor-options/?http://a.example/"),
+            (RequestKind::Recursive, "/fetches/"),
         ] {
             let item = QueueItem { kind, ..item("http://a.example/", None, ItemState::Waiting) };
             let body = body(&item, None);

@@ -2,7 +2,7 @@ use super::{QueuePage, QueueSelection, ROWS, page};
 use crate::page::testing::{as_key, assert_harmless, hostile, shell, time};
 use crate::page::{Page, Shell};
 use wwwoffle_api::{
-    FetchAttempts, Held, ItemKind, ItemState, Mode, Priority, QueueCounts, QueueItem,
+    FetchAttempts, Held, ItemState, Mode, Priority, QueueCounts, QueueItem, RequestKind,
 };
 
 pub(super) fn item(url: &str, page: Option<&str>, state: ItemState) -> QueueItem {
@@ -10,7 +10,7 @@ pub(super) fn item(url: &str, page: Option<&str>, state: ItemState) -> QueueItem
         key: "ab".into(),
         url: url.into(),
         method: "GET".into(),
-        kind: if page.is_some() { ItemKind::Part } else { ItemKind::Page },
+        kind: if page.is_some() { RequestKind::Part } else { RequestKind::Page },
         page: page.map(Into::into),
         queued: time(),
         state,
@@ -136,7 +136,7 @@ fn hostile_values_are_text() {
         let item = QueueItem {
             key: as_key(hostile).into(),
             method: hostile.clone(),
-            kind: ItemKind::Post,
+            kind: RequestKind::Post,
             attempts: FetchAttempts { error: Some(hostile.clone()), ..FetchAttempts::default() },
             owner: Some(hostile.clone()),
             ..item(hostile, Some(hostile), ItemState::Failed)
