@@ -159,12 +159,6 @@ impl ResponseHead {
         control || SETS_COOKIE.iter().any(|name| self.fields.has(name))
     }
 
-    /// The value of `Content-Length`.
-    pub(crate) fn content_length(&self) -> Option<u64> {
-        let value = self.fields.first("content-length")?;
-        std::str::from_utf8(value).ok()?.trim().parse().ok()
-    }
-
     /// The head in the form of the spool: HTTP/1.1 without hop-by-hop fields.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut head = format!("HTTP/1.1 {:03} {}\r\n", self.status, self.reason).into_bytes();
@@ -257,6 +251,12 @@ impl Fields {
     pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
         let is_named = move |(own, _): &&(String, Vec<u8>)| own.eq_ignore_ascii_case(name);
         self.0.iter().filter(is_named).map(|(_, value)| value.as_slice())
+    }
+
+    /// The value of `Content-Length`.
+    pub(crate) fn content_length(&self) -> Option<u64> {
+        let value = self.first("content-length")?;
+        std::str::from_utf8(value).ok()?.trim().parse().ok()
     }
 
     /// Whether a comma-separated field contains this word.

@@ -16,7 +16,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use support::{Bench, gzip, page, place, response, sha256, time};
+use support::{Bench, classic, gzip, page, place, response, sha256, time};
 use wwwoffle_archive::{ImportControl, ImportReport, PlainPlacement, import};
 use wwwoffle_spool::{RequestKind, Secrets};
 use wwwoffle_url::{CanonicalUrl, LocalHost, make_hash};
@@ -268,13 +268,6 @@ fn har_import_refuses_incomplete_bodies() {
         assert_eq!(kept.as_deref(), want.map(str::as_bytes), "{one}: {report:?}");
         assert_eq!(report.refused, u64::from(want.is_none()), "{one}: {report:?}");
     }
-}
-
-/// Writes a file of a spool of 2.9, and the file with its URL.
-fn classic(bench: &Bench, directory: &str, letter: char, url: &str, end: &str, content: &[u8]) {
-    let hash = make_hash(url.as_bytes());
-    bench.write(&format!("old/{directory}/{letter}{hash}{end}"), content);
-    bench.write(&format!("old/{directory}/U{hash}{end}"), url.as_bytes());
 }
 
 fn set_time(path: &Path, second: u64) {

@@ -63,6 +63,37 @@ fn recursive_requests_and_monitors_follow_links_as_before() {
 }
 
 #[test]
+fn requests_to_pages_of_2_9_that_fetch_a_url_become_requests_for_that_url() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    for path in ["/refreshed", "/requested"] {
+        let answer = Answer::html("<p>x").field("Cache-Control", "max-age=600");
+        origin.say(path, answer);
+        daemon.get(&origin.url(path)).whole();
+    }
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    let old = "http://127.0.0.1:8080";
+    let requested = url_encode_form_args(origin.url("/requested").as_bytes());
+    for target in [
+        format!("{old}/refresh/?{}", origin.url("/refreshed")),
+        format!("{old}/refresh-request/?url={requested}"),
+        format!("{old}/refresh-options/?url={requested}"),
+    ] {
+        let head = format!("GET {target} HTTP/1.0\r\nHost: 127.0.0.1:8080\r\n\r\n");
+        write(&daemon, "outgoing", 'O', &target, head.as_bytes());
+    }
+    let old = daemon.home().join("old");
+    let told = daemon.run(&["import", "--json", old.to_str().unwrap()]).json();
+    assert_eq!((&told["queued"], &told["refused"]), (&2.into(), &1.into()), "{told}");
+    let mut queued = daemon.queued();
+    queued.sort();
+    assert_eq!(queued, [origin.url("/refreshed"), origin.url("/requested")]);
+    daemon.ok(&["online"]);
+    daemon.ok(&["fetch", "--wait"]);
+    assert_eq!((origin.count("/refreshed"), origin.count("/requested")), (2, 2), "fetched again");
+}
+
+#[test]
 fn a_queued_form_of_a_spool_without_pages_is_sent_with_its_body() {
     let origin = Origin::start();
     let (sent, bodies) = std::sync::mpsc::channel();

@@ -33,7 +33,7 @@ pub(super) fn read(
     let start = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
     let length = file.reader.len().saturating_sub(start);
     let content = file.reader.part(start, length);
-    let told = head.content_length();
+    let told = head.fields.content_length();
     let body: Box<dyn Read> = if head.fields.has_word("pragma", COMPRESSED) {
         remove_word(&mut head, "pragma", COMPRESSED);
         for coding in ["x-gzip", "gzip"] {

@@ -1,15 +1,17 @@
 //! An `O` file: a queued or monitored request.
 //!
-//! The URL in the accompanying file is that of a page, of the response to a form, or of 2.9's own
-//! page `/refresh-recurse/`, which stands for a recursive fetch.
+//! The URL in the accompanying file is that of a page, of the response to a form, or of a page of
+//! 2.9 itself, which stands for fetching the URL in its arguments.
 
-use std::io::Read as _;
+use std::io::{BufRead, Read};
+use std::net::IpAddr;
 
 use jiff::Timestamp;
 use wwwoffle_spool::MAX_REQUEST_BODY;
 use wwwoffle_url::{CanonicalUrl, LocalHost, split_form_args, url_decode_form_args};
 
 use super::{mask, refuse};
+use crate::chunked::Chunked;
 use crate::files::{FileReader, SourceFile};
 use crate::head::{self, RequestHead};
 use crate::item::{self, ItemContent, QueuedRequest};
@@ -17,6 +19,15 @@ use crate::refusal::{ReadFault, Reason, classify_error};
 
 /// The page of 2.9 for recursive fetches.
 const RECURSE: &str = "/refresh-recurse/?";
+
+/// The form of 2.9 for them.
+const REQUEST: &str = "/refresh-request/?";
+
+/// The page of 2.9 that fetches the URL after it.
+const REFRESH: &str = "/refresh/?";
+
+/// The port of 2.9, unless its configuration names another one.
+const PORT: u16 = 8080;
 
 /// Fields that must not be sent again, because they refer to the copy that the client had at that
 /// time.
@@ -38,18 +49,13 @@ pub(super) fn read(
     for name in CONDITIONS {
         head.fields.remove(name);
     }
-    let most = u64::try_from(MAX_REQUEST_BODY).unwrap_or(u64::MAX);
-    let mut body = Vec::new();
-    input.take(most.saturating_add(1)).read_to_end(&mut body).map_err(classify_error)?;
-    if body.len() > MAX_REQUEST_BODY {
-        return Err(refuse("its body is longer than 16 MiB"));
-    }
+    let mut body = body(&mut head, input)?;
     let recursion = recursion(text);
     let url = match &recursion {
         Some(arguments) => start(arguments, local),
         None => item::url(form(text).as_deref().unwrap_or(text), local),
     };
-    let url: CanonicalUrl = url.map_err(ReadFault::Archive)?;
+    let url = url.and_then(fetchable).map_err(ReadFault::Archive)?;
     head.target = origin_form(&head.target);
     if recursion.is_some() {
         for name in FOR_PROXY {
@@ -64,6 +70,48 @@ pub(super) fn read(
     let text = mask.small(1 << 10).map_err(classify_error)?.unwrap_or_default();
     let schedule = mask::schedule(&String::from_utf8_lossy(&text));
     schedule.map(|schedule| ItemContent::Monitored(waiting, schedule)).map_err(ReadFault::Archive)
+}
+
+/// The body of a request, without its transfer coding.
+fn body(head: &mut RequestHead, input: impl BufRead) -> Result<Vec<u8>, ReadFault> {
+    let coding = head.fields.all("transfer-encoding").next();
+    let is_chunked = coding.map(|coding| coding.trim_ascii().eq_ignore_ascii_case(b"chunked"));
+    let input: Box<dyn Read + '_> = match is_chunked {
+        None => Box::new(input),
+        Some(true) => Box::new(Chunked::new(input)),
+        Some(false) => return Err(refuse("its body has an unknown transfer coding")),
+    };
+    let most = u64::try_from(MAX_REQUEST_BODY).unwrap_or(u64::MAX);
+    let mut body = Vec::new();
+    input.take(most.saturating_add(1)).read_to_end(&mut body).map_err(classify_error)?;
+    if body.len() > MAX_REQUEST_BODY {
+        return Err(refuse("its body is longer than 16 MiB"));
+    }
+    let length = u64::try_from(body.len()).unwrap_or(u64::MAX);
+    if is_chunked.is_some() {
+        // With a transfer coding, this field does not count (RFC 9112 §6.3).
+        head.fields.remove("content-length");
+    } else if head.fields.content_length().is_some_and(|told| told > length) {
+        return Err(refuse("its body is shorter than its Content-Length"));
+    }
+    Ok(body)
+}
+
+/// Refuses URLs that cannot be fetched, and pages of 2.9 that stand for no other URL.
+fn fetchable(url: CanonicalUrl) -> Result<CanonicalUrl, Reason> {
+    if !["http", "https"].contains(&url.protocol()) {
+        return Err(format!("{}: URLs cannot be fetched", url.protocol()).into());
+    }
+    if url.is_form_answer() {
+        return Err("it asks for the stored response to a form, which no origin knows".into());
+    }
+    let host = url.host().trim_matches(['[', ']']);
+    let address = host.parse::<IpAddr>();
+    let is_here = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
+    if is_here && url.port_or_default() == Some(PORT) {
+        return Err("it is a page of the old proxy".into());
+    }
+    Ok(url)
 }
 
 /// The URL to which a form was sent, if 2.9 made `url` for the response. In such a URL, the
@@ -92,13 +140,23 @@ pub(super) fn form_head(url: &str, local: &LocalHost) -> Result<Option<RequestHe
     RequestHead::parse(head.as_bytes()).map(Some)
 }
 
-/// The arguments of a recursive fetch, if `url` names one. The host may be any name and port of
-/// 2.9.
+/// The arguments of a recursive fetch, if `url` is a page of 2.9 that stands for one. The host may
+/// be any name and port of 2.9.
 fn recursion(url: &str) -> Option<Vec<(String, String)>> {
     let (_, rest) = url.split_once("://")?;
-    let arguments = rest.get(rest.find('/')?..)?.strip_prefix(RECURSE)?;
-    let decoded = |text: &[u8]| String::from_utf8_lossy(&url_decode_form_args(text)).into_owned();
-    let pairs: Vec<_> = split_form_args(arguments.as_bytes())
+    let page = rest.get(rest.find('/')?..)?;
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    if let Some(url) = page.strip_prefix(REFRESH) {
+        let url = if url.contains("://") { url.to_owned() } else { decoded(url.as_bytes()) };
+        let rest = [("depth", "0"), ("force", "Y"), ("parts", "configured")];
+        let rest = rest.map(|(name, value)| pair(name, value));
+        return url.contains("://").then(|| [vec![pair("url", &url)], rest.to_vec()].concat());
+    }
+    let (arguments, is_form) = match page.strip_prefix(RECURSE) {
+        Some(arguments) => (arguments, false),
+        None => (page.strip_prefix(REQUEST)?, true),
+    };
+    let mut pairs: Vec<_> = split_form_args(arguments.as_bytes())
         .filter(|argument| !argument.is_empty())
         .map(|argument| {
             let mut sides = argument.splitn(2, |&byte| byte == b'=');
@@ -106,7 +164,18 @@ fn recursion(url: &str) -> Option<Vec<(String, String)>> {
             (name, decoded(sides.next().unwrap_or_default()))
         })
         .collect();
-    pairs.iter().any(|(name, _)| name == "url").then_some(pairs)
+    let has = |wanted: &str| pairs.iter().any(|(name, _)| name == wanted);
+    if !has("url") {
+        return None;
+    }
+    if is_form && !has("force") {
+        pairs.push(pair("force", "Y"));
+    }
+    Some(pairs)
+}
+
+fn decoded(text: &[u8]) -> String {
+    String::from_utf8_lossy(&url_decode_form_args(text)).into_owned()
 }
 
 /// The start page of a recursive fetch.
@@ -146,7 +215,24 @@ mod tests {
         let want = [("url", "http://h/"), ("depth", "2"), ("force", "Y")];
         let want = want.map(|(name, value)| (name.to_owned(), value.to_owned()));
         assert_eq!(got.as_deref(), Some(&want[..]));
-        for other in ["http://h/refresh-recurse/?depth=2", "http://h/x/refresh-recurse/?url=a"] {
+        let forced = [("url", "http://h/a b"), ("force", "Y")];
+        let alone =
+            [("url", "http://h/?a=b"), ("depth", "0"), ("force", "Y"), ("parts", "configured")];
+        for (given, want) in [
+            ("http://old:8080/refresh-request/?url=http%3A%2F%2Fh%2Fa+b", &forced[..]),
+            ("http://old/refresh/?http%3A%2F%2Fh%2F%3Fa%3Db", &alone),
+            ("http://old/refresh/?http://h/?a=b", &alone),
+        ] {
+            let got = recursion(given).unwrap_or_default();
+            let got: Vec<_> = got.iter().map(|(name, value)| (&**name, &**value)).collect();
+            assert_eq!(got, want, "{given}");
+        }
+        for other in [
+            "http://h/refresh-recurse/?depth=2",
+            "http://h/x/refresh-recurse/?url=a",
+            "http://h/refresh-request/?x=1",
+            "http://h/refresh/?x=1",
+        ] {
             assert_eq!(recursion(other), None, "{other}");
         }
     }

@@ -90,7 +90,7 @@ fn bytes(size: f64) -> Option<usize> {
 /// Whether the response declares an empty body.
 fn is_empty(head: &ResponseHead, sent: Option<f64>) -> bool {
     let is_coded = head.fields.has("content-encoding");
-    head.content_length() == Some(0) || (sent == Some(0.0) && !is_coded)
+    head.fields.content_length() == Some(0) || (sent == Some(0.0) && !is_coded)
 }
 
 /// Whether a text may have this length in its original encoding.

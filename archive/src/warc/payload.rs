@@ -50,7 +50,7 @@ impl<R: BufRead> Payload<R> {
         digests: Digests,
     ) -> Self {
         let is_chunked = head.fields.has_word("transfer-encoding", "chunked");
-        let length = head.content_length().filter(|_| !is_chunked);
+        let length = head.fields.content_length().filter(|_| !is_chunked);
         Self::new(input, head_bytes, digests, is_chunked, length)
     }
 

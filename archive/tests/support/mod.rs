@@ -22,7 +22,7 @@ use wwwoffle_archive::{
     ImportControl, ImportOptions, ImportReport, MAX_BODY, PersonalOwner, PlainPlacement, import,
 };
 use wwwoffle_spool::{Entry, Options, Place, Spool, Timestamp, Versions};
-use wwwoffle_url::{CanonicalUrl, LocalHost};
+use wwwoffle_url::{CanonicalUrl, LocalHost, make_hash};
 
 /// A folder with a spool that keeps three older versions, and space for archives.
 pub struct Bench {
@@ -207,4 +207,11 @@ pub fn zip(members: &[(&str, &[u8], &[u8])]) -> Vec<u8> {
     bytes.extend([length, start].map(u32::to_le_bytes).concat());
     bytes.extend([0; 2]);
     bytes
+}
+
+/// Writes a file of a spool of 2.9, and the file with its URL.
+pub fn classic(bench: &Bench, directory: &str, letter: char, url: &str, end: &str, content: &[u8]) {
+    let hash = make_hash(url.as_bytes());
+    bench.write(&format!("old/{directory}/{letter}{hash}{end}"), content);
+    bench.write(&format!("old/{directory}/U{hash}{end}"), url.as_bytes());
 }
