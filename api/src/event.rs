@@ -102,8 +102,11 @@ pub enum Event {
     End {
         /// The number of responses stored.
         fetched: u64,
-        /// The number of requests that failed permanently.
+        /// The number of requests that failed permanently, without dead links.
         failed: u64,
+        /// The number of dead links in the pages of recursive fetches.
+        #[serde(default)]
+        dead: u64,
         /// The number of requests that wait in the queue.
         waiting: u64,
     },

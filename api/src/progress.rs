@@ -36,7 +36,7 @@ impl Whole {
         let counts = &run.report.counts;
         Self {
             done: counts.fetched.saturating_add(counts.unchanged).saturating_add(counts.kept),
-            failed: counts.failed,
+            failed: counts.failed.saturating_add(counts.dead),
             left: run.waiting,
             bytes: counts.bytes,
             ..Self::default()

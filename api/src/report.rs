@@ -62,8 +62,10 @@ pub struct FetchCounts {
     pub unchanged: u64,
     /// Pages and sub-resources that were already stored and not requested.
     pub kept: u64,
-    /// Pages and sub-resources that could not be fetched.
+    /// Pages and sub-resources that could not be fetched, without dead links.
     pub failed: u64,
+    /// Dead links in pages: a fault of the site, not a failure of the fetch.
+    pub dead: u64,
     /// The bytes of the bodies transferred.
     pub bytes: u64,
 }
@@ -125,13 +127,6 @@ impl Report {
         if left.count == 0 {
             self.left_out.remove(&why);
         }
-    }
-
-    /// The number of dead links in pages, among the listed failures.
-    #[must_use]
-    pub fn dead_links(&self) -> u64 {
-        let dead = self.failed.iter().filter(|failed| failed.dead && failed.from.is_some());
-        u64::try_from(dead.count()).unwrap_or(u64::MAX)
     }
 
     /// Adds a failure. It replaces an earlier failure of the same URL.

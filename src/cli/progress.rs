@@ -175,7 +175,7 @@ impl ProgressDisplay {
                 let to = location.map(|to| format!(" -> {}", shown::line(&to))).unwrap_or_default();
                 Some(format!("redirect  {status}          {}{to}", shown::line(&url)))
             }
-            Event::End { fetched, failed, waiting } => {
+            Event::End { fetched, failed, dead: _, waiting } => {
                 self.under_way.clear();
                 self.end = Some(End { fetched, failed, waiting });
                 // Some of them may have been stored before and still be fresh.
@@ -256,7 +256,7 @@ fn plural_end(count: u64) -> &'static str {
 /// The report of a recursive fetch: the counts, the failures with their referring pages, and the
 /// pages left out with their reasons.
 pub(crate) fn report(run: &RunItem) -> String {
-    let (counts, dead) = (&run.report.counts, run.report.dead_links());
+    let (counts, dead) = (&run.report.counts, run.report.counts.dead);
     let mut text = format!(
         "{}: {} page{} and {} sub-resource{}: {} fetched ({}), {} unchanged, {} already stored, \
          {} failed",
@@ -269,7 +269,7 @@ pub(crate) fn report(run: &RunItem) -> String {
         shown::bytes(counts.bytes),
         counts.unchanged,
         counts.kept,
-        counts.failed.saturating_sub(dead),
+        counts.failed,
     );
     if dead > 0 {
         // Writing to a `String` does not fail.

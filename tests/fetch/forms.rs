@@ -271,7 +271,7 @@ fn working_the_queue_off_waits_for_a_form_that_is_under_way() {
     let told: Vec<_> = std::iter::once(first).chain(lines).collect();
     assert!(fetching.wait().unwrap().success());
     let end: Value = serde_json::from_str(told.last().unwrap()).unwrap();
-    let want = json!({"event": "end", "fetched": 1, "failed": 0, "waiting": 0});
+    let want = json!({"event": "end", "fetched": 1, "failed": 0, "dead": 0, "waiting": 0});
     assert_eq!(end, want, "{told:?}");
 }
 

@@ -306,7 +306,8 @@ fn sums_agree_and_nothing_that_was_fetched_is_told_as_left_out() {
         let counts = &run["report"]["counts"];
         let number = |name: &str| counts[name].as_u64().unwrap();
         let taken = number("pages") + number("parts");
-        let sum = ["fetched", "unchanged", "kept", "failed"].map(number).iter().sum::<u64>();
+        let sum =
+            ["fetched", "unchanged", "kept", "failed", "dead"].map(number).iter().sum::<u64>();
         assert_eq!(sum, taken, "-r {depth}: {run:#}");
         let left = &run["report"]["left-out"]["depth"];
         assert_eq!(left["count"], far, "-r {depth}: {run:#}");
@@ -325,6 +326,12 @@ fn the_lines_of_a_second_fetch_agree() {
         let sums = ran.out.lines().find(|line| line.contains(" pages and ")).unwrap();
         assert!(sums.ends_with(", 0 failed, 1 dead link"), "{ran:?}");
         assert_eq!(ran.out.lines().last(), Some("2 stored, 0 failed, 0 waiting"), "{ran:?}");
+        let ran = daemon.run(&["get", "-r", "1", "--json", &origin.url("/")]);
+        let events = ran.lines();
+        let run = events.iter().rfind(|event| event["event"] == "run").unwrap();
+        for sums in [events.last().unwrap(), &run["run"]["report"]["counts"]] {
+            assert_eq!((&sums["failed"], &sums["dead"]), (&0.into(), &1.into()), "{ran:?}");
+        }
     }
 }
 

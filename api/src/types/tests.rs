@@ -190,8 +190,8 @@ fn events() {
             r#"{"event":"redirect","url":"http://a/","status":301,"location":"http://b/"}"#,
         ),
         (
-            Event::End { fetched: 1, failed: 2, waiting: 3 },
-            r#"{"event":"end","fetched":1,"failed":2,"waiting":3}"#,
+            Event::End { fetched: 1, failed: 2, dead: 4, waiting: 3 },
+            r#"{"event":"end","fetched":1,"failed":2,"dead":4,"waiting":3}"#,
         ),
     ];
     for (event, text) in table {

@@ -39,6 +39,8 @@ pub enum UrlOutcome {
     Kept,
     /// The URL could not be fetched or stored.
     Failed,
+    /// A page refers to a URL that does not exist.
+    Dead,
     /// The `robots.txt` of the site forbids the URL. It does not count as a page of the run.
     LeftAlone,
     /// The page is beyond the requested depth. It does not count as a page of the run, but may
@@ -269,7 +271,8 @@ impl Run {
 
     /// Records that a URL could not be fetched.
     pub fn failed(&mut self, key: &Key, failed: FailedUrl) {
-        self.record(key, UrlOutcome::Failed, 0);
+        let is_dead_link = failed.dead && failed.from.is_some();
+        self.record(key, if is_dead_link { UrlOutcome::Dead } else { UrlOutcome::Failed }, 0);
         self.report.add(failed);
     }
 
@@ -386,6 +389,7 @@ impl Run {
             UrlOutcome::Unchanged => Some(&mut counts.unchanged),
             UrlOutcome::Kept => Some(&mut counts.kept),
             UrlOutcome::Failed => Some(&mut counts.failed),
+            UrlOutcome::Dead => Some(&mut counts.dead),
         }
     }
 

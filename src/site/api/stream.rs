@@ -293,7 +293,7 @@ impl RequestFollower {
         self.inbox.ready.extend(held_events(self.all_held()));
         let waiting = u64::try_from(self.open.len()).unwrap_or(u64::MAX);
         let (fetched, failed) = (self.fetched, self.failed);
-        self.inbox.end(Event::End { fetched, failed, waiting });
+        self.inbox.end(Event::End { fetched, failed, dead: 0, waiting });
     }
 
     /// Reads the queue. If the whole queue is being fetched, follows the waiting requests.

@@ -270,15 +270,15 @@ impl RunFollower {
         self.failed += u64::from(!self.inbox.flush().await);
         let held = held::all_held(&self.inbox.context.fetch, self.waiting_places().iter());
         self.inbox.ready.extend(held_events(held));
-        let (mut fetched, mut waiting) = (0_u64, 0_u64);
+        let (mut fetched, mut dead, mut waiting) = (0_u64, 0_u64, 0_u64);
         for run in runs {
             let counts = run.report.counts;
             fetched += counts.fetched + counts.unchanged + counts.kept;
-            // A dead link is a fault of the site, not a failure of the fetch.
-            self.failed += counts.failed.saturating_sub(run.report.dead_links());
+            self.failed += counts.failed;
+            dead += counts.dead;
             waiting += u64::try_from(run.waiting).unwrap_or(u64::MAX);
             self.inbox.ready.push_back(Event::Run { run: Box::new(run.into()) });
         }
-        self.inbox.end(Event::End { fetched, failed: self.failed, waiting });
+        self.inbox.end(Event::End { fetched, failed: self.failed, dead, waiting });
     }
 }

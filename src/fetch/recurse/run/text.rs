@@ -161,12 +161,13 @@ fn one(line: &str) -> Option<(Key, Seen)> {
     words.next().is_none().then_some((key.parse().ok()?, seen))
 }
 
-const LETTERS: [(UrlOutcome, &str); 7] = [
+const LETTERS: [(UrlOutcome, &str); 8] = [
     (UrlOutcome::Waits, "w"),
     (UrlOutcome::Fetched, "f"),
     (UrlOutcome::Unchanged, "u"),
     (UrlOutcome::Kept, "k"),
     (UrlOutcome::Failed, "x"),
+    (UrlOutcome::Dead, "d"),
     (UrlOutcome::LeftAlone, "r"),
     (UrlOutcome::TooFar, "t"),
 ];

@@ -60,7 +60,7 @@ fn get_one(context: &Arc<SiteContext>, url: &str) -> Body {
 }
 
 fn end(fetched: u64, failed: u64, waiting: u64) -> Event {
-    Event::End { fetched, failed, waiting }
+    Event::End { fetched, failed, dead: 0, waiting }
 }
 
 fn done(url: &str, status: u16) -> Event {
