@@ -11,6 +11,7 @@
 
 mod pipe;
 mod process;
+mod program;
 mod turns;
 mod visit;
 

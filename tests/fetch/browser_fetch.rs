@@ -173,6 +173,9 @@ fn one_page_after_the_other_and_each_failure_is_told() {
     daemon.ok(&["config", "set", "fetch-options.browser", program.to_str().unwrap()]);
     let told = daemon.ok(&["get", "--refresh", &urls[0]]);
     assert!(told.contains("is not run: it is neither an ELF file"), "{told}");
+    let lines = std::fs::read(&program).unwrap();
+    std::fs::write(&program, [b"\x7fELF\x01\x01\x01\n", &lines[..]].concat()).unwrap();
+    daemon.ok(&["get", "--refresh", &urls[0]]);
     assert!(!written.exists(), "no shell runs it");
     assert_eq!(daemon.queue().len(), 0, "requests of the browser count as pages");
     daemon.ok(&["offline"]);

@@ -17,10 +17,11 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::process::{Pid, Resource, Rlimit};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
-use tokio::process::{ChildStderr, Command};
+use tokio::process::ChildStderr;
 use tokio::time::timeout;
 
 use super::pipe::framed;
+use super::program::BrowserProgram;
 use crate::base::process_group::ProcessGroup;
 use crate::base::small_file;
 
@@ -142,7 +143,8 @@ impl Process {
         let (to_browser, from_browser) = (io::pipe()?, io::pipe()?);
         let to = pipe::Sender::from_owned_fd(to_browser.1.into())?;
         let from = pipe::Receiver::from_owned_fd(from_browser.0.into())?;
-        let mut command = Command::new(program);
+        let program = BrowserProgram::open(program)?;
+        let mut command = program.command();
         command.args(UNSEEN).args(arguments);
         command.env_clear().env("PATH", PATH).env("HOME", profile.path());
         command.current_dir("/");

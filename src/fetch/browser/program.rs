@@ -1,0 +1,159 @@
+//! The program of a browser, opened so that no shell can run it instead of the system.
+//!
+//! A program that is started with descriptors is started by `execvp`. If the system cannot run the
+//! file, for example a program for another processor, `execvp` passes its path to `/bin/sh`. The
+//! path given here names a descriptor that closes at that moment, so the shell finds no file.
+//!
+//! An interpreter would not find a script under such a path either. So the first line of a script
+//! is read here, and the interpreter is the program.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+use tokio::process::Command;
+
+use crate::base::small_file::read_at_most;
+
+/// The longest first line of a script that Linux reads, in bytes.
+const MAX_LINE: u64 = 255;
+
+/// The maximum number of scripts of which each is the interpreter of the one before, as in Linux.
+const MAX_SCRIPTS: usize = 5;
+
+/// Descriptors of programs have at least this number. Smaller ones are for the program's use.
+const LEAST_DESCRIPTOR: i32 = 10;
+
+/// An open program.
+#[derive(Debug)]
+pub(super) struct BrowserProgram {
+    file: OwnedFd,
+    path: PathBuf,
+    /// The arguments of an interpreter: its script, and the argument in the script's first line.
+    arguments: Vec<OsString>,
+}
+
+impl BrowserProgram {
+    /// Opens a program, or the interpreter of a script.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system, or the first line of a script names no interpreter.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let (mut path, mut arguments) = (path.to_owned(), Vec::new());
+        for _ in 0..=MAX_SCRIPTS {
+            let begin = read_at_most(&path.canonicalize()?, MAX_LINE)?.unwrap_or_default();
+            let Some(line) = begin.strip_prefix(b"#!") else {
+                let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+                let opened = rustix::fs::open(&path, flags, Mode::empty())?;
+                let file = rustix::io::fcntl_dupfd_cloexec(opened, LEAST_DESCRIPTOR)?;
+                return Ok(Self { file, path, arguments });
+            };
+            let (interpreter, argument) = interpreter(line).ok_or_else(|| {
+                io::Error::other(format!("{} names no interpreter", path.display()))
+            })?;
+            let before = argument.into_iter().chain([path.into_os_string()]);
+            arguments.splice(0..0, before);
+            path = interpreter;
+        }
+        Err(io::Error::other(format!("{} is a script of scripts", path.display())))
+    }
+
+    /// The command that starts the program. The program must stay open until then.
+    pub(super) fn command(&self) -> Command {
+        let mut command = Command::new(format!("/proc/self/fd/{}", self.file.as_raw_fd()));
+        command.arg0(&self.path).args(&self.arguments);
+        command
+    }
+}
+
+/// The interpreter in the first line of a script after `#!`, and its argument, as Linux reads them.
+fn interpreter(begin: &[u8]) -> Option<(PathBuf, Option<OsString>)> {
+    let line = begin.split(|&byte| byte == b'\n').next()?.trim_ascii();
+    let end = line.iter().position(|byte| matches!(byte, b' ' | b'\t')).unwrap_or(line.len());
+    let (path, argument) = line.split_at_checked(end)?;
+    let path = Path::new(OsStr::from_bytes(path));
+    let argument = OsStr::from_bytes(argument.trim_ascii_start());
+    let argument = Some(argument.to_owned()).filter(|argument| !argument.is_empty());
+    path.is_absolute().then(|| (path.to_owned(), argument))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+    use std::process::Output;
+
+    use command_fds::CommandFdExt;
+
+    use super::*;
+    use crate::base::small_file::{Readers, write};
+
+    /// Runs the program as a browser is run: with a hook before the start.
+    async fn run(path: &Path) -> io::Result<Output> {
+        let program = BrowserProgram::open(path)?;
+        let mut command = program.command();
+        command.args(["a b", "c"]).fd_mappings(Vec::new()).map_err(io::Error::other)?;
+        command.output().await
+    }
+
+    fn executable(path: &Path, bytes: &[u8]) -> PathBuf {
+        write(path, bytes, Readers::Owner).unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path.to_owned()
+    }
+
+    #[tokio::test]
+    async fn scripts_get_the_arguments_that_the_system_gives() {
+        let root = tempfile::tempdir().unwrap();
+        let show = "printf '<%s>' \"$0\" \"$@\"";
+        for (first, flags) in
+            [("#!/bin/sh", ""), ("#! /bin/sh  -e ", "e"), ("#!\t/bin/sh\t-u x", "")]
+        {
+            let text = format!("{first}\n{show} \"$-\"\n");
+            let script = executable(&root.path().join("script"), text.as_bytes());
+            let got = run(&script).await.unwrap();
+            let want = tokio::process::Command::new(&script).args(["a b", "c"]).output().await;
+            let want = want.unwrap();
+            assert_eq!((&got.stdout, got.status), (&want.stdout, want.status), "{first}");
+            assert!(String::from_utf8_lossy(&got.stdout).contains(flags), "{got:?}");
+        }
+        let inner = root.path().join("script");
+        executable(&inner, format!("#!/bin/sh\n{show}\n").as_bytes());
+        let line = format!("#!{}\n", inner.display());
+        let outer = executable(&root.path().join("outer"), line.as_bytes());
+        let got = run(&outer).await.unwrap();
+        let want = format!("<{}><{}><a b><c>", inner.display(), outer.display());
+        assert_eq!(String::from_utf8_lossy(&got.stdout), want);
+    }
+
+    #[tokio::test]
+    async fn a_shell_does_not_run_what_the_system_cannot_run() {
+        let root = tempfile::tempdir().unwrap();
+        let written = root.path().join("written");
+        let lines = format!("\nid >{}\n", written.display());
+        let own = read_at_most(&std::env::current_exe().unwrap(), 64).unwrap().unwrap();
+        let other_machine = [&own[..18], &[0xff, 0xfe], &own[20..64]].concat();
+        for (name, begin) in [
+            ("other machine", other_machine),
+            ("other class", b"\x7fELF\x01\x01\x01".to_vec()),
+            ("cut", own[..20].to_vec()),
+            ("no ELF", Vec::new()),
+            ("no interpreter", b"#!".to_vec()),
+            ("relative interpreter", b"#!sh".to_vec()),
+        ] {
+            let program = executable(&root.path().join(name), &[&begin, lines.as_bytes()].concat());
+            let ran = run(&program).await;
+            assert!(!ran.is_ok_and(|ran| ran.status.success()), "{name}");
+            assert!(!written.exists(), "{name}: a shell ran its lines");
+        }
+        let text = format!("#!{}{lines}", root.path().join("cut").display());
+        let script = executable(&root.path().join("script"), text.as_bytes());
+        assert!(!run(&script).await.is_ok_and(|ran| ran.status.success()) && !written.exists());
+        let own = root.path().join("loop");
+        executable(&own, format!("#!{}\n", own.display()).as_bytes());
+        assert!(run(&own).await.is_err());
+    }
+}
