@@ -39,16 +39,19 @@ pub struct RequestTimes {
 }
 
 /// Finds the copies to which a `304` with the fields `newer` applies, and updates them. Returns
-/// `None` if it applies to no stored copy.
+/// `None` if it applies to no stored copy. With a login, of the request or of its connection, no
+/// shared copy is updated: the origin has answered one person.
 pub async fn apply_not_modified(
     store: &Store,
     about: &Revalidation,
     newer: &HeaderMap,
     asked: RequestTimes,
+    login: bool,
 ) -> Option<Confirmed> {
     let candidates = stored(&about.kept);
     let holding = about.question.match_not_modified(&candidates, &about.request, newer)?;
-    for kept in holding.update.iter().filter_map(|index| about.kept.get(*index)) {
+    let updated = holding.update.iter().filter_map(|index| about.kept.get(*index));
+    for kept in updated.filter(|kept| !login || kept.entry.place().owner().is_some()) {
         record_confirmation(store, kept, &for_all(kept, newer, about.personal), asked).await;
     }
     let kept = Arc::clone(about.kept.get(holding.serve)?);

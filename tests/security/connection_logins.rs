@@ -69,3 +69,44 @@ fn what_comes_over_such_a_connection_is_for_its_person() {
     assert_eq!(get(&daemon, "ada", &url, "").text(), "pay of ada");
     assert_eq!(get(&daemon, "bob", &url, "").status, 504);
 }
+
+/// A `304` says that one person may go on using a copy. For others the origin may say otherwise.
+#[test]
+fn a_304_to_a_login_does_not_refresh_the_copy_of_everyone() {
+    let (daemon, origin) = (daemon(), origin("NTLM", "no-store"));
+    origin.on("/page", |exchange| {
+        let answer = if exchange.seen.fields.has("If-None-Match") {
+            Answer::new(304, "", "").field("ETag", "\"1\"").field("Cache-Control", "max-age=600")
+        } else {
+            Answer::html("page").field("ETag", "\"1\"").field("Cache-Control", "public, max-age=0")
+        };
+        exchange.answer(&answer)
+    });
+    let url = origin.url("/page");
+    let lifetime = |daemon: &Daemon| {
+        daemon.ok(&["offline"]);
+        let page = get(daemon, "bob", &url, "");
+        daemon.ok(&["online"]);
+        assert_eq!(page.text(), "page");
+        page.field("Cache-Control").to_owned()
+    };
+    assert_eq!(get(&daemon, "bob", &url, "").text(), "page");
+    daemon.settle();
+    assert_eq!(lifetime(&daemon), "public, max-age=0");
+    assert_eq!(get(&daemon, "ada", &url, "Authorization: Basic eA==\r\n").text(), "page");
+    daemon.settle();
+    assert_eq!(lifetime(&daemon), "public, max-age=0", "a login of the request");
+    let login = "Authorization: NTLM me-ada\r\n";
+    assert_eq!(get(&daemon, "ada", &origin.url("/pay"), login).text(), "pay of ada");
+    assert_eq!(get(&daemon, "ada", &url, "").text(), "page");
+    daemon.settle();
+    assert_eq!(lifetime(&daemon), "public, max-age=0", "a login of the connection");
+    let seen = origin.asked("/page");
+    assert!(seen.last().unwrap().fields.has("If-None-Match"), "it was revalidated");
+    // Each time offline has closed one.
+    assert_eq!((seen.len(), origin.connections()), (3, 3), "no further one after the login");
+    // A request without a login refreshes it.
+    assert_eq!(get(&daemon, "bob", &url, "").text(), "page");
+    daemon.settle();
+    assert_eq!(lifetime(&daemon), "max-age=600");
+}

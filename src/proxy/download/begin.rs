@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use hyper::body::Body;
-use hyper::header::CONTENT_LENGTH;
+use hyper::header::{AUTHORIZATION, CONTENT_LENGTH};
 use hyper::{HeaderMap, Method, StatusCode};
 use tracing::{debug, warn};
 use wwwoffle_spool::{NewEntry, Place, Spool, Tail, Writer};
@@ -163,8 +163,11 @@ async fn request_origin<A: OriginClient>(
         if answer.status() != StatusCode::NOT_MODIFIED || job.about.question.is_empty() {
             return Ok((answer, asked));
         }
-        let confirmed =
-            freshen::apply_not_modified(ground.store, &job.about, answer.headers(), asked);
+        let login = job.places.credentials
+            || job.head.headers().contains_key(AUTHORIZATION)
+            || answer.extensions().get::<PersonalConnection>().is_some();
+        let fields = answer.headers();
+        let confirmed = freshen::apply_not_modified(ground.store, &job.about, fields, asked, login);
         if let Some(confirmed) = confirmed.await {
             let (status, is_whole) = (confirmed.kept.status, confirmed.kept.part.is_none());
             ground.downloads.leave(download);
