@@ -315,3 +315,25 @@ fn a_search_prints_as_many_hits_as_its_limit_says() {
         assert_eq!(told.lines().count(), count, "--limit {limit}");
     }
 }
+
+#[test]
+fn a_hit_shows_the_page_that_its_link_opens() {
+    let (daemon, origin) = (Daemon::configured(""), Origin::start());
+    for (path, title) in [("/bank?a=1&amp;b=2", "Forged"), ("/bank?a=1&b=2", "Genuine")] {
+        origin.say(path, Answer::html(format!("<title>{title} page</title>")));
+    }
+    daemon.ok(&["online"]);
+    let (url, respelled) = (origin.url("/bank?a=1&b=2"), origin.url("/bank?a=1&amp;b=2"));
+    let titles = || {
+        let hits = daemon.run(&["search", "--json", "page"]).lines();
+        let of = |hit: &Value| (hit["url"].clone(), hit["title"].clone());
+        hits.iter().map(of).collect::<Vec<_>>()
+    };
+    let hit = |title: &str| [(Value::from(url.as_str()), Value::from(format!("{title} page")))];
+    daemon.get(&respelled).whole();
+    eventually("the only spelling is found", || titles() == hit("Forged"));
+    daemon.get(&url).whole();
+    eventually("the canonical spelling is found instead", || titles() == hit("Genuine"));
+    assert_eq!(daemon.ok(&["cat", &url]), "<title>Genuine page</title>");
+    assert_eq!(daemon.run(&["ls", "--json"]).lines().len(), 2, "lists have both");
+}

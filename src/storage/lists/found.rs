@@ -289,7 +289,8 @@ impl ListSource<'_> {
 
     fn search(&self, wanted: &ListQuery) -> Result<SearchPage, Error> {
         let (query, limit) = (wanted.query(), wanted.limit.min(MAX_HITS));
-        let keep = |item: &Item| wanted.all || self.is_listed(Kind::Any, item.place.url());
+        let is_listed = |item: &Item| wanted.all || self.is_listed(Kind::Any, item.place.url());
+        let keep = |item: &Item| is_listed(item) && !self.is_covered(&item.place);
         let after = wanted.after.as_ref();
         let hits = self.index.search(&query, &self.filter(wanted), after, limit, &keep)?;
         let pins = self.pins();
@@ -301,6 +302,17 @@ impl ListSource<'_> {
             partial: hits.is_partial,
             incomplete: self.index.progress().has_unread,
         })
+    }
+
+    /// Whether the canonical spelling of the URL, to which a hit links, opens another entry.
+    fn is_covered(&self, place: &Place) -> bool {
+        let is_canonical = |place: &Place| Place::spelling_of(place.variant_text()).is_none();
+        if is_canonical(place) {
+            return false;
+        }
+        // If the entries cannot be read, the hit has no snippet either.
+        let entries = self.spool.entries(place).map(|entries| entries.found).unwrap_or_default();
+        entries.iter().any(|entry| is_canonical(entry.place()))
     }
 
     /// A hit with a snippet of the page, which is read again, so that the snippet shows the stored
