@@ -5,6 +5,9 @@
 //! link or image that causes a change when it is loaded, and a page of another site that loads a
 //! page of ours to learn from the result.
 
+use hyper::HeaderMap;
+use hyper::header::HeaderName;
+
 /// The input of the decision, which the caller takes from the request.
 #[derive(Clone, Copy, Debug)]
 pub struct Attempt<'a> {
@@ -29,6 +32,19 @@ pub struct Attempt<'a> {
     /// The reason why the caller may not make the request, regardless of the page that sent it.
     /// `None` if the caller may.
     pub lacks: Option<GuardRefusal>,
+}
+
+/// Returns the value of a field. A repeated field or one that is not text yields an invalid value:
+/// the field is present, but equals nothing.
+#[must_use]
+pub fn single_value<'fields>(
+    fields: &'fields HeaderMap,
+    name: &HeaderName,
+) -> Option<&'fields str> {
+    let mut values = fields.get_all(name).iter();
+    let first = values.next()?;
+    let text = first.to_str().ok().filter(|_| values.next().is_none());
+    Some(text.unwrap_or_default())
 }
 
 /// How a request reached us.
@@ -165,7 +181,13 @@ fn refusal(asked: &Attempt<'_>) -> Option<GuardRefusal> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ActionScope, Attempt, GuardRefusal, GuardVerdict, OtherSites, Over, Token, guard};
+    use hyper::HeaderMap;
+    use hyper::header::{HeaderValue, ORIGIN};
+
+    use super::{
+        ActionScope, Attempt, GuardRefusal, GuardVerdict, OtherSites, Over, Token, guard,
+        single_value,
+    };
 
     const OURS: &str = "http://localhost:8080";
 
@@ -302,6 +324,22 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_field_that_is_unclear_equals_nothing() {
+        for (values, want) in [
+            (&[][..], None),
+            (&[&b"http://a"[..]], Some("http://a")),
+            (&[b"http://a", b"http://b"], Some("")),
+            (&[b"\xff"], Some("")),
+        ] {
+            let mut fields = HeaderMap::new();
+            for value in values {
+                fields.append(ORIGIN, HeaderValue::from_bytes(value).unwrap());
+            }
+            assert_eq!(single_value(&fields, &ORIGIN), want, "{values:?}");
         }
     }
 }

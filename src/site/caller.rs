@@ -21,7 +21,7 @@ use crate::base::shown;
 use crate::net::upstream;
 use crate::page::context::PageReader;
 use crate::page::guard::{
-    ActionScope, Attempt, GuardRefusal, GuardVerdict, OtherSites, Over, Token, guard,
+    ActionScope, Attempt, GuardRefusal, GuardVerdict, OtherSites, Over, Token, guard, single_value,
 };
 use crate::page::message::{self, Denied, Message};
 use crate::page::token::Purpose;
@@ -153,11 +153,11 @@ impl Caller {
             source: RequestSource {
                 over: Over::Tcp,
                 host_is_ours,
-                fetch_site: single_value(fields, &FETCH_SITE),
+                fetch_site: single_value(fields, &FETCH_SITE).map(str::to_owned),
                 other_sites: isolation::other_sites(url.path(), fields),
                 is_unproven,
-                referer: single_value(fields, &REFERER),
-                origin: single_value(fields, &ORIGIN),
+                referer: single_value(fields, &REFERER).map(str::to_owned),
+                origin: single_value(fields, &ORIGIN).map(str::to_owned),
             },
             sent: (url.path() == REQUEST).then(|| SentRequest::of(request, visit)),
             audience: (fields.contains_key(SEC_FETCH_DEST))
@@ -456,35 +456,5 @@ impl Caller {
             }
         }
         response
-    }
-}
-
-/// Returns the value of a field. A repeated field or one that is not text yields an invalid value:
-/// the field is present, but equals nothing.
-fn single_value(fields: &HeaderMap, name: &HeaderName) -> Option<String> {
-    let mut values = fields.get_all(name).iter();
-    let first = values.next()?;
-    let text = first.to_str().ok().filter(|_| values.next().is_none());
-    Some(text.unwrap_or_default().to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_field_that_is_unclear_equals_nothing() {
-        for (values, want) in [
-            (&[][..], None),
-            (&[&b"http://a"[..]], Some("http://a")),
-            (&[b"http://a", b"http://b"], Some("")),
-            (&[b"\xff"], Some("")),
-        ] {
-            let mut fields = HeaderMap::new();
-            for value in values {
-                fields.append(ORIGIN, HeaderValue::from_bytes(value).unwrap());
-            }
-            assert_eq!(single_value(&fields, &ORIGIN).as_deref(), want, "{values:?}");
-        }
     }
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, ORIGIN};
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, ORIGIN};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
 
@@ -16,7 +16,9 @@ use crate::base::owner::Owner;
 use crate::page::form::SubmittedForm;
 use crate::page::gateway as pages;
 use crate::page::gateway::Send;
-use crate::page::guard::{ActionScope, Attempt, GuardVerdict, OtherSites, Over, Token, guard};
+use crate::page::guard::{
+    ActionScope, Attempt, GuardVerdict, OtherSites, Over, Token, guard, single_value,
+};
 use crate::page::message::Message;
 use crate::page::token::Purpose;
 use crate::proxy::opener::FETCH_SITE;
@@ -99,19 +101,13 @@ impl GatewayClient {
             }
             Some(_) => Token::Wrong,
         };
-        let field = |name: &HeaderName| {
-            let mut values = parts.headers.get_all(name).iter();
-            let first = values.next()?;
-            // A repeated field is invalid.
-            Some(first.to_str().ok().filter(|_| values.next().is_none()).unwrap_or_default())
-        };
         let asked = Attempt {
             over: Over::Tcp,
             safe_method: false,
             host_is_ours: true,
-            fetch_site: field(&FETCH_SITE),
+            fetch_site: single_value(&parts.headers, &FETCH_SITE),
             other_sites: OtherSites::Refused,
-            origin: field(&ORIGIN),
+            origin: single_value(&parts.headers, &ORIGIN),
             our_origin: self.shell.origin.as_str(),
             token,
             scope: ActionScope::General,
