@@ -326,15 +326,11 @@ pub fn failure_reason(state: &RequestState) -> Option<(String, Option<u16>)> {
         RequestState::Waiting => None,
         RequestState::Failed { reason, status } => Some((reason.clone(), *status)),
         RequestState::Asking { bytes } => {
-            Some((format!("it {}: retry it to consent", asks_in_words(*bytes)), None))
+            let size = bytes.map_or_else(String::new, |size| format!(" ({})", shown::bytes(size)));
+            let why = format!("it is large{size}, so it is fetched only if you confirm");
+            Some((why + ": retry it to consent", None))
         }
     }
-}
-
-/// Why a request waits for the user's consent, in words: the announced size of its response.
-fn asks_in_words(bytes: Option<u64>) -> String {
-    let size = bytes.map_or_else(String::new, |bytes| format!(" ({})", shown::bytes(bytes)));
-    format!("is large{size}, so it is fetched only if you confirm")
 }
 
 /// Logs that the result of a request cannot be recorded in the spool.

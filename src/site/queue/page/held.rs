@@ -51,3 +51,22 @@ fn budget(of: BudgetOf, metered: bool, until: Option<TextValue>) -> Text {
         None => say("It waits until the next fetch of the queue: {why}.").with("why", why),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use wwwoffle_spool::RequestState;
+
+    use super::*;
+    use crate::fetch::failure_reason;
+
+    #[test]
+    fn the_page_and_the_queue_give_the_same_reason_for_a_question() {
+        for bytes in [None, Some(4_000_000)] {
+            let time = |time: Timestamp| time.to_string();
+            let sentence = sentence(Held::Asks { bytes }, time).to_string();
+            let (why, _) = failure_reason(&RequestState::Asking { bytes }).unwrap();
+            let same = sentence.replace("It is", "it is").replace("confirm.", "confirm");
+            assert_eq!(why, same + ": retry it to consent");
+        }
+    }
+}
