@@ -306,7 +306,7 @@ pub const FORMER: &[FormerOption] = &[
     gone(
         "CensorHeader",
         "pass-url-unchanged",
-        "Requests to origins always have the browser's own spelling.",
+        "Requests to origins always have the path and the arguments as the browser spelled them.",
         None,
     ),
     gone(
