@@ -54,7 +54,7 @@ impl Bundle {
         let mut bundle = Self::default();
         for summary in reader.queue()? {
             let waits = summary.fetching.state == RequestState::Waiting;
-            let is_page = summary.method == "GET" && summary.kind != RequestKind::Post;
+            let is_page = summary.line.method == "GET" && summary.kind != RequestKind::Post;
             let is_everyones = summary.place.owner().is_none();
             let url = crate::item::url(summary.place.url(), local).ok();
             // If the URL had credentials, its key would differ.

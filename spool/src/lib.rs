@@ -94,8 +94,8 @@ pub use purge::trim::{
 pub use queue::monitor::{MAX_MONITORS, Monitor, MonitorSummary, Monitors, SetOutcome};
 pub use queue::outgoing::{
     AttemptState, MAX_OPTIONS, MAX_REASON, MAX_REQUEST_BODY, MAX_REQUEST_HEAD, MAX_SECRETS,
-    Outgoing, OutgoingSummary, RequestKind, RequestState, RequesterLocation, SealedSecrets,
-    Secrets,
+    Outgoing, OutgoingSummary, RequestKind, RequestLine, RequestState, RequesterLocation,
+    SealedSecrets, Secrets,
 };
 pub use queue::runs::MAX_RUN;
 pub use queue::schedule::{MAX_SCHEDULE, ParseScheduleError, Schedule};

@@ -13,6 +13,7 @@ pub(crate) mod runs;
 pub(crate) mod schedule;
 pub(crate) mod seal;
 mod share;
+pub(crate) mod spellings;
 pub(crate) mod wish;
 
 use crate::durability::outbox::request_path;
@@ -198,7 +199,10 @@ impl Queue {
     /// Combines a known request with `new`. The caller holds `changing`.
     fn combine_requests(&self, known: &OutgoingSummary, new: &Outgoing) -> Result<AddOutcome> {
         let priority = order::raised_priority(known.priority, new.summary.priority);
-        if !wish::requests_more(&new.summary, known) && priority == known.priority {
+        if !wish::requests_more(&new.summary, known)
+            && !new.summary.has_spelling_besides(known)
+            && priority == known.priority
+        {
             return Ok(AddOutcome::Already);
         }
         let RequestFile::Valid(mut known) = self.read(&new.summary.place.key())? else {
@@ -286,7 +290,7 @@ impl Queue {
     }
 
     /// Writes a changed request. Returns false if the request is no longer queued; it is then not
-    /// added again. Wishes that were added after the request was read are kept.
+    /// added again. Wishes and spellings that were added after the request was read are kept.
     ///
     /// # Errors
     ///
@@ -300,7 +304,8 @@ impl Queue {
         if request.summary.priority != known.priority {
             request.to_mut().summary.priority = known.priority;
         }
-        if wish::requests_more(&known, &request.summary)
+        if (wish::requests_more(&known, &request.summary)
+            || known.has_spelling_besides(&request.summary))
             && let RequestFile::Valid(now) = self.read(&key)?
         {
             wish::merge(request.to_mut(), &now);
@@ -338,8 +343,8 @@ impl Queue {
         Ok(known.is_some())
     }
 
-    /// Removes a finished request, unless more was requested in the meantime. `seen` is the request
-    /// in the form in which it was fetched.
+    /// Removes a finished request, unless more was requested in the meantime, or another spelling of
+    /// its URL is to be fetched. `seen` is the request in the form in which it was fetched.
     ///
     /// Under [`Durability::Batch`] its file is removed when its response, and the requests [that
     /// follow from it](Queue::add_next), are durable. After a crash the request may be back;
@@ -357,6 +362,13 @@ impl Queue {
                 && let RequestFile::Valid(now) = self.read(&key)?
             {
                 return Ok(FinishOutcome::Wanted(now));
+            }
+            if !known.line.spellings.is_empty()
+                && let RequestFile::Valid(now) = self.read(&key)?
+                && let Some(next) = spellings::next(now)
+            {
+                self.write(&next)?;
+                return Ok(FinishOutcome::Wanted(next));
             }
             if self.tree.root.durability != Durability::Batch || !is_repeatable(&known) {
                 self.remove_file(&key)?;
@@ -410,5 +422,5 @@ impl Queue {
 
 /// Whether the request may be sent twice.
 fn is_repeatable(request: &OutgoingSummary) -> bool {
-    matches!(&*request.method, "GET" | "HEAD")
+    matches!(&*request.line.method, "GET" | "HEAD")
 }

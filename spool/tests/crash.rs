@@ -22,8 +22,8 @@ use std::sync::Arc;
 use support::sim::{Fault, SimDisk};
 use support::{entry, head, options, outgoing, place};
 use wwwoffle_spool::{
-    Durability, Lookup, Outgoing, ProgramState, Recovery, RequestKind, Result, Secrets, Spool,
-    Statistics,
+    Durability, Lookup, Outgoing, ProgramState, Recovery, RequestKind, RequestLine, Result,
+    Secrets, Spool, Statistics,
 };
 
 const DURABILITIES: [Durability; 3] = [Durability::Each, Durability::Batch, Durability::None];
@@ -97,7 +97,7 @@ fn counted(hits: u64) -> Statistics {
 fn waiting(number: u32, attempts: u32) -> Outgoing {
     let mut request = outgoing(&format!("http://q/{number}"), RequestKind::Post);
     request.head = b"POST /submit HTTP/1.1\r\nHost: q\r\n\r\n".to_vec();
-    "POST".clone_into(&mut request.summary.method);
+    request.summary.line = RequestLine::new(&request.head, &request.summary.place);
     request.secrets = Secrets::Open(b"Cookie: a=b\r\n".to_vec());
     request.summary.fetching.attempts = attempts;
     request

@@ -82,7 +82,8 @@ pub async fn want(
 ) -> Result<WantOutcome, WantError> {
     let ask = follow_aliases(context, requester, of_url(url, &context.base.local)?)?;
     let shown = ask.places.queued.url().to_owned();
-    let kept = look_up(&context.storage.store, &ask.places).await?.choose(Mode::Offline);
+    let found = look_up(&context.storage.store, &ask.places).await?;
+    let kept = found.spelled(&ask.places.spelling).choose(Mode::Offline);
     if let Some(kept) = kept.as_ref().filter(|_| !refresh) {
         let (status, bytes) = (kept.status.as_u16(), kept.entry.body_len());
         return Ok(WantOutcome::Kept {

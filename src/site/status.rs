@@ -192,7 +192,7 @@ pub(super) fn item(request: OutgoingSummary, state: ItemState, held: Option<Held
     QueueItem {
         key: request.place.key().to_string(),
         url: request.place.url().to_owned(),
-        method: request.method,
+        method: request.line.method,
         kind: request.kind,
         page: request.page,
         queued: request.queued,

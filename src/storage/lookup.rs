@@ -22,6 +22,13 @@ pub struct Found {
 }
 
 impl Found {
+    /// Leaves out entries for other spellings of the URL.
+    #[must_use]
+    pub fn spelled(self, spelling: &Spelling) -> Self {
+        let is_exact = |kept: &Kept| spelling.is_of(kept.entry.place().variant_text());
+        Self { own: self.own.filter(is_exact), public: self.public.filter(is_exact) }
+    }
+
     /// Chooses between the person's own copy and the shared copy.
     ///
     /// Offline, the person's own copy is chosen, because this person has seen it. The shared copy

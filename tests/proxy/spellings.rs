@@ -107,6 +107,42 @@ fn offline_another_spelling_is_better_than_none() {
 }
 
 #[test]
+fn each_spelling_that_is_requested_offline_is_fetched() {
+    let (mut daemon, origin) = (Daemon::start(), Origin::start());
+    for path in PAIRS.as_flattened() {
+        echo(&origin, path);
+    }
+    daemon.ok(&["offline"]);
+    for path in PAIRS.as_flattened() {
+        for _ in 0..2 {
+            assert_eq!(get(&daemon, &origin, path).status, 504, "{path}");
+        }
+    }
+    daemon.restart();
+    daemon.ok(&["online"]);
+    daemon.ok(&["fetch", "--wait"]);
+    assert!(daemon.queue().is_empty());
+    daemon.ok(&["offline"]);
+    for path in PAIRS.as_flattened() {
+        assert_eq!(origin.asked(path).len(), 1, "{path}");
+        let response = get(&daemon, &origin, path);
+        assert_eq!(response.text(), format!("<p>{path}"));
+        assert_eq!(response.field("Cache-Status"), "wwwoffle; hit; detail=offline", "{path}");
+    }
+}
+
+#[test]
+fn a_page_is_not_stored_yet_if_only_another_spelling_is() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    for path in PAIRS.as_flattened() {
+        echo(&origin, path);
+        daemon.ok(&["get", &origin.url(path)]);
+        daemon.ok(&["get", &origin.url(path)]);
+        assert_eq!(origin.asked(path).len(), 1, "{path}");
+    }
+}
+
+#[test]
 fn a_change_concerns_all_spellings() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let [one, other] = PAIRS[0];

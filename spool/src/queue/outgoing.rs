@@ -15,8 +15,9 @@ use crate::entry::warc::{
 use crate::entry::{layout, warc};
 use crate::error::{Error, Result};
 use crate::queue::seal::Vault;
+use crate::queue::spellings::{MAX_SPELLINGS, MAX_TARGET};
 use crate::queue::wish::{MAX_CLASS, Wish};
-use crate::queue::{Priority, wish};
+use crate::queue::{Priority, spellings, wish};
 
 /// The longest head of an outgoing request, in bytes.
 pub const MAX_REQUEST_HEAD: usize = 64 << 10;
@@ -34,10 +35,11 @@ pub const MAX_REASON: usize = 1 << 10;
 pub const MAX_OPTIONS: usize = 1 << 10;
 
 /// The largest file of a request, in bytes. It has two URLs, two reasons, options, an owner and a
-/// variant, all with every byte escaped. It also has secrets in hex, other fields, head and body.
+/// variant and other spellings, all with every byte escaped. It also has secrets in hex, other fields, head and body.
 pub(crate) const MAX_REQUEST_FILE: usize = 3 * 2 * (MAX_URL + MAX_REASON)
     + 3 * (MAX_OWNER + MAX_VARIANT + MAX_OPTIONS)
     + 2 * MAX_SECRETS
+    + 3 * MAX_SPELLINGS * MAX_TARGET
     + (4 << 10)
     + MAX_REQUEST_HEAD
     + MAX_REQUEST_BODY;
@@ -67,8 +69,8 @@ pub struct Outgoing {
 pub struct OutgoingSummary {
     /// The place of the entry that the response becomes. Its key identifies the request.
     pub place: Place,
-    /// The method, for example `GET`; empty if the head has none.
-    pub method: String,
+    /// What is sent.
+    pub line: RequestLine,
     /// Why the request was made.
     pub kind: RequestKind,
     /// When the request was made.
@@ -91,8 +93,19 @@ pub struct OutgoingSummary {
     pub priority: Priority,
 }
 
-/// The attempts to fetch a request, and whether there will be more.
+/// The request line of a request, and the ones that follow it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestLine {
+    /// The method, for example `GET`; empty if the head has none.
+    pub method: String,
+    /// The request target, if it is not that of the canonical URL.
+    pub(crate) target: Option<String>,
+    /// The targets of other spellings of the URL that are fetched after this one.
+    pub(crate) spellings: Vec<String>,
+}
+
+/// The attempts to fetch a request, and whether there will be more.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AttemptState {
     /// The number of attempts.
     pub attempts: u32,
@@ -148,9 +161,10 @@ pub enum RequestKind {
 }
 
 /// Whether a request still waits.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum RequestState {
     /// The request will be tried.
+    #[default]
     Waiting,
     /// The request will not be tried again automatically.
     Failed {
@@ -184,6 +198,19 @@ pub enum Secrets {
 #[derive(Clone, PartialEq, Eq)]
 pub struct SealedSecrets(Vec<u8>);
 
+impl RequestLine {
+    /// The request line of this head.
+    #[must_use]
+    pub fn new(head: &[u8], place: &Place) -> RequestLine {
+        let word = head.split(|&byte| byte == b' ').next().unwrap_or_default();
+        RequestLine {
+            method: std::str::from_utf8(word).unwrap_or_default().to_owned(),
+            target: spellings::other_target(head, place.url()),
+            spellings: Vec::new(),
+        }
+    }
+}
+
 impl Outgoing {
     /// A request for `place` that is made now, without body or secrets. The owner determines where
     /// it was made.
@@ -191,18 +218,13 @@ impl Outgoing {
     pub fn new(place: Place, head: Vec<u8>, kind: RequestKind, queued: Timestamp) -> Outgoing {
         let summary = OutgoingSummary {
             asked_from: RequesterLocation::of_owner(&place),
+            line: RequestLine::new(&head, &place),
             place,
-            method: method(&head),
             kind,
             queued,
             page: None,
             hops: 0,
-            fetching: AttemptState {
-                attempts: 0,
-                not_before: None,
-                state: RequestState::Waiting,
-                last_error: None,
-            },
+            fetching: AttemptState::default(),
             wishes: Vec::new(),
             class: None,
             renew: kind.always_revalidates(),
@@ -276,6 +298,9 @@ impl Outgoing {
         if !self.summary.wishes.is_empty() {
             record.field("Wwwoffle-Runs", &wish::to_text(&self.summary.wishes));
         }
+        if !self.summary.line.spellings.is_empty() {
+            record.field("Wwwoffle-Spellings", &spellings::to_text(&self.summary.line.spellings));
+        }
         if let Some(class) = &self.summary.class {
             record.field("Wwwoffle-Class", class);
         }
@@ -330,10 +355,14 @@ impl Outgoing {
             state: state(&header),
             last_error: header.get("Wwwoffle-Error").map(unescape),
         };
+        let further = header.get("Wwwoffle-Spellings");
         let summary = OutgoingSummary {
             asked_from,
+            line: RequestLine {
+                spellings: further.map(spellings::from_text).unwrap_or_default(),
+                ..RequestLine::new(head, &place)
+            },
             place,
-            method: method(head),
             kind,
             queued: header.time("WARC-Date")?,
             page: header.get("Wwwoffle-Page").map(unescape),
@@ -380,7 +409,7 @@ impl Outgoing {
         if empty_line(&self.head) != Some(self.head.len()) {
             return invalid("does not end with its first empty line");
         }
-        if self.summary.method.is_empty() {
+        if self.summary.line.method.is_empty() {
             return invalid("has no method");
         }
         refuse_secrets(&self.head)
@@ -401,12 +430,6 @@ impl fmt::Debug for SealedSecrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Sealed(…)")
     }
-}
-
-/// The first word of a head; empty if it has none.
-fn method(head: &[u8]) -> String {
-    let word = head.split(|&byte| byte == b' ').next().unwrap_or_default();
-    std::str::from_utf8(word).unwrap_or_default().to_owned()
 }
 
 fn secrets(header: &Header<'_>, place: &Place, vault: Option<&Vault>) -> Result<Secrets, Reason> {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::queue::outgoing::{Outgoing, OutgoingSummary, RequestKind, RequesterLocation};
+use crate::queue::spellings;
 
 /// The largest number of runs that one request can belong to. Further runs are not recorded.
 pub const MAX_WISHES: usize = 8;
@@ -137,6 +138,7 @@ fn has_wider_access(new: RequesterLocation, known: RequesterLocation) -> bool {
 /// made at this machine: a request from elsewhere must not reach hosts that only this machine may
 /// reach. State and age stay those of `known`, except that a new wish to revalidate sets its time.
 pub(crate) fn merge(known: &mut Outgoing, new: &Outgoing) {
+    let before = known.summary.clone();
     let (summary, other) = (&mut known.summary, &new.summary);
     let is_stronger = other.kind.rank() < summary.kind.rank();
     let is_sent_as_new = has_wider_access(other.asked_from, summary.asked_from)
@@ -145,7 +147,7 @@ pub(crate) fn merge(known: &mut Outgoing, new: &Outgoing) {
         known.head.clone_from(&new.head);
         known.body.clone_from(&new.body);
         known.secrets = new.secrets.clone();
-        summary.method.clone_from(&other.method);
+        summary.line.clone_from(&other.line);
         summary.hops = other.hops;
         summary.asked_from = other.asked_from;
     }
@@ -163,6 +165,7 @@ pub(crate) fn merge(known: &mut Outgoing, new: &Outgoing) {
     for wish in &other.wishes {
         add(&mut summary.wishes, *wish);
     }
+    spellings::merge(summary, &before, other);
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{entry, head, outgoing, place, store, store_at};
 use wwwoffle_spool::{
     Durability, Monitor, MonitorSummary, NewSegment, Options, OutgoingSummary, Place, ProgramState,
-    Reader, RequestKind, RunId, Secrets, Spool, Timestamp, Update, Versions,
+    Reader, RequestKind, RequestLine, RunId, Secrets, Spool, Timestamp, Update, Versions,
 };
 
 pub const SMALL: &str = "http://a.example/small";
@@ -65,8 +65,8 @@ pub fn fill(spool: &Spool) {
         writer.finish().unwrap();
     }
     let mut request = outgoing(WAITS, RequestKind::Post);
-    "POST".clone_into(&mut request.summary.method);
     request.head = b"POST / HTTP/1.1\r\nHost: q\r\n\r\n".to_vec();
+    request.summary.line = RequestLine::new(&request.head, &request.summary.place);
     request.body = b"a=b".to_vec();
     request.secrets = Secrets::Open(b"Cookie: a=b\r\n".to_vec());
     spool.queue().add(&request).unwrap();

@@ -108,7 +108,7 @@ fn gone(caller: &Caller) -> Response<Body> {
 /// and requests whose fetches are set elsewhere.
 fn further_fetches(caller: &Caller, request: &OutgoingSummary) -> Option<Bring> {
     let is_page = matches!(request.kind, RequestKind::Page | RequestKind::Refresh);
-    if !is_page || request.class.is_some() || request.method != "GET" {
+    if !is_page || request.class.is_some() || request.line.method != "GET" {
         return None;
     }
     let url = target::of_url(request.place.url(), &caller.context.base.local).ok()?.url;

@@ -1,0 +1,170 @@
+//! Requests for other spellings of one URL.
+//!
+//! Origins may distinguish the spellings of a canonical URL, which have one key and so one request
+//! in the queue. The request is sent for one spelling at a time, and lists the others. When its
+//! response is stored, the request goes on to the next of them.
+
+use crate::entry::warc::{escape, unescape};
+use crate::queue::outgoing::{AttemptState, Outgoing, OutgoingSummary, RequestKind};
+
+/// The largest number of other spellings of a request. Further ones are not recorded.
+pub(crate) const MAX_SPELLINGS: usize = 8;
+
+/// The longest request target of another spelling, in bytes.
+pub(crate) const MAX_TARGET: usize = 4 << 10;
+
+/// The request target of a head (RFC 9112 §3.2); empty if it has none.
+fn target(head: &[u8]) -> &str {
+    let word = head.split(|&byte| byte == b' ').nth(1).unwrap_or_default();
+    std::str::from_utf8(word).unwrap_or_default()
+}
+
+/// The request target of a head, if it differs from that of the canonical `url`.
+pub(crate) fn other_target(head: &[u8], url: &str) -> Option<String> {
+    let target = target(head);
+    (canonical_target(url) != target).then(|| target.to_owned())
+}
+
+/// Path and arguments of a canonical URL.
+fn canonical_target(url: &str) -> &str {
+    url.match_indices('/').nth(2).map_or("/", |(start, _)| &url[start..])
+}
+
+/// The text of targets for a header field; empty if there are none.
+pub(crate) fn to_text(targets: &[String]) -> String {
+    let words = targets.iter().map(|target| escape(target, MAX_TARGET));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// Parses the text of [`to_text`].
+pub(crate) fn from_text(text: &str) -> Vec<String> {
+    text.split(' ').map(unescape).filter(|target| is_allowed(target)).take(MAX_SPELLINGS).collect()
+}
+
+/// Whether a target can be recorded.
+fn is_allowed(target: &str) -> bool {
+    let is_printable = |byte: u8| byte > b' ' && byte != 0x7f;
+    target.starts_with('/') && target.len() <= MAX_TARGET && target.bytes().all(is_printable)
+}
+
+impl OutgoingSummary {
+    /// The target of the spelling that is fetched next.
+    fn target(&self) -> &str {
+        self.line.target.as_deref().unwrap_or_else(|| canonical_target(self.place.url()))
+    }
+
+    /// The targets of all spellings that are still to be fetched.
+    fn targets(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.target()).chain(self.line.spellings.iter().map(String::as_str))
+    }
+
+    /// Whether `self` asks for a spelling that `known` does not ask for and can record. Of requests
+    /// from different machines, only one spelling is sent: a request from elsewhere must not
+    /// determine what a request of this machine sends.
+    pub(crate) fn has_spelling_besides(&self, known: &Self) -> bool {
+        let is_new = |target| is_allowed(target) && known.targets().all(|other| other != target);
+        self.kind != RequestKind::Post
+            && known.kind != RequestKind::Post
+            && self.asked_from == known.asked_from
+            && known.line.spellings.len() < MAX_SPELLINGS
+            && self.targets().any(is_new)
+    }
+}
+
+/// Records the spellings of `known` and `new`, which have been combined in `request`.
+pub(crate) fn merge(request: &mut OutgoingSummary, known: &OutgoingSummary, new: &OutgoingSummary) {
+    let mut others: Vec<String> = Vec::new();
+    if known.asked_from == new.asked_from {
+        for target in known.targets().chain(new.targets()) {
+            let is_new = target != request.target() && others.iter().all(|other| other != target);
+            if is_new && is_allowed(target) && others.len() < MAX_SPELLINGS {
+                others.push(target.to_owned());
+            }
+        }
+    }
+    request.line.spellings = others;
+}
+
+/// The request for the next spelling, after the response to this one was stored. It belongs to no
+/// run: the run has followed the first response. `None` if there is no other spelling.
+pub(crate) fn next(mut request: Outgoing) -> Option<Outgoing> {
+    if request.summary.line.spellings.is_empty() {
+        return None;
+    }
+    let target = request.summary.line.spellings.remove(0);
+    let mut words = request.head.splitn(3, |&byte| byte == b' ');
+    let (method, _, rest) = (words.next()?, words.next()?, words.next()?);
+    request.head = [method, target.as_bytes(), rest].join(&b' ');
+    request.summary.line.target = other_target(&request.head, request.summary.place.url());
+    request.summary.fetching = AttemptState::default();
+    request.summary.wishes.clear();
+    Some(request)
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+    use super::*;
+    use crate::entry::place::Place;
+    use crate::queue::outgoing::RequesterLocation;
+    use crate::queue::wish;
+
+    fn request(target: &str) -> Outgoing {
+        let url = CanonicalUrl::parse("http://h.example/?f=2&t=9", &LocalHost::default()).unwrap();
+        let head = format!("GET {target} HTTP/1.1\r\nHost: h.example\r\n\r\n");
+        Outgoing::new(Place::of(&url), head.into(), RequestKind::Page, Timestamp::UNIX_EPOCH)
+    }
+
+    #[test]
+    fn each_spelling_is_sent_once_in_the_order_of_the_requests() {
+        let mut known = request("/?f=2&amp;t=9");
+        for target in ["/?f=2&t=9", "/?f=2&amp;t=9", "/%3ff=2&t=9", "/?f=2&t=9"] {
+            let new = request(target);
+            if new.summary.has_spelling_besides(&known.summary) {
+                wish::merge(&mut known, &new);
+            }
+        }
+        assert_eq!(known.summary.line.spellings, ["/?f=2&t=9", "/%3ff=2&t=9"]);
+        let mut sent = Vec::new();
+        let mut now = Some(known);
+        while let Some(request) = now {
+            sent.push(target(&request.head).to_owned());
+            assert_eq!(request.summary.target(), sent[sent.len() - 1]);
+            now = next(request);
+        }
+        assert_eq!(sent, ["/?f=2&amp;t=9", "/?f=2&t=9", "/%3ff=2&t=9"]);
+    }
+
+    #[test]
+    fn the_number_of_spellings_and_the_machines_that_add_them_are_bounded() {
+        let mut known = request("/?f=2&t=9");
+        for number in 0..20 {
+            let new = request(&format!("/?f=2&t=9&{number}"));
+            wish::merge(&mut known, &new);
+        }
+        assert_eq!(known.summary.line.spellings.len(), MAX_SPELLINGS);
+        let mut known = request("/?f=2&t=9");
+        let mut new = request("/?f=2&amp;t=9");
+        new.summary.asked_from = RequesterLocation::Elsewhere;
+        assert!(!new.summary.has_spelling_besides(&known.summary));
+        wish::merge(&mut known, &new);
+        assert_eq!(known.summary.line.spellings, [""; 0]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn targets_are_read_as_they_were_written(
+            targets in proptest::collection::vec("/[!-~ü]{0,9}", 0..=MAX_SPELLINGS)
+        ) {
+            proptest::prop_assert_eq!(from_text(&to_text(&targets)), targets);
+        }
+
+        #[test]
+        fn no_text_of_a_file_becomes_more_than_targets(text in ".{0,99}") {
+            let targets = from_text(&text);
+            proptest::prop_assert!(targets.iter().all(|target| is_allowed(target)));
+        }
+    }
+}
