@@ -140,7 +140,7 @@ pub fn runs_without_shell(path: &Path) -> bool {
 /// The reason why a program that may [need a shell](runs_without_shell) is not run.
 pub const NEEDS_SHELL: &str = "it is neither an ELF file nor a script that begins with `#!`";
 
-/// The reason why a program that [lies in](lies_in) the spool is not run.
+/// The reason why a program that [lies in](is_inside) the spool is not run.
 pub const IN_SPOOL: &str = "it lies in the spool, whose files come from other sites";
 
 /// Whether `path` leads into `directory`, also through symbolic links.
