@@ -17,8 +17,9 @@ use std::sync::{Arc, Mutex};
 use support::sim::{Fault, SimDisk};
 use support::{open, options, outgoing, place};
 use wwwoffle_spool::{
-    AddOutcome, Durability, FinishOutcome, Lookup, MAX_OPTIONS, Outgoing, QueueChange, RequestKind,
-    RequestState, RequesterLocation, Result, RunId, Secrets, Spool, Timestamp, Wish,
+    AddOutcome, Durability, FinishOutcome, Lookup, MAX_OPTIONS, Outgoing, Priority, QueueChange,
+    RequestKind, RequestLine, RequestState, RequesterLocation, Result, RunId, Secrets, Spool,
+    Timestamp, Wish,
 };
 
 const URL: &str = "http://a/page";
@@ -331,4 +332,51 @@ fn the_time_of_a_wish_for_a_newer_answer_counts() {
         (got.summary.queued, got.summary.kind),
         (refresh.summary.queued, RequestKind::Refresh)
     );
+}
+
+/// A request with all fields, each as long as allowed, and with as many spellings as allowed.
+#[test]
+fn the_fullest_request_is_read_again_and_sent_once_for_each_spelling() {
+    let root = tempfile::tempdir().unwrap();
+    let request = |number: usize| {
+        let mut request = outgoing("http://example.org/", RequestKind::Page);
+        let target = format!("/?{}{number:05}", "%".repeat((4 << 10) - 7));
+        request.head = format!("GET {target} HTTP/1.1\r\nHost: example.org\r\n\r\n").into_bytes();
+        let mut place = request.summary.place.owned_by(&"\u{1}".repeat(1 << 10));
+        place = place.with_variant(&"%".repeat(4 << 10));
+        request.summary.line = RequestLine::new(&request.head, &place);
+        request.summary.place = place;
+        request.summary.asked_from = RequesterLocation::Here;
+        request.summary.priority = Priority::First;
+        request.summary.page = Some("%".repeat(wwwoffle_spool::MAX_URL));
+        request.summary.wishes =
+            (1..=8).map(|run| Wish { run: RunId::from_number(run), depth: 9 }).collect();
+        request.summary.class = Some("a".repeat(wwwoffle_spool::MAX_CLASS));
+        request.summary.renew = true;
+        request.summary.fetching.attempts = 9;
+        request.summary.fetching.not_before = Some(Timestamp::UNIX_EPOCH);
+        request.summary.fetching.last_error = Some("%".repeat(wwwoffle_spool::MAX_REASON));
+        request.summary.fetching.state = RequestState::Asking { bytes: Some(u64::MAX) };
+        request.nesting = 9;
+        request.options = Some("%".repeat(wwwoffle_spool::MAX_OPTIONS));
+        request.any_length = true;
+        request.secrets = Secrets::Open(vec![b'x'; wwwoffle_spool::MAX_SECRETS]);
+        request.body = vec![b'x'; wwwoffle_spool::MAX_REQUEST_BODY];
+        request
+    };
+    let key = request(0).summary.place.key();
+    {
+        let spool = open(root.path(), Durability::Each);
+        for number in [0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9] {
+            spool.queue().add(&request(number)).unwrap();
+        }
+    }
+    let spool = open(root.path(), Durability::Each);
+    let mut heads = Vec::new();
+    while let Some(now) = spool.queue().get(&key).unwrap() {
+        heads.push(now.head.clone());
+        spool.queue().finish(&now).unwrap();
+    }
+    let want: Vec<_> = (0..=8).map(|number| request(number).head).collect();
+    assert!(heads == want, "{} were sent", heads.len());
 }

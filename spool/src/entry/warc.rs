@@ -20,7 +20,7 @@ pub(crate) const LINE_END: &str = "\r\n";
 pub(crate) const BLOCK_END: &str = "\r\n\r\n";
 
 /// An upper bound for the number of fields in our records.
-const MAX_FIELDS: usize = 28;
+const MAX_FIELDS: usize = 32;
 
 /// The name of the field for the check, a CRC-32 in hex.
 const CHECK: &str = "Wwwoffle-Check";

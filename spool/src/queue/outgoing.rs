@@ -34,8 +34,9 @@ pub const MAX_REASON: usize = 1 << 10;
 /// The longest options of an outgoing request, in bytes.
 pub const MAX_OPTIONS: usize = 1 << 10;
 
-/// The largest file of a request, in bytes. It has two URLs, two reasons, options, an owner and a
-/// variant and other spellings, all with every byte escaped. It also has secrets in hex, other fields, head and body.
+/// The largest file of a request, in bytes. It has two URLs, two reasons, options, an owner, a
+/// variant and other spellings, all with every byte escaped. It also has secrets in hex, other
+/// fields, head and body.
 pub(crate) const MAX_REQUEST_FILE: usize = 3 * 2 * (MAX_URL + MAX_REASON)
     + 3 * (MAX_OWNER + MAX_VARIANT + MAX_OPTIONS)
     + 2 * MAX_SECRETS
