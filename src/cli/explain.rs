@@ -26,7 +26,8 @@ pub(crate) fn run(
 fn line(explained: &OptionExplanation) -> String {
     let OptionExplanation { section, key, value, location, rule } = explained;
     let place = location.as_ref().map_or_else(|| "default".to_owned(), ToString::to_string);
-    // For a list of specifications, the value is the one that matched, so it is not repeated.
+    // If the option is a list of specifications, its value is already the specification that
+    // matched. Do not print it twice.
     let rule = rule.as_ref().map(|rule| (rule.spec().to_string(), rule.location()));
     match rule.filter(|(spec, _)| format!("{spec:?}") != *value) {
         Some((spec, at)) => format!("{section}.{key} = {value}  # {place}, for {spec:?} {at}"),

@@ -98,8 +98,8 @@ pub enum RangeOf {
     Partial(Arc<Partial>),
 }
 
-/// A range of a stored body or segment. Every byte is verified before it is sent. Damage ends the
-/// body, and the file is set aside.
+/// A range of a stored body or segment. Every byte is verified before it is sent. If the file is
+/// damaged, the body ends with an error and the file is set aside.
 #[must_use]
 pub fn range(store: &Store, of: RangeOf, range: Range<u64>) -> Body {
     if let RangeOf::Kept(kept) = &of

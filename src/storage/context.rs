@@ -28,7 +28,7 @@ pub struct StorageContext {
     pub(crate) index_readers: Semaphore,
     /// The running deletion of a whole list, if any.
     pub deletions: Deletions,
-    /// The recorded times online, which some lists use.
+    /// The online sessions, which some lists use.
     online: Mutex<Online>,
     /// The removal of old entries.
     pub purging: PurgeState,
@@ -72,7 +72,7 @@ impl StorageContext {
         Ok(chosen)
     }
 
-    /// The known times online.
+    /// Locks the known online sessions.
     pub(crate) fn lock_online(&self) -> MutexGuard<'_, Online> {
         self.online.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -63,7 +63,7 @@ async fn preferred(
     spelling: &Spelling,
 ) -> Result<Option<Kept>, Error> {
     let entries = store.entries(place).await?.into_iter();
-    // Of equals it is the first, and so the newest.
+    // Of several entries with the same preference, this returns the first, which is the newest.
     Ok(entries.min_by_key(|kept| spelling.preference(kept.entry.place().variant_text())))
 }
 

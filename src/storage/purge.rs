@@ -165,7 +165,7 @@ pub fn purge(
         Some(index) => indexed::plan((index, spool), &policy, limits, now, &tell)?,
         None => None,
     };
-    // The index contains the uses.
+    // Candidates from the index already have their uses. Candidates from the files need these.
     policy.uses = spool.uses()?;
     let mut packing = compress::CompressionPlan::new(spool, &policy, what, now)?;
     let mut plan = match indexed {
@@ -335,7 +335,7 @@ pub async fn run_in(
             looked.store(count, Ordering::Relaxed);
             !tasks.is_stopping()
         };
-        // Without this, all entries that were only read within the last hour would count as unused.
+        // The uses of the last hour may be only in memory. Without this call they would not count.
         let are_written = index.write_uses(USES_WAIT);
         let done = if are_written || !what.is_by_itself() {
             purge((spool, Some(&index)), parts, what, timestamp(clock::now()), go_on)

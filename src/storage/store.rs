@@ -262,7 +262,7 @@ impl Store {
         blocking(move || if cut { writer.finish_short() } else { writer.finish() }).await
     }
 
-    /// Copies the entries at `from` to `to`. Damaged entries are not copied.
+    /// Copies the entry at `from` to `to`. A damaged entry is not copied.
     ///
     /// # Errors
     ///

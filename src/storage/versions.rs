@@ -105,7 +105,7 @@ pub async fn of(context: &StorageContext, places: &Places) -> Result<Option<Page
     };
     let place = current.entry.place().clone();
     let mut older = context.store.run(move |spool| spool.versions(&place)).await?;
-    // If the daemon crashes during the replacement, the current entry also has the name of a
+    // If the daemon crashed while it replaced this entry, the current file is also linked as a
     // version.
     older.retain(|version| version.stored != current.entry.stored());
     Ok(Some(PageVersions { current, older, left_over: None }))

@@ -143,7 +143,8 @@ fn note(rewritten: RewriteOutcome, done: &mut CompressedUrls) {
         }
         RewriteOutcome::Already => done.already += 1,
         RewriteOutcome::NotWorth => done.not_worth += 1,
-        // A newer entry has replaced the entry, or the entry was removed.
+        // A newer entry has replaced the entry, the entry was removed, or the caller handles the
+        // outcome.
         RewriteOutcome::Overtaken
         | RewriteOutcome::Missing
         | RewriteOutcome::NoRoom

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use wwwoffle_spool::Removal;
 
-/// The time within which a deletion must end after it was stopped.
+/// The maximum time that [`Deletions::stop`] waits for the end of a deletion.
 const ENDS_WITHIN: Duration = Duration::from_secs(5);
 
 /// Interval between checks whether a stopped deletion has ended.

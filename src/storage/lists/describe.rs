@@ -51,7 +51,7 @@ impl Describe for Pages {
             Class::of(&essence(content_type.map(str::as_bytes))),
             Class::Style | Class::Script
         ) {
-            // The text of such a response is not shown to readers.
+            // Readers do not see the text of styles and scripts.
             return Some(told);
         }
         let text = text::extract(content_type, entry.url(), &body)?;
@@ -66,7 +66,7 @@ impl Describe for Pages {
 }
 
 impl Pages {
-    /// Adds the target of a redirect, which is shown with its entry.
+    /// Adds the target of a redirect as a sub-resource of the entry.
     fn redirect(&self, url: &str, status: StatusCode, fields: &HeaderMap, told: &mut Description) {
         let location = fields.get(LOCATION).filter(|_| status.is_redirection());
         let Some(location) = location.and_then(|value| value.to_str().ok()) else { return };

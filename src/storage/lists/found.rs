@@ -304,19 +304,20 @@ impl ListSource<'_> {
         })
     }
 
-    /// Whether the canonical spelling of the URL, to which a hit links, opens another entry.
+    /// Whether `place` has another spelling of the URL, although an entry for the canonical
+    /// spelling exists. A hit links to the canonical spelling, so its link would open that entry.
     fn is_covered(&self, place: &Place) -> bool {
         let is_canonical = |place: &Place| Place::spelling_of(place.variant_text()).is_none();
         if is_canonical(place) {
             return false;
         }
-        // If the entries cannot be read, the hit has no snippet either.
+        // If the entries cannot be read, the hit is shown, but without a snippet.
         let entries = self.spool.entries(place).map(|entries| entries.found).unwrap_or_default();
         entries.iter().any(|entry| is_canonical(entry.place()))
     }
 
-    /// A hit with a snippet of the page, which is read again, so that the snippet shows the stored
-    /// text.
+    /// A hit with a snippet of the page. The page is read again, so that the snippet shows the
+    /// stored text.
     fn search_hit(&self, item: Item, query: &Query, pins: &BTreeSet<String>) -> SearchHit {
         let entries = self.spool.entries(&item.place).map(|entries| entries.found);
         let entry = entries

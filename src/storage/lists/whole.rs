@@ -82,7 +82,7 @@ impl GatheredEntries {
     }
 }
 
-/// Whether it is a list of entries. Only such a list can be exported.
+/// Whether `wanted` is a list of entries. Only such a list can be exported.
 #[must_use]
 pub fn is_of_entries(wanted: &ListQuery) -> bool {
     matches!(wanted.subject, Subject::Entries | Subject::Session(_))

@@ -21,8 +21,8 @@ use crate::storage::context::StorageContext;
 use crate::storage::store::timestamp;
 use wwwoffle_api::PurgeReport;
 
-/// Time after a start in which nothing is removed. On a machine without a battery, the clock is set
-/// by then.
+/// Time after a start in which nothing is removed. A machine without a battery for its clock has
+/// set the clock by then.
 pub const REST: Duration = Duration::from_secs(15 * 60);
 
 /// Interval between checks whether a purge is due or space is short.

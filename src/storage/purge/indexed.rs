@@ -20,7 +20,7 @@ use super::policy::PurgePolicy;
 use super::{AT_ONCE, NotPurged};
 use crate::base::error_chain::error_chain;
 
-/// The time to wait for pages that are not indexed yet, at most twice.
+/// The time that `catch_up` waits for pages that are not indexed yet. It waits at most twice.
 const READ_WITHIN: Duration = Duration::from_secs(3);
 
 /// Time limit for a walk through the index.
@@ -176,8 +176,8 @@ impl<'a> NewEntries<'a> {
         self.looked = Some(Instant::now());
     }
 
-    /// Reads always from the start: earlier entries may have been indexed since, and late entries
-    /// may sort before them.
+    /// Always reads from the start of the purge, because entries can be indexed in another order
+    /// than they were stored.
     fn keep(&self, index: &Index, plan: &mut Plan, policy: &PurgePolicy) -> Result<(), Error> {
         let mut since = self.since;
         loop {
@@ -187,8 +187,8 @@ impl<'a> NewEntries<'a> {
             for (one, parts) in came {
                 let one = policy.indexed(&one);
                 if one.role == EntryRole::Page {
-                    // The sub-resources of this entry are unknown here, so all sub-resources of its
-                    // site are preserved.
+                    // The index may not know all sub-resources of this page yet, so all
+                    // sub-resources of its site are preserved.
                     plan.keep_site(&one.site, true);
                 }
                 for part in parts {

@@ -36,8 +36,8 @@ impl Store {
         }
     }
 
-    /// Closes the files that are open for further requests, and the files of pages that wait for
-    /// their batch.
+    /// Closes the files that are held open for further requests, and the files of pages that still
+    /// wait to be flushed to the disk.
     pub async fn close_files(&self) {
         let store = self.clone();
         let free = move || {
