@@ -25,7 +25,7 @@ use crate::base::tasks::Tasks;
 /// The `PATH` of a hook.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// The maximum number of programs of one kind that wait to be run. Further programs are skipped.
+/// The maximum number of programs of one kind that run or wait. Further programs are skipped.
 const MAX_WAITING: usize = 16;
 
 /// An event with a hook.
@@ -77,7 +77,7 @@ struct HookRun {
 }
 
 impl Hooks {
-    /// Runs the programs that `options` name for `hook`, in a separate task.
+    /// Runs the program that `options` has for `hook`, if any, in a separate task.
     pub fn run(&self, hook: Hook, options: &Options, mode: Mode, tasks: &Tasks) {
         let (kind, program, arguments) = match hook {
             Hook::Mode(Mode::Online) => (0, &options.run_online, vec!["online"]),

@@ -38,7 +38,7 @@ pub(crate) struct LiveState {
 /// The changes made by a new configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
-    /// The changed options, with when each takes effect.
+    /// The changed options. Each says when it takes effect.
     pub options: Vec<OptionChange>,
     /// Options that are read only at the start and now differ from their values at the start.
     pub restart: Vec<OptionChange>,

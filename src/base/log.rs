@@ -16,7 +16,7 @@ use self::syslog::Syslog;
 
 type SetLevel = Box<dyn Fn(LogLevel) + Send + Sync>;
 
-/// Changes the level of the log once it has been started.
+/// Changes the level of the log after the log has started.
 static SET_LEVEL: OnceLock<SetLevel> = OnceLock::new();
 
 /// The socket of the system log (`syslog(3)`).

@@ -62,9 +62,10 @@ impl ModeSwitch {
         *self.chosen.borrow()
     }
 
-    /// Sets the choice, and returns the previous choice and mode. Watchers are notified only if the
-    /// value changes. With [`Choice::Auto`], the mode stays until the link is checked, except that
-    /// autodial becomes online.
+    /// Sets the choice, and returns the previous choice and mode. Each call notifies the watchers
+    /// of the choice. The watchers of the mode are notified only if the mode changes. With
+    /// [`Choice::Auto`], the mode stays until the link is checked, except that autodial becomes
+    /// online.
     pub fn set(&self, choice: impl Into<Choice>) -> (Choice, Mode) {
         let choice = choice.into();
         let mut shared = self.shared();

@@ -130,7 +130,8 @@ impl FromStr for Owner {
             Some(("user", name)) if !name.is_empty() => Ok(Self::User(name.into())),
             Some(("client", address)) => {
                 let address: IpAddr = address.parse().map_err(|_| bad())?;
-                // Only the canonical spelling is valid, which [`Owner::of`] writes.
+                // Only a text that this code would write is valid, with the canonical spelling of
+                // the address. Loopback addresses are written as `local`.
                 let owner = Self::of(address, None);
                 if owner.to_string() == text { Ok(owner) } else { Err(bad()) }
             }
@@ -247,15 +248,15 @@ impl Places {
 
     /// The places for a request by `owner` for `url`, with these fields. Basic credentials in the
     /// fields are moved into `url`, so that both ways to send them are equivalent. Credentials of
-    /// any other scheme make a variant.
+    /// any other scheme only change the key.
     #[must_use]
     pub fn of(url: &mut CanonicalUrl, fields: &HeaderMap, owner: &Owner) -> Self {
         let public = Place::of(&url.without_credentials());
         let plain = place(url, fields);
         let own = plain.clone().owned_by(&owner.to_string());
         let credentials = plain.key() != public.key();
-        // Most queues belong to one person at one machine. Their requests are identified by the URL
-        // alone.
+        // In the queue, the person at this machine has no owner text, because most queues have only
+        // requests of this person.
         let queued = if *owner == Owner::Local { plain } else { own.clone() };
         Self { own, public, queued, credentials, spelling: Spelling::default() }
     }

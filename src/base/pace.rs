@@ -55,7 +55,8 @@ impl Pace {
         per_second.checked_div(millis).and_then(|rise| u64::try_from(rise).ok())
     }
 
-    /// The estimated time until the number is zero; `None` if it does not fall.
+    /// The estimated time until the number is zero. `None` if it does not fall, or the samples
+    /// cover too short a time.
     #[must_use]
     pub fn time_until_zero(&self) -> Option<Duration> {
         let ((then, before), (now, number)) = (self.looks.front()?, self.looks.back()?);

@@ -43,7 +43,8 @@ impl ProcessGroup {
     pub(crate) async fn watch(&mut self) -> io::Result<(ExitStatus, [String; 2])> {
         let (out, err) = (self.child.stdout.take(), self.child.stderr.take());
         let (out, err) = tokio::join!(text(out), text(err));
-        // Until this point the process is not reaped, so its process ID cannot have been reused.
+        // This reaps the process. Until then, its process ID cannot be reused, and `leader` is
+        // valid.
         let status = self.child.wait().await?;
         self.leader = None;
         Ok((status, [out, err]))

@@ -35,7 +35,8 @@ pub fn find(spool: &Path) -> io::Result<PathBuf> {
 ///
 /// # Errors
 ///
-/// `PermissionDenied` if another user can write there, or another error of the system.
+/// `PermissionDenied` if an existing directory belongs to another user or is open to other users,
+/// or another error of the system.
 pub fn make(spool: &Path) -> io::Result<PathBuf> {
     let (uid, name) = (geteuid().as_raw(), name(spool)?);
     let [own, shared] = bases(uid);

@@ -114,7 +114,7 @@ pub fn create_new_directory(path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// The first error of the system. The removal continues after an error with the remaining files.
+/// The first error of the system. It ends the removal, and the remaining files stay.
 pub fn remove_tree(path: &Path) -> io::Result<()> {
     std::fs::remove_dir_all(path)
 }

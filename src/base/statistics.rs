@@ -89,8 +89,8 @@ impl Statistics {
         let mut ledger = lock(&self.ledger);
         for part in &self.parts {
             lock(part).retain(|host, account| {
-                // Current holders may count between these lines. The lock prevents others from
-                // acquiring the account.
+                // Current holders may count at any time, so this looks for holders before it takes
+                // the counts. The lock prevents others from acquiring the account.
                 let is_in_hand = Arc::strong_count(account) > 1;
                 let counts = account.take();
                 ledger.add_counts(today, Some(host), &counts);

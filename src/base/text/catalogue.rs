@@ -164,7 +164,8 @@ impl Catalogue {
     }
 }
 
-/// Rejects lines that make `polib` panic, and removes comments that it does not need.
+/// Rejects lines that `polib` cannot read without a panic, and removes comments that `polib` does
+/// not need.
 fn checked_lines(text: &str) -> Result<String, CatalogueFault> {
     // `polib` reads longer lines in parts.
     const MOST_BYTES: usize = 32_768;

@@ -40,7 +40,8 @@ fn texts_of(text: &str, calls: &[(&str, usize)]) -> Texts {
     found
 }
 
-/// The literals among the arguments of a call. `first`: only the first argument may be a literal.
+/// The literals among the arguments of a call. With `first`, a call whose first argument is not a
+/// literal has none.
 fn literals(arguments: &str, first: bool) -> Vec<String> {
     let (mut depth, mut found, mut rest) = (0_usize, Vec::new(), arguments.trim_start());
     if first && !rest.starts_with('"') {
