@@ -43,7 +43,7 @@ pub struct CertificatePage<'a> {
     pub site: &'a str,
     /// The requested page, if it is one of this host.
     pub url: Option<&'a str>,
-    /// The state of its certificate.
+    /// The state of the site's certificate.
     pub standing: CertificateState<'a>,
     /// The certificate and the chain that was sent with it.
     pub chain: Option<&'a Chain>,

@@ -4,7 +4,8 @@ use crate::base::shown::{self, ShownUrl};
 use crate::page::ways::PageLink;
 use crate::page::{Page, Shell, view};
 
-/// The content of the page. The daemon keeps the body itself under the ticket.
+/// The content of the page. The request body is not part of it: the daemon keeps it under the
+/// ticket.
 #[derive(Clone, Copy, Debug)]
 pub struct Confirm<'a> {
     /// The method of the request.

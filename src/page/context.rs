@@ -13,7 +13,7 @@ use crate::base::mode::Mode;
 /// The context of our own pages.
 #[derive(Debug)]
 pub struct PageContext {
-    /// The context that all rooms share.
+    /// The base context, shared by all layers.
     pub base: Arc<BaseContext>,
     /// The origin of our own pages, for links on our pages that replace pages of other sites.
     pub origin: LocalOrigin,
@@ -35,7 +35,7 @@ pub struct PageReader {
 }
 
 impl PageReader {
-    /// The sender of a request with these fields.
+    /// The reader who sent a request with these fields.
     #[must_use]
     pub fn of(mode: Mode, fields: &HeaderMap) -> Self {
         Self { mode, accepted: fields.get(ACCEPT_LANGUAGE).cloned() }
@@ -47,7 +47,8 @@ impl PageReader {
 }
 
 impl PageContext {
-    /// The shared values of the pages for `reader`, with the origin that is valid on every page.
+    /// The values that all pages for `reader` share. The origin in them is valid on every page; the
+    /// caller may replace it by the origin that the client used.
     #[must_use]
     pub fn shell(&self, reader: &PageReader) -> Shell {
         let config = self.base.config();

@@ -25,8 +25,8 @@ impl FormFault {
     }
 }
 
-/// The status of a form that is shown again: its syntax is correct, but its content cannot be
-/// processed (RFC 9110 §15.5.21).
+/// The status of a page with a form. With `faults` it is 422: the syntax of the sent form is
+/// correct, but its content cannot be processed (RFC 9110 §15.5.21).
 #[must_use]
 pub const fn status(faults: &[FormFault]) -> u16 {
     if faults.is_empty() { 200 } else { 422 }

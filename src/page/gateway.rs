@@ -9,7 +9,7 @@ pub const PATH: &str = "/gateway/";
 /// The path to which a confirmed form is sent.
 pub const SEND: &str = "/gateway/send";
 
-/// A form that waits for confirmation. The daemon keeps the body itself under the ticket.
+/// A form that waits for confirmation. The daemon keeps the body of the form under the ticket.
 #[derive(Clone, Copy, Debug)]
 pub struct Send<'a> {
     /// The URL to send the form to.

@@ -59,13 +59,15 @@ pub enum Over {
 /// Whether a page of another site may make a browser send a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OtherSites {
-    /// The other site may cause this: open a page of ours in a window, or load a public file.
+    /// The other site may cause the request: it opens a page of ours in a window, or loads a public
+    /// file.
     Allowed,
-    /// The other site may not cause this.
+    /// The other site may not cause the request.
     Refused,
 }
 
-/// What the form field `token`, or the field `X-Wwwoffle-Token`, is worth for the scope.
+/// The validity of the form field `token`, or of the header field `X-Wwwoffle-Token`, for the
+/// scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token {
     /// The request has no token.
@@ -131,8 +133,8 @@ pub enum GuardRefusal {
 
 /// Decides whether a request may pass.
 ///
-/// A request with a safe method passes if its `Host` is ours and no other site makes the browser
-/// load it in the background: it changes nothing.
+/// A request with a safe method changes nothing. It passes if its `Host` is ours and no other site
+/// makes the browser load it in the background.
 #[must_use]
 pub fn guard(asked: &Attempt<'_>) -> GuardVerdict {
     match refusal(asked) {
@@ -156,9 +158,9 @@ fn refusal(asked: &Attempt<'_>) -> Option<GuardRefusal> {
         return None;
     }
     if asked.scope == ActionScope::General {
-        // "none" means that a user has typed the address, which cannot send a form. Only browsers
-        // send the field. A client that does not send it is a program, or a browser that relies on
-        // `Origin`.
+        // Only browsers send `Sec-Fetch-Site`. Its value "none" means that a user has typed the
+        // address, and a typed address cannot send a form. A client without this field is a
+        // program, or a browser that relies on `Origin`.
         if asked.fetch_site.is_some_and(|site| site != "same-origin") {
             return Some(GuardRefusal::CrossSite);
         }

@@ -7,7 +7,7 @@ use crate::base::shown::{self, ShownUrl};
 /// The search page.
 pub const SEARCH: &str = "/search/";
 
-/// The page about a URL, up to the URL.
+/// The address of the page about a URL, up to the place where the URL follows.
 pub const ABOUT: &str = "/info/?";
 
 /// The path of the configuration pages.

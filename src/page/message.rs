@@ -28,7 +28,7 @@ pub enum Message<'a> {
         /// The fault, in words.
         detail: &'a str,
     },
-    /// An address of ours has an unusable text after the name of its page.
+    /// The part of an address of ours after the name of the page is invalid.
     BadAddress {
         /// The fault, in words.
         detail: &'a str,
@@ -299,7 +299,8 @@ impl Message<'_> {
         }
     }
 
-    /// The foreign text, which the page displays set apart.
+    /// The text that comes from outside, such as an error of the origin. The page displays it
+    /// separately.
     fn detail(&self) -> Option<String> {
         match self {
             Self::BadRequest { detail }

@@ -338,7 +338,8 @@ fn fill(
 fn environment() -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    // A line with only a tag leaves no empty line. Only odd delimiters can make this fail.
+    // A line with only a tag leaves no empty line. Building the syntax fails only if its delimiters
+    // are invalid, and ours are the default ones.
     if let Ok(syntax) = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build() {
         environment.set_syntax(syntax);
     }
@@ -347,7 +348,7 @@ fn environment() -> Environment<'static> {
     environment.add_filter("text", shown::text);
     environment.add_filter("size", shown::bytes);
     environment.add_filter("fingerprint", |hex: &str| with_colons(&shown::text(hex)));
-    // Each language replaces this function; templates are checked without a language.
+    // English texts for checking the templates. Each language replaces them.
     text::set_language(&mut environment, &Arc::new(Catalogue::english()));
     // Everything but the style sheets is HTML, whatever the name of a user's template.
     environment.set_auto_escape_callback(|name| {
@@ -362,14 +363,14 @@ fn environment() -> Environment<'static> {
 
 #[cfg(test)]
 impl Templates {
-    /// The built-in templates, with a limit of steps for the set that is used first.
+    /// Uses the built-in templates also as the user's own, with this limit of steps.
     pub(crate) fn with_step_limit(steps: u64) -> Self {
         let mut own = environment();
         own.set_fuel(Some(steps));
         Self { own: Some(own), ..Self::default() }
     }
 
-    /// Whether a page exceeded the steps.
+    /// Whether a user's template has failed, as it does if it exceeds the limit of steps.
     pub(crate) fn has_exceeded_steps(&self) -> bool {
         !self.failed.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }

@@ -177,7 +177,7 @@ fn check_attributes(tag: &str, mut rest: &str) {
             assert!(web || value == "data:,", "{name} in <{tag}>");
         }
         if name == "src" {
-            // Pages load nothing, and the images in them are pictures of dots.
+            // Pages load nothing, so their images are `data:` URLs. Only raster images are allowed.
             let is_picture = ["png", "gif", "jpeg", "x-icon", "webp"]
                 .iter()
                 .any(|kind| value.starts_with(&format!("data:image/{kind};base64,")));

@@ -11,7 +11,7 @@ use sha2::Sha256;
 /// Bytes of the secret: one block of SHA-256, which HMAC uses unchanged (RFC 2104 §3).
 const SECRET_BYTES: usize = 64;
 
-/// The digits of a token, before those of the owner of a page.
+/// Number of hex digits of a token. In the token of a page, the digits of the owner follow.
 const TOKEN_LEN: usize = 64;
 
 /// The maker and checker of tokens.
@@ -67,7 +67,7 @@ impl Tokens {
     }
 
     /// The token of a page for one owner, which [`Tokens::owner`] returns. It permits the same as
-    /// [`Purpose::General`], and cannot be made for another owner.
+    /// [`Purpose::General`]. Nobody can change it into the token for another owner.
     #[must_use]
     pub fn of_page(&self, owner: &str) -> String {
         self.token(Purpose::Page(owner)) + &hex::encode(owner)

@@ -22,8 +22,8 @@ pub fn path_of(url: &str, removed: bool) -> String {
     format!("{PATH}?url={}", url_encode_form_args(url.as_bytes()))
 }
 
-/// Renders the page; `removed` says whether the queue had such a request. If it had none, the URL
-/// may be empty, because it is not recorded.
+/// Renders the page; `removed` says whether the queue had a request for `url`. If it had none,
+/// `url` may be empty, because the address of the page does not contain it.
 #[must_use]
 pub fn page(shell: &Shell, url: &str, removed: bool) -> Page {
     shell.page("undone.html", 200, &view! { url: ShownUrl::new(url), removed })

@@ -184,7 +184,7 @@ pub struct FetchOffer<'a> {
     pub token: &'a str,
 }
 
-/// The form that fetches it.
+/// The form that fetches the page of a [`FetchOffer`].
 #[derive(Debug, Serialize)]
 pub(crate) struct FetchOfferView {
     url: String,
@@ -224,7 +224,7 @@ pub(crate) struct SimilarPageView {
     url: ShownUrl,
     how: Text,
     when: ShownTime,
-    /// The page that displays the version itself, without our origin.
+    /// Address, without our origin, of the page that displays the stored version.
     copy: Option<String>,
 }
 
@@ -238,13 +238,14 @@ impl SimilarPageView {
             url: ShownUrl::new(&like.url),
             how: how(like.likeness),
             when: ShownTime::new(like.version.1, &shell.zone),
-            // Online, the page's own address leads to its origin.
+            // While offline, the URL itself leads to the stored version. Otherwise it may lead to
+            // the origin.
             copy: copy_of(&like.url, like.version).filter(|_| shell.mode != Mode::Offline),
         }
     }
 }
 
-/// The page that displays a version itself, without our origin.
+/// Returns the address, without our origin, of the page that displays a version.
 pub(crate) fn copy_of(url: &str, version: (Timestamp, Timestamp)) -> Option<String> {
     linkable(url).map(|url| version_path(&url, version))
 }

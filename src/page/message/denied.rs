@@ -14,7 +14,7 @@ pub enum Denied {
     Login,
     /// Commands need the control password.
     Control,
-    /// The same for a page that only the administrator may read.
+    /// A page that only the administrator may read needs the control password.
     ControlPage,
     /// The control password is wrong.
     WrongControl,

@@ -12,7 +12,7 @@ use wwwoffle_api::Chain;
 /// Additional offers of a page, which depend on the request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Aid<'a> {
-    /// The request can be fetched later.
+    /// The offer to fetch the requested page.
     pub fetch: Option<FetchOffer<'a>>,
     /// Stored URLs of the same host that resemble the requested one.
     pub likes: &'a [SimilarPage],
@@ -24,14 +24,14 @@ struct RefusedCertificateView<'a> {
     /// The clock of this machine, if it may be wrong.
     clock: Option<ShownTime>,
     chain: &'a Chain,
-    /// The page of ours that can allow the certificate, without our origin.
+    /// Address, without our origin, of the page on which a person can allow the certificate.
     allow: Option<String>,
 }
 
 #[derive(Serialize)]
 struct StoredCopyView {
     url: ShownUrl,
-    /// Our page about the copy, and the page that shows the version itself, without our origin.
+    /// Addresses, without our origin, of the page about the copy and of the page that displays it.
     about: String,
     copy: Option<String>,
     stored: ShownTime,
