@@ -1,5 +1,5 @@
-//! The page in place of a page about a URL if the URL is missing or invalid: a form that asks for
-//! one.
+//! A form that asks for a URL. It takes the place of a page about a URL if the URL is missing or
+//! invalid.
 
 use crate::base::text::{Text, say};
 use crate::page::fault::FormFault;

@@ -331,8 +331,8 @@ impl Caller {
     /// Returns the caller in the role of the owner for whom the page with this form `token` was
     /// made.
     ///
-    /// The control password grants permission but does not identify a person, because everyone who
-    /// knows it shares it. So the token decides the owner.
+    /// The control password grants permission but does not identify a person, because several
+    /// people may know it. So the token decides the owner.
     pub(super) fn for_page(&self, token: Option<&str>) -> Self {
         let has_password = self.is_administrator() && !self.is_on_socket();
         let named =
@@ -383,8 +383,8 @@ impl Caller {
         self.page(message::page(&self.shell, message))
     }
 
-    /// Responds with the form for an address, in place of the page about it; `typed` is the invalid
-    /// input.
+    /// Responds with a form that asks for an address, because the address for the page `about` is
+    /// missing or invalid. `typed` is the invalid input, or empty.
     pub(super) fn ask_for_address(&self, about: AddressPage, typed: &str) -> Response<Body> {
         let typed = Some(typed).filter(|typed| !typed.is_empty());
         self.page(address::page(&self.shell, about, typed))

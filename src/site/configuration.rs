@@ -71,7 +71,7 @@ pub(super) async fn show_last_change(caller: &Caller, arguments: Option<&str>) -
     answer(caller, last_change(caller, arguments == Some("same")).await)
 }
 
-/// Shows which options hold for a URL.
+/// Shows the value of every option for a URL.
 pub(super) fn show_url(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let about = arguments.and_then(url_argument);
     caller.page(url_page(caller, about.as_deref().unwrap_or_default()))

@@ -73,7 +73,7 @@ pub(super) fn hold(caller: &Caller) -> Response<Body> {
     caller.see_other(QUEUE)
 }
 
-/// Reloads the configuration. Its page shows the errors.
+/// Reloads the configuration, and redirects to the page that shows its errors.
 pub(super) async fn reload(caller: &Caller) -> Result<Response<Body>, Error> {
     let _in_force_or_not = caller.context.base.reload().await;
     Ok(caller.see_other(CONFIGURATION))
@@ -84,7 +84,7 @@ pub(super) fn former_arguments(arguments: Option<&str>) -> String {
     arguments.unwrap_or_default().replace(';', "&")
 }
 
-/// Parses these arguments as a form. Invalid arguments give an empty form.
+/// Parses the arguments of a link to a form of WWWOFFLE 2.9. Invalid arguments give an empty form.
 pub(super) fn former_form(arguments: Option<&str>) -> SubmittedForm {
     SubmittedForm::of_arguments(Some(&former_arguments(arguments))).unwrap_or_default()
 }
@@ -103,7 +103,7 @@ fn confirm(caller: &Caller, doomed: &DeletionTarget<'_>) -> Response<Body> {
     caller.page(question::page(&caller.shell, doomed))
 }
 
-/// Shows what emptying the queue would delete for the caller.
+/// Asks for confirmation before all requests of the caller are deleted.
 pub(super) fn ask_all_requests(caller: &Caller) -> Response<Body> {
     let (context, mut counts, mut forms) = (&caller.context, QueueCounts::default(), 0_u64);
     context.storage.store.spool().queue().visit(|request| {

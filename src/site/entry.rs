@@ -92,7 +92,8 @@ pub(super) async fn admit<B>(
     let of_proxy = visit.login.as_ref().filter(|_| need == RequiredLogin::User);
     let login = of_proxy.or(to_us.as_ref()).ok_or(missing)?;
     let user = if need == RequiredLogin::User { candidate(&config, login) } else { None };
-    // The control password is checked first: the first match counts, and it gives more permission.
+    // The control password is checked first: the first match counts, and the control password gives
+    // more permission.
     let control = control.cloned().map(LoginCandidate::Hash);
     let is_control = |place: usize| control.is_some() && place == 0;
     let candidates: Vec<LoginCandidate> = control.clone().into_iter().chain(user).collect();

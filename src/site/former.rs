@@ -38,7 +38,7 @@ pub(super) fn has_moved(path: &str) -> bool {
     new_address(path, None).is_some()
 }
 
-/// Redirects to the new address of that page.
+/// Redirects to the new address of an option's page or a search engine of WWWOFFLE 2.9.
 pub(super) fn show(caller: &Caller, at: PageRequest<'_>) -> Response<Body> {
     caller.see_other(new_address(at.path, at.arguments).as_deref().unwrap_or("/"))
 }

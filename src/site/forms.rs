@@ -215,7 +215,8 @@ pub(super) fn run<'a, E: Into<FormError>>(
     Box::pin(async { done.await.map_err(Into::into) })
 }
 
-/// In seconds. Only exports take longer than a page; they are as fast as their client reads.
+/// Value of `Retry-After`, in seconds. It is an estimate: an export takes as long as its client
+/// reads.
 const BUSY_FOR: HeaderValue = HeaderValue::from_static("30");
 
 /// Message if the form to confirm is missing: it was sent already, or its ticket has expired.

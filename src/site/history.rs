@@ -41,8 +41,8 @@ const COMPARED: usize = 6;
 /// Maximum length of a body that is read for this comparison, in bytes.
 const COMPARED_BODY: u64 = 512 << 10;
 
-/// Content security policy of a page shown as an earlier version. It has no origin, runs no scripts
-/// and sends nothing.
+/// Content security policy of a page shown as an earlier version. Such a page has no origin, runs
+/// no scripts and sends nothing.
 const GLASS_CASE: &str = "sandbox; default-src data: http: https: 'unsafe-inline'; \
      script-src 'none'; object-src 'none'; frame-src 'none'; connect-src 'none'; form-action 'none'; \
      frame-ancestors 'none'";

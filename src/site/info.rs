@@ -67,8 +67,8 @@ pub(super) async fn of(
     Ok(Info { pinned: pins.contains(&details.url), ..details })
 }
 
-/// Returns the number of entries that share the body of this entry; `None` if the index does not
-/// know it.
+/// Returns the number of entries of the same owner with the same body as this entry, which is
+/// included. `None` if there is no other such entry, or if the index is not available.
 async fn sharing(context: &SiteContext, entry: Entry) -> Option<u64> {
     let owner = entry.place().owner().map(str::to_owned);
     let ask = move |index: &Index| index.with_body(entry.digest(), entry.body_len());

@@ -189,7 +189,7 @@ fn read(
     Ok((shown, wanted))
 }
 
-/// Returns the name of a path for [`ListQuery`], and the site that it names.
+/// Returns the argument `what` of [`ListQuery`] for a path, and the site that the path names.
 fn list_subject(path: &str) -> (String, Option<&str>) {
     match path.split_once('/') {
         Some(("site", site)) => (String::new(), Some(site)),

@@ -66,8 +66,7 @@ pub(super) async fn show(caller: &Caller) -> Response<Body> {
     caller.page(page::page(&caller.shell, &items, &changed))
 }
 
-/// Whether there is an older version to compare with. If that is unknown, the list is shown without
-/// it.
+/// Whether there is an older version to compare with; `false` if this cannot be determined.
 async fn has_changed(caller: &Caller, url: &str) -> bool {
     let context = &caller.context;
     let Ok(mut url) = CanonicalUrl::parse(url, &context.base.local) else { return false };
@@ -85,7 +84,7 @@ pub(super) async fn options(caller: &Caller, arguments: Option<&str>) -> Respons
     let known = match key_of(caller, url) {
         _ if url.is_empty() => Ok(None),
         Ok(key) => caller.context.storage.store.run(move |spool| spool.monitors().get(&key)).await,
-        // The form reports it when it is submitted.
+        // The fault of the URL is reported when the form is submitted.
         Err(_) => Ok(None),
     };
     let known = match known {

@@ -28,7 +28,7 @@ impl Permission {
         }
     }
 
-    /// Returns the options that it may change.
+    /// Returns the options that a caller with this permission may change.
     pub(super) fn reach(self) -> ChangeScope {
         if self >= Self::Administer { ChangeScope::Whole } else { ChangeScope::Guarded }
     }

@@ -43,8 +43,9 @@ pub(super) enum RequestAction {
     Delete,
 }
 
-/// Sort key of a request in the whole list: running requests, those that may go now, those that may
-/// go later, those that wait for a person; within each group, in the order of fetching.
+/// Sort key of a request in the whole list: first running requests, then those that may be fetched
+/// now, those that may be fetched later, and those that wait for a person; within each group, in
+/// the order of fetching.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct QueueRank {
     among: QueueGroup,
@@ -335,7 +336,7 @@ pub(super) async fn prioritize(
     Ok(count)
 }
 
-/// Returns the requests for each of these canonical URLs that the caller may see.
+/// Returns, for each of these canonical URLs, the keys of the requests that the caller may see.
 pub(super) fn with_urls(caller: &Caller, urls: &[String]) -> HashMap<String, Vec<Key>> {
     let wanted: HashSet<&str> = urls.iter().map(String::as_str).collect();
     let mut found = HashMap::<String, Vec<Key>>::new();

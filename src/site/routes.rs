@@ -160,7 +160,8 @@ pub(super) const ROUTES: &[Route] = &[
     page(&["/queue/"], show!(queue::show, arguments)),
     page(&["/queue/edit"], show!(queue::edit::show, arguments)),
     moved(&["/queue", "/index/outgoing", "/index/outgoing/"], "/queue/"),
-    // The queue shows the reason of each failure, and the buttons.
+    // The queue replaces the list of failed requests: it shows the reason of each failure, and
+    // buttons.
     moved(&["/index/failed", "/index/failed/"], "/queue/?state=failed"),
     page(&["/undone/"], show!(undone::show, arguments)),
     form(&["/control/queue/edit"], Request, submit!(queue::edit::save)),

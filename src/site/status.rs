@@ -67,8 +67,8 @@ fn link(context: &SiteContext) -> Option<LinkStatus> {
     })
 }
 
-/// Returns the state of the link for pages, in every mode: our own verdict, or else that of the
-/// system.
+/// Returns the state of the link for pages: our own verdict if the mode follows the link, or else
+/// that of the system.
 pub(super) fn link_report(context: &SiteContext) -> LinkReport {
     let link = context.net.link.judgement();
     if context.base.mode.chosen() != Choice::Auto {

@@ -65,7 +65,7 @@ struct EventStream {
     look: Interval,
     begun: Instant,
     has_begun: bool,
-    /// The last message sent, and the time when anything was sent.
+    /// The last message sent, and the time when anything was last sent.
     last: Option<ProgressStep>,
     last_sent: Instant,
     /// Speed of each recursive fetch.

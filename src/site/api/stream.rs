@@ -194,7 +194,8 @@ impl RequestFollower {
         else {
             return;
         };
-        // A request that was added and finished between two looks belongs to the queue, too.
+        // While the whole queue is fetched, an event may be about a request that was not followed,
+        // because it was added and finished between two looks. Such an event is reported, too.
         if !matches!(self.task, FollowScope::WorkOff) && !self.open.contains_key(url) {
             return;
         }

@@ -72,9 +72,9 @@ pub fn test() -> Page {
 
 /// Returns the address at which a phone can reach us; `None` if no phone can.
 ///
-/// If the host of the origin `used` by the caller is not this machine's loopback name, returns that
-/// origin. Otherwise returns the first of our `names` that other machines can resolve, if we listen
-/// on an address other than loopback.
+/// We must listen on an address other than loopback. If the caller `used` an origin whose host is
+/// not a loopback name, returns that origin, with `http`. Otherwise the address contains the first
+/// of our `names` that is not a loopback name.
 #[must_use]
 pub fn for_phones(
     used: &LocalOrigin,

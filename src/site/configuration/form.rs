@@ -89,7 +89,8 @@ async fn edit(
     {
         Ok(done) => Ok(changed_page(caller, &done, expected)),
         Err(ChangeError::Conflict { current, wanted }) => {
-            // The number may now denote another rule, and no page may contain a secret.
+            // A rule is named by its number, which may denote another rule by now. A secret cannot
+            // be repeated, because no page may contain one.
             let may_repeat = !matches!(act, OptionAction::SetRule | OptionAction::UnsetRule)
                 && !item.option.is_secret;
             let change = StaleChange { expected, current, wanted, path: &path };
@@ -181,8 +182,8 @@ fn edit_of_form(
         OptionAction::SetRule | OptionAction::UnsetRule => {
             let index = number(form, "index").ok_or("expected the number of a rule")?;
             let mut rules = seen.rules(section).into_iter();
-            // If the text has changed since the page was made, the stamp of the page refuses the
-            // edit.
+            // If the rule is missing, the text has changed since the page was made. Then the edit
+            // is refused, because the stamp in the form does not match the text.
             let rule = rules.find(|rule| rule.index == index).unwrap_or_default();
             let mut options = rule.options;
             if act == OptionAction::UnsetRule {

@@ -25,8 +25,8 @@ pub(in crate::site) async fn mode(
     }
 }
 
-/// Gives every stored page its file name on the disk, for programs that read the spool next to the
-/// daemon.
+/// Gives every stored page its file name on the disk, for other programs that read the spool while
+/// the daemon is running.
 pub(in crate::site) async fn flush(caller: &Caller) -> Result<Flushed, CallFault> {
     match caller.context.storage.store.run(wwwoffle_spool::Spool::flush).await {
         Ok(()) => Ok(Flushed { flushed: true }),

@@ -45,12 +45,12 @@ struct VersionRow {
     /// Differences from the previous version, in words.
     changes: Option<Vec<Text>>,
     lines: Option<LineCounts>,
-    /// Address of this version, and of the page that shows its changes, without our origin.
+    /// Addresses, without our origin, of this version and of the page that shows its changes.
     path: String,
     diff: Option<String>,
 }
 
-/// Renders the page; `lines` belong to the first versions.
+/// Renders the page; `lines` belong to the newest versions, in the order of `history`.
 #[must_use]
 pub fn page(shell: &Shell, history: &History, lines: &[Option<LineCounts>]) -> Page {
     let url = ShownUrl::new(&history.url);
@@ -64,7 +64,7 @@ pub fn page(shell: &Shell, history: &History, lines: &[Option<LineCounts>]) -> P
     };
     let timemap = timemap_path(&href);
     let mut versions: Vec<_> = all.take(SHOWN_VERSIONS).map(view).collect();
-    // The link to the page, and the form that compares versions.
+    // Size of the links and of the form that compares versions, all of which contain the URL.
     let around = 2 * link_size(&url) + written(&timemap);
     let costs = versions.iter().map(|version| version.cost(link_size(&url) + shell.token.len()));
     versions.truncate(count_fitting(ROOM.saturating_sub(around), costs));

@@ -99,7 +99,7 @@ struct ModeView<'a> {
     link: &'a LinkReport,
 }
 
-/// The problems that need attention, apart from those of the queue and the disk.
+/// Values for the notices about problems. The page has further values about the queue and the disk.
 #[derive(Serialize)]
 struct NoticesView {
     /// Address of the list of failed requests.

@@ -75,7 +75,8 @@ struct InfoView<'a> {
 /// What can be done with the entry.
 #[derive(Serialize)]
 struct EntryActionsView {
-    /// Value of a form field that fetches the sub-resources of the configuration.
+    /// Value of the form field `parts` that fetches the sub-resources which the configuration
+    /// selects.
     as_configured: &'static str,
     pinned: bool,
     /// Whether the URL alone identifies the entry. Otherwise no button could find it.
@@ -125,7 +126,7 @@ struct SubResourcesView {
     complete: bool,
     kept: u64,
     missing: u64,
-    /// Whether some of the missing ones could be requested now.
+    /// Whether some of the missing sub-resources could be requested now.
     can_be_had: bool,
     cut: Option<Text>,
     groups: Vec<SubResourceGroup>,
@@ -153,7 +154,7 @@ struct StoredEntryView<'a> {
     entry: &'a KeptInfo,
     key: &'a str,
     owner: Text,
-    /// Notes about its file and its body.
+    /// Notes about the file and the body of the entry.
     notes: Vec<Text>,
     most_fields: usize,
 }

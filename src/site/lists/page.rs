@@ -88,7 +88,7 @@ struct FilterForm {
     others: Vec<FormArgument>,
 }
 
-/// The rows of a list, all of one sort.
+/// The rows of a list: entries, hosts or requests.
 #[derive(Default, Serialize)]
 struct ListRows {
     entries: Vec<EntryRow>,
@@ -119,7 +119,7 @@ struct WholeList {
     export: Option<String>,
 }
 
-/// The ways to the other pages of a list.
+/// Addresses of the other pages of a list.
 #[derive(Serialize)]
 struct ListPager {
     /// Address of the first page, unless that is the previous page.

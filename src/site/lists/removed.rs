@@ -1,4 +1,4 @@
-//! Deletions on local pages: the entries are set aside for a while, and the caller can restore
+//! Deletions on our own pages: the entries are set aside for a while, and the caller can restore
 //! them.
 
 use hyper::{HeaderMap, Response};

@@ -66,7 +66,7 @@ pub(in crate::site) async fn confirm(caller: &Caller, arguments: Option<&str>) -
             };
             caller.page(page::page(&caller.shell, &shown, &found))
         }
-        // The list page says that it is empty, or why it is not available.
+        // The page of the list says that the list is empty, or why it is not available.
         _ => caller.see_other(list),
     }
 }

@@ -14,7 +14,7 @@ pub fn page(shell: &Shell, purging: &PurgeStatus) -> Page {
     let shared = purging.last.as_ref().and_then(|last| last.shared.as_ref());
     let view = view! {
         purging,
-        // Translates the reason of a sum.
+        // Translates the reason of a row, such as `old` or `pinned`.
         why: Value::from_function(|why: &str| Value::from(Serde(in_words(why)))),
         // Sentences without their full stop.
         shared: shared.map(shared_in_words).unwrap_or_default(),

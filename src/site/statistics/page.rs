@@ -44,7 +44,7 @@ struct HostStatistics {
     /// `None` for the sum of all others.
     name: Option<String>,
     requests: u64,
-    /// Possible number of further requests that were not counted for this host.
+    /// Maximum number of further requests, from before the host was counted separately.
     before: Option<Text>,
     kept: u64,
     saved: String,
@@ -57,7 +57,7 @@ pub fn page(shell: &Shell, statistics: &StatisticsReport) -> Page {
     let days = month.iter().rev().map(|(day, sums)| DayStatistics::new(*day, sums));
     let days: Vec<_> = days.collect();
     let view = view! {
-        // Nothing was counted yet.
+        // Whether nothing was counted yet.
         is_empty: statistics.days.is_empty(),
         lines: lines(statistics, &month),
         charts: charts(&month),

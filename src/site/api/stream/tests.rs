@@ -171,8 +171,9 @@ async fn fetch_stream_ends_although_requests_were_added() {
         }
     };
     let (events, ()) = tokio::join!(all(body), worked_off);
-    // No event reported these requests. A request that was added and finished between two looks was
-    // not followed.
+    // The fetcher sent no events, so the stream learned from the queue that the first request has
+    // ended. The second request was added and finished between two looks, so the stream did not
+    // follow it.
     assert!(events.contains(&done(URL, 200)), "{events:?}");
     assert!(matches!(events.last(), Some(Event::End { failed: 0, waiting: 0, .. })), "{events:?}");
 }

@@ -17,7 +17,7 @@ const MOST_URLS: usize = 10;
 /// The setting of an option in the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OptionSetting {
-    /// The value, in the syntax of the file. A secret only shows that it is set.
+    /// The value, in the syntax of the file. For a secret, it only says that the option is set.
     pub value: Option<String>,
     /// Where the option is set: the line, and the file if it is an included file.
     pub place: Option<(usize, Option<String>)>,

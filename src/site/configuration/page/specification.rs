@@ -23,7 +23,7 @@ pub struct SpecificationParts<'a> {
     pub host: &'a str,
     /// Empty for any port, `:` for the default port of the protocol, or `:` and a port.
     pub port: &'a str,
-    /// A path, may contain stars; `/*` matches any.
+    /// A path, which may contain stars; `/*` matches any path.
     pub path: &'a str,
     /// Empty for any arguments, `?` for none, or `?` and arguments.
     pub arguments: &'a str,

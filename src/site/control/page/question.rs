@@ -96,7 +96,7 @@ fn view(doomed: DeletionTarget<'_>) -> QuestionView {
     }
 }
 
-/// A link back that deletes nothing.
+/// Address and label of the link back, for a person who does not want to delete anything.
 type BackLink = (&'static str, Text);
 
 const QUEUE: BackLink = ("/queue/", say("Back to the queue"));

@@ -46,8 +46,8 @@ pub struct ListFilter {
     pub others: Vec<(&'static str, String)>,
 }
 
-/// Maximum number of previous pages to which the page has links. Beyond it, only the first page is
-/// known, and gets a link before the others.
+/// Maximum number of previous pages whose positions an address carries. After that many steps back,
+/// only the link to the first page remains.
 const LONGEST_TRAIL: usize = 6;
 
 impl ListAddress {

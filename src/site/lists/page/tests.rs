@@ -49,8 +49,8 @@ fn found(listed: Listed, next: Option<&str>) -> ListResult {
 fn nothing_in_a_list_becomes_markup() {
     for text in hostile() {
         let path = format!("https/{}", as_key(&text));
-        // The address already contains the typed text, as a key. A host has neither user nor
-        // password.
+        // Typed text is part of the address, and a host has neither user nor password. So both are
+        // tested only with the texts that a key can have.
         let typed = as_key(&text).to_owned();
         let shown = ListAddress {
             path,

@@ -159,7 +159,8 @@ mod tests {
     #[test]
     fn hostile_values_are_text() {
         for text in hostile() {
-            // The address already contains the typed text, as a key.
+            // Typed text is part of the address, so it is tested only with the texts that a key can
+            // have.
             let typed = as_key(&text).to_owned();
             let others = vec![("status", typed.clone())];
             let list = ListAddress {

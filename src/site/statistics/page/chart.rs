@@ -99,7 +99,7 @@ fn bars(numbers: &[u64], most: u64) -> String {
     path
 }
 
-/// Height of a bar. Any number except zero gets a visible one.
+/// Height of a bar. Unless the number is zero, the bar is visible.
 fn height(number: u64, most: u64) -> u64 {
     let room = u128::from(GROUND - TOP);
     let height = u128::from(number) * room / u128::from(most.max(1));
