@@ -169,9 +169,9 @@ impl Fetcher {
         lock(&self.schedule).host_rests(key)
     }
 
-    /// Makes recursive fetches and schedules wait at least `distance` between two requests to
-    /// `host` (with its port, as in a canonical URL) while it has any, whatever the configuration
-    /// says.
+    /// Makes recursive fetches and monitored pages wait at least `distance` between two requests to
+    /// `host`, whatever the configuration says. The delay applies until no requests to the host are
+    /// left. `host` includes the port, as in a canonical URL.
     fn set_minimum_delay(&self, host: &str, distance: Duration) {
         lock(&self.schedule).set_minimum_delay(host, distance, timestamp(clock::now()));
     }
@@ -236,14 +236,15 @@ impl Fetcher {
         lock(&self.schedule).open(key);
     }
 
-    /// Gives the place of this request to others, since it sends nothing more to its origin.
+    /// Frees the slot of this request for others, because the request sends nothing more to its
+    /// origin.
     fn step_aside(&self, key: &Key) {
         if lock(&self.schedule).step_aside(key) {
             self.nudge();
         }
     }
 
-    /// Records that the origin of this request asked to wait until then.
+    /// Records that the origin of this request asked to wait until the time `until`.
     fn close(&self, key: &Key, until: Timestamp) {
         lock(&self.schedule).close(key, until);
     }
@@ -270,7 +271,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 ///
 /// # Errors
 ///
-/// If the disk fails; the requests before it are due.
+/// If the disk fails. The requests that were changed before the failure are due.
 pub async fn retry(
     context: &Arc<FetchContext>,
     only: Option<&[Key]>,
@@ -304,8 +305,8 @@ pub async fn retry(
     for key in chosen.into_iter().filter(|key| !context.fetcher.is_active(key)) {
         context.fetcher.open(&key);
         let own = Arc::clone(context);
-        // It may be starting now. A form being sent counts as failed: waking it would send it
-        // twice.
+        // The request may be starting now. A form that is being sent has the state failed, so
+        // without this check it would be sent twice.
         let wake = move |known: Outgoing| {
             let may = !own.fetcher.is_active(&key)
                 && rests(&known.summary.fetching.state, known.summary.fetching.not_before);

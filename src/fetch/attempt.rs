@@ -226,7 +226,8 @@ async fn carry_out(
                 if !is_elsewhere && !is_left {
                     return (download, outcome, None);
                 }
-                // The download was stored for the first client only, or all its clients have left.
+                // This request cannot use that download: its response is for other requests only,
+                // or all its clients have left. So this request is sent separately.
             }
             Joined::New(download) => return run_ours(context, job, download).await,
         }
@@ -302,7 +303,7 @@ async fn prepare(
     outgoing: &Outgoing,
 ) -> Result<(Parts, DownloadJob, Option<Arc<Kept>>), String> {
     let request = recorded(outgoing)?;
-    // Only the port is used; path and fields are those of the recorded request.
+    // Only the origin of this resource is used; path and fields are those of the recorded request.
     let mut resource =
         of_url(base(outgoing), &context.base.local).map_err(|error| error_chain(&error))?;
     let places =
@@ -329,7 +330,7 @@ async fn prepare(
         head: sent,
         body: (!outgoing.body.is_empty() || is_form).then(|| Bytes::from(outgoing.body.clone())),
         kept: found.spelled_alike().map(|kept| kept.status),
-        // A queued request waits for a page, so it can wait longer.
+        // Errors of the origin are not stored, because a queued request is tried again later.
         keeping: StorageRules {
             errors: false,
             ..StorageRules::of(&config, &parts, &request.headers)

@@ -61,7 +61,7 @@ const MAX_SAID: usize = 300;
 /// The message of Chromium when root runs it.
 const NO_SANDBOX: &str = "Running as root without --no-sandbox";
 
-/// The remedy.
+/// The message in place of [`NO_SANDBOX`], which tells the user what to change.
 const AS_ROOT: &str = "Chromium does not run as root with its sandbox: set [startup] run-uid to \
     another user, or browser to a program that starts it with --no-sandbox";
 
@@ -96,7 +96,8 @@ pub(super) async fn open(
     let path = request.uri.path_and_query().map_or("/", |path| path.as_str());
     let protocol = if resource.origin.scheme == Scheme::Https { "https" } else { "http" };
     let spelled = format!("{protocol}://{}{path}", resource.origin);
-    // The page waits for its turn. After that the browser sends requests like any other client.
+    // From here on, this request sends nothing to its origin, so it frees its slot while the page
+    // waits for a browser. The browser sends its own requests, like any other client.
     context.fetcher.step_aside(&outgoing.summary.place.key());
     let mut mode = context.base.mode.watch();
     let opened = async {

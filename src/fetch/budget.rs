@@ -148,7 +148,8 @@ impl Budget {
             let start = now.tomorrow().and_then(|tomorrow| tomorrow.start_of_day());
             start.map_or(Timestamp::MAX, |time| time.timestamp())
         };
-        // A budget that only a person renews may last longer than until midnight.
+        // The budgets for one fetch come first: only a person renews them, which may be after
+        // midnight.
         let spent = rows.iter().find(|(left, ..)| *left == Some(0));
         self.spent = spent.map(|(_, is_of_day, metered)| Spent {
             metered: *metered,

@@ -12,7 +12,7 @@ use crate::storage::context::StorageContext;
 /// The parts that fetching the queue needs.
 #[derive(Debug)]
 pub struct FetchContext {
-    /// The parts that all rooms share.
+    /// The context that all layers share.
     pub base: Arc<BaseContext>,
     /// Outgoing connections.
     pub net: Arc<NetContext>,

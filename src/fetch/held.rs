@@ -122,7 +122,7 @@ pub fn all_held<'a>(
     let (holder, mut causes) = (Holder::new(context), BTreeMap::<Held, u64>::new());
     let queue = context.storage.store.spool().queue();
     for place in places {
-        // The event of a request that has left the queue follows soon.
+        // If the request has left the queue, nothing holds it back, and its event follows soon.
         let held = queue.summary(&place.key()).and_then(|request| holder.held(&request))?;
         if !held.lasts() {
             return None;

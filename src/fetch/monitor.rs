@@ -97,7 +97,7 @@ pub async fn work(context: Arc<FetchContext>) {
         tokio::select! {
             () = context.base.tasks.stopping() => return,
             () = context.monitor.news.notified() => {}
-            // The daemon owns the switch, so the channel stays open.
+            // The daemon owns the sender of the mode, so the channel stays open.
             _changed = mode.changed() => {}
             () = tokio::time::sleep(pause) => {}
         }

@@ -89,7 +89,7 @@ async fn queued(context: &Arc<FetchContext>, key: Key) -> Result<Option<Outgoing
         // The page itself is fetched anyway.
         Err(error) => warn!(error = error_chain(&error), "links of a page are not followed"),
     }
-    // The requests of the run are queued.
+    // Starting the recursive fetch has changed the queued request, so it is read again.
     let Some(mut begun) = context.storage.store.queued(key).await? else { return Ok(None) };
     begun.options = None;
     let is_there = context.storage.store.requeue(begun.clone()).await?;
@@ -108,13 +108,14 @@ async fn finish(
     }
     led.events.into_iter().for_each(|event| context.fetcher.send_event(event));
     let finished = context.storage.store.finish_queued(outgoing.clone()).await?;
-    // A request that was made again is judged again, and may need no request to the origin.
+    // If the request was made again in the meantime, it stays in the queue and is judged again. It
+    // may then need no request to the origin.
     Ok(matches!(finished, FinishOutcome::Gone))
 }
 
-/// Queues the requests that follow, and reports those that cannot be fetched to their runs. Queued
-/// requests that failed earlier for other runs are retried. Requests that need a person's consent
-/// count as failed.
+/// Queues the requests that follow. Requests that cannot be fetched are reported to their runs as
+/// failed. Queued requests that failed earlier for other runs are retried. Requests that need a
+/// person's consent count as failed.
 async fn enqueue(context: &FetchContext, next: Vec<Outgoing>) -> Result<(), Error> {
     let (waiting, given_up): (Vec<_>, Vec<_>) = next
         .into_iter()
@@ -150,7 +151,8 @@ async fn enqueue(context: &FetchContext, next: Vec<Outgoing>) -> Result<(), Erro
     Ok(())
 }
 
-/// A request of a run may have been queued and failed before.
+/// Retries a request of a run that was queued and failed before. If the request waits for consent,
+/// reports it to its runs as failed.
 async fn wake(context: &FetchContext, key: Key) -> Result<(), Error> {
     let state =
         context.storage.store.spool().queue().summary(&key).map(|known| known.fetching.state);

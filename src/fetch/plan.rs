@@ -1,9 +1,9 @@
 //! Estimates the downloads of a fetch before anything is fetched.
 //!
-//! The code that fetches also walks the stored copies here, with a separate run. So scope, classes,
-//! limits, traps, rules and known `robots.txt` files have the same effect as in a fetch. No request
-//! is sent and nothing is queued. Stored copies are measured. Missing responses are counted with a
-//! typical size (`sizes`).
+//! The stored copies are walked by the same code as in a recursive fetch, with a separate run. So
+//! scope, classes, limits, traps, rules and known `robots.txt` files have the same effect as in a
+//! fetch. No request is sent and nothing is queued. Stored copies are measured. Missing responses
+//! are counted with a typical size (`sizes`).
 
 mod queue;
 mod run;

@@ -31,7 +31,7 @@ pub(super) struct FetchSchedule {
     hosts: HashMap<Arc<str>, ScheduledHost>,
     /// The first request of each host that may be sent now.
     ready: BTreeSet<(QueuePosition, Arc<str>)>,
-    /// When to look at which host again.
+    /// The times at which to check hosts again.
     alarms: BTreeSet<(Timestamp, Arc<str>)>,
     /// Requests that were deferred for a reason that a change of the configuration may remove.
     put_off: BTreeSet<Key>,
@@ -57,7 +57,7 @@ struct ScheduledRequest {
     host: Arc<str>,
     turn: QueuePosition,
     not_before: Option<Timestamp>,
-    /// Whether it waits in the queue.
+    /// Whether the request waits in the queue.
     waits: bool,
     active: bool,
     /// Whether the origin has responded, so that the rest of the work needs no slot.
@@ -239,8 +239,9 @@ impl FetchSchedule {
         self.refresh(&name);
     }
 
-    /// Sets the minimum delay between requests to this host without a waiting client, while there
-    /// are any. The host has its port, as in a canonical URL.
+    /// Sets the minimum delay between requests to this host without a waiting client. The delay
+    /// applies until no requests to the host are left. `host` includes the port, as in a canonical
+    /// URL.
     pub(super) fn set_minimum_delay(&mut self, host: &str, distance: Duration, now: Timestamp) {
         let Some((name, known)) = self.hosts.get_key_value(host) else { return };
         if known.distance >= distance {

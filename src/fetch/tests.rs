@@ -44,7 +44,7 @@ fn a_form_that_begins_while_it_is_tried_again_is_not_sent_twice() {
             (context.storage.store.spool().queue(), form(Some(Timestamp::UNIX_EPOCH)));
         let key = form.summary.place.key();
         queue.add(&form).unwrap();
-        // No other task uses the spool.
+        // Occupies the only blocking thread, so that `retry` waits for the spool.
         let (free, freed) = sync_channel::<()>(1);
         let held = tokio::task::spawn_blocking(move || freed.recv());
         let mut retrying = Box::pin(retry(&context, None, |_| true));

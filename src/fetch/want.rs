@@ -26,11 +26,11 @@ pub enum WantOutcome {
     Kept {
         /// The URL, without credentials.
         url: String,
-        /// The place where it would be queued.
+        /// The place where a request for the page would be queued.
         place: Place,
         /// The status of the stored response.
         status: u16,
-        /// The length of its body.
+        /// The length of the stored body.
         bytes: u64,
     },
     /// The request is queued.
@@ -48,13 +48,13 @@ pub enum WantError {
     /// The URL cannot be fetched.
     #[error("the URL cannot be fetched")]
     Url(#[from] BadTarget),
-    /// The configuration blocks it.
+    /// The configuration blocks the URL.
     #[error("the configuration forbids fetching {0} ([dont-get])")]
     Blocked(String),
     /// The port of the URL belongs to another protocol.
     #[error("the port of {0} belongs to another protocol; [dont-get] allowed-ports can allow it")]
     OtherProtocol(String),
-    /// The configuration forbids storing it.
+    /// The configuration forbids storing the response.
     #[error("the configuration forbids storing {0}, so it cannot be fetched for later")]
     NeverKept(String),
     /// The URL names the stored response to a form.
@@ -100,9 +100,9 @@ pub async fn want(
     Ok(WantOutcome::Queued { place: ask.places.queued.clone(), url: shown })
 }
 
-/// Queues a request. If the queue has it and it is resting, it waits again, because the requester
-/// wants it now. A monitored request never gives consent to a very large response: only the user
-/// can.
+/// Queues a request. If the same request is already in the queue and has failed, or waits for
+/// consent to its size, it becomes due again, because the requester wants it now. A monitored
+/// request never gives this consent: only the user can.
 pub(crate) async fn put(context: &FetchContext, outgoing: Outgoing) -> Result<(), Error> {
     let (key, is_by_person) =
         (outgoing.summary.place.key(), outgoing.summary.kind != RequestKind::Monitored);

@@ -87,7 +87,7 @@ async fn work(mut worker: WorkState) {
         tokio::select! {
             () = context.base.tasks.stopping() => break,
             () = context.fetcher.news.notified() => {}
-            // The daemon owns the switch, so the watch never closes.
+            // The daemon owns the sender of the mode, so the channel stays open.
             _changed = mode.changed() => {}
             () = tokio::time::sleep(pause) => {}
         }

@@ -39,7 +39,7 @@ const PROFILE: &str = "wwwoffle-browser-";
 /// The time that a browser gets to exit, and then to disappear after it was killed.
 pub(super) const GRACE: Duration = Duration::from_secs(3);
 
-/// The search path for the programs that it needs.
+/// The search path for the programs that the browser starts.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The longest path of a directory in which the browser can create its socket, in bytes. If the

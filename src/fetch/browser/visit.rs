@@ -253,7 +253,8 @@ impl Visit {
         self.pings.clear();
     }
 
-    /// The page exists and is still empty.
+    /// Prepares the page, which exists and is still empty: subscribes to its events and sets the
+    /// cookies.
     fn open(&mut self, session: &str, next: &mut Next) {
         let listens = self.listen(session, next);
         self.prepares.extend(listens);
@@ -267,7 +268,7 @@ impl Visit {
 
     fn navigate(&mut self, next: &mut Next) {
         let (page, to) = (self.page.clone(), json!({"url": self.url}));
-        // Until this event, the empty page was displayed.
+        // Until now, only the empty page was loaded.
         self.is_loaded = false;
         self.awaited.navigation = self.send(next, page.as_deref(), "Page.navigate", &to);
     }

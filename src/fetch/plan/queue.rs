@@ -28,7 +28,7 @@ use wwwoffle_api::plan::{Amount, HostPlan, PlanBudget, QueuePlan};
 /// The largest number of hosts in the result.
 const MAX_HOSTS: usize = 100;
 
-/// The number of requests that are only counted before other tasks get a turn.
+/// The number of requests examined before other tasks get a turn.
 const AT_ONE_GO: usize = 256;
 
 /// Estimates the downloads of the queued requests selected by `is_theirs`, without contacting any
@@ -82,7 +82,7 @@ struct QueueEstimate<'a> {
 #[derive(Default)]
 struct HostEstimate {
     plan: HostPlan,
-    /// The time at which its first request may start.
+    /// The time at which the first request to the host may start.
     first: Option<Timestamp>,
     /// The number of requests with a delay between them, and the delay.
     polite: u32,
@@ -130,7 +130,7 @@ impl<'a> QueueEstimate<'a> {
                 self.failing += 1;
                 return Some(());
             }
-            // The target of the redirect counts instead.
+            // An alias gives the request another URL. The size of its response is unknown.
             Err(_) => return None,
         };
         let class = class_of(request);

@@ -27,7 +27,7 @@ use crate::storage::lookup::look_up;
 /// The time for which a `robots.txt` is used (RFC 9309 §2.4).
 const BELIEVED: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The time before a failed request for one is retried.
+/// The time before a failed request for a `robots.txt` is retried.
 const UNREACHABLE_FOR: Duration = Duration::from_secs(5 * 60);
 
 /// The largest number of origins with cached rules.

@@ -34,8 +34,8 @@ pub enum NotBegun {
     Random(#[source] getrandom::Error),
 }
 
-/// Starts the fetch `asked` for `requester`. `kind` says which client waits for the fetch. It
-/// continues whenever the mode allows.
+/// Starts the fetch `asked` for `requester`. `kind` says which client waits for the fetch. The
+/// fetch continues whenever the mode allows.
 ///
 /// # Errors
 ///

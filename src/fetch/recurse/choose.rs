@@ -45,7 +45,7 @@ pub enum LinkAction {
     Part,
     /// The page redirects to the URL, so the URL is fetched in its place.
     Onward,
-    /// A link leads there.
+    /// The reference is a link to the URL.
     Page,
     /// The reference is left out for this reason.
     LeftOut(LeftOut),

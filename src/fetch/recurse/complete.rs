@@ -46,7 +46,7 @@ const MAX_TOLD: usize = 1_000;
 /// The number of pages examined at the same time.
 const AT_ONCE: usize = 2;
 
-/// How long others wait for their turn.
+/// How long the check of a further page waits for its turn.
 const MAX_WAIT: Duration = Duration::from_secs(15);
 
 /// Looks up entries and queued requests. Calls block.
@@ -171,7 +171,7 @@ fn look_within(
     Ok(Some(told))
 }
 
-/// The pages that are looked at now.
+/// Limits the pages that are examined at the same time.
 #[derive(Debug)]
 pub(crate) struct CheckTurns(Arc<Semaphore>);
 

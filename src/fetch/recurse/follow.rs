@@ -37,7 +37,7 @@ pub(super) struct Document<'a> {
     /// All runs, including those that want the document.
     runs: &'a Runs,
     pub(super) outgoing: &'a Outgoing,
-    /// The request for it, with its secrets.
+    /// The request for the document, with its secrets.
     pub(super) request: &'a Parts,
     pub(super) owner: Owner,
     /// Whether the requester is at this machine and the request has no fields that only its origin

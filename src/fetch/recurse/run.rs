@@ -179,7 +179,8 @@ impl Run {
         let seen = self.seen.get_mut(&key).filter(|seen| seen.outcome.is_taken())?;
         let before = std::mem::replace(seen, Seen { left: Some(left), outcome: UrlOutcome::Waits });
         if before.outcome == UrlOutcome::Waits {
-            // The request learns of it where it waits.
+            // The request is still in the queue. The caller queues it again, which raises its
+            // number of links.
             return Some(RunDecision::Fetch);
         }
         self.waiting = self.waiting.saturating_add(1);
@@ -213,7 +214,8 @@ impl Run {
         room.and_then(|()| self.is_within(now))
             .inspect_err(|why| self.count_left_out(*why, url))?;
         self.reach(&key, url);
-        // `robots.txt` may have forbidden the same URL as a page.
+        // `robots.txt` may have forbidden the URL as the target of a link. It is fetched as a
+        // sub-resource nevertheless.
         self.seen.remove(&key);
         self.take(key, left);
         Ok(RunDecision::Fetch)
@@ -276,7 +278,7 @@ impl Run {
         self.report.add(failed);
     }
 
-    /// Whether a page is within its scope.
+    /// Whether a page is within the scope of the run.
     #[must_use]
     pub fn is_in_scope(&self, url: &CanonicalUrl) -> bool {
         self.starts.iter().any(|start| self.aim.scope.has(start, url))
@@ -289,7 +291,8 @@ impl Run {
         self.left(key).is_some_and(|known| known >= left)
     }
 
-    /// The same for a sub-resource, for which the `robots.txt` rules for pages do not count.
+    /// Whether nothing must be done for a sub-resource that was seen before. Unlike in
+    /// [`Self::knows`], a URL that `robots.txt` forbids as a page does not count as seen.
     #[must_use]
     pub fn knows_part(&self, key: &Key, left: Option<u16>) -> bool {
         let seen = self.seen.get(key);
@@ -366,7 +369,8 @@ impl Run {
         }
         self.release_url(key);
         self.count_left_out(LeftOut::Robots, url);
-        // The rules apply regardless of the path of links.
+        // With this number of links, the page counts as seen on every path of links, so it is not
+        // considered again.
         let seen = Seen { left: Some(u16::MAX), outcome: UrlOutcome::LeftAlone };
         self.seen.insert(*key, seen);
     }

@@ -21,7 +21,8 @@ const MAX_ENDED: usize = 50;
 /// The maximum number of concurrent runs.
 pub const MAX_RUNS: usize = 200;
 
-/// The maximum number of concurrent runs of one user or guest. This machine has no such limit.
+/// The maximum number of concurrent runs of one user or guest. Runs of this machine have no such
+/// limit.
 pub const MAX_OWNED_RUNS: usize = 20;
 
 /// All runs of a daemon.
@@ -44,9 +45,9 @@ pub struct RunSummary {
     pub start: String,
     /// The requested extent.
     pub aim: Aim,
-    /// When it began.
+    /// When the run began.
     pub begun: Timestamp,
-    /// When it ended.
+    /// When the run ended.
     pub ended: Option<Timestamp>,
     /// The number of URLs of the run that still wait.
     pub waiting: usize,

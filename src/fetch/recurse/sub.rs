@@ -26,7 +26,7 @@ pub(super) struct Sub {
     resource: Resource,
     /// The secret fields of the document's request that the origin of this resource may also see.
     secrets: HeaderMap,
-    /// The places where its response may be stored.
+    /// The places where the response may be stored.
     pub(super) places: Places,
 }
 
@@ -39,7 +39,7 @@ impl Sub {
         Some(Self { resource, secrets, places })
     }
 
-    /// The key of a request for it.
+    /// The key of a request for the resource.
     pub(super) fn key(&self) -> Key {
         self.places.queued.key()
     }

@@ -24,7 +24,7 @@ const MAX_ARGUMENTS: usize = 16;
 /// How many years the date of a calendar page may be in the future.
 const YEARS_AHEAD: i16 = 1;
 
-/// How many years the date may be in the past: newspapers have archives.
+/// How many years the date of a calendar page may be in the past: newspapers have archives.
 const YEARS_BACK: i16 = 60;
 
 /// The maximum number of taken pages that differ only in their arguments, and of those that differ
@@ -43,7 +43,7 @@ impl Default for MostAlike {
     }
 }
 
-/// Why a page is taken for one of endless many.
+/// Why a page is regarded as part of an endless site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Trap {
@@ -89,7 +89,7 @@ pub struct Traps {
 }
 
 impl Traps {
-    /// Nothing was taken yet.
+    /// The counts of a run that has taken no pages yet.
     #[must_use]
     pub fn new(most: MostAlike) -> Self {
         Self { most, ..Self::default() }

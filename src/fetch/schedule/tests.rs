@@ -40,7 +40,7 @@ fn people_come_first_then_the_oldest() {
         ("http://e/", Page, 9),
         ("http://f/", Page, 8),
         ("http://g/", Post, 3),
-        // In the line of one host too.
+        // The same order applies to requests to one host.
         ("http://a/page", Page, 10),
     ] {
         schedule.is(&request(url, kind, queued));
@@ -226,7 +226,7 @@ fn host_delays_survive_a_restart() {
         again.close_host(name, *until);
     }
     assert_eq!(started(&mut again, WIDE, 199), keys(&["http://c/"]));
-    // The user allows requests to one of them.
+    // The user allows requests to one of the hosts.
     again.open(&key("http://a/1"));
     assert_eq!(again.take_delays(at(199)), Some(vec![("b:81".into(), at(200))]));
     assert_eq!(started(&mut again, WIDE, 200), keys(&["http://a/1"]));

@@ -55,7 +55,7 @@ struct VisitedDocument {
     class: Option<Class>,
     /// The number of sub-resources between this document and its page.
     nesting: u8,
-    /// The number of redirects that led to it.
+    /// The number of redirects that led to this document.
     hops: u8,
     /// The page that determines the wanted classes of sub-resources.
     page: CanonicalUrl,
@@ -74,8 +74,8 @@ impl ParsedCopy {
         Some(Self { entry, status, fields })
     }
 
-    /// Whether the document may have references. An image or video, judged by its type, is not read
-    /// again.
+    /// Whether the document may have references, judged by its status and type. Images (except
+    /// SVG), fonts, audio and video have none.
     fn may_refer(&self) -> bool {
         let kind = self.fields.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         let kind = kind.unwrap_or_default().trim_start().to_ascii_lowercase();
@@ -124,8 +124,8 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
             if !self.may_go_on() {
                 break;
             }
-            // Only documents that may have references are looked up again, so that not all entries
-            // are in memory.
+            // The list contains only documents that may have references. Their entries are looked
+            // up again here, so that the list does not hold all of them in memory.
             let entry = self.source.newest(&next.place)?;
             if let Some(answer) = entry.and_then(ParsedCopy::read) {
                 self.document(&next, &answer)?;
@@ -338,7 +338,8 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
         Places::of(&mut url, &HeaderMap::new(), self.page.owner)
     }
 
-    /// The position in the list for a sub-resource that is new, or was left out until now.
+    /// Adds a sub-resource to the list, unless the list is full. Returns its position if it is new,
+    /// or was left out until now.
     fn place_in_list(
         &mut self,
         from: &VisitedDocument,
