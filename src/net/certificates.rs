@@ -1,7 +1,8 @@
 //! Descriptions of foreign certificates.
 //!
-//! Text in a certificate may be hostile, even in a verified certificate. So its length and number
-//! are bounded, and hidden characters in it are made visible. Nothing here verifies a certificate.
+//! Text in a certificate may be hostile, even in a verified certificate. So the length and number
+//! of texts are bounded, and hidden characters are made visible. Nothing here verifies a
+//! certificate.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

@@ -152,7 +152,7 @@ struct Kernel {
     is_watched: bool,
     /// Whether it was logged that the kernel cannot be watched.
     is_told: bool,
-    /// When a change and all related ones are complete.
+    /// The time at which a change and all related ones are complete; `None` without a change.
     changed: Option<Instant>,
 }
 
@@ -248,7 +248,8 @@ pub async fn work(context: Arc<NetContext>, prober: Prober) {
         let next = work.next();
         tokio::select! {
             () = context.base.tasks.stopping() => return,
-            // The daemon owns the switch, so the channel stays open.
+            // The daemon owns the sender of the choice, so the channel stays open. Earlier reports
+            // are discarded.
             _changed = chosen.changed() => while reports.try_recv().is_ok() {},
             () = context.link.news.notified() => {}
             Some(report) = reports.recv() => work.reported(report),
@@ -332,7 +333,7 @@ impl LinkTask {
         let Some(judge) = &self.judge else { return };
         let reason = judge.reason().clone();
         let Some(online) = judge.is_online() else {
-            // The mode does not change.
+            // Before the first judgement, the mode does not change.
             return self.publish_judgement(reason);
         };
         let now = (online, reason);

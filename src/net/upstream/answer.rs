@@ -230,9 +230,9 @@ fn is_framed(fields: &HeaderMap) -> Result<(), Failure> {
     }
 }
 
-/// Whether this transfer coding is one that no program implements. Such a coding has changed
-/// nothing, and the body ends with the connection (RFC 9112 §6.3 (4)). A body in a known coding is
-/// refused, because it must be decoded and we cannot decode it.
+/// Whether no program implements this transfer coding. Such a coding has changed nothing, and the
+/// body ends with the connection (RFC 9112 §6.3 (4)). A body in a known coding is refused, because
+/// it must be decoded and we cannot decode it.
 fn is_nobodys(coding: &str) -> bool {
     /// The codings of RFC 9112 §12.3, and the content codings, which some origins use here.
     const KNOWN: [&str; 9] = [

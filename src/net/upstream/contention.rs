@@ -1,5 +1,5 @@
-//! The requests that wait for a connection to their origin, and the transfers that would give theirs
-//! up for one of them.
+//! The requests that wait for a connection to their origin, and the transfers that would give up
+//! their connection for such a request.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -29,7 +29,7 @@ impl LinePosition {
         drop(waits.wait_for(|waits| *waits).await);
     }
 
-    /// Whether it waits now.
+    /// Whether the request waits now.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         *self.0.borrow()
@@ -51,7 +51,7 @@ struct Lines {
 #[derive(Debug)]
 struct WaitingRequest {
     origin: Origin,
-    /// Whether a transfer has given up its connection for it.
+    /// Whether a transfer has given up its connection for this request.
     is_served: bool,
 }
 
@@ -123,8 +123,9 @@ impl Contention {
         connection.await
     }
 
-    /// Resolves when a request waits for the connection of this transfer. Returns whether
-    /// `gives_up` agreed. The oldest transfer is the first, and each request ends at most one.
+    /// Resolves when a request waits for the connection of this transfer, and this transfer is the
+    /// oldest that may give up its connection. Returns whether `gives_up` agreed. Each request ends
+    /// at most one transfer.
     pub(super) async fn yields(
         &self,
         origin: &Origin,

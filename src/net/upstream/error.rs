@@ -87,7 +87,7 @@ pub enum Failure {
     Certificate {
         /// Host and port.
         authority: String,
-        /// Its certificate and the fault.
+        /// The certificate of the origin, and its fault.
         refused: Arc<RefusedCertificate>,
     },
     /// There is no TLS connection: the handshake failed, or the origin ended the connection with an

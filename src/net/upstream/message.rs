@@ -27,7 +27,7 @@ pub(super) const ONLY_HTTP1: [HeaderName; 7] = [
     HOST,
 ];
 
-/// An outgoing request. It may be tried on several connections until an origin answers.
+/// An outgoing request. It may be tried on several connections until the origin answers.
 #[derive(Debug)]
 pub(super) struct OutgoingMessage {
     head: Request<()>,

@@ -25,7 +25,7 @@ const MAX_ORIGINS: usize = 4_096;
 /// The time for which an origin's refusal of HTTP/2 is remembered.
 const REFUSES_FOR: Duration = Duration::from_secs(60 * 60);
 
-/// The origins.
+/// The known origins and their connections.
 #[derive(Debug)]
 pub(super) struct Registry {
     origins: Mutex<HashMap<Origin, OriginEntry>>,

@@ -1,9 +1,8 @@
 //! The simultaneous exchanges of an HTTP/2 connection: at most as many as its origin accepts.
 //!
-//! A waiting request has not been given to the connection. A request that `h2` has may reach the
-//! origin: if the origin accepts no further stream, `h2` stores the request and sends it later,
-//! even if it was abandoned or the mode became offline. After a GOAWAY it would be unknown whether
-//! the request was sent.
+//! A waiting request is not passed to `h2` yet. If the origin accepts no further stream, `h2`
+//! stores a request and sends it later, even if the request was abandoned or the mode became
+//! offline. After a GOAWAY it would be unknown whether the request was sent.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -41,8 +41,8 @@ pub(super) struct Tries {
 }
 
 impl Tries {
-    /// The outcome of a failure on a connection. A connection that was `in_use` may have ended long
-    /// before the request.
+    /// The outcome of a failure on a connection. If the connection was `in_use` before this
+    /// request, it may have ended long before the request.
     fn after_use(
         &self,
         failure: Failure,

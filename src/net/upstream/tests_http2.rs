@@ -17,7 +17,7 @@ type Row = (&'static str, fn(u32) -> Vec<u8>, &'static str);
 
 const RULES: &str = "the response violates HTTP/2";
 
-/// Sends the request of each row twice: nothing is resent automatically.
+/// Sends two requests to the origin of each row, and checks that no request is sent again.
 async fn check(rows: &[Row]) {
     let mut wrong = Vec::new();
     for (name, script, want) in rows {
