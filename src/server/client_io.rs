@@ -1,6 +1,6 @@
-//! The byte stream of a client's connection, below hyper. It ends a client that does not read,
-//! refuses malformed requests, and sends interim responses (1xx), for which hyper's server has no
-//! interface.
+//! The byte stream of a client's connection, below hyper. It ends the connection of a client that
+//! does not read, refuses malformed requests, and sends interim responses (1xx), for which hyper's
+//! server has no interface.
 
 use std::io;
 use std::pin::Pin;
@@ -37,7 +37,7 @@ pub struct ClientIo<T> {
     repeater: Option<Box<Repeater>>,
     /// The deadline for the response after the client has closed its half.
     half_closed: Option<Pin<Box<Sleep>>>,
-    /// How long such a client waits for the first byte.
+    /// How long a client that has closed its half waits for the first byte of its response.
     half_closed_limit: Duration,
     /// Whether a byte was written since the last one was read: the response has begun.
     has_begun: bool,
@@ -121,7 +121,7 @@ impl<T: AsyncWrite + Unpin> ClientIo<T> {
         self.timer.watch(cx, step)
     }
 
-    /// Flushes or ends with a timeout.
+    /// Polls a flush or the end of the stream, and fails after the timeout.
     fn watch_flush(
         &mut self,
         cx: &mut Context<'_>,

@@ -38,7 +38,8 @@ impl RequestSlots {
         Self { requests: places(), tunnels: places() }
     }
 
-    /// Takes a slot for `request`. Waits at most `patience`, then returns `None`.
+    /// Takes a slot for `request`. A CONNECT request does not wait; other requests wait at most
+    /// `patience`. `None` if no slot is free.
     pub async fn take<B>(&self, request: &Request<B>, patience: Duration) -> Option<RequestSlot> {
         if request.method() == Method::CONNECT {
             return Arc::clone(&self.tunnels).try_acquire_owned().ok().map(RequestSlot);

@@ -11,8 +11,8 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use futures_util::task::AtomicWaker;
 
-/// Another piece is requested while at most this number of bytes is unsent. That piece may have the
-/// same size again.
+/// Another piece is requested while fewer than this number of bytes are unsent. That piece may have
+/// the same size again.
 const ENOUGH: usize = 128 * 1024;
 
 /// The pieces of one body that have been given to a connection and are not sent yet.

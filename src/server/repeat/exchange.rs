@@ -1,5 +1,5 @@
-//! The number of answered requests of a connection. The byte stream below hyper and the service
-//! above hyper share it.
+//! The state that the byte stream below hyper and the service above hyper share: the current
+//! request of a connection, and the number of answered requests.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
