@@ -1,4 +1,4 @@
-//! The first bytes that a client sends after CONNECT: TLS or another protocol.
+//! The first bytes of a client, after CONNECT or on our own port: TLS or another protocol.
 
 use std::io;
 use std::time::Duration;

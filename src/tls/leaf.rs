@@ -188,8 +188,8 @@ fn bare_host(host: &str) -> &str {
     address.unwrap_or_else(|| host.trim_end_matches('.'))
 }
 
-/// The TLS configuration for a client that requests a host other than ours. It answers with the
-/// alert `access_denied` and shows no certificate.
+/// The TLS configuration for a client that requests a host other than ours. The handshake ends with
+/// the alert `access_denied`, and no certificate is shown.
 ///
 /// # Errors
 ///

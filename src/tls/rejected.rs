@@ -1,5 +1,6 @@
-//! Clients that rejected our certificate: a program with a pinned key, or a browser that does not
-//! trust the authority. For a limited time, their connections to that host are not intercepted.
+//! Clients that rejected our certificate for a host: a program with a pinned key, or a browser that
+//! does not trust the authority. For a limited time, their connections to this host are not
+//! intercepted.
 
 use std::error::Error;
 use std::io;
