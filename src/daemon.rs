@@ -52,7 +52,8 @@ use crate::tls::ca::Authority;
 /// The port of our own addresses until the listening port is known.
 const DEFAULT_PORT: u16 = 8080;
 
-/// The limit for complete responses is the size of the hot set divided by this number.
+/// The memory limit of [`Repeats`] is the size of the hot set (entries in memory) divided by this
+/// number.
 const REPEATED: usize = 4;
 
 /// The daemon: the contexts of all layers.

@@ -39,7 +39,7 @@ pub enum BadIdentity {
     /// The user database could not be read.
     #[error("the users of this system cannot be looked up")]
     Unknown(#[source] Errno),
-    /// Only root may change its user.
+    /// This process does not run as root, and only root may change the user of a process.
     #[error(
         "run-uid and run-gid: only root may become {0}; start the daemon as root, or as that user, or take \
          the options out"
