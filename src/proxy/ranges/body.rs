@@ -64,7 +64,7 @@ impl RangeReader {
         });
         self.verified = read.1;
         match read.0 {
-            // The file existed when the head was sent.
+            // The head of the response declared these bytes, so the end of the file is an error.
             Ok(None) => Err(BodyError::Disk(Arc::new(ErrorKind::UnexpectedEof.into()))),
             Ok(Some(bytes)) => {
                 let end = span.start().saturating_add(length(&bytes));

@@ -21,7 +21,7 @@ use wwwoffle_http::caching::range::{
 
 /// Serves a request for ranges from a whole or partial copy. `fields` are the fields of the whole
 /// response. Returns `None` if the whole body must be served, because the request has no valid
-/// range.
+/// range or its `If-Range` is not satisfied.
 pub(in crate::proxy) fn ranges(
     context: &ProxyContext,
     ask: &ProxyRequest,
@@ -44,8 +44,8 @@ pub(in crate::proxy) fn ranges(
     answer(context, kept, fields, &ranges.satisfy(length), Some(length))
 }
 
-/// The response with these bytes of a representation of `complete` bytes; `None` if they are the
-/// whole.
+/// The response with these bytes of a representation of `complete` bytes. `None` if they are the
+/// whole, or if no multipart boundary can be created.
 fn answer(
     context: &ProxyContext,
     kept: &Arc<Kept>,
@@ -124,6 +124,6 @@ fn bodiless(status: StatusCode, fields: &HeaderMap, range: Option<ContentRange>)
 }
 
 fn value(range: ContentRange) -> HeaderValue {
-    // The text has only digits and a few signs.
+    // The text is ASCII without control characters, so it is always a valid field value.
     HeaderValue::from_str(&range.to_string()).unwrap_or(HeaderValue::from_static("bytes */*"))
 }
