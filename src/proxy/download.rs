@@ -97,7 +97,7 @@ pub struct DownloadJob {
     pub about: Revalidation,
     /// What to do if no client reads the download, or if the connection to its origin breaks.
     pub leaving: LeavingRules,
-    /// The limits while no client reads it.
+    /// The limits while no client reads the download.
     pub allowance: Allowance,
     /// The channel for interim responses.
     pub interim: Option<mpsc::Sender<Interim>>,
@@ -434,7 +434,8 @@ impl Download {
     /// A new download for the same request.
     fn after(former: &Self, id: u64) -> Self {
         let next = Self::new(id, DownloadRequest { succeeds: true, ..former.request.clone() });
-        // Its response may have been sent before.
+        // The new response may also have been sent before the unsafe request that made the former
+        // response invalid.
         Self { outdated: former.outdated.clone(), ..next }
     }
 

@@ -58,7 +58,8 @@ pub(super) async fn carry_out<'a, A: OriginClient>(
         };
         let changed = Arc::new(Failure::Changed);
         let broken = BodyEnd::Broken(Arc::clone(&changed));
-        // All readers have left, and no client reads the successor yet.
+        // The readers of this body get an error, and the successor has no reader yet. Without
+        // `finishes` it would end at once.
         if replaced == MAX_REPLACED || !job.leaving.finishes {
             ground.downloads.leave(&watch.download);
             watch.download.feed.finish(broken);
@@ -297,7 +298,8 @@ async fn store_or_forward<A: OriginClient>(
     download.progress.start_body(0, head.length);
     let transfer =
         Transfer::new(ground, job, download, mark, head.length, writer, (whose, asked.received));
-    // The copy would be stored under the canonical spelling.
+    // The response to a POST may also answer a later GET. The copy for that GET would be stored
+    // under the canonical spelling.
     let answers = |get: &&Arc<Places>| {
         get.spelling.is_canonical()
             && job.keeping.answers_get(get.public.url(), status, &head.fields, exchange)

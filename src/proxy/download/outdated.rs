@@ -64,8 +64,8 @@ pub(super) async fn store_response(
         return Ok(());
     }
     store.finish(writer, trailers).await?;
-    // Checked after storing: an unsafe request first sets this mark, and then marks the stored
-    // copies.
+    // Checked after storing. An unsafe request first sets this mark, and then marks the stored
+    // copies, so that one of the two always marks this copy.
     let Some(since) = outdated.get() else { return Ok(()) };
     for place in [&places.public, &places.own] {
         for kept in entries(store, place).await {
@@ -79,8 +79,8 @@ pub(super) async fn store_response(
     Ok(())
 }
 
-/// Removes the owner's own copies that are older than the shared response to this request, as far
-/// as `Vary` shows. The person has received the shared response since then, and would otherwise
+/// Removes the owner's own copies that match this request (`Vary`) and are older than the shared
+/// response to it. The person has received the shared response since then, and would otherwise
 /// always see the older copy offline.
 pub(super) async fn supersede(
     store: &Store,

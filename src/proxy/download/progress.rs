@@ -29,7 +29,7 @@ impl ProgressSnapshot {
     pub fn time_left(&self) -> Option<Duration> {
         let rest = self.total?.saturating_sub(self.bytes);
         let rate = self.rate.filter(|_| self.waiting.is_none())?;
-        // Rounded up by a second, so that the estimate is never too short.
+        // Rounded up to a whole second, so that the estimate is never too short.
         rest.checked_div(rate)
             .map(|seconds| Duration::from_secs(seconds.saturating_add(u64::from(rest % rate > 0))))
     }
@@ -38,7 +38,7 @@ impl ProgressSnapshot {
 /// The wait of a download between two attempts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryWait {
-    /// When the download stalled.
+    /// When the connection broke.
     pub since: SystemTime,
     /// When the next attempt is or was made.
     pub next: SystemTime,
@@ -64,7 +64,7 @@ struct ProgressState {
     resumed: u32,
     waiting: Option<RetryWait>,
     pace: Pace,
-    /// When the download last progressed, or when it started.
+    /// When bytes last arrived, or when the download started or was resumed, whichever is later.
     moved: Instant,
 }
 
@@ -102,7 +102,7 @@ impl LiveProgress {
         state.add_sample(Instant::now());
     }
 
-    /// Records that the download broke off, and waits for its next attempt.
+    /// Records that the download broke off and now waits for its next attempt.
     pub(super) fn delay(&self, next: SystemTime, now: SystemTime, attempts: usize, error: String) {
         let mut state = self.lock();
         let since = state.waiting.as_ref().map_or(now, |waiting| waiting.since);

@@ -52,7 +52,7 @@ pub(super) enum RestMatch {
     },
     /// Another whole body.
     Afresh,
-    /// Unusable, also after a retry: the whole body must be requested without a range.
+    /// Unusable, and a retry would not help: the whole body must be requested without a range.
     Unfit,
     /// A temporary failure of the origin.
     Trouble,

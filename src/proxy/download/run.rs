@@ -84,7 +84,7 @@ pub(super) struct Patience {
     pub(super) pause: Duration,
     /// Maximum bytes of a stored body.
     pub(super) most: u64,
-    /// The limits while no client reads it.
+    /// The limits while no client reads the download.
     pub(super) unread: UnreadLimits,
 }
 

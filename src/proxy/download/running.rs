@@ -106,7 +106,7 @@ impl Downloads {
         all
     }
 
-    /// Registers a successor of `former`, which clients then can no longer join.
+    /// Registers a successor of `former`. Clients can then no longer join `former`.
     pub(super) fn register_successor(&self, former: &Arc<Download>) -> Arc<Download> {
         let mut running = self.lock();
         let may_be_joined =
@@ -119,7 +119,7 @@ impl Downloads {
         next
     }
 
-    /// Removes a download from those that clients may join.
+    /// Removes a download from the list, so that clients can no longer join it.
     pub(super) fn leave(&self, download: &Arc<Download>) {
         let mut running = self.lock();
         running.all.remove(&download.id);

@@ -246,7 +246,8 @@ async fn finished_response_is_stored_and_not_joined_again() {
     }
 }
 
-/// The outcome, which [`DownloadTestBed::carry_out`] returns before it is published.
+/// [`DownloadTestBed::carry_out`] checks that no client can join the download when its outcome is
+/// known but not yet published.
 #[tokio::test]
 async fn nobody_joins_what_has_failed_or_is_confirmed() {
     let answers =

@@ -52,7 +52,8 @@ pub(super) struct Transfer<'a, A> {
     /// of the GET.
     answers: Option<(Place, Place)>,
     received: Timestamp,
-    /// Whether the response is shared, and so replaces older copies of its owner.
+    /// Whether the response is shared. It then replaces the older personal copies of the requesting
+    /// owner.
     supersedes: bool,
     /// The deadline of the transfer after the daemon has begun to stop.
     stops: OnceLock<Instant>,
@@ -315,7 +316,8 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
         }
     }
 
-    /// The reason to end the download, if it had no reader for too long. It then cannot be joined.
+    /// The reason to end the download, if it has no readers and has reached a limit. Unless it has
+    /// stalled, it can then no longer be joined.
     fn exceeded_limit(&mut self) -> Option<Failure> {
         if self.feed().readers() > 0 {
             self.unread.left = None;
@@ -325,7 +327,7 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
         let (bounds, is_unbounded) =
             (&self.ground.patience.unread, self.job.allowance.is_unbounded);
         let failure = bounds.judge(self.download, left, self.total, is_unbounded)?;
-        // A stalled body may be resumed later.
+        // A stalled body may be resumed in this download, so its feed stays open to clients.
         let may_end = matches!(failure, Failure::Stalled) || self.feed().close_unread();
         may_end.then_some(failure)
     }
@@ -334,7 +336,7 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
     /// be joined.
     fn end_if_unread(&mut self) -> Option<Failure> {
         let then = self.job.leaving.action(self.feed().length(), self.total);
-        // If the disk has failed, there is no reason to continue.
+        // If the body is no longer being stored, there is no reason to continue without readers.
         let may_go_on = self.storing.disk_error.is_none() && !self.storing.is_too_large;
         if then == Then::GoOn && may_go_on && !self.ground.downloads.has_too_many_unread() {
             self.unread.goes_on = true;
@@ -426,7 +428,7 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
         }
     }
 
-    /// Ends the transfer here, and saves its bytes as a segment.
+    /// Ends the transfer, and saves its bytes as a segment if the rules permit that.
     async fn give_up(mut self, failure: Failure) -> DownloadEnd {
         // The next steps take a moment. A client that joined now would get a body that breaks off.
         self.feed().close();

@@ -152,8 +152,8 @@ impl Model {
                 if !self.leaving.finishes || replaced == MAX_REPLACED {
                     return;
                 }
-                // An unusable range causes another request, and so does a segment that is found for
-                // that request.
+                // An unusable range causes another request. If a segment is found for that request,
+                // its range is unusable too, and the segment is removed.
                 if was_odd {
                     self.part = None;
                 }
