@@ -250,8 +250,8 @@ impl GatewayClient {
         let is_unsent = response.extensions().get::<Unasked>().is_some();
         let to = if is_unsent { Some(wanted.url) } else { form_redirect_target(&response) };
         match (again, to) {
-            // The origin redirects the form. The browser would resend the confirmation, not the
-            // form, so the person is asked again.
+            // The form needs a confirmation, or the origin redirects it. On a redirect the browser
+            // would resend the confirmation, not the form. So the person is asked in both cases.
             (Some((fields, form)), Some(url)) => self.question(url, fields, form),
             _ => response,
         }

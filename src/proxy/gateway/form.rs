@@ -33,9 +33,10 @@ pub(crate) struct Posted {
 }
 
 impl GatewayClient {
-    /// Handles a form that a gateway page sends. Offline it is forwarded, because the proxy itself
-    /// asks before it queues a form. [`super::GatewayMark::instead`] handles forms for hosts of the
-    /// local network. In all other cases the response is the page that asks for confirmation.
+    /// Handles a form that a gateway page sends. Offline the form is handled like one through the
+    /// proxy, which itself asks before it queues a form. [`super::question_first`] stops a form
+    /// that would go to its origin even offline: to a host of the local network. In all other cases
+    /// the response is the page that asks for confirmation.
     pub(super) async fn posted(
         &self,
         wanted: GatewayRequest,

@@ -50,8 +50,8 @@ impl OpenedWindow {
         })
     }
 
-    /// The response for this window. If the browser would save the given response and another site
-    /// may observe the window, it is a page with a link.
+    /// The response for this window. If the browser would save `response` and another site may
+    /// observe the window, returns a page with a link instead.
     pub(super) fn receive(&self, shell: &Shell, mut response: Response<Body>) -> Response<Body> {
         if is_shown(&response) {
             return response;

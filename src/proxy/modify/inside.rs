@@ -100,7 +100,8 @@ fn add_gateway_changes(gate: &GatewayMark, mut changes: Changes) -> Changes {
     changes
 }
 
-/// The gateway address of a redirect; `None` if the response does not redirect.
+/// The gateway address of a redirect; `None` if the response does not redirect, or the gateway does
+/// not support the new URL.
 fn redirect_address(gate: &GatewayMark, answer: &Response<Body>) -> Option<String> {
     let to = location(gate.url.as_str(), answer.status(), answer.headers())?;
     gate.gateway.place(&BrowserUrl::parse(&to, None).ok()?)

@@ -34,7 +34,7 @@ impl PageKnowledge for SpoolKnown {
 
     fn status_of(&self, url: &str) -> UrlStatus {
         let Ok(mut url) = CanonicalUrl::parse(url, &self.local) else { return UrlStatus::Absent };
-        // A URL that needs no connection counts as stored.
+        // A URL that can be read offline without a stored copy counts as stored.
         if url.is_local() || self.config.local_net.hosts.contains(url.host()) {
             return UrlStatus::Kept;
         }
