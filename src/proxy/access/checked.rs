@@ -18,7 +18,7 @@ const MAX_REMEMBERED: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 /// Bytes of the secret: one block of SHA-256, which HMAC uses unchanged (RFC 2104 §3).
 const SECRET_BYTES: usize = 64;
 
-/// A password and the hash to compare it with.
+/// Identifies a password and the hash to compare it with, in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct PasswordKey([u8; 32]);
 
@@ -42,7 +42,8 @@ impl Keys {
     /// users who do not exist.
     pub(super) fn key(&self, hash: &PasswordHash, whom: &[u8], password: &[u8]) -> PasswordKey {
         let mut mac = Hmac::<Sha256>::new(&self.0.into());
-        // A hash contains no zero byte, and lengths separate the rest: the encoding is unambiguous.
+        // A hash contains no zero byte, and the length of `whom` comes before it: the encoding is
+        // unambiguous.
         mac.update(hash.as_str().as_bytes());
         mac.update(&[0]);
         mac.update(&u64::try_from(whom.len()).unwrap_or(u64::MAX).to_be_bytes());

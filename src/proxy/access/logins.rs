@@ -94,7 +94,8 @@ impl Logins {
         lock(&self.known.tries).begin(client, Instant::now()).map_err(LoginRefusal::TooOften)?;
         let (known, password, candidates) =
             (Arc::clone(&self.known), password.to_vec(), candidates.to_vec());
-        // If the client leaves, the slot and the counted attempt are not released.
+        // If the client leaves, the check continues: it still occupies its slot and counts as an
+        // attempt.
         let checked = spawn_blocking(move || {
             let right = candidates.iter().position(|candidate| known.verify(&password, candidate));
             if right.is_some() {

@@ -65,7 +65,7 @@ impl SentAway {
     }
 }
 
-/// The refused clients.
+/// Refuses clients, and records the recent refusals.
 #[derive(Debug)]
 pub struct Strangers {
     places: Arc<Semaphore>,
@@ -99,7 +99,8 @@ impl Strangers {
         self.send(tasks, stream, CROWDED);
     }
 
-    /// The clients that were refused within the last hour because of their address.
+    /// The recent refusals of clients because of their address. `None` if there was no such refusal
+    /// within the last hour.
     #[must_use]
     pub fn recent_refusals(&self, now: SystemTime) -> Option<SentAway> {
         let sent_away = self.sent_away.lock().unwrap_or_else(PoisonError::into_inner);

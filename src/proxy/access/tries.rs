@@ -9,7 +9,7 @@ use lru::LruCache;
 /// Number of wrong passwords before a client has to wait.
 const FREE: u32 = 5;
 
-/// The wait after the first wrong password beyond `FREE`. Each further one doubles the wait.
+/// The wait after `FREE` wrong passwords. Each further one doubles the wait.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 
 /// The longest wait. It is short, so that a person who mistypes, or who shares an address with an
@@ -84,7 +84,8 @@ impl GuessCounter {
     }
 }
 
-/// The range from which one client can choose its address: with IPv6 that is 64 bits.
+/// The network from which one client can choose its address: for IPv6 a /64, for IPv4 the address
+/// alone.
 pub(super) fn network(client: IpAddr) -> IpAddr {
     match client.to_canonical() {
         IpAddr::V4(address) => address.into(),
