@@ -26,8 +26,9 @@ const FOR_USERS: HeaderValue =
 const FOR_CONTROL: HeaderValue =
     HeaderValue::from_static("Basic realm=\"control\", charset=\"UTF-8\"");
 
-/// Whether the connection may still be served. The configuration may have changed since it was
-/// opened, and a connection that we answer in place of a site belongs to a user.
+/// Whether the connection may still be served. The configuration may have changed since the
+/// connection was opened. A connection that we answer in place of a site also belongs to a user,
+/// who must still be configured.
 pub(crate) fn may_still_serve(context: &ProxyContext, visitor: &Visitor) -> bool {
     let config = context.base.config();
     context.clients.access.serves(&config, visitor.peer.ip(), visitor.ours)

@@ -341,8 +341,9 @@ pub fn may_have_small_body(method: &Method, fields: &HeaderMap) -> bool {
 /// Removes the fields that are never sent to origins.
 fn strip_fields(method: &Method, fields: &mut HeaderMap) {
     strip_one_hop(fields);
-    // The response to a form with such fields is for the sender of the form only, and the responses
-    // to other methods are not stored.
+    // Some origins treat a request with such fields as one for another URL or method, so the
+    // response would be stored under the wrong URL. Other methods are not affected: the response to
+    // a form is for its sender only, and other responses are not stored.
     if matches!(*method, Method::GET | Method::HEAD) {
         strip_overrides(fields);
     }
@@ -358,8 +359,8 @@ fn has_body(fields: &HeaderMap) -> bool {
 
 fn kind(method: &Method, small_post: bool, is_more: bool) -> MethodKind {
     match *method {
-        // The response depends on the body of the request, which is not part of the key, or it
-        // switches to another protocol.
+        // With a body, the response depends on that body, which is not part of the key. A WebSocket
+        // request switches to another protocol.
         Method::GET | Method::HEAD if is_more => MethodKind::Other,
         Method::GET => MethodKind::Get,
         Method::HEAD => MethodKind::Head,

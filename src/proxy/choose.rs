@@ -30,7 +30,7 @@ pub struct CopyLookup {
     /// The older copy, if both the person and the public have one.
     other: Option<Arc<Kept>>,
     near: Option<Arc<Kept>>,
-    /// Whether the older copy is of another spelling of the URL.
+    /// Whether `near` is of another spelling of the URL.
     is_respelled: bool,
     /// The shelves (cached lookups of a key) that contained the copies, if all copies come from
     /// shelves.

@@ -12,8 +12,8 @@ use hyper::{HeaderMap, StatusCode};
 
 use wwwoffle_http::fields::list;
 
-/// The conditions that compare the client's copy with the response. If they agree, the response is
-/// `304`.
+/// The conditions that compare the client's copy with the response. If the two are equal, the
+/// client gets a `304`.
 const OF_THE_CLIENT: [HeaderName; 2] = [IF_NONE_MATCH, IF_MODIFIED_SINCE];
 
 /// The conditions that restrict which response the client accepts.

@@ -41,8 +41,8 @@ pub(super) fn seal(spool: &Spool, places: &Places, body: &[u8], request: Vec<u8>
     }
 }
 
-/// Asks the person whether to send the form again. The page says so if the contents are not known:
-/// the form was imported, too long, or sent by another owner.
+/// Asks the person whether to send the form again. If the contents of the form are not known, the
+/// response is a message about that: the form was imported, too long, or sent by another owner.
 pub(super) fn confirm(
     context: &ProxyContext,
     ask: &ProxyRequest,

@@ -51,7 +51,7 @@ impl LastKey {
     }
 }
 
-/// The last responses. Each person sees only their own.
+/// The actions taken for the last requests. Each person sees only their own.
 #[derive(Debug)]
 pub struct LastAnswers(Mutex<LruCache<LastKey, LastAction>>);
 

@@ -105,7 +105,7 @@ fn guessed(context: &ProxyContext, url: &CanonicalUrl) -> Vec<CanonicalUrl> {
     )
 }
 
-/// The stored copy of one URL, if it resembles the other.
+/// The stored copy of `url`, if that URL resembles `asked`.
 async fn at(
     context: &ProxyContext,
     owner: &Owner,

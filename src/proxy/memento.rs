@@ -101,7 +101,8 @@ pub(super) async fn choose(
         }
     }
     let came: Vec<Timestamp> = states.iter().map(VersionCandidate::received).collect();
-    // Sub-resources are stored after their page.
+    // Sub-resources are stored after their page, so the right version may be a little later than
+    // the date.
     let is_part = ask.asked.intent == Intent::Part;
     let order = if is_part { closest(&came, at) } else { nearest(&came, at) };
     for number in order.into_iter().take(MAX_READ) {

@@ -86,7 +86,8 @@ async fn enqueue(context: &ProxyContext, outgoing: Outgoing) -> Result<AddOutcom
     added
 }
 
-/// Stored pages near the missing one. If they cannot be read, the page is shown without them.
+/// Stored pages that resemble the missing one, and whether older versions of it are stored. If they
+/// cannot be read, the page is shown without them.
 async fn find_similar(context: &ProxyContext, ask: &ProxyRequest) -> (Vec<SimilarPage>, bool) {
     let untold = |error: &SpoolError| {
         debug!(error = error_chain(error), "similar pages cannot be looked up");
@@ -96,8 +97,8 @@ async fn find_similar(context: &ProxyContext, ask: &ProxyRequest) -> (Vec<Simila
     (likes.unwrap_or_default(), versions.unwrap_or_default())
 }
 
-/// The URL that a person can request on the message page of a missing page, and the token for the
-/// request. If fetching needs a password, only a local page can do it.
+/// The URL that the message about a missing page offers to fetch, and the token for the fetch. If
+/// fetching needs a password, only one of our own pages can start it.
 pub(super) fn offered(context: &ProxyContext, ask: &ProxyRequest) -> (String, Option<String>) {
     let url = ask.bare.as_str().to_owned();
     let may = matches!(ask.asked.method, MethodKind::Get | MethodKind::Head)

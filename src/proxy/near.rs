@@ -104,7 +104,7 @@ async fn at(
 }
 
 /// The spellings of a directory or of its index page that are stored. Asks the spool directly,
-/// because the store would remember each missing spelling.
+/// because the store would cache a lookup for each missing spelling.
 async fn index_pages(
     context: &ProxyContext,
     ask: &ProxyRequest,
@@ -155,7 +155,8 @@ async fn declares_url(context: &ProxyContext, kept: &Arc<Kept>, url: &CanonicalU
 }
 
 /// The stored URLs of the same host that differ from the URL of `ask` only in tracking parameters,
-/// the newest first. Keys do not show this, so the entries of the host are searched.
+/// the newest first. The key of an entry is a hash and does not show this, so the entries of the
+/// host are searched.
 async fn noisy(context: &ProxyContext, ask: &ProxyRequest) -> Result<Vec<CanonicalUrl>, Error> {
     let asked = ask.bare.as_str().to_owned();
     let added =

@@ -78,7 +78,7 @@ pub(super) async fn pass(
 fn forward(ask: &ProxyRequest) -> Forward {
     let is_usual = ask.asked.standing == StoragePolicy::Usual && !ask.asked.upgrade;
     match ask.asked.method {
-        // A fresh stored copy would be enough.
+        // A fresh stored copy would have answered the HEAD, so the state of the copy is the reason.
         MethodKind::Head if is_usual => Forward::of(ask.copy.verdict.as_ref()),
         MethodKind::Other if is_usual && !matches!(ask.head.method, Method::GET | Method::HEAD) => {
             Forward::Method

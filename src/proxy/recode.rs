@@ -80,7 +80,7 @@ pub(super) fn put(
     put_told(response, ask, delivery, body, None);
 }
 
-/// Gives the body of a download that other clients already read to a response.
+/// Gives a response the body of a download that other clients already read.
 pub(super) fn put_joined(
     response: &mut Response<Body>,
     ask: &ProxyRequest,

@@ -32,7 +32,7 @@ pub struct ReplayConditions {
     pub shelves: [Arc<Shelf>; 2],
     /// When the response was made.
     pub made: SystemTime,
-    /// When its `Age` changes.
+    /// When the `Age` of the response changes.
     pub until: SystemTime,
 }
 

@@ -71,7 +71,7 @@ impl Asker {
         }
     }
 
-    /// The context of a recorded request. Its site relation is not used: since the browser declared
+    /// The context of a recorded request. Its site relation is not used: after the browser declared
     /// it, a redirect may have led to another site. `page` is the page before fields were censored.
     #[must_use]
     pub fn of_recorded(fields: &HeaderMap, page: Option<&str>, local: &LocalHost) -> Self {
@@ -193,8 +193,8 @@ mod tests {
         }
     }
 
-    /// The sections of the table. Two configurations, each with URLs alone and URLs with their
-    /// contexts.
+    /// The sections of the table: a configuration and its URLs, then a configuration and its URLs
+    /// with their contexts.
     fn table() -> [&'static str; 4] {
         let parts: Vec<_> = include_str!("rules.txt").split("\n---\n").collect();
         parts.try_into().unwrap()

@@ -43,7 +43,7 @@ fn moved(context: &ProxyContext, ask: &ProxyRequest, to: &str, by: &Location) ->
 }
 
 /// Reports that the URL is blocked, in the form that suits the audience. Only clients on this
-/// machine see `by`: the owner's blocks and the path of the file are private.
+/// machine see `by`: the configured blocks and the path of the configuration file are private.
 fn blocked(
     context: &ProxyContext,
     visitor: &Visitor,
@@ -67,7 +67,7 @@ fn blocked(
     reply::respond(context, ask, CacheStatus::Blocked, &told)
 }
 
-/// Refuses a request that is not one of the web.
+/// Refuses a request whose port or method is not allowed.
 fn refuse(context: &ProxyContext, ask: &ProxyRequest, ruled: Ruled) -> Response<Body> {
     let url = ask.resource.url.as_str();
     debug!(url, method = %ask.head.method, ?ruled, "refused");

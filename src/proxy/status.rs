@@ -57,7 +57,7 @@ pub enum CacheStatus {
     MustAsk,
     /// The origin responded with an error, and the stored copy is served instead.
     InsteadOf(StatusCode),
-    /// No copy is stored, and the origin could not be reached.
+    /// The origin could not be reached, and no stored copy may be served.
     Failed,
     /// This program could not serve the request, for this reason.
     OwnFault(&'static str),
@@ -65,9 +65,9 @@ pub enum CacheStatus {
     Undecodable,
     /// No copy is stored, and the request was queued.
     Queued,
-    /// No copy is stored, and the request was refused.
+    /// The request was refused.
     Refused(DecisionRefusal),
-    /// No copy is stored, and the person is asked for confirmation.
+    /// The person is asked for confirmation.
     Asking,
     /// The URL is replaced by another one: `[alias]`.
     Moved,
@@ -95,7 +95,7 @@ pub enum Forward {
 }
 
 impl Forward {
-    /// Why the stored copy is revalidated.
+    /// Why the origin is asked, if this is the permitted use of the stored copy.
     #[must_use]
     pub fn of(verdict: Option<&Verdict>) -> Self {
         match verdict.map(|verdict| verdict.reuse) {

@@ -63,7 +63,7 @@ pub(super) async fn fetch(
     let turn = OriginFetch { context, client, ask: &ask, found, conditions };
     match turn.start_download(turn.create_unshared_download(), turn.revalidation()).await {
         Some(response) => queue_if_offline(context, &ask, response).await,
-        // Only a coding that we asked for causes a second request.
+        // Unreachable: `None` is returned only if we requested all codings.
         None => turn.failed(&Failure::Ours),
     }
 }

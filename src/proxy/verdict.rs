@@ -49,7 +49,7 @@ pub(crate) fn is_fresh(
     verdict.reuse == Reuse::Fresh
 }
 
-/// Whether a stored copy can answer any request. Errors of an origin are stored only for as long as
+/// Whether a stored copy may be served at all. Errors of an origin are stored only for as long as
 /// they are fresh, not for reading offline.
 pub(super) fn is_of_use(mode: Mode, kept: &Kept, verdict: &Verdict) -> bool {
     !kept.status.is_server_error() || (mode.may_dial() && verdict.reuse == Reuse::Fresh)
