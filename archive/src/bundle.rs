@@ -57,7 +57,8 @@ impl Bundle {
             let is_page = summary.line.method == "GET" && summary.kind != RequestKind::Post;
             let is_everyones = summary.place.owner().is_none();
             let url = crate::item::url(summary.place.url(), local).ok();
-            // If the URL had credentials, its key would differ.
+            // A request whose URL has credentials is left out: its key differs from that of the URL
+            // without them.
             let url = url.filter(|url| Place::of(url).key() == summary.place.key());
             let request = match reader.request(&summary.place.key())? {
                 Some(request) if waits && is_page && is_everyones => request,

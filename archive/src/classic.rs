@@ -58,7 +58,7 @@ pub(crate) struct Classic {
     directories: VecDeque<(DirectoryKind, PathBuf)>,
     files: VecDeque<String>,
     now: (DirectoryKind, PathBuf),
-    /// Names of the files that are returned later, with their session.
+    /// Names of the files that are returned later, with the other files of their online session.
     later: HashSet<String>,
 }
 

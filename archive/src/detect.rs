@@ -48,7 +48,8 @@ pub(crate) struct Archive {
     pub(crate) source: Box<dyn Source>,
     /// Identifies the archive. `None` for a folder, because any of its files may change.
     pub(crate) identity: Option<String>,
-    /// Its length in bytes. 0 for a folder, which contains no references to bodies.
+    /// Its length in bytes, which determines the budget for referenced bodies. 0 for a folder,
+    /// which contains no references to bodies.
     pub(crate) length: u64,
 }
 

@@ -55,7 +55,7 @@ pub(crate) enum ArchivedBody<'a> {
 
 /// Identifies a body.
 pub(crate) struct EarlierBody {
-    /// The URLs to which it may have been the response, the most likely first.
+    /// The URLs to which the body may have been the response, the most likely first.
     pub(crate) urls: Vec<CanonicalUrl>,
     pub(crate) digest: Option<Digest>,
     /// Whether the archive contains the body.

@@ -20,7 +20,7 @@ use crate::refusal::{ReadFault, Reason, classify_error};
 /// The page of 2.9 for recursive fetches.
 const RECURSE: &str = "/refresh-recurse/?";
 
-/// The form of 2.9 for them.
+/// The form of 2.9 for recursive fetches.
 const REQUEST: &str = "/refresh-request/?";
 
 /// The page of 2.9 that fetches the URL after it.

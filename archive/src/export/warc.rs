@@ -60,7 +60,7 @@ impl<W: Write> WarcWriter<W> {
         self.add_with(entry, (head, &head::without_form(entry.request())))
     }
 
-    /// Adds a response with other heads for it and for its request.
+    /// Adds a response and its request, with the given heads instead of the stored ones.
     pub(crate) fn add_with(
         &mut self,
         entry: &Entry,

@@ -91,7 +91,8 @@ impl Import<'_> {
         Ok(candidates)
     }
 
-    /// Whether a stored body has this digest. Its length is subtracted from the budget.
+    /// Whether a stored body has this digest. For a digest other than SHA-256 the body must be
+    /// read, and its length is subtracted from the budget.
     fn matches_digest(&mut self, entry: &Entry, digest: &Digest) -> Result<bool, Reason> {
         if let Some(is_it) = digest.is_sha256(entry.digest()) {
             return Ok(is_it);

@@ -239,7 +239,8 @@ impl Import<'_> {
         self.report.bytes += come.length;
     }
 
-    /// Checks the place of the other owner, which may have changed while this response was stored.
+    /// Compares a stored personal response with the shared one, or the reverse, because the other
+    /// response may have changed while this one was stored. Returns whether this response stays.
     fn after_stored(&mut self, come: &CompleteResponse<'_>) -> Result<bool> {
         if self.would_hide(come.new, come.place)? {
             let own = self.entry_at(come.place)?.filter(|own| Fingerprint::of(own) == come.like);

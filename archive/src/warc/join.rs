@@ -95,7 +95,8 @@ impl Requests {
         let mut block = records.block();
         let head = head::read(&mut block).ok();
         let Some(head) = head.and_then(|head| RequestHead::parse(&head).ok()) else {
-            // Whether such a request had secrets is unknown, so it counts as personal.
+            // Whether a request with an invalid head had secrets is unknown, so it counts as
+            // personal.
             let (method, is_private) = (Method::Get, true);
             self.add(header, RememberedRequest { method, is_private, body: None, head: None });
             return Ok(());
