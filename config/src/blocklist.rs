@@ -172,7 +172,7 @@ impl BlockList {
         self.0.is_empty()
     }
 
-    /// The remarks about its lists.
+    /// The remarks about the lists in it.
     pub fn notes(&self) -> impl Iterator<Item = &ListNote> {
         self.0.iter().flat_map(|part| match part {
             BlockPart::Specs(_) => [].iter(),

@@ -89,7 +89,7 @@ pub enum Edit {
     },
     /// Adds a rule, `[[section.for]]`.
     AddRule {
-        /// The section whose options it sets.
+        /// The section whose options the rule sets.
         section: String,
         /// The new rule.
         rule: Rule,

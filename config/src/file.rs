@@ -200,8 +200,8 @@ impl ConfigFile {
         }
     }
 
-    /// Limits changes to the options of `reach`. If the file is faulty, they are compared with
-    /// `in_force`.
+    /// Limits changes to the options of `reach`. If the file is faulty, the protected options of
+    /// the new text are compared with those of `in_force`.
     #[must_use]
     pub fn limit_to(self, reach: ChangeScope, in_force: Arc<Config>) -> Self {
         Self { reach, in_force: Some(in_force), ..self }

@@ -212,7 +212,8 @@ impl Importer {
         Ok(())
     }
 
-    /// 2.9 refuses HTTPS that it may neither tunnel nor intercept.
+    /// Turns an exception from tunnels into a refusal if HTTPS is not intercepted, because 2.9
+    /// refuses HTTPS that it may neither tunnel nor intercept.
     fn refuse_untunnelled(&self, placed: (&'static str, SheetLine)) -> (&'static str, SheetLine) {
         match placed {
             ("https", SheetLine::Member { key: "tunnel", value })
@@ -301,7 +302,8 @@ impl Importer {
         let put = SheetLine::Option { key: "listen", value: format!("[{}]", addresses.join(", ")) };
         self.sheet.put("startup", above, put);
         if is_shared {
-            // A password of 2.9 cannot be converted, but other machines could use the proxy of 2.9.
+            // A password of 2.9 cannot be converted. Other machines could use the proxy of 2.9, so
+            // they are allowed here without a password.
             let why = "Add a control password (`wwwoffle passwd`), and remove the next line.";
             let put = SheetLine::Option { key: "share-without-password", value: "true".to_owned() };
             self.sheet.put("startup", vec![format!("# {why}")], put);

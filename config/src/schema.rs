@@ -248,8 +248,9 @@ impl Config {
         &self.noise
     }
 
-    /// HTTPS that passes through a tunnel: `tunnel` of `[https]`, then the shipped list. Compare it
-    /// with the URL of a host's first page, because the later requests are still unknown.
+    /// HTTPS that passes through a tunnel: `tunnel` of `[https]`, then the shipped list. Match it
+    /// against the root URL of a host, because the requests inside the connection are still
+    /// unknown.
     ///
     /// ```
     /// use wwwoffle_config::Config;

@@ -186,7 +186,7 @@ impl<'a> ValueSource<'a> {
         None
     }
 
-    /// Records a fault in a list, which is not a text of the configuration.
+    /// Records a fault in the file of a list. Such a file is not one of the texts.
     pub(crate) fn refuse_line(&mut self, file: &Arc<Path>, line: usize, kind: Kind) {
         self.collected.add(Fault::new(file, Some(line), kind));
     }
@@ -239,8 +239,8 @@ pub(crate) fn quoted(text: &ParsedText, value: &Toml) -> String {
     }
     let raw = value.span().map(|span| text.at(span)).unwrap_or_default();
     let line = raw.split_whitespace().collect::<Vec<_>>().join(" ");
-    // The notation includes its quotes. Characters that could break a line of the log or reverse
-    // its direction are escaped.
+    // Quotes and backslashes belong to the notation, so they stay. Characters that could break a
+    // line of the log or reverse its direction are escaped.
     let escaped = |c: char| match c {
         '"' | '\'' | '\\' => c.to_string(),
         _ => c.escape_debug().to_string(),

@@ -50,7 +50,7 @@ impl<'a> BlockQuery<'a> {
 /// The relation of the requesting page to a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageRelation {
-    /// Same origin, or a page that a person requests directly.
+    /// Same origin, or a URL that a person requests directly.
     Same,
     /// Same site, under another host name.
     Near,

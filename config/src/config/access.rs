@@ -42,7 +42,9 @@ impl Config {
         if is_us || !hosts.is_empty() {
             return is_us || hosts.allows(client, names);
         }
-        // The configuration may have changed since the listeners were checked.
+        // Neither hosts nor users are listed, so only this machine is served. Other machines may
+        // still reach a listener, if the configuration has changed since the listeners were
+        // checked.
         client.is_loopback() || !self.allowed_users.users.is_empty()
     }
 }

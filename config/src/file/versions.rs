@@ -117,7 +117,8 @@ fn ensure_owner(real: &Path, directory: &Path, opened: &fs::File, is_new: bool) 
     }
     let above = fs::metadata(real.parent().unwrap_or(Path::new("/")))?;
     if is_new {
-        // The administrator creates the directory for the usual editor of the file.
+        // If the administrator creates the directory, it gets the owner of the directory above, who
+        // usually edits the file.
         if about.uid() == ROOT && about.uid() != above.uid() {
             fchown(opened, Some(above.uid()), Some(above.gid()))?;
         }

@@ -164,7 +164,8 @@ impl SectionDraft {
         }
     }
 
-    /// An inline table is on one line, so all its comments precede it.
+    /// Writes the inline tables. Each table is on one line, so the comments of all its members
+    /// precede it.
     fn write_tables(&self, text: &mut String) {
         let keys = self.keys(|put| match put {
             SheetLine::Field { key, .. } => Some(key),

@@ -50,7 +50,8 @@ pub(super) fn home(section: &str) -> &'static str {
         "DontCompress" => "dont-compress",
         "CensorHeader" => "censor-header",
         "MIMETypes" => "mime-types",
-        // 2.9 also sent FTP through proxies; that section no longer exists.
+        // `FTPOptions` has no section of its own here. Its comments go to `[proxy]`, because 2.9
+        // also sent FTP through proxies.
         "Proxy" | "FTPOptions" => "proxy",
         "Alias" => "alias",
         "Purge" => "purge",

@@ -66,7 +66,7 @@ impl HostSpec {
         }
     }
 
-    /// The only host that it matches, if it is a name or an address.
+    /// The only host that the pattern matches, if the pattern is a name or an address.
     pub(crate) fn exact(&self) -> Option<&str> {
         match &self.hosts {
             HostPattern::Like(pattern) => match pattern.shape() {

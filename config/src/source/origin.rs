@@ -19,8 +19,8 @@ pub(crate) struct Origins {
     rules: HashMap<(&'static str, &'static str), Location>,
 }
 
-/// Shows only the number of settings. The settings are shown with their sections, and the full list
-/// is usually long and of no help.
+/// Shows only the number of settings, because the debug output of a configuration already shows
+/// their values in its sections.
 impl fmt::Debug for Origins {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Origins({})", self.plain.len())

@@ -57,7 +57,8 @@ pub struct UrlRules<T> {
     plain: T,
     /// Shared by the options of a section.
     specs: Arc<RuleSpecs>,
-    /// The value and the number of each rule that sets the option, in ascending order.
+    /// The number of each rule that sets the option, in ascending order, with the value and its
+    /// location.
     set: Vec<(usize, T, ValueOrigin)>,
 }
 
@@ -244,7 +245,7 @@ impl RuleSpecs {
 /// A rule as written.
 #[derive(Clone, Copy)]
 pub(crate) struct RuleText<'a> {
-    /// The number of its text.
+    /// The number of the text that contains the rule.
     pub(crate) at: usize,
     pub(crate) table: &'a dyn TableLike,
 }

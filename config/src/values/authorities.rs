@@ -27,7 +27,7 @@ impl ExtraAuthorities {
         &self.files
     }
 
-    /// Their certificates; each can be used as a trust anchor.
+    /// The certificates in the files; each can be used as a trust anchor.
     #[must_use]
     pub fn certificates(&self) -> &[CertificateDer<'static>] {
         &self.certificates

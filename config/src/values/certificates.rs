@@ -72,7 +72,7 @@ impl fmt::Display for AllowedCertificate {
     }
 }
 
-/// Certificates that are accepted although no trusted authority signed them.
+/// Certificates that are accepted despite an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllowedCertificates(Vec<AllowedCertificate>);
 

@@ -31,9 +31,9 @@ pub struct Windows(Vec<Window>);
 /// A time span of the day. It may extend into the next day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// The first minute, counted from midnight.
+    /// The first minute of the window, counted from midnight.
     pub from: u16,
-    /// The first minute after it, counted from midnight.
+    /// The first minute after the window, counted from midnight.
     pub until: u16,
 }
 

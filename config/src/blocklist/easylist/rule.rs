@@ -30,10 +30,10 @@ pub(super) enum LineClass {
     Passed,
     /// A rule that blocks or excepts requests, for one host or for the pages of some sites.
     Rule,
-    /// A rule for all hosts.
+    /// A rule for all hosts, without wildcards.
     General,
-    /// A rule that is compared as a regular expression, because it is for all hosts or is written
-    /// as a regular expression.
+    /// A rule that is compared as a regular expression: a rule for all hosts with wildcards, or a
+    /// rule that is written as a regular expression.
     Expression,
     /// An unreadable line.
     Unread,
@@ -101,7 +101,7 @@ fn of_filter(line: &str, filter: &NetworkFilter<'_>) -> LineClass {
     if [host, pattern].iter().any(|part| part.contains([' ', '\t', '<', '>', '"', '`'])) {
         return LineClass::Unread;
     }
-    // A truncated rule would block every request.
+    // A rule that was truncated to one of these patterns would block every request.
     if host.is_empty() && matches!(pattern, "" | "^" | "/") && !line.contains('$') {
         return LineClass::Unread;
     }
