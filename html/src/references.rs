@@ -183,8 +183,8 @@ impl Class {
         })
     }
 
-    /// Whether the browser loads it in order to show the page. References of the other classes are
-    /// links and hints.
+    /// Whether browsers load references of this class in order to show the page. References of the
+    /// other classes are links and hints.
     #[must_use]
     pub const fn is_part(self) -> bool {
         !matches!(self, Self::Preview | Self::Feed | Self::Sitemap | Self::Refresh | Self::Page)

@@ -12,8 +12,8 @@ pub const PRESCAN: usize = 1024;
 /// declaration. Without any of these, it is UTF-8 if the beginning is valid UTF-8, and windows-1252
 /// for other HTML.
 ///
-/// Browsers examine more of the page than its head. Today most pages without a declaration are
-/// UTF-8.
+/// To guess the encoding of a document without a declaration, browsers examine more than its head.
+/// Most such documents are UTF-8 today.
 pub fn choose(kind: Kind, content_type: Option<&str>, head: &[u8]) -> &'static Encoding {
     if let Some((encoding, _)) = Encoding::for_bom(head) {
         return encoding;

@@ -1,7 +1,8 @@
 //! References of style sheets, parsed with cssparser.
 //!
-//! A sheet is split after each `}`, because no rule that contains references continues after one.
-//! Each piece is buffered, parsed and dropped, so a sheet may have any length.
+//! A sheet is split into pieces that end after a `}` outside strings and comments, because no rule
+//! that contains references continues after it. Each piece is buffered, parsed and dropped, so a
+//! sheet may have any length.
 
 use cssparser::{ParseError, Parser, ParserInput, Token};
 
@@ -142,7 +143,7 @@ enum UrlContext {
     Font,
     /// After `@import`.
     Import,
-    /// After `@namespace`, where names look like URLs but are none.
+    /// After `@namespace`, where names look like URLs but are not.
     Names,
 }
 

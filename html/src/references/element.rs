@@ -90,7 +90,7 @@ pub(crate) const LAZY: [&str; 9] = [
     "data-orig-file",
 ];
 
-/// Such attributes for background images.
+/// Attributes like those in [`LAZY`], for background images.
 const LAZY_BACKGROUNDS: [&str; 4] =
     ["data-bg", "data-background", "data-background-image", "data-bg-url"];
 

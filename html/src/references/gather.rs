@@ -59,7 +59,8 @@ impl Collector {
     /// Sets the encoding of the document.
     pub(super) fn set_encoding(&mut self, encoding: &'static Encoding) {
         self.found.charset = encoding.name();
-        // URL Standard, *query state*: the encoding of form submissions.
+        // URL Standard, *query state*: queries are encoded like form submissions, in UTF-8 if the
+        // document is UTF-16.
         self.encoding = encoding.output_encoding();
     }
 

@@ -52,7 +52,8 @@ impl CandidateRules<'_> {
             let left_out = why(taken == Some(at));
             gather.add_marked(candidate.url, Class::Image, false, left_out);
         }
-        // If the list has widths, only browsers without `srcset` use `src`.
+        // If `src` is not a candidate, because the list has widths or an image of density 1, only
+        // browsers without `srcset` use it.
         if let Some(src) = src.filter(|_| is_beside) {
             let is_candidate = candidates.iter().any(|candidate| candidate.url == src);
             if !is_candidate {

@@ -70,7 +70,7 @@ fn descriptors(text: &str) -> (&str, &str) {
     (text, "")
 }
 
-/// `None` if the candidate is invalid.
+/// Parses the descriptors of a candidate; `None` if the candidate is invalid.
 fn read(descriptors: &str) -> Option<Descriptor> {
     let (mut width, mut density, mut height) = (None, None, None);
     for word in descriptors.split_ascii_whitespace() {

@@ -55,8 +55,8 @@ fn allow(policy: &str, source: &str) -> Option<String> {
         })?;
     let sources: Vec<_> =
         sources.into_iter().filter(|known| !known.eq_ignore_ascii_case("'none'")).collect();
-    // A hash or nonce disables `'unsafe-inline'`. Adding a hash would forbid the styles that are
-    // allowed now.
+    // With `'unsafe-inline'`, all styles are allowed, unless there is also a hash or a nonce, which
+    // disables it. Adding a hash would then forbid the styles of the page.
     let is_named = |known: &&str| {
         let known = known.to_ascii_lowercase();
         known.starts_with("'sha") || known.starts_with("'nonce-")
