@@ -30,7 +30,8 @@ pub const INPUT: usize = 16 * 1024;
 /// The most steps in one call, so that async callers can yield between calls.
 const STEPS: u32 = 16;
 
-/// The number of decoded bytes of a body from which on its ratio is checked.
+/// The number of decoded bytes that any body may have. The ratio limits only the bytes beyond this
+/// number.
 pub const FREE: u64 = 1024 * 1024;
 
 /// The largest ratio of output to input. Text reaches 5 to 20, repetitive logs 200. Deflate can

@@ -48,7 +48,7 @@ pub fn strip_one_hop(fields: &mut HeaderMap) {
     }
 }
 
-/// The type of a form whose response may be everyone's.
+/// The media type of the forms that [`is_keyed_form`] accepts.
 const FORM_TYPE: &str = "application/x-www-form-urlencoded";
 
 /// Beginnings of field names that tell an origin behind a reverse proxy or a content delivery
@@ -69,7 +69,7 @@ const BEGINNINGS: [&str; 13] = [
     "x-rewrite-",
 ];
 
-/// Ends of such field names.
+/// Ends of field names with the same meaning as those in [`BEGINNINGS`].
 const ENDS: [&str; 4] = ["-forwarded-host", "-forwarded-proto", "-http-host", "-override"];
 
 /// Further fields with which some origins override the host, the URL or the method.
@@ -140,8 +140,8 @@ fn overrides(name: &str) -> bool {
 }
 
 /// Whether the body determines what a form with these fields means: it has the usual type, no
-/// content coding, and no field that overrides the method or the URL. The key of a form contains
-/// its body only.
+/// content coding, and no field that overrides the method or the URL. The key under which the
+/// response to a form is stored covers the URL and the body, but no fields.
 #[must_use]
 pub fn is_keyed_form(request: &HeaderMap) -> bool {
     let mut types = request.get_all(CONTENT_TYPE).iter();

@@ -47,8 +47,8 @@ pub struct AcceptedCodings {
 }
 
 impl AcceptedCodings {
-    /// Parses the field. Unreadable members are ignored, so such a client gets an uncoded body. If
-    /// a name is listed twice, a refusal takes precedence.
+    /// Parses the field. Unreadable members are ignored, as if they were missing. If a name is
+    /// listed twice, a refusal takes precedence.
     #[must_use]
     pub fn of(request: &HeaderMap) -> Self {
         if !request.contains_key(ACCEPT_ENCODING) {

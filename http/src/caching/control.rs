@@ -155,7 +155,7 @@ pub struct ResponseControl {
     pub must_understand: bool,
     /// The response does not change while it is fresh.
     pub immutable: bool,
-    /// How long it may be served stale.
+    /// How long the response may be served stale.
     pub stale: StaleTimes,
 }
 

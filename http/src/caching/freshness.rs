@@ -92,7 +92,8 @@ pub struct Freshness {
 }
 
 impl Freshness {
-    /// Computes the freshness of a response at `now`. `cache` says whether we are a shared cache.
+    /// Computes the freshness of a response at `now`. `cache` is whether we are a shared cache, and
+    /// the rule for responses without an explicit lifetime.
     #[must_use]
     pub fn of(
         status: StatusCode,

@@ -31,7 +31,7 @@ pub enum Nearness {
     Scheme,
     /// One path ends in `index.html`, and the stored response shows that it is the same page.
     Index,
-    /// The key is equal, but the client spelled the URL differently.
+    /// The canonical URL is equal, but the client spelled the URL differently.
     Spelling,
 }
 

@@ -1,9 +1,9 @@
 //! Ranges (RFC 9110 §14): requested, received, stored and missing bytes.
 //!
 //! ```text
-//! Range: bytes=0-99,-5 ── Ranges::parse ── satisfy(length) ── Whole | One | Several | None
+//! Range: bytes=0-99,-5 ── Ranges::parse ── satisfy(length) ── Whole | One | Several | Nothing
 //!                                    └──── within(stored) ── the requested bytes, if all are stored
-//! If-Range: "a" ───────── if_range::holds, validator
+//! If-Range: "a" ───────── if_range::is_satisfied, validator
 //! Content-Range: … ────── ContentRange::parse ── parse_received: the bytes of a 206
 //! several ranges ──────── Multipart: length first, then bytes
 //! ```

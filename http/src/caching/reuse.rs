@@ -158,7 +158,7 @@ pub struct Verdict {
     pub instead_of_error: bool,
     /// Its age and lifetime.
     pub freshness: Freshness,
-    /// The option that changed `decide_reuse`.
+    /// The option that changed `reuse`, if one did.
     pub by: Option<Override>,
 }
 

@@ -92,7 +92,7 @@ impl ConditionalRequest {
     #[must_use]
     pub fn by_date(self) -> Self {
         match self.since {
-            // The selected response is the first one.
+            // If there is a date, `about` begins with the selected response.
             Some(since) => Self {
                 tags: Vec::new(),
                 since: Some(since),

@@ -56,7 +56,7 @@ impl Vary {
     #[must_use]
     pub fn of(answer: &HeaderMap) -> Self {
         let mut names = Vec::new();
-        // `list` would skip a line that is not text, so it must not be used here.
+        // `list` skips lines that are not text, so these lines are checked first.
         if answer.get_all(VARY).iter().any(|value| value.to_str().is_err()) {
             return Self::ByMore;
         }

@@ -109,7 +109,7 @@ fn the_newest_of_those_that_fit_best_is_chosen() {
         // precedence.
         (&all[..5], "Accept-Language: fr", Some(4), 4),
         (&all[..5], "Accept-Language: de", Some(0), 0),
-        // Such a response is never reused online, but offline it is better than none.
+        // A response with `Vary: *` is never reused online, but offline it is better than none.
         (&all[5..6], "Accept-Language: de", None, 0),
         (&all[6..], "Foo: 1; Bar: 2", Some(0), 0),
         (&all[6..], "Foo: 1; Bar: 3", None, 0),
@@ -134,7 +134,7 @@ fn a_page_that_varies_no_more_is_found_by_who_asked_for_it() {
     // The newer response belongs to an equal request.
     assert_eq!(select(&stored, &fields("Accept-Language: de")), Some(1));
     assert_eq!(nearest(&stored, &fields("Accept-Language: de")), Some(1));
-    // For all other requests, the newer response counts as one without `Vary`.
+    // The newer response has no `Vary`, so it also fits every other request.
     assert_eq!(select(&stored, &fields("Accept-Language: en")), Some(1));
     let german = StoredExchange::new("Accept-Language: de", "Vary: Accept-Language", 1);
     let default = StoredExchange::new("", "Content-Type: text/html", 2);
