@@ -195,8 +195,8 @@ pub(crate) fn insert_uncounted(
     Ok(owner)
 }
 
-/// For a personal entry: the beginning of the key of its URL, by which pages refer to it. It cannot
-/// be derived from the key of the entry.
+/// For a personal entry: the key prefix of its URL, by which pages refer to the entry. The prefix
+/// cannot be derived from the key of the entry.
 fn own(place: &Place) -> Option<i64> {
     place.owner()?;
     let url = CanonicalUrl::parse(place.url(), &LocalHost::default()).ok()?;

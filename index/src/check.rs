@@ -35,7 +35,8 @@ pub struct CheckReport {
     pub without_entry: u64,
     /// The number of indexed entries whose files have another body or time.
     pub other: u64,
-    /// The number of other differences, which the walk at each start finds.
+    /// The number of other differences. Their directories have changed since the last walk, so the
+    /// walk at the next start finds them.
     pub behind: u64,
     /// The places of the first differences that a walk does not find.
     pub different: Vec<Place>,

@@ -97,7 +97,7 @@ enum PersonalScope {
     Nobody,
     /// The personal copies of the owner with this id.
     Person(i64),
-    /// The personal copies of an unknown owner.
+    /// The personal copies of any owner. Whether such a copy counts is unknown.
     Anyone,
 }
 

@@ -157,7 +157,7 @@ pub(crate) fn open_to_look(path: &Path) -> Result<Connection> {
         check(&connection)?;
         return Ok(connection);
     }
-    // Without this flag, SQLite would create the log and its index as files of the current user.
+    // Without `immutable`, SQLite would create the log and its index as files of the current user.
     let mut name = "file:".to_owned();
     for byte in path.as_os_str().as_bytes() {
         match byte {

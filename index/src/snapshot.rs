@@ -104,7 +104,8 @@ impl<'a> Snapshot<'a> {
         parts_of(self.connection, number)
     }
 
-    /// Whether everything in the spool could be read.
+    /// Whether the index has seen every file of the spool. After a file could not be read, false
+    /// until a rebuild.
     ///
     /// # Errors
     ///
@@ -113,7 +114,8 @@ impl<'a> Snapshot<'a> {
         Ok(schema::meta(self.connection, PARTIAL)?.unwrap_or_default() == 0)
     }
 
-    /// Whether some entries have not been read, so that their sub-resources are unknown.
+    /// Whether the contents of some entries have not been examined yet, so that their sub-resources
+    /// are unknown.
     ///
     /// # Errors
     ///

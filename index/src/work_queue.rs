@@ -355,8 +355,8 @@ impl WorkQueue {
     /// Makes a request and waits until it is carried out.
     pub(crate) fn order(&self, order: ReindexScope) -> Result<(), Error> {
         let mut state = self.lock();
-        // Requests that are made while another one waits are combined with it. The result does the
-        // larger task.
+        // Requests that are made while another one waits are combined with it. The combined request
+        // does the larger task.
         state.orders.next = Some(if state.orders.next == Some(ReindexScope::All) {
             ReindexScope::All
         } else {

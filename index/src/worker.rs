@@ -184,7 +184,7 @@ impl Worker {
         self.work.update(|progress| progress.walked = Some(0));
         let _reported_elsewhere = self.spool.flush();
         if let Err(error) = rebuild::build(&self.spool, &new, &self.work) {
-            // The file of an earlier attempt does not prevent the rebuild.
+            // If the file cannot be removed now, the next attempt removes it.
             let _ = remove(&new);
             self.failed = Some(Instant::now());
             return Err(error);

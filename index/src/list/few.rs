@@ -10,7 +10,7 @@ use crate::class::Class;
 use crate::error::Result;
 use crate::filter::{Filter, PreparedFilter};
 
-/// The minimum of the number of entries that count as few.
+/// The bounds of the number of entries that count as few.
 const FEWEST: i64 = 200;
 const MOST: i64 = 2_000;
 

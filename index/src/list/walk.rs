@@ -144,7 +144,7 @@ fn by_group(
             }
         }
         let Some(last) = groups.last().filter(|_| !is_last) else { return Ok(None) };
-        // Continues with the last group, of which no further entries are read.
+        // Continues after the last group: the position is beyond all of its entries.
         let (group, scheme) = (last.name.clone(), last.scheme.clone());
         let (facts, id, text) = (i64::MAX, i64::MAX, char::MAX.to_string());
         at = Some(Position { group, scheme, text, value: 0, facts, id });
