@@ -46,13 +46,13 @@ struct PdfParts<'a> {
 /// - The default port of `https` is 443.
 /// - Steps 4 to 7 apply only to URLs with `//` or a path from the root. Others, such as `mailto:`,
 ///   have neither host nor path.
-/// - A relative path or parameters against a base without a path get the slash that RFC 1808 forgot,
-///   so that `g` and `http://h` do not form the host `hg`.
+/// - A relative path or parameters against a base without a path get the slash that RFC 1808
+///   forgot, so that `g` and `http://h` do not form the host `hg`.
 ///
 /// # Errors
 ///
-/// [`PdfError`] for the URL is relative, and its base is missing or relative, and for a text above
-/// [`MAX_REFERENCE`].
+/// [`PdfError`] for a relative URL whose base is missing or relative, and for a URL or base longer
+/// than [`MAX_REFERENCE`].
 ///
 /// # Examples
 ///

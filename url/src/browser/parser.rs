@@ -1,8 +1,9 @@
-//! The states of the WHATWG *basic URL parser* up to the path, with one function for each fork.
+//! The states of the WHATWG *basic URL parser* up to the path. Each function handles a state, or
+//! several states that always follow one another.
 //!
 //! The standard moves a pointer over code points. Here each function gets the rest of the text and
 //! passes on the part that it has not read. Query and fragment are split off first, because no
-//! state before *query state* looks behind a `?` or `#`.
+//! state before *query state* reads beyond a `?` or `#`.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

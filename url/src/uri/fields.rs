@@ -7,8 +7,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_e
 use super::{Uri, UriAuthority, UriError, UriPart, grammar};
 use crate::reference::split_optional;
 
-/// Characters that are not escaped in any part: `unreserved`, and the `sub-delims` that are not
-/// used as delimiters.
+/// These sets contain the characters to escape, and the comments name the characters that are not
+/// escaped. Here: `unreserved`, and the `sub-delims` that are not delimiters in any part.
 const KEPT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
