@@ -117,7 +117,7 @@ pub(crate) fn walk(
     Ok(walk.sums)
 }
 
-/// The findings for files that recovery has handled in `tmp/`.
+/// The findings of the recovery after a repair: files that it has set aside, and its failures.
 fn recovery_findings(recovery: &Recovery, root: &Path) -> Vec<Finding> {
     let below = |path: &Path| path.strip_prefix(root).unwrap_or(path).to_owned();
     let damage = |damage: &Damage| {

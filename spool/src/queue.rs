@@ -42,7 +42,8 @@ pub use share::share_name;
 /// The largest number of requests, both waiting and failed.
 pub const MAX_QUEUE: usize = 120_000;
 
-/// The number of them that is reserved for requests of people. Runs and monitors cannot use it.
+/// The number of requests in the queue that are reserved for people. Runs and monitors cannot use
+/// them.
 pub const RESERVED: usize = 20_000;
 
 /// The outgoing queue of a spool.
@@ -75,7 +76,7 @@ pub enum QueueChange<'a> {
 pub enum AddOutcome {
     /// The request was added.
     New,
-    /// The queue has a request with its key, waiting or failed. It is unchanged.
+    /// The queue already has a request with the same key, waiting or failed, which stays unchanged.
     Already,
     /// The queue has a request with the same key, waiting or failed. The new request was combined
     /// with it.
@@ -408,8 +409,8 @@ impl Queue {
     fn read(&self, key: &Key) -> Result<RequestFile<Outgoing>> {
         let (disk, vault) = (&*self.tree.root.disk, Some(&self.vault));
         let named = request_path(&self.tree.root.path, key);
-        // A file that waits for the next batch is newer than the file with the right name. It may
-        // be renamed in the meantime.
+        // A file that waits for the next batch is newer than the file with the right name. The
+        // waiting file may be renamed in the meantime.
         if let Some(waiting) = self.tree.outbox.path(key) {
             match read_request(disk, &waiting, key, vault)? {
                 RequestFile::Missing => {}

@@ -1,10 +1,10 @@
 //! The tree of entries: look up, store, replace, remove.
 //!
 //! Two locks synchronise the threads. `commit` is held while names of entries change, so a thread
-//! that holds it sees the names unchanged. It is held over a sync only in four cases: a key gets
-//! its first variant, a key has too many variants, an update file is removed with its entry
-//! ([`shelf`]), or an older version is kept ([`versions`]). The lock of `pending` is held only for
-//! one access to its map.
+//! that holds it sees the names unchanged. It is held during a sync only where the next change of a
+//! name must wait for that sync: for example, a key gets its first variant, an update file is
+//! removed with its entry ([`shelf`]), an older version is kept ([`versions`]), or a removal can be
+//! undone ([`removed`]). The lock of `pending` is held only for one access to its map.
 
 pub(crate) mod check_recent;
 pub(crate) mod disk_usage;
@@ -101,7 +101,7 @@ pub(crate) struct FinishedFile {
     pub(crate) place: Place,
     pub(crate) path: PathBuf,
     pub(crate) file: Arc<dyn DiskFile>,
-    /// The time of finishing. Increases in the order in which files are finished.
+    /// The time of finishing, unless the caller has set another time. Times of finishing increase.
     pub(crate) stored: Timestamp,
     pub(crate) status: u16,
     /// The digest of the body.
@@ -121,7 +121,7 @@ pub(crate) enum ReplaceCondition<'a> {
     Anything,
     /// The place must have no entry.
     Nothing,
-    /// The entry with this record id.
+    /// The place must have the entry with this record id.
     Only(&'a str),
     /// The place must have this entry, and it was not updated since it was read.
     Seen(&'a Entry),

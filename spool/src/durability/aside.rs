@@ -11,8 +11,9 @@ use crate::error::{Damage, Error};
 /// The ending of the notes.
 pub(crate) const NOTE: &str = ".reason";
 
-/// The longest part of the old name that the new one contains, in bytes. The new name must not
-/// exceed 255 bytes with the time before this part and the ending of the note behind it.
+/// The longest part of the old name that the new name contains, in bytes. A file name has at most
+/// 255 bytes. The new name also has a time before this part, and the name of the note has an ending
+/// after it.
 const MAX_NAME: usize = 200;
 
 impl Root {
@@ -33,11 +34,12 @@ impl Root {
         damage
     }
 
-    /// Sets aside the holder that the file at `path` refers to, if the holder is damaged. The other
-    /// entries that share it are set aside when they are looked up.
+    /// Sets aside the shared body that the file at `path` refers to, if that body is damaged. The
+    /// other entries with this body are set aside when they are looked up.
     pub(crate) fn set_bad_holder_aside(&self, path: &Path) {
         if path.starts_with(self.join(BODIES)) {
-            // A holder must not refer to another holder: the reference could lead back to itself.
+            // References in the file of a shared body are invalid, and could lead back to the same
+            // file.
             return;
         }
         let Ok(Some((first, _))) = read_start(&*self.disk, path) else { return };

@@ -7,12 +7,12 @@ use crate::error::{Error, Result, is_missing};
 use crate::fs::parallel::lock;
 use crate::fs::{OpenedFile, parallel};
 
-/// The number of directories remembered as synced; others are synced again.
+/// The number of directories remembered as synced. Above it, all are forgotten.
 const MAX_SYNCED: usize = 8_192;
 
 impl Root {
     /// Renames a file into the tree. Creates the missing directories on its path. The caller holds
-    /// `commit`.
+    /// `commit` if the file is an entry, so that no other thread removes a directory in between.
     pub(crate) fn rename_into_place(&self, from: &Path, to: &Path) -> Result<()> {
         match self.disk.rename(from, to) {
             Err(error) if is_missing(&error) => {}

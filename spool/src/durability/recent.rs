@@ -59,7 +59,7 @@ struct RecentList {
 }
 
 impl Root {
-    /// Begins the list. Returns true if the spool was not closed before.
+    /// Begins the list. Returns true if the spool was not closed properly.
     pub(crate) fn open_recent(&self) -> bool {
         let path = self.join(FILE);
         let bytes = match self.disk.open(&path) {
@@ -203,7 +203,7 @@ fn last_lines(file: &dyn DiskFile, len: u64, from: u64) -> Vec<u8> {
 fn parse_list(bytes: &[u8]) -> Vec<RecentFile> {
     let parse_list = |line: &[u8]| {
         let line = std::str::from_utf8(line).ok()?;
-        // A line begins with a time only if it has a space: no scheme contains one.
+        // A space means that a time precedes the path: the path of an entry contains no space.
         let timed = line.split_once(' ').and_then(|(at, path)| Some((at.parse().ok()?, path)));
         let at = timed.and_then(|(at, _)| Timestamp::from_microsecond(at).ok());
         let path = Path::new(timed.map_or(line, |(_, path)| path));

@@ -1,7 +1,7 @@
 //! The directory `tmp/`: files being written, and complete files that are not renamed yet.
 //!
-//! An opening renames each complete file that it finds there, unless the file that has the name is
-//! newer. So an unwanted file must be removed before the newer entry is removed.
+//! When the spool is opened, each complete file in `tmp/` is moved to its place, unless the file
+//! there is newer. So an unwanted file must be removed before the newer file is removed.
 
 use std::io::{
     self,
@@ -94,8 +94,8 @@ impl Root {
         }
     }
 
-    /// Removes an unwanted file of `tmp/`. If that fails, it is tried again later: the file is
-    /// older than the entry that replaced it, so it does no harm while that entry exists.
+    /// Removes an unwanted file of `tmp/`. If that fails, the removal is tried again later: the
+    /// file is older than the entry that replaced it, so it does no harm while that entry exists.
     pub(crate) fn discard(&self, path: &Path) {
         let mut litter = lock(&self.tmp.litter);
         if self.remove_file(path).is_err() && litter.len() < MAX_LITTER {
@@ -125,8 +125,8 @@ impl Root {
     }
 
     /// Gives a file a second name in the tree, and replaces an existing file of that name. If the
-    /// file system allows only one name for a file, the file is moved. In this case its safety
-    /// depends on the file system for a moment.
+    /// file system allows only one name for a file, the file is renamed instead. Whether a crash
+    /// before the next sync can lose it then depends on the file system.
     pub(crate) fn link_into_place(&self, from: &Path, to: &Path) -> Result<()> {
         let Some(aside) = self.link_to_tmp(from)? else {
             return self.rename_into_place(from, to);

@@ -31,7 +31,7 @@ pub(crate) const BODY_LENGTH: &str = "Wwwoffle-Body-Length";
 pub(crate) const RECORD: &str = "Wwwoffle-Record";
 
 /// The number of bytes that an update may add to the file, in addition to a longer head: three
-/// times, each with its field name.
+/// fields with a time each.
 const UPDATED: usize = 256;
 
 /// A reference to the record that contains the body.

@@ -57,7 +57,7 @@ impl FileInfo {
     }
 }
 
-/// The default implementation for disks without a system call for this: opens the file.
+/// The default implementation of [`Disk::about`]: opens the file to find its type and length.
 pub(super) fn by_opening(disk: &(impl Disk + ?Sized), path: &Path) -> io::Result<Option<FileInfo>> {
     let about = |kind, len| Some(FileInfo { kind, mode: None, len });
     match disk.open(path) {

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 pub struct Finding {
     /// The path of the file below the root of the spool.
     pub path: PathBuf,
-    /// What can be done about it, or was done.
+    /// What can be done about the fault, or was done.
     pub verdict: CheckVerdict,
     /// The fault, in a few words.
     pub reason: String,

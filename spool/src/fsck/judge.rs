@@ -155,7 +155,7 @@ impl FileJudge<'_> {
             name => {
                 let current = self.name_of_entry(place)?;
                 let to = match name {
-                    // If the place has no entry now, the version would become its entry.
+                    // If the place has no entry now, the version becomes its entry.
                     NameVerdict::Version(to) if self.is_there(&self.root.join(&current))? => to,
                     _ => current,
                 };
@@ -188,7 +188,7 @@ impl FileJudge<'_> {
     fn rename(&self, path: &Path, entry: &Entry, to: PathBuf) -> Result<FileFault> {
         let there = self.root.join(&to);
         let place = entry.place();
-        // Both are compared with their update files.
+        // The time of the last update counts, so the update files are read too.
         let updated = |path| {
             let expected = ExpectedEntry { place, name: place.variant_name() };
             let content = read::read_updated(self.disk, self.root, path, expected)?;

@@ -94,7 +94,8 @@ fn rename_one(
     let is_entry = role == Some(FileRole::Entry);
     let mut parked = None;
     if about.is_some() {
-        // The misnamed file gets a second name, and loses its present name when it is replaced.
+        // A misnamed file at `to` gets a second name, and loses its present name when the renamed
+        // file replaces it.
         match judge.fault(FileRole::Entry, to).filter(|_| is_entry).map(|fault| fault.remedy) {
             Some(Remedy::Rename(right)) => parked = Some(park(tree, to, &right)?),
             // The file with the target name is unreadable, so its content must not be lost.
@@ -119,8 +120,8 @@ fn rename_one(
     tree.root.sync_dir(parent(from))?;
     if has_overlay {
         tree.root.remove_file(&overlay)?;
-        // The directory of the new name may have been checked already, so its update file is judged
-        // here.
+        // The directory of the new name may have been checked already, so the renamed update file
+        // is judged here.
         let fault = judge.fault(FileRole::Overlay, &overlay_to);
         if let Some(fault) = fault.filter(|fault| fault.remedy == Remedy::Distrust) {
             distrust(tree, &overlay_to, &fault.reason)?;

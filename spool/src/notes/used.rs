@@ -6,8 +6,8 @@
 //! ```
 //!
 //! A line has the first 16 digits of the key, and the time in seconds since 1970. The access times
-//! of the entries cannot serve: setting them changes the stamp of a file for programs that remember
-//! it, and most systems set them on every read. Invalid lines are skipped, because the file only
+//! of the files are not used: setting one also alters the stamp by which caches recognize a changed
+//! file, and most systems set them on every read. Invalid lines are skipped, because the file only
 //! says how long ago a page was used.
 
 use std::fmt::Write as _;

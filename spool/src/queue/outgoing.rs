@@ -94,7 +94,7 @@ pub struct OutgoingSummary {
     pub priority: Priority,
 }
 
-/// The request line of a request, and the ones that follow it.
+/// The request line of a request, and the other spellings of its target that are requested later.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestLine {
     /// The method, for example `GET`; empty if the head has none.

@@ -1,4 +1,5 @@
-//! The texts of runs: one file each, `runs/<id>`. The caller defines their form.
+//! The texts of runs (recursive fetches): one file each, `runs/<id>`. The caller defines their
+//! form.
 
 use crate::durability::RUNS;
 use crate::durability::Root;

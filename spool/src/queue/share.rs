@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The number of requests by a name, such as that of their owner or page.
+/// Counts of requests by a name: that of their owner, or the URL of their page.
 #[derive(Debug, Default)]
 pub(super) struct NameCounts(HashMap<String, usize>);
 

@@ -1,4 +1,4 @@
-//! The runs that need a request, and combining two requests for one URL.
+//! The runs (recursive fetches) that need a request, and combining two requests for one URL.
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,7 +21,7 @@ pub struct RunId(u64);
 pub struct Wish {
     /// The run.
     pub run: RunId,
-    /// The number of links that the run follows from there.
+    /// The number of links that the run follows from the response.
     pub depth: u16,
 }
 
@@ -134,9 +134,10 @@ fn has_wider_access(new: RequesterLocation, known: RequesterLocation) -> bool {
 }
 
 /// Combines `new` into `known`. The result has the stronger kind, and is sent in the form of the
-/// request of that kind. If they were made at different machines, the form is that of the request
-/// made at this machine: a request from elsewhere must not reach hosts that only this machine may
-/// reach. State and age stay those of `known`, except that a new wish to revalidate sets its time.
+/// request of that kind. If the two were made at different machines, the form is that of the
+/// request made at this machine: a request from elsewhere must not reach hosts that only this
+/// machine may reach. State and age stay those of `known`, unless only `new` asks to revalidate:
+/// then the age is that of `new`.
 pub(crate) fn merge(known: &mut Outgoing, new: &Outgoing) {
     let before = known.summary.clone();
     let (summary, other) = (&mut known.summary, &new.summary);

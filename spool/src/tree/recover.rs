@@ -24,7 +24,7 @@ pub struct Recovery {
     pub set_apart: u64,
     /// The number of unfinished or outdated files, which were removed.
     pub removed: u64,
-    /// The damaged files, now in `damaged/`: requests, schedules, the secret, the state.
+    /// The damaged files, now in `damaged/`: requests, monitored pages, and the key of the secrets.
     pub damaged: Vec<Damage>,
     /// Whether the previous run did not close the spool properly. [`crate::Spool::check_recent`]
     /// checks the entries stored last.
@@ -34,8 +34,8 @@ pub struct Recovery {
     pub failures: Vec<Error>,
 }
 
-/// Empties `tmp/`. A complete file is renamed into place, unless the file with that name is newer.
-/// An incomplete file with checkpoints is moved to `partial/`.
+/// Empties `tmp/`. A complete file is moved to its place, unless the file there is newer. An
+/// incomplete file with checkpoints is moved to `partial/`.
 pub(crate) fn recover(tree: &Tree, recovery: &mut Recovery) -> Result<()> {
     let tmp = tree.root.join(TMP);
     let names = names(&*tree.root.disk, &tmp)?;
@@ -97,7 +97,7 @@ enum LeftFile {
     Admitted(Box<AdmittedFile>),
     /// The file was complete, and is now an older version.
     Version,
-    /// The file is complete, but the file that has its name is newer.
+    /// The file is complete, but the file in its place is newer.
     Outdated,
     /// The file is incomplete.
     Broken,
@@ -110,7 +110,7 @@ fn admit(tree: &Tree, path: &Path) -> Result<LeftFile> {
     else {
         return Ok(LeftFile::Broken);
     };
-    // An unfinished segment whose entry is unknown.
+    // A segment without the record of its position in the body.
     let is_headless = new.is_part() && new.part().is_none();
     if is_headless || !is_whole(&new)? {
         return Ok(LeftFile::Broken);

@@ -1,5 +1,6 @@
 //! Moving entries to another place. The files are rewritten with the URL, owner and key of the new
-//! place. Bodies, times and updates stay the same.
+//! place. Bodies and updates stay the same. Times stay the same too, unless a copy replaces an
+//! entry: then the copy is stored as the newer one.
 
 use crate::tree::Tree;
 use crate::tree::session::Session;

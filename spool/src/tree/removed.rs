@@ -47,7 +47,7 @@ pub const MAX_REMOVED_BYTES: u64 = 16 << 30;
 /// The ending of update files.
 const OVERLAY: &str = ".update.warc";
 
-/// The number of levels: scheme, host, two digits of the key, variants.
+/// An upper bound for the levels of directories: scheme, host, two digits of the key, variants.
 const MAX_DEPTH: usize = 5;
 
 /// The length of the hash of the person, in bytes.

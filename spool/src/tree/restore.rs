@@ -170,7 +170,7 @@ impl Tree {
 
     /// Gives the entry at `path` a second name as an older version. `old` is the entry that was
     /// read at this path, with its update file. If there is now another update file beside it, that
-    /// file is not linked. The caller holds `commit`, over a sync.
+    /// file is not linked. The caller holds `commit`, also during a sync.
     pub(crate) fn link_version(&self, old: &Entry, path: &Path) -> Result<()> {
         let to = self.root.join(version_path(old.place(), old.stored()));
         if old.overlay.is_some() && self.root.is_file(&overlay_path(path))? {

@@ -80,8 +80,8 @@ impl Tree {
         bounds: &RewriteBounds<'_>,
     ) -> Result<RewriteOutcome> {
         if matches!(which, RewriteTarget::Entry) && self.pending.path(place).is_some() {
-            // The rewritten file replaces the file of this name, so that file needs its final name
-            // first.
+            // The entry waits for its batch. It needs its final name first, because the rewritten
+            // file replaces the file of that name.
             self.write_batch();
         }
         let Some((path, entry)) = self.file_of(place, which)? else {

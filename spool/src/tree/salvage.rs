@@ -45,8 +45,8 @@ use crate::tree::session::Session;
 /// The smallest distance between two checkpoints, in bytes.
 const STEP: u64 = 2 << 20;
 
-/// In a longer body, the distance between two lines is the length divided by this number. So the
-/// number of lines grows slowly.
+/// In a long body, the distance between two checkpoints is the length so far divided by this
+/// number. So the number of checkpoints grows slowly.
 const STEPS: u64 = 16;
 
 /// The length of a line: length of the body, its checksum, and the checksum of the line.

@@ -61,7 +61,8 @@ pub(crate) struct SegmentLocks {
 }
 
 impl SegmentLocks {
-    /// Held while names below `partial/` change, never over a sync or a copy.
+    /// Locks the names below `partial/`, to change them. The lock is not held during a sync or a
+    /// copy.
     pub(crate) fn lock_names(&self) -> MutexGuard<'_, ()> {
         lock(&self.names)
     }

@@ -160,8 +160,7 @@ impl Tree {
         let path = self.name_for(&finished.place)?;
         self.keep_version(finished, &path)?;
         let renamed = self.root.rename_into_place(&finished.path, &path);
-        // Only after the rename, because a sync between the mark and the rename would miss the
-        // rename.
+        // Recorded only after the rename: a sync of `tmp/` between the two would miss the rename.
         self.root.leaves_tmp();
         renamed?;
         self.root.add_recent(&path);
@@ -246,7 +245,7 @@ impl Tree {
 
     /// Removes the update file of an entry that was removed from `path`. First makes the removal of
     /// the entry durable: an entry must not come back without its updates. The caller holds
-    /// `commit`, over a sync if there is an update file.
+    /// `commit`, also during a sync if there is an update file.
     pub(crate) fn drop_overlay(&self, path: &Path) -> Result<()> {
         let overlay = overlay_path(path);
         if !self.root.is_file(&overlay)? {

@@ -101,7 +101,7 @@ impl Tree {
     }
 
     /// Gives the entry at `path` a second name as an older version, if `new` replaces it by an
-    /// entry with another body. The caller holds `commit`, over a sync.
+    /// entry with another body. The caller holds `commit`, also during a sync.
     pub(crate) fn keep_version(&self, new: &FinishedFile, path: &Path) -> Result<()> {
         if self.versions_kept(&new.place) == 0 {
             return Ok(());
@@ -122,7 +122,7 @@ impl Tree {
 
     /// Handles a finished file that was replaced before it was renamed into place. Renames it to a
     /// version if it belongs to the entry with this key and variant, whose body is `newer`;
-    /// otherwise discards it. The caller holds `commit`, over syncs.
+    /// otherwise discards it. The caller holds `commit`, also during syncs.
     pub(crate) fn keep_replaced(&self, old: &FinishedFile, name: (Key, Key), newer: [u8; 32]) {
         let is_version = (old.place.key(), old.place.variant_name()) == name && old.digest != newer;
         if !is_version || self.versions_kept(&old.place) == 0 {
@@ -202,7 +202,7 @@ impl Tree {
         Ok(Some(stored))
     }
 
-    /// Renames a finished file to its version name. The caller holds `commit`, over syncs.
+    /// Renames a finished file to its version name. The caller holds `commit`, also during syncs.
     pub(crate) fn make_version(&self, old: &FinishedFile) -> Result<()> {
         let to = self.root.join(version_path(&old.place, old.stored));
         if self.root.durability != Durability::None {

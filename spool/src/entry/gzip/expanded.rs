@@ -11,7 +11,8 @@ use crate::fs::size::{narrow, wide};
 use crate::fs::{DiskFile, Stamp, read_exactly};
 use sha2::{Digest, Sha256};
 
-/// The number of readers of one file for which each stretch is expanded only once.
+/// The number of readers of one file whose positions are remembered. Each of them expands a stretch
+/// only once.
 const MAX_CURSORS: usize = 4;
 
 /// The largest and the smallest number of bytes that are expanded in one step.
@@ -108,8 +109,9 @@ impl ExpandedFile {
         inflate::members(&packed, expanded).map_err(broken)
     }
 
-    /// Expands the whole file twice: like other programs do, and like this program does. Returns
-    /// the SHA-256 of the uncompressed file, or why the file is damaged.
+    /// Expands the whole file, and checks that other programs can expand it too: each stretch must
+    /// end where the table says, and the gzip checksums must match. Returns the SHA-256 of the
+    /// uncompressed file, or why the file is damaged.
     pub(super) fn verify(&self) -> io::Result<Result<[u8; 32], Reason>> {
         match self.expand() {
             Err(error) => match inflate::reason_of(&error) {

@@ -106,9 +106,9 @@ impl Inflater {
         }
     }
 
-    /// Reads the rest of the compressed bytes, which must expand to nothing. Returns true if the
-    /// deflate stream ends there (required for the last stretch of a member) or continues (required
-    /// for any other).
+    /// Reads the rest of the compressed bytes of the stretch, which must expand to nothing. Returns
+    /// false if they do not, or if the end of the deflate stream is in the wrong place: it must be
+    /// at the end of the last stretch of a member (`is_last`), and of no other stretch.
     pub(super) fn is_at_end(&mut self, file: &dyn DiskFile, is_last: bool) -> io::Result<bool> {
         let mut more = [0];
         while !self.is_ended {

@@ -38,8 +38,8 @@ impl EntryState {
         }
     }
 
-    /// Parses the fields. `when` is the time of the response. It also replaces the time of the
-    /// request if an old entry does not have that.
+    /// Parses the fields. `when` is the time of the response. It also stands for the time of the
+    /// request, which old entries do not contain.
     pub(crate) fn read(header: &Header<'_>, when: Timestamp) -> Result<EntryState, Reason> {
         let time = |name| header.get(name).map(|_| header.time(name)).transpose();
         Ok(EntryState {

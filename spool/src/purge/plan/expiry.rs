@@ -79,8 +79,8 @@ impl From<Expiry> for ExpiryMark {
     fn from(expiry: Expiry) -> ExpiryMark {
         match expiry {
             Expiry::Never(because) => {
-                // An entry that stays because others need it has no expiry of its own for this
-                // reason.
+                // Other reasons, for example that other entries need the entry, never occur in an
+                // [`Expiry`].
                 let at = NEVER.iter().position(|one| *one == because).unwrap_or_default();
                 ExpiryMark(u32::try_from(at).unwrap_or_default())
             }

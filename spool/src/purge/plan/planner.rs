@@ -206,8 +206,9 @@ impl Needs {
             let at = usize::try_from(*number).ok();
             let Some(one) = at.and_then(|at| self.planner.entries.get_mut(at)) else { break };
             let is_new = expiry < one.need || (is_known && !one.is_known);
-            // The expiries of pages are final at this point, because other expiries were derived
-            // from them. So a need that is only possible extends the lives of sub-resources only.
+            // When possible needs are recorded (`is_known` is false), the expiries of pages are
+            // final, because other expiries were derived from them. So a possible need extends the
+            // lives of sub-resources only.
             let is_meant = is_known || one.is_part;
             if one.name == name && is_new && is_meant {
                 one.need = one.need.or_longer(expiry);

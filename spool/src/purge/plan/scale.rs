@@ -53,7 +53,7 @@ fn is_purged_anyway(expiry: Expiry) -> bool {
 }
 
 /// The largest share, at most 1, that frees `to_free` bytes. Also returns how many bytes are
-/// missing at any share. `going` bytes are freed in any case.
+/// missing even at share 0. `going` bytes are freed in any case.
 fn find_share(
     expiries: impl Iterator<Item = (Expiry, u64)> + Clone,
     going: u64,

@@ -132,7 +132,7 @@ impl Tree {
     }
 
     /// Renames a removed file to `to`. Its update file is renamed first. The caller holds `commit`,
-    /// over syncs.
+    /// also during syncs.
     fn put_back(&self, path: &Path, entry: &Entry, to: &Path) -> Result<()> {
         let (aside, beside) = (overlay_path(path), overlay_path(to));
         if self.root.is_file(&aside)? {
@@ -150,7 +150,7 @@ impl Tree {
             overlay::read(&*self.root.disk, &beside, entry)?,
             overlay::OverlayLookup::Nothing
         ) {
-            // The update file belongs to the previous entry, if there is one.
+            // If there is an update file, it belongs to the previous entry.
             self.drop_overlay(to)?;
         }
         Ok(())
@@ -187,7 +187,7 @@ impl Tree {
     }
 
     /// If the file at `path` is newer than the present entry, makes the present entry a version,
-    /// and returns the path that this frees. The caller holds `commit`, over syncs.
+    /// and returns the path that this frees. The caller holds `commit`, also during syncs.
     fn replace_older(&self, path: &Path, newer: &Entry, there: &Entry) -> Result<Option<PathBuf>> {
         if there.order() >= newer.order() {
             return Ok(None);

@@ -20,7 +20,7 @@ impl Tree {
     }
 
     /// Gives every file of a key a second name under `removal`, durably. Returns whether there was
-    /// a file. The caller holds `commit`, over syncs.
+    /// a file. The caller holds `commit`, also during syncs.
     fn link_files(&self, place: &Place, removal: &Removal) -> Result<bool> {
         // An entry in the current batch has no path to which it could be brought back, so it is
         // renamed first.
@@ -56,7 +56,7 @@ impl Tree {
     }
 
     /// Renames every file of a key in the current batch into place, durably. The caller holds
-    /// `commit`, over syncs.
+    /// `commit`, also during syncs.
     pub(super) fn put_waiting_in_place(&self, place: &Place) -> Result<()> {
         for finished in self.pending.variants(place.key()) {
             self.put_in_place_now(&finished)?;

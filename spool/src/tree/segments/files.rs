@@ -1,7 +1,7 @@
 //! The segments on disk: look up, store, remove.
 //!
 //! [`SegmentLocks::lock_names`](super::SegmentLocks::lock_names) is held while names below
-//! `partial/` change, never over a sync or a copy.
+//! `partial/` change, but not during a sync or a copy.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
