@@ -67,7 +67,7 @@ fn open(disk: &SimDisk, durability: Durability) -> Result<Spool> {
     Spool::open_with(Arc::new(disk.clone()), root, &options(durability)).map(|opened| opened.0)
 }
 
-/// Stores a range of the body with this validator, which has `LEN` bytes.
+/// Stores a range of the body that has this validator and `LEN` bytes.
 fn keep(spool: &Spool, url: &str, validator: &str, start: usize, end: usize) -> Result<()> {
     let new = NewSegment {
         asked: Timestamp::from_second(1_699_999_999).unwrap(),
@@ -137,8 +137,8 @@ fn break_off(spool: &Spool, done: &mut Acknowledged) -> Result<bool> {
     let mut last = 0;
     for piece in BODY.chunks(1_100_000) {
         writer.write(piece)?;
-        // A failed checkpoint is not reported. But if it had failed, this write would have failed
-        // too.
+        // A failed checkpoint is not reported. But if the program had stopped at the last
+        // checkpoint, this write would have failed too.
         done.checked = last;
         if writer.written() - last >= CHECKPOINT {
             last = writer.written();

@@ -205,7 +205,7 @@ fn what_was_learnt_counts_for_its_entry_alone() {
     assert_eq!(find().invalid_since(), Some(since));
     let learnt = fs::read(&beside).unwrap();
 
-    // The damaged update could have said anything.
+    // The content of a damaged update is unknown, so the entry counts as invalid.
     let half = &learnt[..learnt.len() / 2];
     for damaged in [half, b"", b"rubbish"] {
         fs::write(&beside, damaged).unwrap();

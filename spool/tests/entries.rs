@@ -107,7 +107,7 @@ fn an_entry_is_updated_in_all_but_its_body() {
             let head = b"HTTP/1.1 200 OK\r\nETag: \"b\"\r\n\r\n".to_vec();
             let update =
                 Update::Confirmed { head: head.clone(), asked: time(10), responded: time(11) };
-            // An earlier update does not matter: it is the same response.
+            // `first` was read before the previous update, but is still the same response.
             let updated = spool.update(&first, &update).unwrap().unwrap();
             for flushed in [false, true] {
                 if flushed {

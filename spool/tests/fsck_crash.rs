@@ -34,7 +34,7 @@ fn rename(disk: &SimDisk, from: &Path, to: &Path) {
     }
 }
 
-/// Changes a byte of a file that others may have open.
+/// Replaces a file by a copy with one changed byte.
 fn spoil(disk: &SimDisk, path: &Path, at: usize) {
     let mut bytes = disk.content(path).unwrap();
     bytes[at] ^= 1;
@@ -78,7 +78,7 @@ fn repair(disk: &SimDisk) -> Result<CheckTotals> {
     Spool::repair_with(disk, root(), &full::options(), &CheckOptions::new(true), &mut |_| {})
 }
 
-/// The contents of the files, without the lock and the notes.
+/// The contents of all WARC files, and the key of the secrets.
 fn contents(disk: &SimDisk) -> BTreeSet<Vec<u8>> {
     let is_kept = |path: &PathBuf| {
         path.extension().is_some_and(|extension| extension == "warc") || path.ends_with("secret")

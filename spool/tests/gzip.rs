@@ -280,7 +280,7 @@ fn what_a_crash_leaves_of_compressing_is_no_entry() {
     assert_eq!(fs::read_dir(root.path().join("tmp")).unwrap().count(), 0);
 }
 
-/// The same entry, compressed, small and large.
+/// A spool with one compressed entry, the bytes of its file, and its body of `len` bytes.
 fn packed(len: usize) -> (tempfile::TempDir, Spool, Vec<u8>, Vec<u8>) {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::None);

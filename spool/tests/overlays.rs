@@ -60,8 +60,8 @@ fn overlays(disk: &SimDisk) -> Vec<PathBuf> {
     disk.files(root()).into_iter().filter(is_one).collect()
 }
 
-/// Whether the file of the entry has no body of its own, or a short body. This shows that the
-/// concurrent step ran in time.
+/// Checks that the file of the entry has no body of its own, or a short body. This shows that the
+/// concurrent step runs in time.
 fn is_replaced(disk: &SimDisk) {
     let file = disk.content(&path()).unwrap();
     assert!(file.len() < 10_000, "{} bytes", file.len());
@@ -100,8 +100,8 @@ fn update_file_is_removed_if_its_entry_shares_its_body_and_becomes_a_version() {
         let disk = SimDisk::new();
         let spool = base(&disk, durability);
         let (beside, its) = (spool.clone(), disk.clone());
-        // The walks read the file three times. Then it was read with its entry, and once more
-        // before the entry was replaced.
+        // The update file is opened five times before the step: three times by the walks, once with
+        // its entry, and once just before the entry is replaced.
         disk.set_between_opens(&overlay(), 5, move || {
             is_replaced(&its);
             store(&beside, URL, b"new").unwrap();

@@ -62,7 +62,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 /// The expected state.
 #[derive(Debug, Default)]
 struct Model {
-    /// A body, its stored bytes, and whether its length is known.
+    /// The number of the incomplete body, and which of its bytes are stored.
     parts: Option<(u8, Vec<bool>)>,
     /// The number of the complete body.
     whole: Option<u8>,
@@ -207,8 +207,8 @@ proptest! {
             // Under `Batch` the segments stay until the entry is durable.
             spool.flush().unwrap();
             compare(&spool, &model);
-            // The oldest of the segments that do not touch is then removed. The model does not
-            // represent this.
+            // Above this number the oldest segment may be removed, if no segments touch. The model
+            // does not represent this.
             if model.segments >= MAX_SEGMENTS {
                 break;
             }

@@ -106,7 +106,7 @@ fn purge_visits_each_entry_once() {
             assert_eq!(spool.versions(place).unwrap().len(), 1, "{place:?}");
         }
         assert_eq!(sweep(&spool).unwrap(), 0);
-        // A host without entries has no directory left.
+        // The host of a purged entry still has another entry, so its directory stays.
         let h1 = root.path().join("http/h1");
         assert!(
             !spool.candidates().unwrap().any(|one| one
@@ -171,7 +171,8 @@ fn a_pin_that_is_set_while_it_is_purged_holds() {
     }
     spool.flush().unwrap();
     let mut judged = 0;
-    // In one step each entry should be purged, but all except the first few are pinned.
+    // All entries are chosen in one step, but all except the first three are pinned in the
+    // meantime.
     let step = spool.sweep().unwrap().step(|found| {
         judged += 1;
         if judged > 3 {

@@ -31,7 +31,7 @@ fn what_goes_first_and_what_last_is_kept_whatever_becomes_of_the_request() {
         for request in &requests {
             queue.add(request).unwrap();
         }
-        // The request as the fetch read it before.
+        // The request as a fetch reads it, before its priority is changed.
         let seen = queue.get(&two).unwrap().unwrap();
         assert_eq!(queue.prioritize(&[two], Priority::First).unwrap(), 1);
         let absent = place("http://a/absent").key();

@@ -86,7 +86,7 @@ fn run(disk: &SimDisk, durability: Durability) {
 fn check(disk: &SimDisk, durability: Durability, what: &str) {
     let reader = Reader::open_with(Arc::new(disk.clone()), root()).unwrap();
     let sums = reader.check(&CheckOptions::new(true), &mut |finding| {
-        // A crash has left it.
+        // Only files that a crash has left are reported.
         assert_eq!(finding.verdict, CheckVerdict::Leftover, "{what}: {finding}");
     });
     assert!(sums.unwrap().is_sound(), "{what}");
@@ -192,7 +192,7 @@ fn twice() -> SimDisk {
     disk.restarted()
 }
 
-/// The responses that have an update.
+/// The URLs, each with the numbers of its responses that have an update.
 const TWICE: [(&str, &[u8]); 4] = [
     ("http://a/both", &[1, 2]),
     ("http://a/old", &[1]),

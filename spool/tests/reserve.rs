@@ -16,7 +16,7 @@ use wwwoffle_spool::{
 
 const ENTRY: &str = "http://a.example/";
 
-/// The smallest number of requests written, and the number of states written after them.
+/// The number of requests that fit on a full disk, and of the states that fit after them.
 const REQUESTS: usize = 12;
 const STATES: usize = 4;
 

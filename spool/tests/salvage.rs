@@ -25,7 +25,7 @@ use wwwoffle_spool::{Durability, NewSegment, Recovery, Spool, Timestamp, Writer}
 const URL: &str = "http://example.org/film";
 const MIB: usize = 1 << 20;
 
-/// A spool with a download in progress, and how much was received.
+/// A spool with a download in progress, and the bytes received.
 struct ActiveDownload {
     root: tempfile::TempDir,
     spool: Spool,

@@ -90,8 +90,9 @@ const ZONES: [Zone; 5] = [
     Zone { posix: "UTC0", ahead: |_| 0 },
 ];
 
-/// Whether summer time applies. It begins on the first Sunday on or after one day and ends on the
-/// first Sunday on or after another day, each at a minute of the UTC day.
+/// The offset from UTC in minutes. It is `between` from the first Sunday on or after one day to the
+/// first Sunday on or after another day, each at a minute of the UTC day, and `otherwise` for the
+/// rest of the year.
 fn summer(
     minute: i64,
     start: (i64, i64, i64),
@@ -124,7 +125,7 @@ fn names(field: &str, number: i64, last: i64) -> bool {
     })
 }
 
-/// The oracle's form of a schedule: a table for each field.
+/// A schedule as the second way reads it: a table for each field.
 struct Table {
     minutes: Vec<bool>,
     hours: Vec<bool>,

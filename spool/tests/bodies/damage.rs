@@ -168,7 +168,7 @@ fn a_directory_that_cannot_be_read_keeps_every_body() {
     }
     share(&spool);
     spool.remove(&place(ONE)).unwrap();
-    // The directory of the host was moved elsewhere, so it is missing for the moment.
+    // The directory of the host is moved, and a link to a missing directory takes its name.
     let host = root.path().join("https/b.example");
     let elsewhere = root.path().join("elsewhere");
     fs::rename(&host, &elsewhere).unwrap();

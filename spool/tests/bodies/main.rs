@@ -165,7 +165,7 @@ fn removing_or_replacing_one_leaves_the_others() {
     spool.flush().unwrap();
     has(&spool, &place(TWO), &body);
     assert!(!read(&spool, &place(TWO)).shares_body());
-    // The last entry that needed the body was replaced.
+    // The restored entry has a body of its own, so no file refers to the shared body any more.
     let sharing = share(&spool);
     assert_eq!((sharing.removed.count, sharing.bodies.count), (1, 0));
     assert!(holders(root.path()).is_empty());

@@ -61,7 +61,8 @@ fn each_damage_has_its_verdict() {
         if let Err(what) = judge(case, root, &whole) {
             wrong.push(format!("{}: {what}", case.name));
         }
-        // Apart from useless files and files that the repair has written.
+        // No content may be lost, except that of unfinished files, and of files that the repair
+        // removes.
         let after = contents(root);
         let is_useless = |bytes: &[u8]| bytes.starts_with(b"unfinished");
         for bytes in before.keys().filter(|bytes| !is_useless(bytes)) {
