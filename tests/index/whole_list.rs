@@ -67,7 +67,7 @@ fn all_of_a_host_is_deleted_and_had_back() {
     assert!(address.starts_with(ASKS), "{address}");
     let sent = asked(&daemon, &address, "7 entries, ");
     let page = daemon.page(&address).text();
-    assert!(page.contains("<bdi>T-1</bdi>") && page.contains("for an hour"), "{page}");
+    assert!(page.contains("<bdi>T-1</bdi>") && page.contains("an hour to restore"), "{page}");
     // The confirmation page changes nothing, and a page of another site cannot confirm.
     assert_eq!(daemon.submit(&sent.clone().without("token")).status, 403);
     assert_eq!(daemon.submit(&sent.clone().without("stored-before")).status, 422);

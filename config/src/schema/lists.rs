@@ -22,7 +22,7 @@ section! {
         "urls" => urls: BlockList = "[]", Live, Ordinary;
         /// The URL that is served in place of a blocked one.
         "replacement" => replacement: UrlRules<Replacement> = r#""""#, Live, Trust;
-        /// Whether the pages may be fetched because other pages refer to them. With false, they are fetched only if a browser requests them.
+        /// Whether a URL may be fetched because a page refers to it. With false, it is fetched only if a browser requests it.
         "get-recursive" => get_recursive: UrlRules<bool> = "true", Live, Ordinary;
         /// Whether a redirect to a blocked URL is answered as a missing page.
         "location-error" => location_error: UrlRules<bool> = "false", Live, Ordinary;

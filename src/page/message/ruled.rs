@@ -61,7 +61,7 @@ impl Ruled {
             },
             Self::NeverKept => MessageText {
                 status: 504,
-                title: say("Never saved, and not possible while offline"),
+                title: say("This page is never saved, so you cannot read it offline"),
                 happened: say(
                     "The configuration says never to save this address. The proxy is offline, so \
                     it cannot fetch it either.",

@@ -171,13 +171,13 @@ fn in_all(all: &Expected) -> Text {
 fn basis(basis: &EstimateBasis) -> Option<Text> {
     let host = count(
         basis.host,
-        "{n} from the sizes of saved pages of the same host",
-        "{n} from the sizes of saved pages of the same host",
+        "{n} from the sizes of similar saved files of the same host",
+        "{n} from the sizes of similar saved files of the same host",
     );
     let class = count(
         basis.class,
-        "{n} from the sizes of saved pages of other hosts",
-        "{n} from the sizes of saved pages of other hosts",
+        "{n} from the sizes of similar saved files of other hosts",
+        "{n} from the sizes of similar saved files of other hosts",
     );
     let default = count(basis.default, "{n} from typical sizes", "{n} from typical sizes");
     let of = [(basis.host, host), (basis.class, class), (basis.default, default)];
@@ -219,7 +219,7 @@ mod tests {
                 "images, styles and other files: 0 not saved yet (about 0 B), 0 saved, to be checked again (at \
                  most 0 B), 0 saved and up to date",
                 "total: 6 to fetch: at most 2.5 kB of known size, plus an estimated 90 kB",
-                "estimated: 2 from the sizes of saved pages of the same host, 1 from typical sizes",
+                "estimated: 2 from the sizes of similar saved files of the same host, 1 from typical sizes",
                 "3 unsaved pages may need more files, which are not counted",
                 "the robots.txt of 1 host is not saved; the estimate assumes that it allows everything",
             ]

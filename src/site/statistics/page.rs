@@ -112,7 +112,7 @@ fn lines(statistics: &StatisticsReport, month: &[(Date, Sums)]) -> Vec<Statistic
     }
     lines.push(line(say("Sent to browsers"), false, &|sums| shown::bytes(sums.given)));
     lines.push(line(say("Fetched"), false, &|sums| shown::bytes(sums.fetched)));
-    lines.push(line(say("Traffic saved"), false, &|sums| shown::bytes(sums.saved)));
+    lines.push(line(say("Traffic avoided"), false, &|sums| shown::bytes(sums.saved)));
     lines
 }
 
@@ -149,7 +149,7 @@ fn charts(month: &[(Date, Sums)]) -> Vec<Chart> {
             |count| count.to_string(),
         ),
         Chart::new(
-            say("Traffic saved, by day"),
+            say("Traffic avoided, by day"),
             say("{sum} in the last 30 days, at most {most} in a day.")
                 .with("sum", shown::bytes(sum(&bytes)))
                 .with("most", shown::bytes(most(&bytes))),
@@ -232,7 +232,7 @@ mod tests {
             "<th scope=\"row\">Requests</th><td>3</td><td>9</td><td>9</td><td>17</td>",
             "served from the spool</th><td>2</td><td>7</td><td>7</td><td>14</td>",
             "put on the queue</th><td>1</td><td>2</td><td>2</td><td>3</td>",
-            "<th scope=\"row\">Traffic saved</th><td>3.0 kB</td><td>10 kB</td><td>10 kB</td><td>21 kB</td>",
+            "<th scope=\"row\">Traffic avoided</th><td>3.0 kB</td><td>10 kB</td><td>10 kB</td><td>21 kB</td>",
             "10 kB in the last 30 days, at most 7.5 kB in a day.",
             "<th scope=\"row\"><time datetime=\"2026-11-16\">2026-11-16</time></th><td>6</td><td>5</td>",
             "<time datetime=\"2026-10-24\">2026-10-24</time></th><td>0</td>",

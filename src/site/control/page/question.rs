@@ -89,7 +89,7 @@ fn view(doomed: DeletionTarget<'_>) -> QuestionView {
         DeletionTarget::Entry { url } => {
             // The link has no password: no page shows one.
             let href = ShownUrl::new(url).href.unwrap_or_default();
-            let text = say("You can restore it for an hour.");
+            let text = say("You have an hour to restore it.");
             let heading = say("Delete the saved copy of this page?");
             QuestionView::new(heading, text, LISTS, "url", say("Delete")).of(url, "url", &href)
         }

@@ -90,7 +90,8 @@ fn describe_refusal(refusal: DecisionRefusal) -> Text {
                                        system, with no use later."),
         DecisionRefusal::OnlyOnline => say("Not queued: it is only useful while online."),
         DecisionRefusal::FormAnswer => {
-            say("Not queued: the spool does not have this answer to a form.")
+            say("Not queued: this is the answer to a form. To get a new one, send the form \
+                again.")
         }
         DecisionRefusal::NotKept => {
             say("Not queued: only a saved copy was requested, and there is none.")

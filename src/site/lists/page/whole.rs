@@ -142,7 +142,7 @@ mod tests {
             "Saved from http://a.example",
             "images",
             "cat",
-            "You can restore them for an hour",
+            "You have an hour to restore them",
             "action=\"http://localhost:8080/control/delete/url-all\"",
             "name=\"token\" value=\"f00\"",
             "name=\"stored-before\" value=\"2026-11-20T12:00:00Z\"",
@@ -153,7 +153,7 @@ mod tests {
         gathered.bytes = u64::MAX;
         let body = made(&list, &gathered, false);
         assert!(body.contains("cannot undo this") && body.contains("At most 10000"), "{body}");
-        assert!(!body.contains("for an hour"), "{body}");
+        assert!(!body.contains("an hour to restore"), "{body}");
     }
 
     #[test]
