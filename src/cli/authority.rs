@@ -54,8 +54,8 @@ pub(super) fn missing_authority(spool: &Path) -> VerbFailure {
     ))
 }
 
-/// The failure for an unreadable authority. Its certificate lies beside its key, which only the
-/// owner of the spool may read.
+/// The failure for an unreadable authority. The certificate lies beside the private key, in a
+/// directory that only the owner of the spool may read.
 pub(super) fn unreadable(error: &BadFile) -> VerbFailure {
     let remedy = match error {
         BadFile::Disk { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
@@ -101,7 +101,7 @@ fn show(
 
 fn renew(settings: &Settings<'_>, terminal: &mut Terminal<'_>) -> Result<ExitStatus, VerbFailure> {
     let spool = settings.spool()?;
-    // A directory that is not a spool must not become half of one.
+    // Otherwise a new authority would be created in a directory that is not a spool.
     if !files::exists(&spool) {
         return Err(missing_authority(&spool));
     }

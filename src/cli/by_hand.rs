@@ -22,8 +22,8 @@ use wwwoffle_api::{DeletedUrls, EntriesToDelete, EntriesToMove, MovedUrls, Writt
 /// Bytes of standard input read at once.
 const PIECE: usize = 64 * 1024;
 
-/// The owner to name in a call, `None` for [`Owner::Local`]: at the socket the caller is this
-/// machine.
+/// The owner to name in a call. `None` for [`Owner::Local`], which the daemon assumes for calls
+/// through its socket.
 fn named(owner: &Owner) -> Option<String> {
     (*owner != Owner::Local).then(|| owner.to_string())
 }

@@ -45,7 +45,7 @@ pub(super) fn run(
     }
     let control = settings.control()?;
     if typed.plan {
-        // A page that is requested directly is also fetched with its sub-resources.
+        // Without options, a page is fetched with the sub-resources that the configuration selects.
         let mut aim = aim.unwrap_or_default();
         aim.force |= typed.refresh;
         let planned = control.post("/api/runs/plan", &RunPlanRequest { urls, aim })?;

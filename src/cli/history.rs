@@ -28,7 +28,7 @@ pub(super) fn run(
     };
     let history = match change {
         Some((call, stored)) => {
-            // At the socket, the caller is this machine.
+            // For calls through its socket, the daemon assumes [`Owner::Local`].
             let owner = (owner != Owner::Local).then(|| owner.to_string());
             settings.control()?.post(call, &VersionRequest { url, stored, owner })?
         }

@@ -57,7 +57,7 @@ pub(super) fn become_owner(
     settings: &Settings<'_>,
 ) -> Result<Option<Identity>, VerbFailure> {
     let Some((user, group)) = owner(root)? else { return Ok(None) };
-    // Read now, since the owner of the spool may have no permission to read it.
+    // Read the configuration now: the owner of the spool may have no permission to read its file.
     settings.config()?;
     let owner = Identity::of_files(user, group).map_err(|error| bad(&error))?;
     if owner.is_our_user() {

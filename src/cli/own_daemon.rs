@@ -37,7 +37,7 @@ impl OwnDaemon {
         let asked: Result<Stopping, VerbFailure> =
             control.post("/api/stop", &serde_json::json!({}));
         match asked {
-            // A signal to this process may have stopped it already.
+            // A signal to this process may have stopped the daemon already.
             Ok(_) | Err(VerbFailure::Said(ExitStatus::NoDaemon, _)) => end_result(self.0),
             Err(failure) => Err(failure),
         }

@@ -13,7 +13,7 @@ pub(crate) use crate::base::small_file::is_program;
 /// password.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Interval between checks for its end.
+/// Interval between checks whether the program has ended.
 const POLL: Duration = Duration::from_millis(10);
 
 /// The largest part of a program's output that is read, in bytes.

@@ -46,7 +46,7 @@ pub(crate) struct ProgressDisplay {
 /// A request in progress.
 #[derive(Clone, Copy, Debug, Default)]
 struct UnderWay {
-    /// Bytes received, and announced.
+    /// Bytes received. `total` is the number that the origin announced.
     bytes: u64,
     total: Option<u64>,
     seconds_left: Option<u64>,
@@ -178,7 +178,8 @@ impl ProgressDisplay {
             Event::End { fetched, failed, dead: _, waiting } => {
                 self.under_way.clear();
                 self.end = Some(End { fetched, failed, waiting });
-                // Some of them may have been stored before and still be fresh.
+                // Not "fetched", because some of these pages may have been stored before and still
+                // be fresh.
                 Some(format!("{fetched} stored, {failed} failed, {waiting} waiting"))
             }
             Event::Run { run } => self.run(&run),

@@ -34,7 +34,7 @@ use wwwoffle_api::{
 /// Time limit for a daemon to stop: its own deadline, and a margin.
 const STOP_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Interval between checks whether it has stopped.
+/// Interval between checks whether the daemon has stopped.
 const STOP_POLL: Duration = Duration::from_millis(50);
 
 /// Runs a verb, except `serve`, which the caller has handled.
@@ -284,8 +284,8 @@ fn process(pid: u32) -> Option<OwnedFd> {
     rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok()
 }
 
-/// Waits a moment for the end of the process. An invisible one has ended if it no longer responds,
-/// or if another process responds instead.
+/// Waits a moment for the end of the process. If the process is not visible from here, it has ended
+/// if no daemon responds, or a daemon with another process ID.
 fn has_ended(process: Option<&OwnedFd>, control: &Control, pid: u32) -> Result<bool, VerbFailure> {
     let Some(process) = process else {
         std::thread::sleep(STOP_POLL);

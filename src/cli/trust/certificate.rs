@@ -11,7 +11,7 @@ use x509_parser::prelude::FromDer;
 use crate::base::small_file;
 use crate::tls::ca::{NAME_BEGINS, pem};
 
-/// Hex digits of a fingerprint that distinguish our certificates in file names.
+/// The number of hex digits of a fingerprint that distinguish our certificates in file names.
 pub(super) const MARK: usize = 16;
 
 /// The certificate of an authority that wwwoffle has made.

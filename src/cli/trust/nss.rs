@@ -89,7 +89,8 @@ fn profiles_of(directory: &Path) -> Vec<PathBuf> {
 fn profiles(text: &str, directory: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     let (mut in_profile, mut path, mut relative) = (false, None, true);
-    // An added section header makes the end of the text end the last section.
+    // A profile is added when the next section begins, so a header is appended for the last
+    // profile.
     for line in text.lines().chain(["["]) {
         let line = line.trim();
         if line.starts_with('[') {
@@ -184,8 +185,8 @@ fn nicknames(list: &str) -> Vec<String> {
     list.lines().filter_map(name).collect()
 }
 
-/// Whether the entry called `nickname` is one of `ours`; `pems` are all certificates with its
-/// subject.
+/// Whether the entry called `nickname` is one of `ours`. `pems` are all certificates with the same
+/// subject as the entry.
 fn is_ours(nickname: &str, pems: &str, ours: &Ours) -> bool {
     let mark = nickname.strip_suffix(')').and_then(|name| name.rsplit_once('('));
     match (mark, ours) {
