@@ -1,4 +1,4 @@
-//! The lines of the responses to `POST /api/get` and `POST /api/fetch`.
+//! The lines of the responses to `POST /api/get`, `/api/fetch` and `/api/runs`.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use super::held::Held;
 use super::progress::Whole;
 use super::runs::RunItem;
 
-/// One line of the response to `POST /api/get` and `POST /api/fetch`.
+/// One line of the response to `POST /api/get`, `/api/fetch` or `/api/runs`.
 ///
 /// The last line is [`Event::End`]; a stream without this line is truncated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,9 +98,10 @@ pub enum Event {
         /// The fetch.
         run: Box<RunItem>,
     },
-    /// All requests are done.
+    /// The end of the stream: each request is done, has failed, or waits in the queue.
     End {
-        /// The number of responses stored.
+        /// The number of responses that are stored now, including fresh ones that were stored
+        /// before.
         fetched: u64,
         /// The number of requests that failed permanently, without dead links.
         failed: u64,

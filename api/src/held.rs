@@ -12,7 +12,7 @@ pub enum Held {
     Mode,
     /// The time is outside the configured `windows`.
     Window {
-        /// When that time begins.
+        /// When the next window begins.
         until: Timestamp,
     },
     /// The budget is spent (`budget-…`).

@@ -96,7 +96,7 @@ pub enum Listed {
     Sites(Vec<SiteItem>),
     /// Queued requests, or monitored pages.
     Requests(Vec<EntryItem>),
-    /// Requests that were made while offline, before a session.
+    /// Requests that were queued when an online session began.
     Asked(Vec<IndexAsked>),
 }
 

@@ -36,7 +36,7 @@ pub enum LeftOut {
     Robots,
     /// The page excludes the link by `nofollow`.
     NoFollow,
-    /// The configuration excludes it from being fetched or stored.
+    /// The configuration excludes the URL from being fetched or stored.
     Rule,
     /// The class of the sub-resource was not requested.
     Class,

@@ -27,7 +27,7 @@ pub struct RunItem {
     pub aim: Aim,
     /// When it began.
     pub begun: Timestamp,
-    /// When nothing was left to do.
+    /// When the fetch ended; absent while it is in progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Timestamp>,
     /// The number of pages and sub-resources that still wait.
