@@ -56,7 +56,7 @@ impl Response {
     }
 }
 
-/// A stream in one direction of a connection.
+/// The reading or the writing half of a connection.
 pub(crate) trait Half: Read + Write + Send {}
 impl<T: Read + Write + Send> Half for T {}
 

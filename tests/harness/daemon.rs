@@ -47,7 +47,7 @@ impl Ran {
     }
 }
 
-/// A daemon, or only its directory, in which one can be started.
+/// A daemon and its temporary directory. The daemon need not be running.
 pub(crate) struct Daemon {
     home: Arc<TempDir>,
     spool: PathBuf,

@@ -1,4 +1,4 @@
-//! A large file of an origin, whose connection is cut several times.
+//! A large file of an origin. Some responses with it are interrupted, as the test decides.
 
 use std::collections::VecDeque;
 use std::io;

@@ -31,8 +31,7 @@ pub(crate) fn tls(authority: &[u8], alpn: &[&[u8]]) -> Arc<ClientConfig> {
     Arc::new(config)
 }
 
-/// A TLS connection to the port itself or through CONNECT. Each call blocks for at most
-/// [`PATIENCE`].
+/// A TLS connection, made directly or through CONNECT. Each call blocks for at most [`PATIENCE`].
 pub(crate) type Secured = StreamOwned<ClientConnection, TcpStream>;
 
 /// Starts TLS on `stream`, with `name` as the server name.

@@ -21,7 +21,7 @@ fn year() -> i32 {
     now.split('-').next().and_then(|year| year.parse().ok()).expect("a date begins with its year")
 }
 
-/// The data from which the pages of such a site are built.
+/// The data from which the pages of the site are built.
 #[derive(Clone)]
 pub(crate) struct Maze {
     pages: usize,

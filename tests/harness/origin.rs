@@ -190,7 +190,7 @@ impl Answer {
             out.extend_from_slice(&self.body);
             return out;
         }
-        // The chunks grow, so that a longer response has many sizes of them.
+        // Each chunk is longer than the last, so a long response has chunks of many sizes.
         let (mut rest, mut size) = (self.body.as_slice(), 1);
         while !rest.is_empty() {
             let (piece, after) = rest.split_at(size.min(rest.len()));

@@ -1,4 +1,4 @@
-//! Programs of others: TLS clients and certificate linters. `.ci/run` installs them.
+//! Third-party programs: TLS clients and certificate linters. `.ci/run` installs them.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
