@@ -17,25 +17,25 @@ pub const CONFIGURATION: &str = "/configuration/";
 /// a page.
 const LONGEST_CARRIED: usize = 1_024;
 
-/// The versions of `url`.
+/// Address of the list of the versions of `url`.
 #[must_use]
 pub fn history(url: &str) -> String {
     format!("/history/?{}", argument(url))
 }
 
-/// The page with the information about `url`.
+/// Address of the page with the details of `url`.
 #[must_use]
 pub fn info(url: &str) -> String {
     format!("{ABOUT}{}", argument(url))
 }
 
-/// The form that fetches `url`, with choices.
+/// Address of the form that fetches `url`, with choices.
 #[must_use]
 pub fn fetch(url: &str) -> String {
     format!("/refresh-options/?{}", argument(url))
 }
 
-/// The form that monitors `url`.
+/// Address of the form that monitors `url`.
 #[must_use]
 pub fn monitor(url: &str) -> String {
     format!("/monitor-options/?{}", argument(url))
@@ -49,8 +49,8 @@ pub fn certificate(site: &str, url: &str) -> String {
     format!("/certificate?site={site}&url={}", argument(url))
 }
 
-/// A section or an option of the configuration, or any other page about the configuration. The
-/// address contains `url`, unless `url` is too long.
+/// Address of the page of a section or an option of the configuration, or of any other page about
+/// the configuration. The address contains `url`, unless `url` is too long.
 #[must_use]
 pub fn configuration(names: &[&str], url: Option<&str>) -> String {
     let mut path = CONFIGURATION.to_owned();

@@ -40,7 +40,7 @@ impl PageLink {
         Self { path: path.into(), label }
     }
 
-    /// The welcome page, where the mode is changed.
+    /// Link to the welcome page, where the mode is changed.
     pub(crate) fn mode(mode: Mode) -> Self {
         let label = match mode {
             Mode::Offline => say("Go online"),
@@ -53,12 +53,13 @@ impl PageLink {
         Self::to("/", say("The start page of the proxy"))
     }
 
-    /// The list that contains the button that was pressed; `path` is a path of ours.
+    /// Link to the list that contains the button that was pressed; `path` is a path of ours.
     pub(crate) fn back(path: &str) -> Self {
         Self::to(path, say("Back to the list"))
     }
 
-    /// An address of ours that a page of another site may have opened; `path` is a path of ours.
+    /// Link to an address of ours that a page of another site may have opened; `path` is a path of
+    /// ours.
     pub(crate) fn open(path: &str) -> Self {
         Self::to(path, say("Open this address"))
     }
@@ -79,7 +80,7 @@ impl PageLink {
         Self::to("/ca", say("Save pages of secure sites: trust the certificate of this proxy"))
     }
 
-    /// The form that changes an option, prepared for a rule for `url`.
+    /// Link to the form that changes an option, prepared for a rule for `url`.
     pub(crate) fn option(section: &str, key: &str, url: Option<&str>) -> Self {
         let url = url.and_then(linkable);
         let path = links::configuration(&[section, key], url.as_deref());
@@ -88,24 +89,24 @@ impl PageLink {
         Self::to(path, say("Change {option} in the configuration").with("option", option))
     }
 
-    /// The rules that apply to a URL.
+    /// Link to the values of all options for a URL.
     pub(crate) fn rules(url: &str) -> Option<Self> {
         let path = links::configuration(&["url"], Some(&linkable(url)?));
         Some(Self::to(path, say("Configuration for this address")))
     }
 
-    /// Stored URLs that resemble `url`.
+    /// Link to the stored URLs that resemble `url`.
     pub(crate) fn like(url: &str) -> Option<Self> {
         let path = with_url(MISSING, url)?;
         Some(Self::to(path, say("Look for similar saved pages")))
     }
 
-    /// Stored URLs of the same host.
+    /// Link to the stored URLs of the same host.
     pub(crate) fn host(url: &str) -> Option<Self> {
         Some(Self::to(with_url("/index/url", url)?, say("Saved from this host")))
     }
 
-    /// Stored pages that contain the words of a URL.
+    /// Link to a search for stored pages that contain the words of a URL.
     pub(crate) fn words(url: &str) -> Option<Self> {
         let words = words(&linkable(url)?);
         let path = format!("{}?q={}", links::SEARCH, url_encode_form_args(words.as_bytes()));
@@ -113,7 +114,7 @@ impl PageLink {
         (!words.is_empty()).then(|| Self::to(path, label))
     }
 
-    /// The form that fetches a page, with all its options.
+    /// Link to the form that fetches a page, with all its options.
     pub(crate) fn choices(url: &str) -> Option<Self> {
         linkable(url)?;
         Some(Self::to(links::fetch(url), say("Other ways to fetch it")))

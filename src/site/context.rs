@@ -45,7 +45,7 @@ impl SiteContext {
 /// Limits on how many expensive pages are served at the same time.
 #[derive(Debug)]
 pub struct PageLimits {
-    /// Held by each export from a list.
+    /// Held by each export of an archive.
     pub exports: Arc<Semaphore>,
     /// Held by each source page, which is completely in memory.
     pub sources: Arc<Semaphore>,

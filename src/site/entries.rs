@@ -55,8 +55,8 @@ pub(in crate::site) async fn list(
     }
 }
 
-/// Returns the owner of the requested entries: the owner `named` if the caller may see that owner's
-/// entries, or else the caller.
+/// Returns the owner of the requested entries: the owner `named`, or else the caller. Refuses an
+/// owner whose entries the caller may not see.
 pub(in crate::site) fn owner(caller: &Caller, named: Option<&str>) -> Result<Owner, CallFault> {
     let Some(named) = named.filter(|named| !named.is_empty()) else {
         return Ok(caller.owner.clone());

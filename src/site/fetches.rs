@@ -93,8 +93,8 @@ pub(super) fn options(caller: &Caller, arguments: Option<&str>) -> Response<Body
     show(caller, &RecursiveRequest { aim: as_configured(caller, &url), url }, None)
 }
 
-/// Shows the form that a link in the syntax of WWWOFFLE 2.9 leads to, filled in with the valid
-/// arguments of the link.
+/// Shows the form that a link in the syntax of WWWOFFLE 2.9 leads to, filled in with the arguments
+/// of the link. If one of them is invalid, only the URL is filled in.
 pub(super) fn show_for_link(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let (form, arguments) = (former_form(arguments), former_arguments(arguments));
     let pairs = pairs(&arguments);
@@ -138,7 +138,8 @@ pub(super) async fn recurse(caller: &Caller, arguments: Option<&str>) -> Respons
     done.unwrap_or_else(|error| failed(caller, &error))
 }
 
-/// Shows the list of fetches. While any of them is running, the browser reloads it periodically.
+/// Shows the list of fetches. While a fetch or a download is running, the browser reloads the list
+/// periodically.
 pub(super) fn list(caller: &Caller) -> Response<Body> {
     let runs = all(caller).runs;
     let downloads = status::downloads(caller);

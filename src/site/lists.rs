@@ -121,7 +121,7 @@ fn answer(
     caller.page(page::page(&caller.shell, shown, outcome))
 }
 
-/// Returns the address of the list of the host of a URL: `/index/url?<URL>`.
+/// Returns the address of the list for the host of a URL, which makes up all the arguments.
 fn of_url(caller: &Caller, arguments: Option<&str>) -> String {
     let text = url_decode_form_args(arguments.unwrap_or_default().as_bytes());
     of_host(caller, &String::from_utf8_lossy(&text))

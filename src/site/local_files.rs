@@ -50,14 +50,14 @@ pub(super) fn has(path: &str) -> bool {
     at(path).is_some()
 }
 
-/// Returns the part of `path` after [`ROOT`], with its slash. `None` if `path` is not below
-/// [`ROOT`].
+/// Returns the part of `path` after `/local`, which is empty or begins with a slash. `None` if
+/// `path` does not name a file of the user.
 fn at(path: &str) -> Option<&str> {
     path.strip_prefix(ROOT.trim_end_matches('/'))
         .filter(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Sends the file at `path`, as returned by [`at`].
+/// Sends the file at `path`, an address below [`ROOT`].
 pub(super) async fn serve(caller: &Caller, path: &str, request: &HeaderMap) -> Response<Body> {
     let Some(path) = path.strip_prefix(ROOT) else { return caller.see_other(ROOT) };
     let config = caller.context.base.config();

@@ -53,7 +53,7 @@ pub(super) fn key_of(caller: &Caller, url: &str) -> Result<Key, ParseError> {
     Ok(Places::of(&mut url, &HeaderMap::new(), &caller.owner).queued.key())
 }
 
-/// Shows the list, if the configuration allows pages to be monitored.
+/// Shows the list of monitored pages, without those that the configuration excludes from lists.
 pub(super) async fn show(caller: &Caller) -> Response<Body> {
     let context = &caller.context;
     let config = context.base.config();

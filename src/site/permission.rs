@@ -8,7 +8,7 @@ use wwwoffle_config::ChangeScope;
 pub(super) enum Permission {
     /// Read pages of ours, and press the buttons of a message page.
     Read,
-    /// Request pages for itself, and manage these requests.
+    /// Request pages, and manage one's own requests.
     Request,
     /// Change what all share: the mode, stored entries, ordinary options.
     Change,

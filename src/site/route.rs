@@ -60,7 +60,7 @@ pub(super) enum Guard {
 /// Checks whether the token of a form is only for this form.
 pub(super) type ButtonToken = fn(&Caller, &SubmittedForm) -> OwnToken;
 
-/// Whether the token of a form is only for this form.
+/// The validity of a token that is only for one form.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OwnToken {
     pub(super) worth: Token,

@@ -72,8 +72,8 @@ fn is_address(words: &str) -> bool {
     is_web && !words.contains(char::is_whitespace)
 }
 
-/// Returns the stored page at words that look like an address without its scheme, such as
-/// `www.example.org/tea`.
+/// Returns the URL of the stored page at words that look like an address without its scheme, such
+/// as `www.example.org/tea`.
 async fn find_stored_page(caller: &Caller, words: &str) -> Option<String> {
     if !is_bare_address(words) {
         return None;
@@ -94,8 +94,9 @@ async fn find_stored_page(caller: &Caller, words: &str) -> Option<String> {
     None
 }
 
-/// Whether a word may be meant as an address: it begins with a host of two or more labels, the last
-/// of which contains a letter. `node.js` qualifies, too, but no page is stored there.
+/// Whether a word may be meant as an address: it begins with an IPv4 address, or with a host of two
+/// or more labels, the last of which contains a letter. `node.js` qualifies, too, but no page is
+/// stored there.
 fn is_bare_address(words: &str) -> bool {
     let host = words.split(['/', '?', '#']).next().unwrap_or_default();
     let (host, port) = host.split_once(':').unwrap_or((host, ""));

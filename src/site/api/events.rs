@@ -108,7 +108,7 @@ impl EventStream {
         }
     }
 
-    /// Returns the current state, as far as the caller may see it.
+    /// Returns the current state, with those downloads and fetches that the caller may see.
     fn step(&mut self) -> ProgressStep {
         let context = &self.caller.context;
         let (queue, may_dial) = (status::counts(context), context.base.mode.now().may_dial());

@@ -115,7 +115,7 @@ fn of_host(host: &HostPlan) -> Text {
         .with("from", from)
 }
 
-/// Counts items of a kind.
+/// Describes the number of requests of a kind.
 fn of_kind(kind: RequestKind, number: u64) -> Text {
     match kind {
         RequestKind::Page => count(number, "{n} page", "{n} pages"),

@@ -27,8 +27,8 @@ pub(in crate::site) struct IconFinder<'a> {
 }
 
 impl IconFinder<'_> {
-    /// Returns the icon of a page as a `data:` URL: the icon that the page names, or else the icon
-    /// of its site. `None` if the icon cannot be read.
+    /// Returns the icon of a page as a `data:` URL: `/favicon.ico` of its host, or else an icon to
+    /// which the page refers. `None` if no such icon is stored.
     pub(in crate::site) fn of(&self, url: &str) -> Option<String> {
         let mut url = CanonicalUrl::parse(url, self.local).ok().filter(|url| !url.is_local())?;
         let usual = format!("{}://{}/favicon.ico", url.protocol(), url.host_port());

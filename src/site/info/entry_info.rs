@@ -107,7 +107,7 @@ fn append_without_credentials(open: &mut Vec<u8>, line: &[u8]) {
     open.extend_from_slice(rest);
 }
 
-/// The fields of a request or response, without those with secret values.
+/// The fields of a request or response, without the values that are secret.
 pub(crate) fn redacted_fields(map: &HeaderMap) -> Vec<Field> {
     fields(map)
 }

@@ -13,10 +13,10 @@ const MOST_LINES: usize = 120;
 /// One line of a difference, as a template sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DiffLine {
-    /// `same`, `old`, `new`, or `more` for a number of omitted lines.
+    /// `same`, `old`, `new`, or `more` in place of omitted lines.
     kind: &'static str,
     /// Line number, counted from 1: in the new text, or in the old text for lines that only the old
-    /// text has.
+    /// text has. For `more`, the number of omitted lines.
     number: usize,
     text: String,
 }

@@ -75,7 +75,7 @@ pub struct OptionPage<'a> {
     pub item: SectionOption,
     /// The setting of the option in the file.
     pub setting: &'a OptionSetting,
-    /// The value in force if it differs from the file, because the file is faulty or was just
+    /// The value in force, if the text of the file is not in force: it is faulty or was just
     /// changed.
     pub in_force: Option<&'a str>,
     /// The lines in the file.

@@ -134,7 +134,7 @@ fn shown_length() -> usize {
     400
 }
 
-/// The host and all its parent domains.
+/// The host, and its parent domains of at least two labels.
 fn hosts(url: Option<&CanonicalUrl>) -> Vec<String> {
     let Some(url) = url else { return Vec::new() };
     let host = url.host();
@@ -156,7 +156,7 @@ fn ports(url: Option<&CanonicalUrl>) -> Vec<String> {
     own.into_iter().collect()
 }
 
-/// The path and all its parent directories.
+/// The path, all its parent directories, and all paths with the same file name extension.
 fn paths(url: Option<&CanonicalUrl>) -> Vec<String> {
     let Some(url) = url else { return Vec::new() };
     let path = url.path();

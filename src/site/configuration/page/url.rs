@@ -14,7 +14,7 @@ use crate::page::{Page, Shell, view};
 pub struct UrlPage<'a> {
     /// The URL in canonical form, or the invalid input.
     pub url: &'a str,
-    /// The values that apply to the URL; `None` if the input is a pattern.
+    /// The values that apply to the URL; `None` if the input is not a URL.
     pub values: Option<&'a [OptionExplanation]>,
     /// Error message if the input is neither a URL nor a pattern.
     pub fault: Option<&'a str>,

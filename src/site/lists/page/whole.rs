@@ -21,7 +21,7 @@ pub const LIST: &str = "list";
 /// Form field with a time: only entries stored before it are deleted.
 pub const UNTIL: &str = "stored-before";
 
-/// The confirmation page for deleting `shown`.
+/// Returns the address of the confirmation page for deleting the list `shown`.
 pub(super) fn address(shown: &ListAddress) -> String {
     let list = shown.first().address();
     format!("{PATH}?{LIST}={}", url_encode_form_args(list.as_bytes()))
