@@ -109,7 +109,7 @@ const MAX_INTERIMS: usize = 8;
 pub struct Client {
     /// The channel for interim responses, if the connection has one.
     pub interims: Option<Interims>,
-    /// Whether it has closed its half of the connection.
+    /// Whether the client has closed its half of the connection.
     pub presence: Presence,
     /// The connection of the client.
     pub visitor: Visitor,

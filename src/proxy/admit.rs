@@ -87,8 +87,8 @@ pub(super) async fn as_user(
     }
 }
 
-/// The password to compare with that of a login. An unknown user is compared with a substitute, so
-/// that the response time does not disclose which users exist.
+/// The stored password to compare with the password of a login. An unknown user is compared with a
+/// substitute, so that the response time does not disclose which users exist.
 pub(crate) fn candidate(config: &Config, login: &Login) -> Option<LoginCandidate> {
     let users = &config.allowed_users.users;
     let known = users.named(&login.user).map(|user| LoginCandidate::Hash(user.hash.clone()));

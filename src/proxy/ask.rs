@@ -119,8 +119,8 @@ pub struct CopyTerms {
     pub control: RequestControl,
     /// The option that overrules some of these directives, if that makes a difference.
     pub overruled: Option<&'static str>,
-    /// The date of the version to which the sub-resource belongs, if one of our pages shows a
-    /// version.
+    /// The date of the version to which the sub-resource belongs, if the page that loads it shows a
+    /// version at an address of ours.
     pub shown_at: Option<Timestamp>,
     /// The permitted use of the copy that was found.
     pub verdict: Option<Verdict>,
@@ -207,8 +207,8 @@ impl ProxyRequest {
         };
         let is_read = |read: fn(&Modification) -> bool| modification.as_ref().is_some_and(read);
         if !is_for_all && (is_read(Modification::is_of_page) || is_read(Modification::reads_all)) {
-            // Responses that are not stored are not requested in our codings, and could not be
-            // decoded.
+            // A response that is not stored is requested in the codings of the client, which we
+            // might not be able to decode.
             fields.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         }
         if is_read(Modification::is_of_page) {
@@ -302,8 +302,8 @@ impl ProxyRequest {
         rules::page(&self.head.fields, &context.base.local)
     }
 
-    /// The machine of the client, which is recorded with a queued request. If it is not known, it
-    /// is derived from the owner.
+    /// Whether the client is on this machine, which is recorded with a queued request. If the
+    /// connection does not come from this machine, the owner of the queued request decides.
     #[must_use]
     pub fn requester_location(&self) -> RequesterLocation {
         match self.resource.origin.reach {

@@ -27,7 +27,7 @@ pub struct CopyLookup {
     /// The fields of the request in the form for its origin.
     request: HeaderMap,
     own: Option<Arc<Kept>>,
-    /// The older copy, if both the person and the public have one.
+    /// The older copy, if both a personal and a shared copy match.
     other: Option<Arc<Kept>>,
     near: Option<Arc<Kept>>,
     /// Whether `near` is of another spelling of the URL.
@@ -162,7 +162,8 @@ impl CopyLookup {
         &self.all
     }
 
-    /// The fields of the request in the form for its origin, if they are relevant.
+    /// The fields of the request in the form for its origin. Empty if no stored response has
+    /// `Vary`.
     #[must_use]
     pub fn request(&self) -> &HeaderMap {
         &self.request
@@ -196,7 +197,7 @@ pub struct Revalidation {
     pub question: ConditionalRequest,
     /// The copies whose validators are in the conditional request.
     pub kept: Vec<Arc<Kept>>,
-    /// The fields of the request, if they are relevant.
+    /// The fields of the request. Empty if no stored response has `Vary`.
     pub request: HeaderMap,
     /// Whether the request carries a cookie or credentials.
     pub personal: bool,
@@ -232,8 +233,8 @@ pub(super) async fn look_up(
     let found =
         find(&context.storage.store, &ask.places, ask.start.config.caching.shared, selecting)
             .await?;
-    // Online it is a miss: the origin may have another resource under the requested spelling. No
-    // origin has the response to a form.
+    // Online a copy of another spelling is not used: the origin may have another resource under the
+    // requested spelling. The response to a form is an exception, because no origin has it.
     let takes_respelled = ask.start.mode == Mode::Offline || ask.asked.form_answer;
     let found = if takes_respelled { found } else { found.without_respelled() };
     let is_withheld = |kept: &Kept| matches!(verdict(context, ask, kept).reuse, Reuse::Withheld(_));

@@ -85,8 +85,8 @@ impl StorageRules {
         }
     }
 
-    /// Whether the response to a POST may also answer a later GET for `url` (RFC 9110 §9.3.3). It
-    /// may if it declares its lifetime, and declares that it is the content of `url`.
+    /// Whether the response to a POST may also answer a later GET for `url` (RFC 9110 §9.3.3). The
+    /// response must declare its lifetime, and declare that it is the content of `url`.
     #[must_use]
     pub fn answers_get(
         &self,

@@ -147,7 +147,8 @@ impl Modification {
         self.gate.is_some()
     }
 
-    /// Whether the response is a document. Its modifications depend on more than its URL.
+    /// Whether the response is modified as a document. The modified document depends on more than
+    /// its URL.
     pub(super) fn is_of_page(&self) -> bool {
         self.changes.is_some()
     }
@@ -295,7 +296,7 @@ fn essence(content_type: Option<&str>) -> String {
     essence.trim().to_ascii_lowercase()
 }
 
-/// Whether the body of a response may be modified, and whether that is possible.
+/// Whether the body of a response may be modified and can be modified.
 fn may_change(answer: &Response<Body>) -> bool {
     answer.extensions().get::<Foreign>().is_some()
         && answer.status() == StatusCode::OK

@@ -65,7 +65,8 @@ impl Undecodable {
     }
 }
 
-/// The body for a client, decoded from `body` if necessary. Dropping it ends the work.
+/// The body for a client, decoded from `body` if necessary. Dropping the returned body ends the
+/// work.
 pub(crate) fn body(delivery: Delivery, body: Body) -> Body {
     counted_body(delivery, body, Taken::default())
 }

@@ -95,7 +95,7 @@ pub enum Forward {
 }
 
 impl Forward {
-    /// Why the origin is asked, if this is the permitted use of the stored copy.
+    /// Why the origin is asked. `verdict` is the permitted use of the stored copy, if there is one.
     #[must_use]
     pub fn of(verdict: Option<&Verdict>) -> Self {
         match verdict.map(|verdict| verdict.reuse) {
@@ -120,8 +120,8 @@ impl Forward {
 /// Why the stored copy was served without asking the origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HitReason {
-    /// HTTP or an option permits its use without revalidation. Contains the remaining lifetime, in
-    /// seconds.
+    /// HTTP or an option permits the use of the copy without revalidation. Contains the remaining
+    /// lifetime, in seconds.
     Reused {
         /// Negative if the copy is stale.
         ttl: i64,
@@ -153,7 +153,7 @@ pub enum NotStored {
     Ruled(StoragePolicy),
     /// The response itself must not be stored.
     Answer(NotKept),
-    /// The spool cannot store it.
+    /// The spool cannot store the response.
     Spool,
 }
 

@@ -58,7 +58,8 @@ pub(super) async fn fetch(
             Err(undecodable) => return undecodable_message(context, &ask.reader(), &undecodable),
         }
     }
-    // The response has a coding that the client does not accept and that must not be decoded.
+    // The stored body is damaged, or the response has a coding that the client does not accept and
+    // that must not be decoded. The response is requested again in the codings of the client.
     ask.codings.use_client_codings();
     let turn = OriginFetch { context, client, ask: &ask, found, conditions };
     match turn.start_download(turn.create_unshared_download(), turn.revalidation()).await {

@@ -30,7 +30,7 @@ pub type HeldPlace = Arc<dyn Any + Send + Sync>;
 pub struct Visitor {
     /// The address of the client.
     pub peer: SocketAddr,
-    /// The address of ours to which it connected.
+    /// The address of ours to which the client connected.
     pub ours: IpAddr,
     /// The user, once identified by a password. Inside a CONNECT it is the user who sent the
     /// CONNECT, with the password at that time.

@@ -450,8 +450,8 @@ async fn begin<A>(
     mark: Option<&BodyValidator>,
     length: Option<u64>,
 ) -> Result<(Writer, Tail), wwwoffle_spool::Error> {
-    // A segment of a varying response could not be found again, because only its head has the
-    // `Vary` fields.
+    // A search for a segment does not know the fields in `Vary`, which are in the head of the
+    // segment. So a segment of a varying response could not be found again.
     if let Some(mark) = mark.filter(|_| place.variant_text().is_empty()) {
         let validator = mark.name().to_vec();
         return ground.store.begin_resumable(&place, new, validator, mark.length()).await;

@@ -83,7 +83,7 @@ impl FeedState {
         self.window_start + self.window.iter().map(length).sum::<u64>()
     }
 
-    /// Drops the bytes from the window that every reader has got.
+    /// Drops from the window the bytes that every reader has received.
     fn trim(&mut self) {
         let slowest = self.readers.values().map(|reader| reader.position).min();
         let slowest = slowest.unwrap_or(u64::MAX);
@@ -292,7 +292,7 @@ enum FeedEvent {
 }
 
 impl FeedReader {
-    /// The same reader for a client that may leave unnoticed.
+    /// The same reader, which now also shows whether its client may have left.
     #[must_use]
     pub fn for_client(self, presence: &Presence) -> Self {
         if let Some(reader) = self.feed.lock().readers.get_mut(&self.id) {

@@ -95,8 +95,8 @@ struct UnreadTransfer {
 }
 
 impl<'a, A: OriginClient> Transfer<'a, A> {
-    /// A transfer of a response `received` at that time. A shared response replaces the owner's own
-    /// older copies once it is stored.
+    /// A transfer of a response that arrived at `received`. Once a shared response is stored, it
+    /// replaces the older personal copies of the requesting owner.
     pub(super) fn new(
         ground: &'a DownloadContext<'a, A>,
         job: &'a DownloadJob,

@@ -57,7 +57,7 @@ pub(super) struct UnreadLimits {
     pub(super) time: Duration,
     /// How long an unawaited download may stall.
     pub(super) still: Duration,
-    /// How long it may be slower than [`SLOWEST`].
+    /// How long an unawaited download may be slower than [`SLOWEST`].
     pub(super) slow: Duration,
 }
 

@@ -167,7 +167,7 @@ impl Shape {
         }
     }
 
-    /// Whether its bytes must be readable.
+    /// Whether the bytes of the body must be readable.
     pub(in crate::proxy) fn is_read(self) -> bool {
         matches!(self, Self::Page | Self::Svg | Self::Sheet)
     }

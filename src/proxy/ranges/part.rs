@@ -35,7 +35,7 @@ pub(in crate::proxy) async fn find(
         |part: &Kept| kept.is_none_or(|kept| kept.entry.received() < part.entry.received());
     let has_own = own.is_some() || kept.is_some_and(|kept| kept.entry.place().owner().is_some());
     if ask.start.mode == Mode::Offline && has_own {
-        // This person has seen their own segments.
+        // Offline a person's own copies come first, because the person has seen them.
         return own.filter(is_newer);
     }
     let public = at(context, ask, &ranges, &ask.places.public).await;
