@@ -12,7 +12,7 @@ use crate::harness::daemon::{Ran, output, run};
 use crate::harness::tools::{plain, program, python_with};
 use crate::harness::{Answer, Daemon, Origin, eventually, files, heavy, site};
 
-/// Time limit for a program of others.
+/// Time limit for a third-party program.
 const LIMIT: Duration = Duration::from_secs(180);
 
 fn path(place: &Daemon, name: &str) -> String {
@@ -333,7 +333,7 @@ fn a_bundle_goes_ashore_and_comes_back_filled() {
     assert!(!unpacked(&std::fs::read(&bundle).unwrap()).contains("id=secret"));
     assert!(origin.count("/page/1.html") == 1 && origin.count("/page/2.html") == 1);
 
-    // In a spool that is in use, its own entries are not exported.
+    // A spool that the user names has other entries too. They are not added to the bundle.
     let used = Daemon::prepare(Some("[allowed-connect-hosts]\ninside = [\"127.0.0.1\"]\n"));
     assert_eq!(
         used.run(&["import", "--json", &archive(&used, "a.warc.gz", 2, 50)]).json()["kept"],
@@ -393,7 +393,8 @@ fn an_import_that_is_killed_goes_on_to_the_same_end() {
         let before = entries();
         let mut command = place.command(&["import", &file]);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        // In each round some more pages, or all of them at the end.
+        // The import is killed after this number of further pages, if it has not ended before. The
+        // number grows in each round.
         let more = 40 + 7 * round;
         eventually("further pages are stored", || {
             entries() >= before + more || child.try_wait().unwrap().is_some()

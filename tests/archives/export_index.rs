@@ -29,7 +29,7 @@ fn keep_twice(daemon: &Daemon, url: &str) {
     }
 }
 
-/// The files of an exported directory, and the links on its index page.
+/// Exports into a folder. Returns the URLs on its index page, and the folder.
 fn exported(daemon: &Daemon, name: &str, arguments: &[&str]) -> (Vec<String>, PathBuf) {
     let folder = daemon.home().join(name);
     let file = format!("{}/", folder.display());

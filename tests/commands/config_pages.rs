@@ -228,7 +228,8 @@ fn the_control_password_keeps_every_changing_page_shut() {
         assert_eq!(no_token.status, 403, "{form:?}");
         let body = form.body();
         let path = form.action.split_once("//").unwrap().1.split_once('/').unwrap().1;
-        // One request uses a foreign name for this address, the other is a GET.
+        // A POST with a foreign host name for this address, and then a GET. Neither changes
+        // anything.
         let mut client = daemon.client();
         client.send(format!(
             "POST /{path} HTTP/1.1\r\nHost: evil.test:{}\r\n{login}Content-Type: \

@@ -31,7 +31,8 @@ fn first_half(client: &mut Client, url: &str, fields: &str) {
     client.ask(url, fields);
     let (_, head) = client.final_head().unwrap();
     assert_eq!(head.status, 200);
-    // The next reader reads the framing of the second half together with that half.
+    // The bytes stay in the buffer of the reader, so that a later read gets the body with its
+    // framing.
     let mut got = client.reader.waiting().len();
     while got < 10_000 {
         client.reader.fill().unwrap();

@@ -169,7 +169,7 @@ fn downloads_without_a_reader_give_their_connections_to_waiting_clients() {
         let running = downloads(&daemon);
         running.len() == 1 && running[0]["url"] == urls[1].as_str()
     });
-    // Without another connection the next request resumes the older one from its segment.
+    // The older download has lost its connection. The next request for it resumes from its segment.
     let mut client = daemon.client();
     client.ask(&urls[0], "");
     eventually("the rest is requested", || origin.count("/older") == 2);

@@ -211,7 +211,7 @@ fn what_is_too_long_waits_for_a_person_and_goes_on_from_where_it_was() {
 
 #[test]
 fn a_fetch_with_a_budget_ends_with_it_and_the_next_goes_on_from_there() {
-    // After the switch to online, next to nothing is fetched without a request by a person.
+    // With this budget, the fetch that starts with the switch to online transfers next to nothing.
     let config = format!("{ONE_BY_ONE}budget-fetch = \"1 kB\"\n");
     let (daemon, origin) = (Daemon::configured(&config), Origin::start());
     let body: Arc<Vec<u8>> = Arc::new((0..4_000_000_u32).map(|n| (n % 251) as u8).collect());
@@ -386,7 +386,7 @@ fn a_line_that_drops_again_and_again_and_two_kills_end_with_everything_fetched_o
     const PAGES: usize = 12;
     const LENGTH: usize = 1_000_000;
     // The number of bytes after which the connection is cut. Six downloads together transfer them
-    // in one second, which is a third of each body.
+    // in one second. Each download then has a third of its body.
     const UNBROKEN: usize = 2_000_000;
     let config = "[fetch-options]\nper-host = 6\nretry-delay = \"1ms\"\nresume-delay = \"1ms\"\n\
                   attempts = 50\nresume-attempts = 50\n";

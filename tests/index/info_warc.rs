@@ -128,7 +128,7 @@ fn a_body_that_is_shared_is_whole_in_the_records_of_each_entry() {
     for url in &urls {
         check(url);
     }
-    // This removes the last entry with that body.
+    // Two of the three entries that share the body are removed. The third is still complete.
     daemon.ok(&["rm", &urls[0], &urls[1]]);
     assert_eq!(daemon.page(&path(&urls[0])).status, 404);
     check(&urls[2]);

@@ -49,8 +49,8 @@ fn each_page_of_a_list_of_long_urls_is_short_and_none_is_left_out() {
         let on_it = urls(&text);
         assert!(on_it.len() < 10 && !on_it.is_empty(), "{}", on_it.len());
         seen.extend(on_it.clone());
-        // The link leads back to the page from which this one was reached, which has the same
-        // content.
+        // The link to the previous page leads to the page that the loop visited before. That page
+        // has not changed.
         let previous = linked(&text, "prev");
         assert_eq!(previous, before.as_ref().map(|(at, _)| at.clone()));
         if let (Some(previous), Some((_, on_that))) = (previous, before) {

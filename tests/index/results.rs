@@ -73,7 +73,7 @@ fn what_was_done_is_told() {
         assert_eq!(done.status, 303);
         let page = daemon.page(done.field("Location")).text();
         assert!(page.contains(told) && page.contains("role=\"status\""), "{action}: {page}");
-        // Each page with this address shows the note, even later.
+        // At its usual address, the list shows the notes of the entries, but not the message.
         let page = daemon.page("/index/all?sort=name").text();
         let noted = page.matches(&format!(", <bdi>{note}</bdi>")).count();
         assert_eq!(noted, chosen_urls.len(), "{action}: {page}");

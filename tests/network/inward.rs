@@ -288,7 +288,7 @@ fn each_has_a_share_of_the_queue() {
         assert_eq!(answer.status, status, "{path}: {}", answer.text());
         assert_eq!(answer.text().contains("Your share of the queue is used up"), status == 507);
     }
-    // The API says it, too, and nothing has failed.
+    // The API gives the same reason, and the log reports no failure of the spool.
     let host = format!("localhost:{}", addr.port());
     let page = guest(7).get_path(&host, "/control/", "").text();
     let (_, token) = page.split_once("name=\"token\" value=\"").expect("a form with a token");

@@ -129,7 +129,8 @@ fn a_gibibyte_passes_in_little_memory() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     for (mode, from) in [("online", "fwd="), ("offline", "hit")] {
         daemon.ok(&[mode]);
-        // The program's own pages are loaded into memory on first use.
+        // Parts of the program are loaded into memory on first use, so smaller downloads come
+        // first.
         for _ in 0..2 {
             assert_eq!(daemon.get(&origin.url("/big/20000000")).whole().status, 200);
         }

@@ -295,7 +295,7 @@ fn the_queue_asks_for_codings_and_what_it_brings_is_read_by_all() {
     }
     daemon.ok(&["offline"]);
     daemon.browse(&origin.url("/queued"));
-    // The entry is queued.
+    // Status 10: the request was queued.
     assert_eq!(daemon.run(&["get", &origin.url("/wanted")]).status, 10);
     daemon.ok(&["online"]);
     eventually("the queue is fetched", || daemon.queued().is_empty());

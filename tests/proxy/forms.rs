@@ -171,7 +171,7 @@ fn a_small_body_without_a_declared_length_is_stored_like_any_other() {
     assert_eq!(send("3\r\na=c\r\n0\r\n\r\n").status, 504, "another body");
 }
 
-/// A body that is larger or slower than a stored one is streamed, from its first byte on.
+/// A body that is too large or arrives too slowly to be stored is streamed, from its first byte on.
 #[test]
 fn a_body_that_is_not_stored_reaches_its_origin_as_it_comes() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
@@ -285,7 +285,7 @@ fn a_reload_says_that_a_form_with_unknown_contents_cannot_be_sent_again() {
         exchange.body()?;
         exchange.answer(&Answer::html("answer"))
     });
-    // The body is longer than the stored part of a form.
+    // The body is longer than the limit up to which the body of a form is stored.
     let body = "x".repeat((32 << 10) + 1);
     let mut client = daemon.client();
     let length = body.len();

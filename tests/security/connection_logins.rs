@@ -103,7 +103,7 @@ fn a_304_to_a_login_does_not_refresh_the_copy_of_everyone() {
     assert_eq!(lifetime(&daemon), "public, max-age=0", "a login of the connection");
     let seen = origin.asked("/page");
     assert!(seen.last().unwrap().fields.has("If-None-Match"), "it was revalidated");
-    // Each time offline has closed one.
+    // Each switch to offline has closed a connection.
     assert_eq!((seen.len(), origin.connections()), (3, 3), "no further one after the login");
     // A request without a login refreshes it.
     assert_eq!(get(&daemon, "bob", &url, "").text(), "page");

@@ -137,7 +137,7 @@ fn windows_show_other_sites_the_same_whether_or_not_a_url_is_stored() {
         let response = ask(&daemon, "GET", &source, fields);
         assert_eq!((response.status, response.text().as_str()), (200, "PK"), "{fields}");
     }
-    // So do the addresses of the gateway.
+    // Addresses of the gateway do not show either whether a URL is stored.
     let at = |path: &str| format!("/http/{}{path}", origin.addr);
     for fields in [window, &format!("Accept: text/html\r\n{}", OLD[0])] {
         let [there, not] = ["/a.zip", "/b.zip"].map(|path| ask(&daemon, "GET", &at(path), fields));

@@ -402,7 +402,8 @@ fn guesses_come_to_an_end_and_the_user_does_not_notice() {
     let sent_away = statuses.iter().filter(|status| **status == 429).count();
     assert_eq!(looked_at + sent_away, 40, "{statuses:?}");
     assert!(sent_away >= 20, "{statuses:?}");
-    // The password of this machine was verified before, so it is served while others wait.
+    // A login that was verified before is still accepted while guesses from the same machine are
+    // refused.
     assert_eq!(user.get_with(&url, &proxy_login()).status, 200);
     // The limit is counted separately for each machine.
     assert_eq!(daemon.client().get_with(&url, &proxy_login()).status, 200);

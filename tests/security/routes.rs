@@ -1,4 +1,4 @@
-//! Every route of the daemon's own site, requested without each of the things that it needs.
+//! Every route of the daemon's own site, requested with one of its requirements missing.
 //!
 //! The routes are in `routes.txt`, which a test of the daemon compares with its own table.
 

@@ -403,7 +403,7 @@ fn a_loop_by_another_name_ends() {
 
 #[test]
 fn a_page_of_any_length_is_led_in_bounded_memory() {
-    // Other machines can read stored pages.
+    // Nothing is stored, so the page is rewritten as it arrives from the origin.
     let (daemon, origin) =
         (Daemon::configured("[dont-cache]\nurls = [\"*://*/*\"]\n"), Origin::start());
     origin.on("/long", |exchange| {

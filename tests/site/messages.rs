@@ -65,8 +65,8 @@ fn a_part_of_a_page_never_gets_a_page() {
         let json = client.get_with(&url, "Accept: application/json\r\n").whole();
         assert!(!json.text().contains('<'), "{mode} {url}: {}", json.text());
     }
-    // For those kinds of sub-resources for which it helps the page, a blocked one gets a successful
-    // empty response.
+    // A blocked image, script, style sheet or frame gets a successful response, because that helps
+    // the page. Only the image has a body. Other blocked sub-resources get an error.
     for (dest, kind) in PARTS {
         let fields = format!("Accept: */*\r\nSec-Fetch-Dest: {dest}\r\n");
         let part = client.get_with(&origin.url("/blocked/1"), &fields).whole();

@@ -59,7 +59,7 @@ fn the_form_that_fetches_comes_again() {
             odd.shown()
         );
     }
-    // As a link of 2.9, and as the link in the page bar.
+    // The same for an address of 2.9, and for the link in the page bar.
     let page = daemon.page(&format!("/refresh-recurse/?url={};depth=x;scope=site", encode(&url)));
     is_marked(&page, action, &[("depth", "x")]);
     assert_eq!(form(&page.text(), action).value("url"), Some(&*url), "{}", page.text());

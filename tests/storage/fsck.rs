@@ -38,8 +38,8 @@ fn a_spool_is_checked_beside_its_daemon_and_mended_without() {
     assert_eq!((sound.status, sound.err.as_str()), (0, ""), "{sound:?}");
     assert!(sound.out.starts_with("sound "), "{sound:?}");
 
-    // A reader moves a damaged page to the damaged files. A page that is not in the index yet will
-    // still be read.
+    // If the index reads a damaged page, it moves the page to the damaged files. So the test waits
+    // until the index has read all pages.
     eventually("all pages are read", || {
         let index = rusqlite::Connection::open(daemon.spool().join("index.sqlite")).unwrap();
         let read =

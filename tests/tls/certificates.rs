@@ -66,7 +66,7 @@ impl Row {
         Self { host, sni: None, alternative, odd: &["cabf.internal_ip_address"] }
     }
 
-    /// The host in the form in which programs need the name to verify.
+    /// The name or address that a program is given to verify the certificate.
     fn bare(&self) -> &str {
         match &self.sni {
             Some(name) => name,
