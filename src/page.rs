@@ -1,8 +1,9 @@
 //! Generated pages: pure functions from plain values to a [`Page`].
 //!
 //! Nothing here depends on the daemon, the disk or the network. A page is a template filled from
-//! named values or a type of `api`. The type of the template escapes the values, and an undefined value is an error. A
-//! user's template, given to [`Templates::new`], replaces the built-in one of the same name.
+//! named values or a type of `api`. The template engine escapes the values, and an undefined value
+//! is an error. A user's template, given to [`Templates::new`], replaces the built-in one of the
+//! same name.
 //!
 //! There are two sorts. *Local pages* appear under a local name and may carry the general token in
 //! their forms. *Message pages* replace a response and appear under the name of the requested

@@ -6,13 +6,14 @@
 //! over_socket ────────── /api/… ─ api ─┘
 //! ```
 //!
-//! `routes` is the table of all addresses. A route names its guard, which is checked before its handler
-//! runs.
+//! `routes` is the table of all addresses. A route names its guard, which is checked before its
+//! handler runs.
 //!
-//! Over TCP only our own names are answered, so that no other site's name can be made to lead here, and
-//! other sites may only open our pages in a window, and no files: see `isolation`. A request that changes something is a
-//! POST with a token; see [`crate::page::guard`]. `entry` asks for passwords. Over the socket in the spool
-//! there is neither: a process that may open the socket may do everything.
+//! Over TCP only our own names are answered, so that no other site's name can be made to lead here.
+//! Other sites may only load public files, or open a page of ours in a window: see `isolation`. A
+//! request that changes something is a POST with a token: see [`crate::page::guard`]. `entry` asks
+//! for passwords. Over the socket in the spool, neither a token nor a password is needed: a process
+//! that may open the socket may do everything.
 
 pub mod address;
 mod api;
@@ -65,8 +66,8 @@ use crate::site::context::SiteContext;
 
 /// Responds to a request for one of our own pages, or a call of the API, at the local URL `url`.
 ///
-/// It is dropped when the client disconnects. Operations on the disk that have started are still
-/// completed, but no others are started.
+/// The server drops this future when the client disconnects. Operations on the disk that have
+/// started are still completed, but no others are started.
 pub async fn over_tcp(
     context: Arc<SiteContext>,
     mode: Mode,
@@ -142,14 +143,14 @@ async fn dispatch(
 
 /// Responds to a call of the API on the control socket, which has no pages.
 ///
-/// Dropping it has the same effect as for [`over_tcp`].
+/// Dropping this future has the same effect as for [`over_tcp`].
 pub async fn over_socket(context: Arc<SiteContext>, request: Request<Incoming>) -> Response<Body> {
     let caller = Caller::over_socket(context);
     let uri = request.uri().clone();
     api::answer(&caller, uri.path(), uri.query(), request).await
 }
 
-/// Whether a path fetched a page in WWWOFFLE 2.9 by a protocol that we do not support.
+/// Whether WWWOFFLE 2.9 fetched a page at this path by a protocol that we do not support.
 fn is_of_the_past(path: &str) -> bool {
     ["/ftp/", "/finger/"].iter().any(|protocol| path.starts_with(protocol))
 }

@@ -60,8 +60,8 @@ pub struct ConfigurationConflict<'a> {
     pub path: &'a str,
     /// Address of the page that shows the current state.
     pub look: &'a str,
-    /// Form fields for sending the change again, based on the current text. `None` if they could
-    /// have another meaning in that text.
+    /// Form fields for sending the change again, based on the current text. `None` if a page must
+    /// not contain them, or if they could have another meaning in that text.
     pub fields: Option<&'a [(String, String)]>,
 }
 
