@@ -136,8 +136,8 @@ impl Bundle {
         self.requests.is_empty()
     }
 
-    /// The number of requests that were left out because they have secrets, are forms, or have
-    /// failed.
+    /// The number of requests that were left out: they have secrets or an owner, are forms, or are
+    /// not waiting.
     #[must_use]
     pub fn kept_back(&self) -> u64 {
         self.kept_back

@@ -80,7 +80,8 @@ struct CompleteResponse<'a> {
 }
 
 impl Import<'_> {
-    /// Stores a response. If it is not stored, returns the reason.
+    /// Stores a response. If it is refused, returns the reason. A response that is not stored
+    /// because a stored one takes precedence is only counted.
     pub(super) fn store_response(
         &mut self,
         mut exchange: ArchivedExchange<'_>,
@@ -120,7 +121,7 @@ impl Import<'_> {
         Ok(Ok(()))
     }
 
-    /// Where a response would be stored now. If it cannot be stored, returns the reason.
+    /// Where a response would be stored now. If it is refused, returns the reason.
     fn destination(
         &mut self,
         new: ArchivedResponse,

@@ -120,7 +120,8 @@ impl<W: Write + Seek> Write for MemberWriter<'_, W> {
 }
 
 impl MemberEntry {
-    /// The local header. It has always the same length, because its numbers are in ZIP64.
+    /// The local header. Its length does not depend on the numbers in it, because these are in
+    /// ZIP64.
     fn local(&self) -> Vec<u8> {
         let mut bytes = b"PK\x03\x04".to_vec();
         self.common(&mut bytes, 20);
