@@ -177,7 +177,8 @@ fn disk(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ChangeErro
 }
 
 impl ConfigFile {
-    /// The file that `lookup` finds. If it finds no file, the first edit creates one.
+    /// The file that `lookup` finds. If it finds no file, the first edit creates one, unless the
+    /// file was named explicitly.
     #[must_use]
     pub fn of(lookup: &ConfigLookup) -> Self {
         match lookup {

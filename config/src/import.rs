@@ -243,7 +243,8 @@ impl Importer {
         dead.then(|| "a line above it applies to every URL, and the first match decides".to_owned())
     }
 
-    /// Leaves a line out. It stays as a comment in its place, unless it contains a secret.
+    /// Leaves a line out. `text`, from which the caller has removed secrets, stays as a comment in
+    /// its place.
     fn skip_line(&mut self, file: &Path, line: usize, text: String, because: String) {
         self.above.push(format!("# 2.9: {text}"));
         self.above.push(format!("# left out: {because}"));

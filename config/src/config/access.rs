@@ -42,8 +42,8 @@ impl Config {
         if is_us || !hosts.is_empty() {
             return is_us || hosts.allows(client, names);
         }
-        // Neither hosts nor users are listed, so only this machine is served. Other machines may
-        // still reach a listener, if the configuration has changed since the listeners were
+        // No hosts are listed. If no users are listed either, only this machine is served: other
+        // machines can reach a listener if the configuration has changed since the listeners were
         // checked.
         client.is_loopback() || !self.allowed_users.users.is_empty()
     }

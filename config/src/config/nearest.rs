@@ -11,7 +11,7 @@ const MAX_NAME: usize = 64;
 /// guess.
 ///
 /// Differences of case, and `_` for `-`, are ignored. Apart from that, at most a third of the
-/// letters may differ.
+/// letters may differ, and at most [`MAX_EDITS`].
 pub(crate) fn nearest(
     typed: &str,
     known: impl Iterator<Item = &'static str>,

@@ -161,7 +161,7 @@ fn item(text: &str) -> OldLine {
 }
 
 /// Splits at the first `=` with a space before it, because a URL may contain other `=`. If there is
-/// no such `=`, splits at the first `=` that is not part of a URL's arguments.
+/// no such `=`, splits at the first `=`, unless a URL precedes it.
 fn equals(text: &str) -> Option<(&str, &str)> {
     if let Some(at) = text.find(" =").or_else(|| text.find("\t=")) {
         let (key, rest) = text.split_at(at);

@@ -105,7 +105,7 @@ impl SectionDraft {
                 SheetLine::Member { key, .. } => Some(*key),
                 SheetLine::Option { .. } | SheetLine::Field { .. } | SheetLine::Rule { .. } => None,
             };
-            // A rule always has an empty line above it.
+            // A rule is written with an empty line above it, so its own empty lines are removed.
             let is_rule = matches!(entry.put, SheetLine::Rule { .. });
             if number == 0 || is_rule || (group.is_some() && !begun.contains(&group)) {
                 let empty = entry.above.iter().take_while(|line| line.is_empty()).count();

@@ -46,7 +46,8 @@ pub(super) fn time(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// The age at which a page is revalidated, in minutes; a negative number means never.
+/// The age at which a page is revalidated, in seconds or in the unit of its letter. Seconds become
+/// minutes, rounded up. A negative number means never.
 pub(super) fn convert_revalidation_age(text: &str) -> Result<String, &'static str> {
     match number(text)? {
         (..=-1, _) => Ok(quoted("never")),
