@@ -62,8 +62,8 @@ impl Pieces {
         self.buffer_text(text.get(start..).unwrap_or_default(), &mut each);
     }
 
-    /// Buffers text that contains no end of a rule. Text beyond the limit is split at a position
-    /// that depends only on the sheet.
+    /// Buffers text of a piece. Text beyond the limit is split at a position that depends only on
+    /// the sheet.
     fn buffer_text(&mut self, mut text: &str, each: &mut impl FnMut(&str, bool)) {
         while let Some(beyond) = (self.held.len() + text.len()).checked_sub(MAX_HELD + 1) {
             let fitting = boundary(text, text.len() - beyond - 1);

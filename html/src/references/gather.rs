@@ -64,7 +64,8 @@ impl Collector {
         self.encoding = encoding.output_encoding();
     }
 
-    /// HTML §4.2.3: the first `base` with `href` counts, unless its scheme is not one of the web.
+    /// HTML §4.2.3: the first `base` with `href` counts, unless its scheme is `data` or
+    /// `javascript`.
     pub(super) fn set_base(&mut self, reference: &str) {
         if std::mem::replace(&mut self.has_base, true) {
             return;

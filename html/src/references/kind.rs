@@ -39,9 +39,9 @@ impl Kind {
         Self::Svg,
     ];
 
-    /// Determines the kind of a body from its `Content-Type`. For XML and for a missing type, the
-    /// first bytes decide ([`HEAD`] bytes are enough), and then the extension in the path of the
-    /// URL.
+    /// Determines the kind of a body from its `Content-Type`. For XML, the first bytes decide
+    /// ([`HEAD`] bytes are enough). For a missing type, the first bytes decide, or else the
+    /// extension in the path of the URL.
     #[must_use]
     pub fn of(content_type: Option<&str>, url: &str, head: &[u8]) -> Self {
         let kind = content_type.map(essence).unwrap_or_default();

@@ -114,7 +114,8 @@ fn is_feed(kind: &str) -> bool {
     )
 }
 
-/// The class of a preloaded resource, from `as`, or from its file name if there is no `as`.
+/// The class of a preloaded resource, from `as`, or from its file name if `as` is missing or
+/// unknown.
 fn preload(tag: &Tag, is_preload: bool) -> Class {
     let destination = tag.get("as").unwrap_or_default().to_ascii_lowercase();
     match destination.as_str() {

@@ -131,7 +131,7 @@ fn words(text: &str) -> Vec<&str> {
     found
 }
 
-/// Evaluates a media type or a parenthesised term; `None` if it is unknown.
+/// Evaluates a media type or a parenthesised term; `None` for an unknown term.
 fn term(word: &str, want: &Viewport, depth: u32) -> Option<bool> {
     let Some(inner) = word.strip_prefix('(') else {
         return Some(["all", "screen"].iter().any(|known| word.eq_ignore_ascii_case(known)));

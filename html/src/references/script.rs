@@ -212,8 +212,8 @@ impl Script {
         self.token(ScriptToken::Punctuation(c), gather);
     }
 
-    /// Handles the character after a slash. The token before it decides between a comment, a
-    /// division and a regular expression.
+    /// Handles the character after a slash. If it does not begin a comment, the token before the
+    /// slash decides between a division and a regular expression.
     fn slash(&mut self, c: char, gather: &mut Collector) {
         match c {
             '/' => self.state = ScriptState::LineComment,

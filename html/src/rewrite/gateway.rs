@@ -56,7 +56,7 @@ pub fn address(url: &BrowserUrl) -> Option<String> {
 ///
 /// # Errors
 ///
-/// [`InvalidAddress`] if the host is missing or ambiguous.
+/// [`InvalidAddress`] if the host is missing or ambiguous, or if there is a user.
 #[must_use]
 pub fn url_of(target: &str) -> Option<Result<String, InvalidAddress>> {
     let (rest, scheme) = SCHEMES
@@ -96,7 +96,8 @@ pub struct Gateway {
 /// The target of a reference in a gateway page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum GatewayTarget {
-    /// The reference stays unchanged: it is within the page, or its scheme is not fetched.
+    /// The reference stays unchanged: it is within the page, or its scheme needs no request of
+    /// ours, such as `mailto`.
     Same,
     /// A gateway address.
     To(String),

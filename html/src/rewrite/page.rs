@@ -262,7 +262,7 @@ impl Parser {
 
     fn finish(self) -> Vec<u8> {
         let is_inside = self.is_inside();
-        // The unread rest of the last tag is sent unchanged.
+        // Outside the gateway, the unread rest of the last tag is sent unchanged.
         let is_whole = self.rewriter.is_none_or(|rewriter| rewriter.end().is_ok());
         let mut output = lock(&self.shared.output);
         let mut sent = std::mem::take(&mut output.sent);
