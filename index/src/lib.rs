@@ -384,8 +384,9 @@ impl Index {
         self.0.pool.read(|connection| lookup::references(connection, viewer, place))
     }
 
-    /// Applies all changes so far, including those of other programs, and reads the pages. Waits at
-    /// most about `patience`. Returns whether the index is complete.
+    /// Applies all changes so far and reads the pages, then does the same with changes of other
+    /// programs. Waits at most for `patience` each time; the search for changes of other programs
+    /// has no limit. Returns whether the index is complete.
     #[must_use]
     pub fn catch_up(&self, patience: Duration) -> bool {
         let work = &self.0.work;
