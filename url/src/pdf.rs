@@ -126,8 +126,8 @@ pub fn pdf_identifier(canonical: &str, content: Option<&[u8]>) -> String {
 }
 
 impl<'a> PdfParts<'a> {
-    /// RFC 1808 §2.4. Its order is fragment, scheme, location, query, parameters. The fragment is
-    /// dropped in step 2 of the document.
+    /// Parses a URL as in RFC 1808 §2.4: splits off the fragment, then the scheme, the location,
+    /// the query and the parameters. The fragment is dropped, as in step 2 of the document.
     fn parse(text: &'a str) -> Self {
         let (rest, _fragment) = split_optional(text, '#');
         let (scheme, rest) = match rest.split_once(':') {

@@ -1,5 +1,5 @@
-//! The states of the WHATWG *basic URL parser* up to the path. Each function handles a state, or
-//! several states that always follow one another.
+//! The states of the WHATWG *basic URL parser* up to the path. Each function handles one state, or
+//! several successive states.
 //!
 //! The standard moves a pointer over code points. Here each function gets the rest of the text and
 //! passes on the part that it has not read. Query and fragment are split off first, because no
