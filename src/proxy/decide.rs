@@ -133,8 +133,8 @@ pub enum DecisionRefusal {
     /// Offline, and the browser made the request without a person's action: not worth fetching
     /// later.
     Noise,
-    /// Offline, and the response would be useless later: an unsafe method, an upgrade, a script's
-    /// POST.
+    /// Offline, and the response would be useless later: an unsafe method, an upgrade, an event
+    /// stream, a script's POST.
     OnlyOnline,
     /// `only-if-cached`, and no copy is stored, or the copy must be revalidated.
     NotKept,

@@ -16,7 +16,7 @@ pub(super) enum Forwards {
     Refused,
 }
 
-/// Evaluates the field, and decrements its number.
+/// Evaluates `Max-Forwards`, and decrements its number.
 pub(super) fn forwards_left(parts: &mut Parts) -> Forwards {
     if parts.method == Method::TRACE {
         // RFC 9110 §9.3.8: TRACE would disclose the client's secrets to readers of the response.

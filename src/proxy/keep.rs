@@ -26,7 +26,7 @@ pub enum NotKept {
     TooLarge,
     /// The response has `no-store`, and `no-store = respect` is set.
     NoStore,
-    /// The page was not found, and `keep-cache-if-not-found` preserves the stored copy.
+    /// The response is not a success, and `keep-cache-if-not-found` preserves the stored page.
     NoPage,
 }
 

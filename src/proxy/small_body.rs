@@ -43,12 +43,12 @@ const NEXT_PIECE: Duration = Duration::from_secs(1);
 pub(super) enum SmallBody {
     /// It is small.
     Whole(Bytes),
-    /// The body is larger than the limit, or its client pauses. It must be streamed.
+    /// The body is larger than the limit, or arrives too slowly. It must be streamed.
     Started(ClientBody),
 }
 
-/// Reads a body of unknown length, as long as it has at most `limit` bytes and arrives without a
-/// pause.
+/// Reads a body of unknown length whole, if it has at most `limit` bytes, and arrives without a
+/// pause and within ten times [`NEXT_PIECE`].
 pub(super) async fn read_if_small(
     mut rest: Incoming,
     limit: u64,
