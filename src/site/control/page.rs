@@ -84,7 +84,9 @@ impl ControlAction {
             Self::Hold => {
                 say("The part received so far is saved. The rest waits until the next fetch.")
             }
-            Self::Reload => say("Reads the file again, for example after you edited it."),
+            Self::Reload => {
+                say("Reads the configuration file again, for example after you edited it.")
+            }
         }
     }
 }

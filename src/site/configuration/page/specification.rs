@@ -95,7 +95,7 @@ fn parts(url: Option<&CanonicalUrl>) -> Vec<ComponentView> {
         let mut choices = vec![(any.to_owned(), Some(words))];
         choices.extend(values.into_iter().map(|value| {
             let words = match value.as_str() {
-                ":" => Some(say("the protocol's own port")),
+                ":" => Some(say("the default port of the protocol")),
                 "?" => Some(say("no arguments")),
                 _ => None,
             };

@@ -283,9 +283,13 @@ fn a_url_is_told_with_its_places() {
     let page = url::page(&shell(), &page);
     assert_harmless(&page);
     let body = page.body;
-    for want in
-        ["dont-get.urls", "w.conf:3", "create a rule", "By default", "/configuration/editurl?http"]
-    {
+    for want in [
+        "dont-get.urls",
+        "w.conf:3",
+        "create a rule",
+        "Options with their default value",
+        "/configuration/editurl?http",
+    ] {
         assert!(body.contains(want), "{want} in {body}");
     }
     for hostile in hostile().iter().filter(|hostile| hostile.len() < 1_000) {
