@@ -136,7 +136,7 @@ impl Fetcher {
     }
 
     /// The progress of the queue since the fetch began, with `left` requests left. The time left is
-    /// estimated only if `moves` says that all of them may be fetched.
+    /// estimated only if the mode allows fetching now (`moves`).
     #[must_use]
     pub fn queue_progress(&self, left: u64, moves: bool) -> Whole {
         let (bytes, spent) = {

@@ -134,8 +134,8 @@ impl FetchSchedule {
         Some(key)
     }
 
-    /// Records that a chosen request starts. Other requests to its host without a waiting client
-    /// are delayed.
+    /// Records that a chosen request starts. If no client waits for it, other such requests to its
+    /// host are delayed.
     pub(super) fn record_start(&mut self, key: &Key, distance: Duration, now: Timestamp) {
         let Some(request) = self.requests.get(key).filter(|request| is_polite(request.turn)) else {
             return;
@@ -370,7 +370,7 @@ impl FetchSchedule {
 }
 
 impl ScheduledHost {
-    /// The line that a request with this turn stands in.
+    /// The list for a request at this position.
     fn line(&mut self, turn: QueuePosition) -> &mut BTreeSet<QueuePosition> {
         if is_polite(turn) { &mut self.polite } else { &mut self.due }
     }

@@ -26,8 +26,8 @@ pub(super) enum FetchVerdict {
     Failed { error: String, status: Option<u16> },
     /// The response is larger than `ask-above` and needs the user's consent.
     TooLong { bytes: Option<u64> },
-    /// No attempt was made, because the link went down or the budget was spent. The request stays
-    /// queued unchanged.
+    /// The attempt was not finished, because the mode became offline, the daemon stops, or the
+    /// budget is spent. The request stays queued unchanged.
     Untried,
 }
 

@@ -32,7 +32,8 @@ pub(super) fn opens(windows: &Windows, now: Timestamp, zone: &TimeZone) -> Optio
             }
         }
     }
-    // A clock that is put forward may pass the beginning of a window.
+    // A clock that is put forward may pass the beginning of a window. Then the window opens at the
+    // change of the clock.
     let until = now.saturating_add(SignedDuration::from_hours(24 * 3)).unwrap_or(Timestamp::MAX);
     let changes = zone.following(now).map(|change| change.timestamp());
     starts.extend(changes.take_while(|change| *change < until).take(4));

@@ -178,8 +178,8 @@ impl WorkState {
         });
     }
 
-    /// Saves the bytes fetched today, at intervals and when the fetch `is_over`. The rest times of
-    /// origins change rarely and are saved at once.
+    /// Saves the bytes fetched today and the result of the last fetch, at intervals and when the
+    /// fetch `is_over`. The rest times of origins change rarely and are saved at once.
     async fn save_spent(&mut self, is_over: bool) {
         let rests = lock(&self.context.fetcher.schedule).take_delays(timestamp(clock::now()));
         if let Some(rests) = rests {

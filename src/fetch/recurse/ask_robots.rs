@@ -162,20 +162,20 @@ fn place(url: &CanonicalUrl) -> String {
 ///
 /// # Errors
 ///
-/// The rules, if there is no file to request.
+/// The rules that apply if the file cannot be requested.
 fn request(context: &FetchContext, outgoing: &Outgoing, place: &str) -> Result<Outgoing, Robots> {
     let nothing = || Robots::of_answer(None, b"", PRODUCT);
     let requester = Requester::of_queued(outgoing).ok_or_else(nothing)?;
     let resource = of_url(place, &context.base.local).map_err(|_| nothing())?;
     let ask = want::build_request(context, &requester, resource);
-    // The configuration forbids this URL, so the file cannot be requested.
+    // The configuration forbids this URL. So the file is not requested, and counts as missing.
     if ask.start.config.dont_get.urls.matches_parts(&UrlParts::of(&ask.bare)).is_some() {
         return Err(Robots::Everything);
     }
     Ok(want::outgoing(context, &ask, RequestKind::Recursive))
 }
 
-/// Stores a `robots.txt` in the same way as a page.
+/// Requests a `robots.txt`, stores it in the same way as a page, and returns its rules.
 async fn fetch(context: &Arc<FetchContext>, outgoing: &Outgoing, place: &str) -> Robots {
     let nothing = || Robots::of_answer(None, b"", PRODUCT);
     let mut next = match request(context, outgoing, place) {

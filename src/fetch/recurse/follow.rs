@@ -261,8 +261,8 @@ impl<'a> Document<'a> {
         Ok(Some(next))
     }
 
-    /// The target of a link. A page may link to very many known pages, so all checks that need no
-    /// request come first.
+    /// The target of a link. A page may link to very many known pages, so all checks that do not
+    /// need the new request come first.
     fn page(&self, found: &References, chosen: &ChosenLink<'_>) -> Option<Outgoing> {
         let url = &chosen.url;
         if self.wishes.is_empty() || chosen.link.class == Class::Refresh {

@@ -94,7 +94,7 @@ pub struct Run {
     pub aim: Aim,
     /// The start of the run. Entries that were checked since this time need no revalidation.
     pub begun: Timestamp,
-    /// When nothing was left to do.
+    /// When the run ended: nothing was left to do, or the run was stopped.
     pub ended: Option<Timestamp>,
     /// The result of the run.
     pub report: Report,
@@ -323,7 +323,7 @@ impl Run {
         self.starts.contains(url)
     }
 
-    /// Records that no requests are left. The seen URLs are forgotten; the report stays.
+    /// Ends the run. The seen URLs are forgotten; the report stays.
     pub fn end(&mut self, now: Timestamp) {
         self.ended = Some(now);
         (self.seen, self.waiting, self.traps) = (HashMap::new(), 0, Traps::default());

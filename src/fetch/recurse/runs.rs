@@ -160,7 +160,7 @@ impl Runs {
         taken
     }
 
-    /// Waits until some runs have changed since the last call of this function or of
+    /// Waits until a run changes. Later changes are reported only after a call of
     /// [`take_changed`](Self::take_changed).
     pub(super) async fn changed(&self) {
         self.news.notified().await;

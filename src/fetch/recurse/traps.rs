@@ -212,7 +212,8 @@ fn shape(path: &str) -> String {
     shape
 }
 
-/// If two texts have the same hash, they share a count, and a limit is reached sooner.
+/// The key under which similar pages are counted. If two texts have the same hash, they share a
+/// count, and a limit is reached sooner.
 fn hash(parts: &[&str]) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
