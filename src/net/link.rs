@@ -157,7 +157,7 @@ struct Kernel {
 }
 
 impl Kernel {
-    /// Starts or stops listening as configured. Returns whether this is a change.
+    /// Starts or stops listening as configured. Returns whether the configuration has changed.
     fn follow(&mut self, config: &Config) -> bool {
         let wanted = config.link.watch_kernel;
         if std::mem::replace(&mut self.is_watched, wanted) == wanted {

@@ -250,7 +250,7 @@ impl Upstream {
         self.tls.refused_certificates()
     }
 
-    /// Closes idle connections because the mode became offline.
+    /// Closes idle connections, because the mode became offline or the daemon stops.
     pub fn close_idle(&self) {
         self.pool.close_idle();
         self.registry.close_idle();
@@ -274,11 +274,12 @@ impl Upstream {
     }
 
     /// Sends a request and waits for the head of its final response. Interim responses (1xx) go to
-    /// `interim`. Dropping the future abandons the exchange and its connection.
+    /// `interim`. Dropping the future abandons the exchange. It also closes the connection, unless
+    /// the connection is shared.
     ///
     /// `head` is in origin-form with a `Host` field, and has only those hop-by-hop fields that are
-    /// meant for the origin. Its owner is an extension. A connection that may have been logged in
-    /// (RFC 4559) is used again for the same owner only.
+    /// meant for the origin. The owner of the request is an extension of `head`. A connection that
+    /// may have been logged in (RFC 4559) is used again for the same owner only.
     ///
     /// # Errors
     ///

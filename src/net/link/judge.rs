@@ -164,7 +164,7 @@ pub struct LinkJudge {
     bad_probes: u32,
     /// The delay after the next probe while offline.
     wait: Duration,
-    /// The time of the next probe; `None` while a probe is running.
+    /// The time of the next probe; `None` while a probe is running, or if none is needed.
     due: Option<Instant>,
 }
 
@@ -212,7 +212,7 @@ impl LinkJudge {
     }
 
     /// The hosts to which a probe connects if there is no URL to probe: the host that answered
-    /// last, then the host that failed last.
+    /// last, then the hosts that failed, the latest first.
     #[must_use]
     pub fn hosts(&self) -> Vec<Origin> {
         let failed = self.failed.iter().rev().map(|(_, origin)| origin);
@@ -286,7 +286,7 @@ impl LinkJudge {
                 self.wait = first_wait(&self.terms);
                 self.due = Some(now);
             }
-            // Earlier failures used another route.
+            // Earlier failures used another route, so they do not count.
             Connectivity::Up { interface }
                 if !had_way || self.online.is_none() || self.hosts().is_empty() =>
             {
@@ -344,7 +344,8 @@ impl LinkJudge {
             return;
         }
         match &reason {
-            // The kernel's report is closer to the cause than a failed probe or host.
+            // The reason stays, because the kernel's report is closer to the cause than a failed
+            // probe or host.
             LinkReason::Failed(_) | LinkReason::Hosts(..)
                 if matches!(self.kernel, Connectivity::Down(_)) => {}
             reason if self.online == Some(false) => self.reason = reason.clone(),

@@ -120,7 +120,8 @@ impl OutgoingMessage {
         self.head.extensions().get()
     }
 
-    /// Whether the request may be sent twice, because its method is safe (RFC 9110 §9.2.1).
+    /// Whether the request may be sent twice, because its method is safe (RFC 9110 §9.2.1) and it
+    /// has no body.
     pub(super) fn is_harmless(&self) -> bool {
         self.head.method().is_safe() && matches!(self.body, Content::Empty)
     }

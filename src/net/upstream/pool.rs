@@ -91,9 +91,9 @@ impl ConnectionPool {
         }
     }
 
-    /// An idle connection for a request of `owner` that is still open: one that belongs to the
-    /// owner, else one for everyone; the most recently used first. If both are missing, a connection
-    /// of another owner makes room for a new one.
+    /// An open idle connection for a request of `owner`: one that belongs to the owner, else one
+    /// for everyone; the most recently used first. If both are missing and the limit is reached,
+    /// closes a connection of another owner.
     pub(super) fn take(&self, origin: &Origin, owner: Option<&Owner>) -> Option<Http1Connection> {
         let mut origins = self.lock();
         let pool = origins.get_mut(origin)?;
@@ -150,7 +150,7 @@ impl ConnectionPool {
         });
     }
 
-    /// Closes every idle connection because the mode became offline.
+    /// Closes every idle connection, because the mode became offline or the daemon stops.
     pub(super) fn close_idle(&self) {
         for pool in self.lock().values_mut() {
             pool.idle.clear();

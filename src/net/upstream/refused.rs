@@ -47,7 +47,7 @@ impl RefusedCertificates {
         self.lock().put(key(origin), refused);
     }
 
-    /// Removes `origin`, which has since sent a valid certificate.
+    /// Removes `origin`, which has since sent an accepted certificate.
     pub(super) fn remove(&self, origin: &Origin) {
         self.lock().pop(&key(origin));
     }

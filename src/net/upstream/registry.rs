@@ -213,7 +213,8 @@ impl Registry {
         }
     }
 
-    /// Closes every connection after its running exchanges, because the mode became offline.
+    /// Closes every connection after its running exchanges, because the mode became offline or the
+    /// daemon stops.
     pub(super) fn close_idle(&self) {
         for entry in self.lock().values_mut() {
             entry.shared = None;

@@ -160,7 +160,7 @@ impl Upstream {
             OriginConnection::Http2(shared) => {
                 drop(permit);
                 match self.share(origin, &shared, message, tries).await? {
-                    // The connection is new.
+                    // A new connection that closes at once is not replaced by another new one.
                     AttemptOutcome::Again(
                         failure @ (Failure::ClosedAtOnce | Failure::Alert(_)),
                     ) => Err(failure),

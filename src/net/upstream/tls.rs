@@ -1,6 +1,6 @@
 //! TLS to origins: TLS 1.2 and 1.3, with certificate verification always on.
 //!
-//! All origins share one configuration, so sessions with every earlier host can be resumed. A
+//! All origins share one session store, so sessions with every earlier host can be resumed. A
 //! session is only offered to the host name for which it was made. An origin with allowed
 //! fingerprints has a separate configuration without sessions. So each of its connections sends the
 //! certificate, and removing a fingerprint from the list takes effect with the next connection.

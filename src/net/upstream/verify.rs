@@ -21,7 +21,7 @@ pub(super) type AllowedFingerprints = Vec<[u8; 32]>;
 pub(super) struct TrustedCertificates {
     pub(super) authorities: Arc<WebPkiServerVerifier>,
     /// The SHA-256 digests of the certificates added by the configuration. A site may use such a
-    /// certificate even if it is marked as that of an authority.
+    /// certificate even if the certificate is marked as that of an authority.
     pub(super) own: Arc<HashSet<[u8; 32]>>,
 }
 
