@@ -191,7 +191,7 @@ fn write(spool: &Path, name: &str, text: &str) -> Result<(), BadFile> {
         }
         _ => {}
     }
-    // Only the owner may ever read the file, so it is created with this mode.
+    // The file is created with permissions for its owner only, so no other user can ever read it.
     let file = SystemDisk.create(&aside).map_err(failed("made", &aside))?;
     file.write_all_at(text.as_bytes(), 0).map_err(failed("written", &aside))?;
     file.sync().map_err(failed("written", &aside))?;
