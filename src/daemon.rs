@@ -82,7 +82,7 @@ struct DaemonParts {
     store: Store,
     /// Our certificate authority.
     authority: Authority,
-    /// The mode that was chosen at the last stop.
+    /// The chosen mode to start in.
     mode: Choice,
     /// The addresses to listen on; the first one is used in links.
     listening: Vec<SocketAddr>,
@@ -105,11 +105,13 @@ fn own_templates(own: UserPages) -> (Templates, Vec<String>) {
 }
 
 impl Daemon {
-    /// Builds the contexts of all layers. Starts no task.
+    /// Builds the contexts of all layers. Starts no task except the one that closes idle
+    /// connections.
     ///
     /// # Errors
     ///
-    /// If one of our names is not a host name, or the system cannot supply random bytes.
+    /// If the index cannot be opened, TLS cannot be set up, one of our names is not a host name, or
+    /// the system cannot supply random bytes.
     fn build(parts: DaemonParts) -> anyhow::Result<Arc<Self>> {
         let DaemonParts { live, store, authority, mode, listening, templates } = parts;
         store.spool().queue().set_share(live.config().startup.queue_share.get());

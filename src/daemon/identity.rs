@@ -1,7 +1,7 @@
 //! The user and group of the daemon: `run-uid` and `run-gid`.
 //!
 //! Binding a port below 1024 needs root, but root should not communicate with clients and origins.
-//! So the daemon binds its ports first, then changes its user, and only then touches the spool or
+//! So the daemon binds its ports first, then changes its user, and only then opens the spool or
 //! reads from a client.
 
 use std::ffi::CString;
