@@ -99,7 +99,8 @@ fn outcome(response: &Response) -> String {
     format!("{} {disposition} {stays}", response.field("Content-Type"))
 }
 
-/// A route that answers with a file or a page depending on what is stored has the guard `download`.
+/// A route whose response is a file, or a page that depends on the stored entries, has the guard
+/// `download`.
 #[test]
 fn windows_show_other_sites_the_same_whether_or_not_a_url_is_stored() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
