@@ -142,7 +142,8 @@ impl ConfigTarget {
     }
 }
 
-/// The result of an edit of the file, as the daemon would report it. No restart is needed.
+/// The result of an edit without a daemon, as a daemon would report it. There is no daemon to
+/// restart.
 fn changed(
     file: &ConfigFile,
     outcome: Result<AppliedChange, ChangeError>,

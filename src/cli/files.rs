@@ -167,7 +167,8 @@ pub(super) fn spool_failed(error: &wwwoffle_spool::Error) -> VerbFailure {
     VerbFailure::caused(ExitStatus::BadSpool, "the spool cannot be read", error)
 }
 
-/// Finds the newest entry of the owner in any variant, else the newest of everyone.
+/// Finds an entry of the owner, else one of everyone. An entry for the requested spelling of the
+/// URL is preferred, then the newest one.
 pub(super) fn find(reader: &Reader, places: &Places) -> Result<Option<Entry>, VerbFailure> {
     for place in [&places.own, &places.public] {
         let kept = reader.entries(place).map_err(|error| spool_failed(&error))?;

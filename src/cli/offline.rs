@@ -23,8 +23,8 @@ pub(super) fn options(settings: &Settings<'_>) -> Result<Options, VerbFailure> {
 /// Opens an existing spool to change it.
 pub(super) fn spool(settings: &Settings<'_>) -> Result<Spool, VerbFailure> {
     let root = settings.spool()?;
-    // `Spool::open` alone would create a missing spool.
     become_owner(&root, settings)?;
+    // Fails if the spool is missing. `Spool::open` alone would create it.
     Reader::open(&root).map_err(|error| unusable(&root, &error))?;
     let opened = Spool::open(&root, &options(settings)?);
     opened.map(|(spool, _)| spool).map_err(|error| unusable(&root, &error))
@@ -116,8 +116,8 @@ pub(super) fn absent(root: &Path) -> VerbFailure {
     VerbFailure::Said(ExitStatus::BadSpool, what)
 }
 
-/// Calls `with_daemon`, or `without` if no daemon runs. If a daemon starts or stops between the
-/// two, the error says so.
+/// Calls `with_daemon`, or `without` if no daemon runs. If a daemon starts in between, the error
+/// says that the spool is in use.
 pub(super) fn with_or_without_daemon<T>(
     settings: &Settings<'_>,
     with_daemon: impl FnOnce() -> Result<T, VerbFailure>,

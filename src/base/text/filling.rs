@@ -30,8 +30,8 @@ pub(super) enum MarkupPiece<'a> {
 
 /// Converts a text to HTML. `value` returns the value of each name.
 ///
-/// In right-to-left text, each value is isolated (U+2068). Otherwise the first number of `3 kB. 2
-/// kB` would be displayed last.
+/// In right-to-left text, each value except a plain number is isolated (U+2068). Otherwise the
+/// first number of `3 kB. 2 kB` would be displayed last.
 ///
 /// # Errors
 ///

@@ -66,7 +66,8 @@ fn words_of(text: &str) -> Option<String> {
 }
 
 /// The literals of an expression that look like words for a person but are not translatable texts.
-/// Such a literal has several words or a capital letter, or is the result of an inline `if`.
+/// Such a literal has several words, begins with a capital letter, or is the result of an inline
+/// `if`.
 fn shown_literals(expression: &str) -> Vec<String> {
     let (mut calls, mut found, mut before) = (Vec::new(), Vec::new(), String::new());
     let mut rest = expression;

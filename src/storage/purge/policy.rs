@@ -175,7 +175,7 @@ impl PurgePolicy {
     }
 }
 
-/// Whether an entry may be a sub-resource of a page, judged by its type.
+/// Whether an entry may be a sub-resource of a page, judged by its status and type.
 fn role(status: u16, content_type: &[u8]) -> EntryRole {
     let essence = content_type.split(|byte| *byte == b';').next().unwrap_or_default();
     let essence = essence.trim_ascii().to_ascii_lowercase();

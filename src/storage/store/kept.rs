@@ -47,7 +47,7 @@ impl Kept {
             warn!(url = entry.url(), "a stored page has an invalid head");
             return None;
         };
-        // Without a recorded request, its fields count as unknown.
+        // A missing or invalid request counts as one without fields.
         let request = head::read_request(entry.request(), b"").map(|request| request.headers);
         let request = request.unwrap_or_default();
         Some(Self { entry, status, fields, request, part: None })
