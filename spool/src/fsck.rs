@@ -6,8 +6,8 @@
 //! right name, unless a newer file has it. An irreparable file goes to `damaged/` with its reason.
 //! Only files that the format declares useless are deleted.
 //!
-//! The memory in use is: the findings of one directory, one block of a body, and eight bytes for
-//! each shared body.
+//! The memory in use is: the findings of one directory, one block of a body, and less than a
+//! hundred bytes for each shared body.
 
 mod bodies;
 mod finding;

@@ -317,7 +317,8 @@ impl Queue {
 
     /// Removes a request. Returns false if it was not in the queue.
     ///
-    /// When this returns, the removal of a request that must not be sent twice is durable.
+    /// When this returns, the removal of a request that must not be sent twice is durable, unless
+    /// the spool was opened with [`Durability::None`].
     ///
     /// # Errors
     ///

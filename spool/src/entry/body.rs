@@ -20,7 +20,7 @@ use crate::fs::size::wide;
 /// The number of bytes of a body that are read at once for verification.
 const PIECE: usize = 256 << 10;
 
-/// Bytes that several values of an entry share.
+/// Bytes shared by the fields of an entry and by its clones.
 pub(crate) type SharedBytes = Arc<Vec<u8>>;
 
 /// The body of an entry as received, without its transfer coding.

@@ -13,7 +13,7 @@ pub(crate) fn check_place(place: &Place) -> Result<()> {
     check_url(place.url())
 }
 
-/// A target must be one line, without spaces and without credentials.
+/// Checks that a URL is one line, without spaces and without credentials.
 fn check_url(url: &str) -> Result<()> {
     let authority = scheme_and_host(url).1;
     if url.is_empty() || url.chars().any(|character| character.is_control() || character == ' ') {

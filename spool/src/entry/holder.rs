@@ -203,8 +203,8 @@ pub(crate) fn updated(entry: &Entry, head: &[u8], state: &EntryState) -> Result<
     bytes.ok_or_else(|| Error::invalid("the head of the update", "is too long", b""))
 }
 
-/// The short form of a name. Two bodies with the same short form count as one body, so both are
-/// kept.
+/// The short form of a name. Two bodies with the same short form count as one: neither is removed
+/// while an entry needs one of them.
 pub(crate) fn short(name: Key) -> u64 {
     let bytes = name.as_bytes().first_chunk().copied().unwrap_or_default();
     u64::from_be_bytes(bytes)

@@ -36,7 +36,7 @@ pub(crate) enum EntryContent {
 /// The entry that should be at a path.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ExpectedEntry<'a> {
-    /// A place with its key; its variant is ignored.
+    /// A place with the expected key; the variant of this place is ignored.
     pub(crate) place: &'a Place,
     /// The name of the variant.
     pub(crate) name: Key,
@@ -65,7 +65,8 @@ pub(crate) fn read_updated(
     };
     match overlay::read(disk, &overlay::overlay_path(path), &entry)? {
         OverlayLookup::Its(overlay) => entry.overlay = Some(overlay),
-        // The unreadable update may have marked the entry as invalid.
+        // The unreadable update may have marked the entry as invalid, so the entry counts as
+        // invalid.
         OverlayLookup::Bad => {
             let state = EntryState { invalid: Some(entry.stored()), ..*entry.state() };
             entry.overlay = Some(Overlay { head: entry.head().to_vec(), state });

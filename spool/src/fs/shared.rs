@@ -27,7 +27,7 @@ pub struct SharedDisk {
 }
 
 impl SharedDisk {
-    /// Whether it differs from [`SystemDisk`].
+    /// Whether the permissions differ from those of [`SystemDisk`].
     #[must_use]
     pub fn is_shared(self) -> bool {
         (self.directories, self.files) != (DIRECTORY_MODE, FILE_MODE)

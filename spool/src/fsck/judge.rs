@@ -220,7 +220,7 @@ impl FileJudge<'_> {
         Ok(about.is_some())
     }
 
-    /// Reads a body on disk, if every body is to be read.
+    /// Returns the fault of the records or the body of an entry, if every body is to be read.
     pub(super) fn body(&self, path: &Path, entry: &Entry) -> Result<Option<Reason>> {
         if !self.is_deep {
             return Ok(None);

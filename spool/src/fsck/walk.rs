@@ -140,7 +140,7 @@ impl<'a> CheckWalk<'a> {
                 if is_followed && depth < MAX_DEPTH {
                     walk.tree(path, depth + 1);
                 } else {
-                    // The directory cannot be read, so the references in it are unknown.
+                    // The directory is not followed, so the references in it are unknown.
                     walk.judge.bodies.borrow_mut().is_blind = true;
                 }
             }
@@ -243,7 +243,7 @@ impl<'a> CheckWalk<'a> {
     }
 
     /// Checks one directory below `removed/`, recursively. At `depth` 0 it contains schemes, at 1
-    /// hosts, at 2 keys.
+    /// hosts, at 2 the first two digits of keys, and below that files.
     fn check_removal(&mut self, path: &Path, depth: usize) {
         self.permissions_of(path);
         self.names(path, &|walk, path, name, about| {

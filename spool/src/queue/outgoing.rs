@@ -70,7 +70,7 @@ pub struct Outgoing {
 pub struct OutgoingSummary {
     /// The place of the entry that the response becomes. Its key identifies the request.
     pub place: Place,
-    /// What is sent.
+    /// The method and the target of the request.
     pub line: RequestLine,
     /// Why the request was made.
     pub kind: RequestKind,
@@ -149,7 +149,7 @@ impl RequesterLocation {
 pub enum RequestKind {
     /// A person wants the page.
     Page,
-    /// A page needs it as a sub-resource.
+    /// A sub-resource that a page needs.
     Part,
     /// A copy is stored already, and must be revalidated.
     Refresh,

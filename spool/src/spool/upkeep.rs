@@ -139,7 +139,7 @@ impl Spool {
         self.tree().share(above, go_on)
     }
 
-    /// Reads which bodies are shared. Needs about sixteen bytes of memory for each.
+    /// Reads which bodies are shared. Needs less than forty bytes of memory for each.
     ///
     /// # Errors
     ///

@@ -29,7 +29,8 @@ use crate::fs::{Disk, parent};
 use crate::tree::{FinishedFile, Tree, segments};
 use wwwoffle_url::Key;
 
-/// The largest number of entries of one key. If a new entry exceeds it, the oldest is removed.
+/// The largest number of entries of one key. If a new entry exceeds it, an entry of another
+/// spelling of the URL is removed, or else the oldest entry.
 pub const MAX_VARIANTS: usize = 16;
 
 /// The largest number of names read in a directory of variants. Only other programs leave more.

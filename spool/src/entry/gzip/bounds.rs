@@ -15,7 +15,7 @@ pub enum RewriteOutcome {
         /// The new length.
         after: u64,
     },
-    /// The file already had this form.
+    /// The file already had the requested form.
     Already,
     /// Compression would save too little disk space. The file is unchanged.
     NotWorth,
@@ -43,9 +43,9 @@ impl fmt::Debug for RewriteBounds<'_> {
 }
 
 impl<'a> RewriteBounds<'a> {
-    /// At least `spare` bytes stay free, and never less than some megabytes. `free` returns the
-    /// free bytes of the disk, or `None` if they are unknown. `go_on` is called before each file,
-    /// and repeatedly within a large one; when it returns false, the work stops.
+    /// At least `spare` bytes stay free, and never less than 8 MiB. `free` returns the free bytes
+    /// of the disk, or `None` if they are unknown. `go_on` is called before each file, and
+    /// repeatedly within a large one; when it returns false, the work stops.
     #[must_use]
     pub fn new(
         spare: u64,

@@ -22,7 +22,7 @@ const LEAST_WINDOW: usize = 8 << 10;
 /// Reads a compressed file by the offsets of the uncompressed file.
 ///
 /// For each of a few readers, it holds the bytes expanded last, about 150 KiB, until the reader
-/// reaches the end of a stretch.
+/// reaches the end of a stretch: a range that can be expanded without other ranges.
 #[derive(Debug)]
 pub(crate) struct ExpandedFile {
     file: Arc<dyn DiskFile>,

@@ -66,7 +66,8 @@ fn has_coding(head: &[u8]) -> bool {
     })
 }
 
-/// Compresses the file of an entry into an empty file, of at most about `most` bytes.
+/// Compresses the file of an entry into an empty file. Stops if a large body makes that file longer
+/// than `most` bytes.
 pub(crate) fn pack(
     entry: &Entry,
     (path, file): (&Path, &dyn DiskFile),

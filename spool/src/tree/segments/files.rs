@@ -22,8 +22,8 @@ use crate::fs::names::names_if_any;
 use crate::fs::{Disk, parent};
 use crate::tree::{FinishedFile, Tree, salvage};
 
-/// The largest number of segments of one key. If it is exceeded, two neighbours are joined, or the
-/// oldest segment is removed.
+/// The largest number of segments of one place. If it is exceeded, two neighbours are joined, or
+/// the oldest segment is removed.
 pub const MAX_SEGMENTS: usize = 32;
 
 /// The largest number of variants of a key with segments.
