@@ -20,13 +20,13 @@ pub struct CompressStep {
     pub looked: u64,
     /// The number of entries that were compressed, or of which an older version was.
     pub entries: u64,
-    /// The disk usage of these entries before compression.
+    /// The disk usage of the compressed files before compression.
     pub before: u64,
-    /// The disk usage of these entries now.
+    /// The disk usage of these files now.
     pub after: u64,
     /// The number of entries that could not be compressed, or of which an older version could not.
     pub failed: u64,
-    /// Whether the limits stopped the work.
+    /// Whether `go_on` of the [`RewriteBounds`] has stopped the work.
     pub is_stopped: bool,
     /// Whether the disk has too little free space.
     pub is_short: bool,
@@ -120,8 +120,8 @@ impl CompressionRun {
     }
 }
 
-/// Compresses an entry and its older versions. False if the disk had no space for one of them, or
-/// if the limits stopped it.
+/// Compresses an entry and its older versions. Returns false if the disk had no space for one of
+/// them, or if the work was stopped.
 fn pack(
     tree: &Tree,
     place: &Place,
