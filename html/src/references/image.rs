@@ -7,7 +7,7 @@ use super::{Class, Omission, media, srcset};
 /// Attributes that scripts copy to `srcset`.
 const LAZY_LISTS: [&str; 3] = ["data-srcset", "data-lazy-srcset", "data-original-set"];
 
-/// `img`.
+/// Reports the references of an `img` element.
 pub(super) fn img(tag: &Tag, around: &mut ElementContext, gather: &mut Collector) {
     let left_out = match () {
         () if around.templates > 0 => Some(Omission::Inert),

@@ -159,7 +159,7 @@ fn term(word: &str, want: &Viewport, depth: u32) -> Option<bool> {
     })
 }
 
-/// A numeric property of the window, in pixels or device pixels per CSS pixel.
+/// A numeric property of the window: in pixels, in device pixels per CSS pixel, or a ratio.
 fn value_of(name: &str, want: &Viewport) -> Option<f64> {
     let (width, height) = (f64::from(want.width), f64::from(want.height));
     match name {

@@ -24,7 +24,8 @@ pub enum InvalidAddress {
     Host(String),
 }
 
-/// The address of a URL, including its fragment; `None` for other schemes and for URLs with a user.
+/// The address of a URL, including its fragment; `None` for other schemes, for URLs with a user,
+/// and for hosts that a path cannot contain unchanged.
 ///
 /// ```
 /// # use wwwoffle_html::rewrite::gateway::{address, url_of};
