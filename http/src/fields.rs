@@ -37,7 +37,7 @@ const ONE_HOP: [HeaderName; 9] = [
 /// The maximum number of names in `Connection` that are honoured. Real requests have two or three.
 const MAX_CONNECTION_OPTIONS: usize = 64;
 
-/// Removes the hop-by-hop fields, including all that `Connection` names.
+/// Removes the hop-by-hop fields, including those that `Connection` names, up to a limit.
 pub fn strip_one_hop(fields: &mut HeaderMap) {
     let named: Vec<HeaderName> = list(fields, &CONNECTION)
         .filter_map(|option| HeaderName::from_bytes(option.as_bytes()).ok())

@@ -122,7 +122,7 @@ fn has_positive_weight(parameter: &str) -> Option<bool> {
     }
 }
 
-/// The members of a list field that are text and not empty.
+/// The non-empty members of a list field. A line that is not text counts as an unknown member.
 fn members<'a>(fields: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
     let text = fields.get_all(name).iter().map(|value| value.to_str().unwrap_or("\u{fffd}"));
     text.flat_map(|text| text.split(',')).map(str::trim).filter(|member| !member.is_empty())

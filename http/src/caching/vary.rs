@@ -310,7 +310,8 @@ fn combined(name: &HeaderName, request: &HeaderMap) -> Option<Vec<u8>> {
     Some(value)
 }
 
-/// `bytes` as visible ASCII and spaces, with the characters of the variant text escaped.
+/// `bytes` as visible ASCII and spaces, with the characters escaped that have a meaning in a
+/// variant text.
 fn escaped(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for (index, &byte) in bytes.iter().enumerate() {
