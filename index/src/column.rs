@@ -24,7 +24,7 @@ pub(crate) fn narrow(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// The number of the owner with this name.
+/// The id of the owner with this name.
 pub(crate) fn owner_id(connection: &Connection, name: &str) -> Result<Option<i64>> {
     let mut find = connection.prepare_cached("SELECT id FROM owners WHERE name = ?1")?;
     Ok(find.query_row([name], |row| row.get(0)).optional()?)
