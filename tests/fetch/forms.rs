@@ -403,7 +403,7 @@ fn to_fetch_a_kept_page_anew_while_offline_says_that_it_waits() {
     for _ in 0..2 {
         let page = daemon.page(&format!("/refresh/?{kept}"));
         assert_eq!(page.status, 202, "{}", page.shown());
-        for want in ["It will be fetched again", kept.as_str(), "/queue/"] {
+        for want in ["This page will be fetched again", kept.as_str(), "/queue/"] {
             assert!(page.shown().contains(want), "{want}: {}", page.shown());
         }
         assert_eq!(daemon.queued(), std::slice::from_ref(&kept));

@@ -107,7 +107,7 @@ fn the_saving_is_told_and_nobody_who_reads_notices_anything() {
             read_through(&daemon, &all);
             eventually("the index knows how many share it", || {
                 let path = format!("/info/?{}", all[1].0);
-                daemon.page(&path).text().contains("3 entries share its content")
+                daemon.page(&path).text().contains("3 entries have this content")
             });
             let page = daemon.page("/purge/").text();
             assert!(

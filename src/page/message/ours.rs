@@ -46,7 +46,8 @@ pub(super) fn nothing_chosen() -> MessageText {
 }
 
 pub(super) fn forbidden(refusal: GuardRefusal) -> MessageText {
-    let names = say("If you use another name for the proxy, add it to its names.");
+    let names = say("If you use another name for the proxy, add this name to `names` in \
+        [local-host] of the configuration.");
     let reload = say("Reload the page of the proxy, and press the button again.");
     let at_the_machine =
         say("Use the command line on the machine of the proxy, or set a control password with \
@@ -127,7 +128,7 @@ pub(super) fn no_longer() -> MessageText {
 pub(super) fn refresh_queued() -> MessageText {
     words(
         202,
-        say("It will be fetched again"),
+        say("This page will be fetched again"),
         say("You are offline. The page is on the queue, and is fetched again when the proxy goes \
             online. The saved copy stays until then."),
         vec![],
@@ -243,7 +244,8 @@ pub(super) fn circle() -> MessageText {
         say("This request has been through this proxy before. It asks the proxy to fetch from \
             itself, or another proxy sends requests back."),
         vec![
-            say("If the address is that of this proxy, add its name to the names of the proxy."),
+            say("If this is an address of the proxy, add its host to `names` in [local-host] of \
+                the configuration."),
             say("Check the settings of the other proxy."),
         ],
     )

@@ -284,17 +284,17 @@ impl<'a> StoredEntryView<'a> {
 /// Notes about the file of an entry and its body.
 fn notes(storage: &BodyOnDisk) -> Vec<Text> {
     let compressed = storage.compressed.map(|file| {
-        say("It is compressed: its file has {bytes} instead of {plain}.")
+        say("It is compressed on the disk: {bytes} instead of {plain}.")
             .with("bytes", shown::bytes(file.bytes))
             .with("plain", shown::bytes(file.plain))
     });
     let shared = storage.shared.then(|| match storage.sharing {
         Some(many) => count(
             many,
-            "{n} entry shares its content on the disk.",
-            "{n} entries share its content on the disk.",
+            "{n} entry has this content, which is stored only once.",
+            "{n} entries have this content, which is stored only once.",
         ),
-        None => say("Its content is stored once for all entries with the same content."),
+        None => say("Other entries have the same content, which is stored only once."),
     });
     compressed.into_iter().chain(shared).collect()
 }

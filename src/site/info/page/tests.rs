@@ -155,7 +155,7 @@ fn it_tells_what_is_kept_and_how_it_came() {
     for want in [
         "<dt>Status</dt><dd>200</dd>",
         "1.2 kB (1234 bytes)",
-        "It is compressed: its file has 7.0 kB instead of 21 kB.<br>3 entries share its content on the disk.",
+        "It is compressed on the disk: 7.0 kB instead of 21 kB.<br>3 entries have this content, which is stored only once.",
         "served, because the mode was offline.",
         "<code>wwwoffle; hit; detail=offline</code>",
         "It would be fetched from the site and saved.",

@@ -44,10 +44,11 @@ pub fn page(shell: &Shell, (item, aim): (&QueueItem, Option<&Aim>), back: &str) 
     let why = match item.kind {
         _ if aim.is_some() => None,
         RequestKind::Post => Some(say("A form is sent once, as you filled it in.")),
-        RequestKind::Monitored => Some(say("Its schedule sets what else is fetched.")),
-        RequestKind::Part => Some(say("It belongs to a page, and is served unchanged.")),
+        RequestKind::Monitored => Some(say("This page is monitored. Its monitoring settings say \
+            what else is fetched.")),
+        RequestKind::Part => Some(say("It is a part of a page, so it has no other settings.")),
         RequestKind::Page | RequestKind::Refresh | RequestKind::Recursive => {
-            Some(say("The fetch that it belongs to sets what else is fetched."))
+            Some(say("It belongs to a fetch. The settings of the fetch say what else is fetched."))
         }
     };
     let elsewhere = match item.kind {

@@ -34,7 +34,7 @@ pub(crate) fn sentence<T: Into<TextValue>>(held: Held, time: impl Fn(Timestamp) 
             let text = say("It is large ({size}), so it is fetched only if you confirm.");
             text.with("size", shown::bytes(bytes))
         }
-        Held::Unknown => say("It waits for a reason that this version does not know."),
+        Held::Unknown => say("It waits for a reason that this version of wwwoffle does not know."),
     }
 }
 
