@@ -1,5 +1,5 @@
-//! The arguments that make Chromium and its relatives use and trust this proxy, and change nothing
-//! else.
+//! The arguments with which Chromium and its relatives use and trust this proxy, and contact no
+//! servers on their own.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;

@@ -2,8 +2,9 @@
 //!
 //! A browser of the Chromium family reads commands from descriptor 3 and writes answers to
 //! descriptor 4. It opens no port through which other programs could control it. When the daemon
-//! ends for any reason, the pipes close and the browser ends. The daemon locks a profile directory
-//! while it uses it, so that the next start can remove the profiles of a killed daemon.
+//! ends for any reason, the pipes close and the browser ends. The daemon locks the profile
+//! directory of a running browser, so that the next start can remove the profiles of a killed
+//! daemon.
 
 use std::ffi::OsString;
 use std::io;

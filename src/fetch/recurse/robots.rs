@@ -48,7 +48,7 @@ pub struct Rules {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct PathRule {
     allows: bool,
-    /// The pattern as written: `*` matches any text, and `$` at the end matches the end of the
+    /// The pattern in normal form: `*` matches any text, and `$` at the end matches the end of the
     /// path.
     pattern: Vec<u8>,
 }

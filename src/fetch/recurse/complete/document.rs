@@ -38,7 +38,7 @@ pub(super) struct ReadBudget {
     pub(super) until: Instant,
 }
 
-/// Reads the body of `entry`, whose head contains `status` and `fields`. The bytes read are
+/// Reads the body of `entry`, whose head contains `status` and `fields`. The decoded bytes are
 /// subtracted from `room`.
 ///
 /// # Errors

@@ -124,8 +124,8 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
             if !self.may_go_on() {
                 break;
             }
-            // The list contains only documents that may have references. Their entries are looked
-            // up again here, so that the list does not hold all of them in memory.
+            // `todo` contains only documents that may have references. Their entries are looked up
+            // again here, so that not all of them are in memory.
             let entry = self.source.newest(&next.place)?;
             if let Some(answer) = entry.and_then(ParsedCopy::read) {
                 self.document(&next, &answer)?;
