@@ -69,7 +69,7 @@ impl Lines {
     }
 }
 
-/// A request in its line. Dropping it leaves the line.
+/// A waiting request. Dropping this value removes the request from the waiting ones.
 struct InLine<'a> {
     contention: &'a Contention,
     position: Option<&'a LinePosition>,

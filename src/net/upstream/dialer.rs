@@ -93,8 +93,8 @@ impl Dialer {
         Self { in_force, ..self }
     }
 
-    /// Refuses inward addresses to clients of other machines, except those that the configuration
-    /// allows and the addresses on which the daemon is `listening`.
+    /// Refuses inward addresses, and the addresses on which the daemon is `listening`, to clients
+    /// of other machines. The configuration may allow exceptions.
     #[must_use]
     pub fn with_inward_guard(self, listening: Vec<SocketAddr>) -> Self {
         let guard = InwardGuard { in_force: Arc::clone(&self.in_force), listening };
@@ -183,13 +183,14 @@ impl Dialer {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// The number of connections opened as probes.
+    /// The number of probes started.
     #[must_use]
     pub fn probes(&self) -> u64 {
         self.probes.load(Ordering::Relaxed)
     }
 
-    /// Connects to `origin`. Dropping the future, or a change of the mode, closes the connection.
+    /// Connects to `origin`. Dropping the future, or a change to offline mode, abandons the
+    /// attempt.
     ///
     /// # Errors
     ///
@@ -210,7 +211,7 @@ impl Dialer {
     }
 
     /// Connects to `origin` as a probe. A probe is allowed in every mode, but only while
-    /// [`Choice::Auto`] is chosen. Dropping the future, or another choice, closes the connection.
+    /// [`Choice::Auto`] is chosen. Dropping the future, or another choice, abandons the attempt.
     ///
     /// # Errors
     ///
@@ -361,8 +362,7 @@ impl Dialer {
         origin: &Origin,
         addresses: Vec<SocketAddr>,
     ) -> Result<TcpStream, Failure> {
-        // The mode and the address are checked here again, because only this function opens
-        // sockets.
+        // The addresses are checked here again, because only this function opens sockets.
         let addresses = self.guard.reachable_addresses(origin, addresses)?;
         let stream = match timeout(self.connect_timeout.get(), connect_any(addresses)).await {
             Ok(Ok(stream)) => stream,
@@ -447,8 +447,8 @@ fn is_here(origin: &Origin) -> bool {
             || host.parse().is_ok_and(is_loopback))
 }
 
-/// Connects to the address that answers first. A further attempt starts every
-/// [`NEXT_ADDRESS_AFTER`], or as soon as all running attempts have failed (RFC 8305).
+/// Connects to the address that answers first. A further attempt starts after
+/// [`NEXT_ADDRESS_AFTER`], or as soon as an attempt fails (RFC 8305).
 async fn connect_any(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
     let mut waiting = addresses.into_iter();
     let mut running = FuturesUnordered::new();
