@@ -72,7 +72,10 @@ fn what_was_deleted_is_had_back_and_the_place_in_the_list_stays() {
     let again = daemon.submit(&undo);
     assert_eq!(again.status, 303);
     let again = daemon.page(again.field("Location")).text();
-    assert!(again.contains("it is here already") && !again.contains("were restored."), "{again}");
+    assert!(
+        again.contains("the entries are saved already") && !again.contains("were restored."),
+        "{again}"
+    );
     assert!(!daemon.page(&told).text().contains("were deleted"));
     assert!(!daemon.page("/index/").text().contains("were deleted"));
     assert_eq!(daemon.run(&["fsck", "--deep"]).status, 0);

@@ -39,8 +39,7 @@ pub(super) fn nothing_chosen() -> MessageText {
     words(
         422,
         say("Nothing was selected"),
-        say("The button applies to ticked entries, and none is ticked that still exists. Nothing \
-            was changed."),
+        say("No entry is ticked, or the ticked entries no longer exist. Nothing was changed."),
         vec![say("Tick entries in the list, then press the button again.")],
     )
 }

@@ -29,8 +29,8 @@ pub fn shared_in_words(shared: &PurgeShared) -> Vec<Text> {
     if shared.entries > 0 {
         let text = count(
             shared.entries,
-            "equal content stored once: {n} entry, {size} saved",
-            "equal content stored once: {n} entries, {size} saved",
+            "equal content stored once: {n} entry, {size} freed",
+            "equal content stored once: {n} entries, {size} freed",
         );
         lines.push(text.with("size", shown::bytes(shared.saved)));
     }

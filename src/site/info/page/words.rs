@@ -102,7 +102,7 @@ fn describe_refusal(refusal: DecisionRefusal) -> Text {
         DecisionRefusal::NotQueued => say("Not queued, because of the configuration."),
         DecisionRefusal::Unconfirmed => say("Not queued: it needs your confirmation first."),
         DecisionRefusal::LeftToBrowsers => {
-            say("Not queued: the configuration does not fetch it with its page.")
+            say("Not queued: the configuration says not to fetch it together with its page.")
         }
     }
 }
@@ -144,7 +144,7 @@ fn describe_decision(decision: Decision) -> Text {
         Decision::Refuse(DecisionRefusal::NotQueued) => {
             say("The configuration prevents queueing it.")
         }
-        Decision::Refuse(_) => say("Nothing would be done."),
+        Decision::Refuse(_) => say("It would be neither fetched nor queued."),
     }
 }
 
@@ -167,7 +167,7 @@ pub(super) fn describe_class(name: &str) -> Text {
         Class::Data => say("data"),
         Class::Preview => say("preview image"),
         Class::Feed => say("feed"),
-        Class::Sitemap => say("list of pages"),
+        Class::Sitemap => say("sitemap"),
         Class::Refresh => say("page that it redirects to"),
         Class::Page => say("page"),
     }

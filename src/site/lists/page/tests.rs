@@ -140,7 +140,7 @@ fn what_was_deleted_can_be_had_back() {
     let back = |entries, overtaken, there, left| {
         body_with(ActionResult::Restored(RestoredCounts { entries, overtaken, there, left }))
     };
-    let others = ["was here already", "a newer copy", "was not restored:", "Nothing was restored"];
+    let others = ["was already saved", "a newer copy", "was not restored:", "Nothing was restored"];
     let body = back(2, 0, 0, 0);
     assert!(body.contains("2 entries were restored."), "{body}");
     assert!(others.iter().all(|other| !body.contains(other)), "{body}");
@@ -182,9 +182,9 @@ fn each_list_has_a_name() {
         ("http", "Hosts (http)", 1),
         ("https/a.example", "Saved from https://a.example", 2),
         ("site/a.example", "Saved from a.example", 2),
-        ("prevtime1", "Saved 1 online session earlier", 1),
-        ("prevtime3", "Saved 3 online sessions earlier", 1),
-        ("prevout21", "Requested 21 offline sessions earlier", 1),
+        ("prevtime1", "Saved 1 online session before the last", 1),
+        ("prevtime3", "Saved 3 online sessions before the last", 1),
+        ("prevout21", "Requested 21 offline sessions before the last", 1),
         ("prevtimex", "Lists", 1),
         ("lastout", "Requested in the last offline session", 1),
         ("all", "Everything saved", 1),

@@ -41,13 +41,13 @@ pub(super) fn heading(path: &str) -> Text {
             match (back("prevtime"), back("prevout")) {
                 (Some(back), _) => count(
                     back,
-                    "Saved {n} online session earlier",
-                    "Saved {n} online sessions earlier",
+                    "Saved {n} online session before the last",
+                    "Saved {n} online sessions before the last",
                 ),
                 (_, Some(back)) => count(
                     back,
-                    "Requested {n} offline session earlier",
-                    "Requested {n} offline sessions earlier",
+                    "Requested {n} offline session before the last",
+                    "Requested {n} offline sessions before the last",
                 ),
                 _ => say("Lists"),
             }

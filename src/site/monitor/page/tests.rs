@@ -25,8 +25,8 @@ fn it_lists_when_and_what_can_be_done() {
     for want in [
         "Mon to Fri at 6:00 (<code>0 6 * * 1-5</code>)",
         ">Changes</a>",
-        "last <time",
-        "next <time",
+        "last queued <time",
+        "next time <time",
         "keeps 3 older versions",
         r#"name="token" value="f00""#,
         r#"name="key" value="ab""#,
