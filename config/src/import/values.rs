@@ -25,7 +25,8 @@ pub(super) fn convert_bool(text: &str) -> Result<String, &'static str> {
 pub(super) const HTTPS_IS_STORED: &str = "HTTPS is stored by default; to let all of it pass \
                                           unread, set \"intercept = false\" in [https]";
 
-/// Whether HTTPS is stored.
+/// Converts a Boolean that turns on the storing of HTTPS. `false` is left out, for the reason given
+/// at [`HTTPS_IS_STORED`].
 pub(super) fn intercept(text: &str) -> Result<String, &'static str> {
     match convert_bool(text)?.as_str() {
         "false" => Err(HTTPS_IS_STORED),

@@ -77,7 +77,7 @@ impl ByteRuns<'_> {
     }
 }
 
-/// A bit for each run of four bytes in `text`, in upper or lower case.
+/// A bit for each run of four bytes in `text`, ignoring case.
 fn runs(text: &str) -> u128 {
     let runs = text.as_bytes().windows(4).map(|run| key_of(FOUR, run) >> 57);
     runs.fold(0, |bits, run| bits | 1 << run)
