@@ -179,7 +179,8 @@ impl<'a> PdfParts<'a> {
     }
 }
 
-/// Steps 4 to 6: user information stays unchanged.
+/// Writes user information, host and port in canonical form (steps 4 to 6). User information stays
+/// unchanged.
 fn push_net_loc(result: &mut String, scheme: &str, net_loc: &str) {
     let (userinfo, host_port) = match net_loc.rsplit_once('@') {
         Some((userinfo, rest)) => (Some(userinfo), rest),
