@@ -15,7 +15,7 @@ pub const fn left_out(reason: LeftOut) -> Text {
         LeftOut::Time => say("the time limit of the fetch is reached"),
         LeftOut::Robots => say("the site asks programs not to fetch them (robots.txt)"),
         LeftOut::NoFollow => say("the page asks programs not to follow the link (nofollow)"),
-        LeftOut::Rule => say("the configuration says so"),
+        LeftOut::Rule => say("the configuration excludes them"),
         LeftOut::Class => say("this fetch does not include files of this kind"),
         LeftOut::Memory => say("the fetch has found too many URLs"),
         LeftOut::Url => say("their URLs are invalid or too long"),

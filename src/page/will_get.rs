@@ -133,7 +133,7 @@ mod tests {
             ),
             (open_end, &["Only the first 7 B is saved"]),
             (new, &["<h1>Not saved yet – it will be fetched when you are online</h1>"]),
-            (old, &["<h1>Already recorded</h1>", ">2026-11-20 12:00</time>", "refused"]),
+            (old, &["<h1>Already on the queue</h1>", ">2026-11-20 12:00</time>", "refused"]),
         ] {
             let page = page(&shell(), &will_get);
             assert_eq!(page.status, 504);

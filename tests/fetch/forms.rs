@@ -411,5 +411,5 @@ fn to_fetch_a_kept_page_anew_while_offline_says_that_it_waits() {
     // A page that is not stored is queued, and the response leads to its message page.
     let led = daemon.page(&format!("/refresh/?{missing}"));
     assert_eq!((led.status, led.field("Location")), (303, missing.as_str()));
-    assert!(daemon.browse(&missing).shown().contains("Already recorded"));
+    assert!(daemon.browse(&missing).shown().contains("Already on the queue"));
 }

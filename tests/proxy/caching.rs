@@ -334,7 +334,11 @@ fn an_origin_that_is_away_costs_no_page_unless_the_page_says_so() {
     }
     let told = daemon.browse(&origin.url("/e"));
     assert_eq!(told.status, 504);
-    assert!(told.text().contains("Saved, but the site must confirm it first"), "{}", told.text());
+    assert!(
+        told.text().contains("Saved, but the site must confirm the copy first"),
+        "{}",
+        told.text()
+    );
     daemon.ok(&["offline"]);
     for (path, ..) in rows {
         assert_eq!(daemon.get(&origin.url(path)).whole().text(), "answer 1", "{path}");

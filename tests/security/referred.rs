@@ -115,7 +115,7 @@ fn another_site_has_no_plan_made_of_what_would_go() {
     let (done, not): (Vec<_>, Vec<_>) = rows(&daemon).into_iter().partition(|(.., done)| *done);
     for (host, fields, _) in not {
         let got = ask(&daemon, &host, "/purge/", &fields);
-        assert!(got.shown().contains("See what would be deleted"), "{host} {fields}");
+        assert!(got.shown().contains("See what a purge would remove"), "{host} {fields}");
         assert!(!has_plan(), "{host} {fields}");
     }
     // A plan is reused for a while, so the first of these requests makes it. That request uses the

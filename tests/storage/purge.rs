@@ -265,7 +265,7 @@ fn another_site_has_no_plan_made() {
         daemon.addr()
     ));
     let sent = client.receive("GET").whole();
-    assert!(sent.status == 200 && sent.shown().contains("See what would be deleted"));
+    assert!(sent.status == 200 && sent.shown().contains("See what a purge would remove"));
     assert_eq!(plan()["plan"], Value::Null);
     assert_eq!(daemon.page("/purge/").status, 200);
     assert_ne!(plan()["plan"], Value::Null);

@@ -89,7 +89,7 @@ fn a_bad_certificate_gives_its_page_and_is_final() {
         let fingerprint = wwwoffle::net::certificates::with_colons(&identity.sha256());
         let origin = TlsOrigin::start(identity);
         let url = origin.url("/p");
-        let shown = [&*origin.addr.to_string(), &fingerprint, "Response of the host"];
+        let shown = [&*origin.addr.to_string(), &fingerprint, "Certificates that the host sent"];
         refused(&daemon, &url, 502, &[words, &shown].concat());
         assert!(origin.origin.seen().is_empty(), "{name}: a request was sent");
         assert_eq!(origin.handshakes(), 0, "{name}");

@@ -95,11 +95,9 @@ pub(super) fn opened_elsewhere() -> MessageText {
     words(
         403,
         say("Opened by another page?"),
-        say(
-            "This address may lead to a saved file. A page of another site that opens it could find \
-            out which addresses are saved here. So it is opened only from a page of the proxy, and \
-            this is one. The message is the same whether or not anything is saved.",
-        ),
+        say("This address may lead to a saved file. A page of another site that opens it could \
+                find out which addresses are saved here. So the proxy opens it only from its own \
+                pages, such as this one. You get this message whether or not the file is saved."),
         vec![],
     )
 }
@@ -147,7 +145,7 @@ pub(super) fn method_not_allowed() -> MessageText {
 pub(super) fn must_ask() -> MessageText {
     words(
         504,
-        say("Saved, but the site must confirm it first"),
+        say("Saved, but the site must confirm the copy first"),
         say("The saved copy of this page may only be shown online after the site confirms that \
             it is up to date. The site cannot be reached."),
         vec![say("Try again later.")],
@@ -160,7 +158,7 @@ pub(super) fn not_kept() -> MessageText {
         say("Not saved"),
         say("Your browser or program asked for a saved copy only (`only-if-cached`). There is \
             none, or the site must be asked first."),
-        vec![say("Request the page without this condition.")],
+        vec![say("Request the page without `only-if-cached`.")],
     )
 }
 

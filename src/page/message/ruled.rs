@@ -42,7 +42,8 @@ impl Ruled {
                     "The port of this address belongs to another protocol, such as mail. Browsers do not \
                      connect to it either.",
                 ),
-                advice: vec![say("If a website uses this port, allow it in the configuration.")],
+                advice: vec![say("If a website uses this port, allow the port in the \
+                    configuration.")],
             },
             Self::UnknownMethod => MessageText {
                 status: 501,

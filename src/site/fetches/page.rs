@@ -61,7 +61,7 @@ impl LinksView {
         let mut scopes: Vec<_> = known.into_iter().map(view).collect();
         if !scopes.iter().any(|scope| scope.chosen) {
             let value = chosen.to_string();
-            scopes.push(ScopeView { value, label: say("unchanged"), chosen: true });
+            scopes.push(ScopeView { value, label: say("the present setting"), chosen: true });
         }
         Self { depth, max_depth: MAX_DEPTH, scopes }
     }

@@ -148,7 +148,7 @@ fn every_part_has_its_state_and_the_worst_comes_first() {
     want[7..].sort_unstable();
     assert_eq!(got, want);
     assert!(!parts.complete && parts.cut.is_none(), "{parts:?}");
-    assert_eq!(why(&parts, "/b.png"), "the origin answered 404 Not Found");
+    assert_eq!(why(&parts, "/b.png"), "the site answered 404 Not Found");
     assert_eq!(why(&parts, "/d.png"), "its host is not known");
     assert_eq!(why(&parts, "/f.mp4"), "audio and video are not fetched ([fetch-options] media)");
     let from = |path: &str| {

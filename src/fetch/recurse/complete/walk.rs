@@ -309,7 +309,7 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
             }
             None => match answer {
                 Some(answer) => {
-                    let why = say("the origin answered {status}");
+                    let why = say("the site answered {status}");
                     (PartState::Failed, Some(why.with("status", answer.status.to_string())))
                 }
                 None => (PartState::Absent, None),

@@ -93,7 +93,7 @@ fn the_link_is_told_of_and_where_to_log_in() {
             portal: Some(portal),
         };
         let body = body(&home);
-        assert!(body.contains("Switched by the network"), "{body}");
+        assert!(body.contains("Switched automatically"), "{body}");
         assert!(body.contains("it is so: &lt;script&gt;"), "{body}");
         assert!(body.contains("Log in at"), "{body}");
         assert!(body.contains("/control/auto\" aria-pressed=\"true\">automatic<"), "{body}");
@@ -105,7 +105,7 @@ fn the_link_is_told_of_and_where_to_log_in() {
 fn a_link_that_does_not_decide_is_told_of_too() {
     let body = body(&home(Mode::Online));
     assert!(body.contains("Network: <bdi>connected</bdi>"), "{body}");
-    assert!(!body.contains("Switched by the network") && !body.contains("Log in at"), "{body}");
+    assert!(!body.contains("Switched automatically") && !body.contains("Log in at"), "{body}");
 }
 
 #[test]
