@@ -73,8 +73,10 @@ impl Denied {
                     Nothing was changed.",
                 ),
                 advice: vec![
-                    say("Press the button again and enter the control password. Any user name \
-                        will do."),
+                    say(
+                        "Press the button again and enter the control password. You can enter any \
+                        user name.",
+                    ),
                     say("On the machine itself, the command line needs no password."),
                 ],
             },
@@ -86,7 +88,8 @@ impl Denied {
                     password.",
                 ),
                 advice: vec![say(
-                    "Reload the page and enter the control password. Any user name will do.",
+                    "Reload the page and enter the control password. You can enter any user \
+                    name.",
                 )],
             },
             Self::WrongControl => MessageText {
@@ -96,7 +99,7 @@ impl Denied {
                     "This is not the control password of the proxy. Nothing was changed.",
                 ),
                 advice: vec![
-                    say("Go back and try again. Any user name will do."),
+                    say("Go back and try again. You can enter any user name."),
                     say("On the machine itself, the command line needs no password."),
                 ],
             },
@@ -104,8 +107,8 @@ impl Denied {
                 status: 429,
                 title: say("Too many wrong passwords"),
                 happened: say(
-                    "Too many wrong passwords came from this machine, so the next one is not \
-                    checked yet.",
+                    "Too many wrong passwords came from this machine, so the proxy waits before it \
+                    checks the next one.",
                 ),
                 advice: vec![
                     say("Wait {seconds} seconds, then reload the page.")

@@ -83,8 +83,8 @@ pub(super) fn forbidden(refusal: GuardRefusal) -> MessageText {
             at_the_machine,
         ),
         GuardRefusal::NoToken | GuardRefusal::WrongToken => (
-            say("The request lacks the token of this proxy's pages, or has one from before the \
-                last start. Nothing was changed."),
+            say("The request does not come from a page of this proxy, or the page was opened \
+                before the proxy was restarted. Nothing was changed."),
             reload,
         ),
     };

@@ -209,9 +209,9 @@ fn row<'a>(number: usize, item: &'a QueueItem, shell: &Shell) -> QueueRow<'a> {
     let what = match item.kind {
         RequestKind::Page => say("page"),
         RequestKind::Part => say("part of a page"),
-        RequestKind::Refresh => say("newer version"),
+        RequestKind::Refresh => say("newer version of a saved page"),
         RequestKind::Post => say("form ({method})").with("method", shown::text(&item.method)),
-        RequestKind::Recursive => say("recursive fetch"),
+        RequestKind::Recursive => say("fetch that follows links"),
         RequestKind::Monitored => say("on a schedule"),
     };
     let is = match item.state {

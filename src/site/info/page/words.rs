@@ -41,7 +41,7 @@ pub(super) fn describe_status(status: CacheStatus) -> Text {
         S::Moved => say("The configuration has another address for it, and the browser was \
             redirected there."),
         S::Blocked => say("The configuration blocks it."),
-        S::LeadsToBlocked => say("It leads to an address that the configuration blocks."),
+        S::LeadsToBlocked => say("It redirects to an address that the configuration blocks."),
     }
 }
 
@@ -110,9 +110,10 @@ fn describe_refusal(refusal: DecisionRefusal) -> Text {
 /// Explains how a request would be handled now.
 pub(super) fn describe_prediction(would: PredictedAction) -> Text {
     match would {
-        PredictedAction::Move => {
-            say("The browser would be redirected to the address in the configuration.")
-        }
+        PredictedAction::Move => say(
+            "The configuration has another address for it, and the browser would be redirected \
+                there.",
+        ),
         PredictedAction::Block => say("It would not be fetched: the configuration blocks it."),
         PredictedAction::Deny => {
             say("It would not be fetched: you may not reach that host through the proxy.")
