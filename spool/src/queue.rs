@@ -345,8 +345,8 @@ impl Queue {
         Ok(known.is_some())
     }
 
-    /// Removes a finished request, unless more was requested in the meantime, or another spelling of
-    /// its URL is to be fetched. `seen` is the request in the form in which it was fetched.
+    /// Removes a finished request, unless more was requested in the meantime. `seen` is the request
+    /// in the form in which it was fetched.
     ///
     /// Under [`Durability::Batch`] its file is removed when its response, and the requests [that
     /// follow from it](Queue::add_next), are durable. After a crash the request may be back;
@@ -360,17 +360,11 @@ impl Queue {
         let is_time = {
             let _changing = lock(&self.tree.outbox.changing);
             let Some(known) = self.summary(&key) else { return Ok(FinishOutcome::Gone) };
-            if wish::requests_more(&known, &seen.summary)
+            if (wish::requests_more(&known, &seen.summary)
+                || known.has_spelling_besides(&seen.summary))
                 && let RequestFile::Valid(now) = self.read(&key)?
             {
                 return Ok(FinishOutcome::Wanted(now));
-            }
-            if !known.line.spellings.is_empty()
-                && let RequestFile::Valid(now) = self.read(&key)?
-                && let Some(next) = spellings::next(now)
-            {
-                self.write(&next)?;
-                return Ok(FinishOutcome::Wanted(next));
             }
             if self.tree.root.durability != Durability::Batch || !is_repeatable(&known) {
                 self.remove_file(&key)?;

@@ -44,12 +44,18 @@ async fn fetch_queued(context: &Arc<FetchContext>, key: Key) -> Result<Option<Ev
         return Ok(None);
     }
     context.fetcher.send_event(Event::Start { url: url.clone() });
-    let verdict = attempt(context, &outgoing).await;
+    let mut verdict = attempt(context, &outgoing).await;
+    queue_following(context, &mut verdict).await?;
+    for respelled in outgoing.respelled() {
+        let mut other = attempt(context, &respelled).await;
+        queue_following(context, &mut other).await?;
+        verdict = verdict.combine(other);
+    }
     debug!(url, ?verdict, "fetched");
     match verdict {
-        FetchVerdict::Done { status, bytes, led, how } => {
+        FetchVerdict::Done { status, bytes, how, .. } => {
             let done = Event::Done { url, status: status.as_u16(), bytes };
-            let is_gone = finish(context, &outgoing, led).await?;
+            let is_gone = finish(context, &outgoing).await?;
             report_to_runs(context, &outgoing, status, bytes, how);
             Ok(is_gone.then_some(done))
         }
@@ -96,17 +102,21 @@ async fn queued(context: &Arc<FetchContext>, key: Key) -> Result<Option<Outgoing
     Ok(is_there.then_some(begun))
 }
 
-/// Queues the requests that follow, then removes the request, unless it was requested again.
-/// Returns whether the request was removed.
-async fn finish(
-    context: &FetchContext,
-    outgoing: &Outgoing,
-    led: Following,
-) -> Result<bool, Error> {
-    if !led.next.is_empty() {
-        enqueue(context, led.next).await?;
+/// Queues the requests that follow from a response, and reports their events.
+async fn queue_following(context: &FetchContext, verdict: &mut FetchVerdict) -> Result<(), Error> {
+    let FetchVerdict::Done { led, .. } = verdict else { return Ok(()) };
+    let Following { next, events } = std::mem::take(led);
+    if !next.is_empty() {
+        enqueue(context, next).await?;
     }
-    led.events.into_iter().for_each(|event| context.fetcher.send_event(event));
+    for event in events {
+        context.fetcher.send_event(event);
+    }
+    Ok(())
+}
+
+/// Removes the request, unless it was requested again. Returns whether the request was removed.
+async fn finish(context: &FetchContext, outgoing: &Outgoing) -> Result<bool, Error> {
     let finished = context.storage.store.finish_queued(outgoing.clone()).await?;
     // If the request was made again in the meantime, it stays in the queue and is judged again. It
     // may then need no request to the origin.

@@ -31,6 +31,22 @@ pub(super) enum FetchVerdict {
     Untried,
 }
 
+impl FetchVerdict {
+    /// The verdict on a request that is sent for two spellings of its URL. A failure of one of them
+    /// counts, so that it is tried again, and a temporary one counts before a permanent one.
+    pub(super) fn combine(self, other: FetchVerdict) -> FetchVerdict {
+        let rank = |verdict: &FetchVerdict| match verdict {
+            FetchVerdict::LeftAlone => 0,
+            FetchVerdict::Done { .. } => 1,
+            FetchVerdict::Failed { .. } => 2,
+            FetchVerdict::TooLong { .. } => 3,
+            FetchVerdict::Again { .. } => 4,
+            FetchVerdict::Untried => 5,
+        };
+        if rank(&other) > rank(&self) { other } else { self }
+    }
+}
+
 /// The delay after attempt number `attempts`. It doubles each time, and one last attempt follows
 /// after the configured delay. `None` after the last attempt.
 pub(super) fn delay(options: &FetchOptions, attempts: u32) -> Option<Duration> {

@@ -132,6 +132,41 @@ fn each_spelling_that_is_requested_offline_is_fetched() {
 }
 
 #[test]
+fn a_spelling_that_fails_does_not_hold_up_another() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    for [refused, good] in PAIRS {
+        origin.on(refused, |exchange| exchange.answer(&Answer::html("no").with_status(401)));
+        echo(&origin, good);
+        daemon.ok(&["offline"]);
+        for path in [refused, good] {
+            assert_eq!(get(&daemon, &origin, path).status, 504, "{path}");
+        }
+        daemon.ok(&["online"]);
+        daemon.run(&["fetch", "--wait"]);
+        daemon.ok(&["offline"]);
+        assert_eq!(get(&daemon, &origin, good).text(), format!("<p>{good}"));
+        assert_eq!(daemon.queue().len(), 1, "{refused} has failed");
+        daemon.ok(&["queue", "--remove", &origin.url(refused)]);
+    }
+}
+
+#[test]
+fn one_command_fetches_all_spellings() {
+    for refresh in [false, true] {
+        let (daemon, origin) = (Daemon::start(), Origin::start());
+        let urls: Vec<_> = PAIRS.as_flattened().iter().map(|path| origin.url(path)).collect();
+        PAIRS.as_flattened().iter().for_each(|path| echo(&origin, path));
+        let mut command = vec!["get"];
+        command.extend(refresh.then_some("--refresh"));
+        command.extend(urls.iter().map(String::as_str));
+        daemon.ok(&command);
+        for path in PAIRS.as_flattened() {
+            assert_eq!(origin.asked(path).len(), 1, "{path}");
+        }
+    }
+}
+
+#[test]
 fn a_page_is_not_stored_yet_if_only_another_spelling_is() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     for path in PAIRS.as_flattened() {

@@ -94,14 +94,14 @@ pub struct OutgoingSummary {
     pub priority: Priority,
 }
 
-/// The request line of a request, and the other spellings of its target that are requested later.
+/// The request line of a request, and those of other spellings of its URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestLine {
     /// The method, for example `GET`; empty if the head has none.
     pub method: String,
     /// The request target, if it is not that of the canonical URL.
     pub(crate) target: Option<String>,
-    /// The targets of other spellings of the URL that are fetched after this one.
+    /// The targets of other spellings of the URL, which are requested as well.
     pub(crate) spellings: Vec<String>,
 }
 

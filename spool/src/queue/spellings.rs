@@ -1,11 +1,11 @@
 //! Requests for other spellings of one URL.
 //!
 //! Origins may distinguish the spellings of a canonical URL, which have one key and so one request
-//! in the queue. The request is sent for one spelling at a time, and lists the others. When its
-//! response is stored, the request goes on to the next of them.
+//! in the queue. The request lists the other spellings, and is sent once for each. It leaves the
+//! queue when the responses to all of them are stored.
 
 use crate::entry::warc::{escape, unescape};
-use crate::queue::outgoing::{AttemptState, Outgoing, OutgoingSummary, RequestKind};
+use crate::queue::outgoing::{Outgoing, OutgoingSummary, RequestKind, RequestLine};
 
 /// The largest number of other spellings of a request. Further ones are not recorded.
 pub(crate) const MAX_SPELLINGS: usize = 8;
@@ -48,7 +48,7 @@ fn is_allowed(target: &str) -> bool {
 }
 
 impl OutgoingSummary {
-    /// The target of the spelling that is fetched next.
+    /// The target in the head of the request.
     fn target(&self) -> &str {
         self.line.target.as_deref().unwrap_or_else(|| canonical_target(self.place.url()))
     }
@@ -85,20 +85,23 @@ pub(crate) fn merge(request: &mut OutgoingSummary, known: &OutgoingSummary, new:
     request.line.spellings = others;
 }
 
-/// The request for the next spelling, after the response to this one was stored. It belongs to no
-/// run: the run has followed the first response. `None` if there is no other spelling.
-pub(crate) fn next(mut request: Outgoing) -> Option<Outgoing> {
-    if request.summary.line.spellings.is_empty() {
-        return None;
+impl Outgoing {
+    /// The requests for the other spellings of the URL. They belong to no run: a run follows the
+    /// response to one spelling.
+    #[must_use]
+    pub fn respelled(&self) -> Vec<Outgoing> {
+        let mut words = self.head.splitn(3, |&byte| byte == b' ');
+        let (Some(method), Some(_), Some(rest)) = (words.next(), words.next(), words.next()) else {
+            return Vec::new();
+        };
+        let request = |target: &String| {
+            let head = [method, target.as_bytes(), rest].join(&b' ');
+            let line = RequestLine::new(&head, &self.summary.place);
+            let summary = OutgoingSummary { line, wishes: Vec::new(), ..self.summary.clone() };
+            Outgoing { summary, head, ..self.clone() }
+        };
+        self.summary.line.spellings.iter().map(request).collect()
     }
-    let target = request.summary.line.spellings.remove(0);
-    let mut words = request.head.splitn(3, |&byte| byte == b' ');
-    let (method, _, rest) = (words.next()?, words.next()?, words.next()?);
-    request.head = [method, target.as_bytes(), rest].join(&b' ');
-    request.summary.line.target = other_target(&request.head, request.summary.place.url());
-    request.summary.fetching = AttemptState::default();
-    request.summary.wishes.clear();
-    Some(request)
 }
 
 #[cfg(test)]
@@ -127,14 +130,9 @@ mod tests {
             }
         }
         assert_eq!(known.summary.line.spellings, ["/?f=2&t=9", "/%3ff=2&t=9"]);
-        let mut sent = Vec::new();
-        let mut now = Some(known);
-        while let Some(request) = now {
-            sent.push(target(&request.head).to_owned());
-            assert_eq!(request.summary.target(), sent[sent.len() - 1]);
-            now = next(request);
-        }
-        assert_eq!(sent, ["/?f=2&amp;t=9", "/?f=2&t=9", "/%3ff=2&t=9"]);
+        let sent: Vec<_> = known.respelled();
+        let sent: Vec<_> = sent.iter().map(|request| target(&request.head)).collect();
+        assert_eq!(sent, ["/?f=2&t=9", "/%3ff=2&t=9"]);
     }
 
     #[test]

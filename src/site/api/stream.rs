@@ -128,10 +128,10 @@ impl RequestFollower {
 
     async fn want(&mut self, requester: &Requester, text: &str, refresh: bool) {
         let Ok(url) = CanonicalUrl::parse(text, &self.inbox.context.base.local) else { return };
-        if self.is_known(url.as_str()) {
-            return;
-        }
+        // Another spelling of a URL that is followed already is queued too.
+        let is_known = self.is_known(url.as_str());
         match fetch::want(&self.inbox.context.fetch, requester, text, refresh).await {
+            Ok(WantOutcome::Kept { .. }) if is_known => {}
             Ok(WantOutcome::Kept { url: shown, place, .. }) => {
                 self.report_missed_end(shown, &place, None).await;
             }
