@@ -88,7 +88,7 @@ use self::forwards::options_response;
 use self::interims::Interims;
 use self::plan::{plan_request, reads};
 use self::presence::Presence;
-use self::receive::{ReceivedRequest, RequestRest, receive};
+use self::receive::{ReceivedRequest, receive};
 use self::site::Door;
 use self::target::{BadTarget, Target};
 use self::visitor::{PageVisit, ProxyServer, Visitor};
@@ -209,7 +209,8 @@ async fn dispatch(
     }
 }
 
-/// Answers a request for a resource, and records it.
+/// Answers a request for a resource: looks up the stored copies, decides, acts, and finishes and
+/// records the response.
 async fn answer_resource(
     context: &Arc<ProxyContext>,
     client: &Client,
@@ -217,35 +218,27 @@ async fn answer_resource(
 ) -> Response<Body> {
     let ReceivedRequest { mode, resource, parts, form, rest } = received;
     let owner = client.visitor.owner();
-    let request = ProxyRequest::new(context, owner, resource, parts, form, mode, clock::now());
+    let mut request = ProxyRequest::new(context, owner, resource, parts, form, mode, clock::now());
     let record = RequestRecord::of(context, &request);
-    let mut response = look_up_and_act(context, client, request, rest).await;
+    let mut response = 'response: {
+        if let Some(response) = stand_in::response(context, &client.visitor, &request) {
+            break 'response response;
+        }
+        let plan = match plan_request(context, &mut request).await {
+            Ok(plan) => plan,
+            Err(error) => break 'response reply::not_chosen(context, &request, &error),
+        };
+        let (url, decision) = (request.resource.url.as_str(), plan.decision);
+        debug!(method = %request.head.method, url, %mode, ?decision, "decided");
+        if let Some(question) = gateway::question_first(&request, decision) {
+            break 'response question;
+        }
+        let finish = ResponseFinish::of(context, &mut request, &plan);
+        let response = act(context, client, request, plan, rest).await;
+        finish.apply(context, response).await
+    };
     record.complete(context, &mut response);
     response
-}
-
-/// Looks up the stored copies, decides, acts, and finishes the response.
-async fn look_up_and_act(
-    context: &Arc<ProxyContext>,
-    client: &Client,
-    mut request: ProxyRequest,
-    rest: RequestRest,
-) -> Response<Body> {
-    if let Some(response) = stand_in::response(context, &client.visitor, &request) {
-        return response;
-    }
-    let plan = match plan_request(context, &mut request).await {
-        Ok(plan) => plan,
-        Err(error) => return reply::not_chosen(context, &request, &error),
-    };
-    let (url, mode, decision) = (request.resource.url.as_str(), request.start.mode, plan.decision);
-    debug!(method = %request.head.method, url, %mode, ?decision, "decided");
-    if let Some(question) = gateway::question_first(&request, decision) {
-        return question;
-    }
-    let finish = ResponseFinish::of(context, &mut request, &plan);
-    let response = act(context, client, request, plan, rest).await;
-    finish.apply(context, response).await
 }
 
 fn bad_target(

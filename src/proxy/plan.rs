@@ -24,14 +24,21 @@ pub(super) struct RequestPlan {
     pub(super) decision: Decision,
 }
 
-/// Looks up the stored copy for `ask` and decides. Records the input of the decision in `ask`.
+/// Looks up the stored copies for `ask` and decides. Offline, if no copy can be served, also looks
+/// under equivalent URLs. Records the input of the decision in `ask`.
 pub(super) async fn plan_request(
     context: &ProxyContext,
     ask: &mut ProxyRequest,
 ) -> Result<RequestPlan, NotChosen> {
     // Only the spool has the response to a form.
     let mode = if ask.asked.form_answer { Mode::Offline } else { ask.start.mode };
-    let found = look_up(context, ask).await?;
+    let mut found = choose::look_up(context, ask).await?;
+    if found.fallback_copy().is_some_and(|kept| !kept.status.is_server_error()) {
+        ask.copy.near = found.is_respelled().then_some(Nearness::Spelling);
+    } else if let Some((near, kept)) = Box::pin(near::find(context, ask)).await? {
+        ask.copy.near = Some(near);
+        found = CopyLookup::replacing(kept);
+    }
     let then = memento::choose(context, ask, &found).await?;
     let kept = if mode == Mode::Offline { found.fallback_copy() } else { found.own() };
     let verdict = kept.map(|kept| verdict::verdict(context, ask, kept));
@@ -51,23 +58,6 @@ pub(super) async fn plan_request(
     let mut asked = ask.asked;
     asked.reload |= mode == Mode::Autodial && is_invalid(kept.as_deref());
     Ok(RequestPlan { kept, found, decision: decide(mode, how, online, asked) })
-}
-
-/// Looks up stored copies. Offline, if no copy can be served, also looks under equivalent URLs.
-async fn look_up(
-    context: &ProxyContext,
-    ask: &mut ProxyRequest,
-) -> Result<CopyLookup, wwwoffle_spool::Error> {
-    let exact = choose::look_up(context, ask).await?;
-    if exact.fallback_copy().is_some_and(|kept| !kept.status.is_server_error()) {
-        if exact.is_respelled() {
-            ask.copy.near = Some(Nearness::Spelling);
-        }
-        return Ok(exact);
-    }
-    let Some((near, kept)) = Box::pin(near::find(context, ask)).await? else { return Ok(exact) };
-    ask.copy.near = Some(near);
-    Ok(CopyLookup::replacing(kept))
 }
 
 /// Whether, and in which form, the client can read the stored copy.

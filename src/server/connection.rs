@@ -1,7 +1,6 @@
-//! The connection of one client, from its first byte to its last.
+//! HTTP on the connection of a client.
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -9,16 +8,12 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
-use tokio::sync::OwnedSemaphorePermit;
-use tracing::{Instrument, debug, debug_span};
 
 use super::client_io::ClientIo;
+use super::http2;
 use super::repeat::{Counted, Repeater};
 use super::service::Service;
-use super::{front, http2};
 use crate::base::statistics::ResponseCounter;
-use crate::proxy::access::crowd::CountedConnection;
 use crate::proxy::visitor::{HttpVersion, Visitor};
 use crate::proxy::{self, Client};
 use crate::server::context::ServerContext;
@@ -29,26 +24,6 @@ const MAX_REQUEST_HEAD: usize = 1024 * 1024 + 64 * 1024;
 
 /// The maximum number of fields of a request.
 pub(super) const MAX_REQUEST_FIELDS: usize = 256;
-
-/// Serves one client until it leaves or times out. If the daemon stops, the running request is
-/// answered first.
-pub(super) async fn serve(
-    context: Arc<ServerContext>,
-    stream: TcpStream,
-    peer: SocketAddr,
-    place: (OwnedSemaphorePermit, CountedConnection),
-) {
-    let connected = Arc::new(context.count_connection(place));
-    if let Err(error) = stream.set_nodelay(true) {
-        return debug!(%peer, %error, "the client has left already");
-    }
-    let ours = match stream.local_addr() {
-        Ok(address) => address.ip(),
-        Err(error) => return debug!(%peer, %error, "the client has left already"),
-    };
-    let visitor = Visitor::new(peer, ours, connected);
-    front::open(&context, stream, visitor).instrument(debug_span!("connection", %peer)).await;
-}
 
 /// Speaks HTTP on `stream` until the client leaves or times out. If the daemon stops, the running
 /// request is answered first. Dropping the future closes the connection.
@@ -71,7 +46,12 @@ where
     }
 }
 
-async fn speak_http1<T>(
+/// Speaks HTTP/1.1, like [`speak`].
+///
+/// # Errors
+///
+/// Those of [`speak`].
+pub(super) async fn speak_http1<T>(
     context: &Arc<ServerContext>,
     stream: T,
     visitor: Visitor,

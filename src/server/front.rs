@@ -16,13 +16,15 @@ use rustls::ServerConfig;
 use rustls::server::Accepted;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, join, split};
 use tokio::net::TcpStream;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 use tokio_rustls::StartHandshake;
 use tracing::{debug, warn};
 
-use super::connection::speak;
+use super::connection::{speak, speak_http1};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
+use crate::proxy::access::crowd::CountedConnection;
 use crate::proxy::site::HttpsSite;
 use crate::proxy::visitor::{HttpVersion, Visitor};
 use crate::server::context::ServerContext;
@@ -33,8 +35,20 @@ use crate::tls::leaf::refusing_config;
 /// with this byte.
 const HANDSHAKE: u8 = 22;
 
-/// Serves a client of our own port until it leaves.
-pub(super) async fn open(context: &Arc<ServerContext>, stream: TcpStream, visitor: Visitor) {
+/// Serves one client of our own port until it leaves or times out. If the daemon stops, the running
+/// request is answered first.
+pub(super) async fn serve(
+    context: Arc<ServerContext>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    place: (OwnedSemaphorePermit, CountedConnection),
+) {
+    let connected = Arc::new(context.count_connection(place));
+    let address = match stream.set_nodelay(true).and_then(|()| stream.local_addr()) {
+        Ok(address) => address,
+        Err(error) => return debug!(%error, "the client has left already"),
+    };
+    let visitor = Visitor::new(peer, address.ip(), connected);
     let mut first = [0];
     let patience = context.base.config().options.idle_timeout;
     let peeked = tokio::select! {
@@ -42,18 +56,14 @@ pub(super) async fn open(context: &Arc<ServerContext>, stream: TcpStream, visito
         () = context.base.tasks.stopping() => return,
     };
     match peeked {
-        Ok(Ok(1..)) => {}
-        Ok(Ok(0)) => return,
-        Ok(Err(error)) => return debug!(%error, "the client left before it sent anything"),
-        Err(_) => return debug!("the client sent nothing"),
-    }
-    // Boxed, so that an idle client does not need the memory of the larger futures.
-    if first != [HANDSHAKE] {
-        return log_result(Box::pin(speak(context, stream, HttpVersion::Http1, visitor)).await);
-    }
-    match stream.local_addr() {
-        Ok(address) => Box::pin(secure(context, stream, visitor, &host_of(address))).await,
-        Err(error) => debug!(%error, "the client has left already"),
+        // Boxed, so that an idle client does not need the memory of the larger futures.
+        Ok(Ok(1..)) if first != [HANDSHAKE] => {
+            log_result(Box::pin(speak_http1(&context, stream, visitor)).await);
+        }
+        Ok(Ok(1..)) => Box::pin(secure(&context, stream, visitor, &host_of(address))).await,
+        Ok(Ok(0)) => {}
+        Ok(Err(error)) => debug!(%error, "the client left before it sent anything"),
+        Err(_) => debug!("the client sent nothing"),
     }
 }
 
@@ -93,7 +103,7 @@ where
         }
         let (reader, writer) = split(stream);
         let again = join(std::io::Cursor::new(bytes).chain(reader), writer);
-        return log_result(Box::pin(speak(context, again, HttpVersion::Http1, visitor)).await);
+        return log_result(Box::pin(speak_http1(context, again, visitor)).await);
     };
     let Some(config) = tls_config(context, &hello, host) else { return };
     let handshake = StartHandshake::from_parts(hello, stream).into_stream(config);

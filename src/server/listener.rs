@@ -8,9 +8,9 @@ use std::time::Duration;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
-use tracing::{error, warn};
+use tracing::{Instrument, debug_span, error, warn};
 
-use super::connection;
+use super::front;
 use crate::server::context::ServerContext;
 
 /// How many clients the system queues before they are accepted. The system may have a lower limit.
@@ -79,12 +79,8 @@ pub async fn accept(context: Arc<ServerContext>, listener: TcpListener, places: 
                     continue;
                 };
                 let place = (place, guest);
-                context.base.tasks.spawn(connection::serve(
-                    Arc::clone(&context),
-                    stream,
-                    peer,
-                    place,
-                ));
+                let serving = front::serve(Arc::clone(&context), stream, peer, place);
+                context.base.tasks.spawn(serving.instrument(debug_span!("connection", %peer)));
             }
             Err(error) if is_the_clients(&error) => {}
             Err(error) => {
