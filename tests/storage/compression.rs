@@ -100,7 +100,7 @@ fn what_is_compressed_is_served_as_it_was() {
                 listed().len() == 2 && listed().iter().all(|one| len(one) < 200_000)
             });
             let page = daemon.page(&format!("/info/?{}", crate::harness::form::encode(&urls[1])));
-            assert!(page.text().contains("compressed: its file has "), "{}", page.text());
+            assert!(page.text().contains("compressed on the disk: "), "{}", page.text());
         } else {
             daemon.up();
             check(&daemon);

@@ -143,7 +143,7 @@ mod tests {
     fn only_priority_can_be_edited_for_dependent_requests() {
         for (kind, want) in [
             (RequestKind::Post, "sent once"),
-            (RequestKind::Part, "belongs to a page"),
+            (RequestKind::Part, "part of a page"),
             (RequestKind::Monitored, "/monitor-options/?http://a.example/"),
             (RequestKind::Recursive, "/fetches/"),
         ] {
