@@ -227,7 +227,7 @@ pub(super) fn host_refused() -> MessageText {
 pub(super) fn tunnel_offline() -> MessageText {
     words(
         504,
-        say("Not saved, and not possible while offline"),
+        say("Pages of this host are not saved, so you cannot read them offline"),
         say("HTTPS to this host is not intercepted, so nothing from it is saved. The proxy is \
             offline, so it cannot connect."),
         vec![say("Go online, then try again.")],
