@@ -200,10 +200,7 @@ impl Queue {
     /// Combines a known request with `new`. The caller holds `changing`.
     fn combine_requests(&self, known: &OutgoingSummary, new: &Outgoing) -> Result<AddOutcome> {
         let priority = order::raised_priority(known.priority, new.summary.priority);
-        if !wish::requests_more(&new.summary, known)
-            && !new.summary.has_spelling_besides(known)
-            && priority == known.priority
-        {
+        if !wish::requests_more(&new.summary, known) && priority == known.priority {
             return Ok(AddOutcome::Already);
         }
         let RequestFile::Valid(mut known) = self.read(&new.summary.place.key())? else {
@@ -305,8 +302,7 @@ impl Queue {
         if request.summary.priority != known.priority {
             request.to_mut().summary.priority = known.priority;
         }
-        if (wish::requests_more(&known, &request.summary)
-            || known.has_spelling_besides(&request.summary))
+        if wish::requests_more(&known, &request.summary)
             && let RequestFile::Valid(now) = self.read(&key)?
         {
             wish::merge(request.to_mut(), &now);
@@ -360,8 +356,7 @@ impl Queue {
         let is_time = {
             let _changing = lock(&self.tree.outbox.changing);
             let Some(known) = self.summary(&key) else { return Ok(FinishOutcome::Gone) };
-            if (wish::requests_more(&known, &seen.summary)
-                || known.has_spelling_besides(&seen.summary))
+            if wish::requests_more(&known, &seen.summary)
                 && let RequestFile::Valid(now) = self.read(&key)?
             {
                 return Ok(FinishOutcome::Wanted(now));

@@ -5,7 +5,7 @@
 //! queue when the responses to all of them are stored.
 
 use crate::entry::warc::{escape, unescape};
-use crate::queue::outgoing::{Outgoing, OutgoingSummary, RequestKind, RequestLine};
+use crate::queue::outgoing::{Outgoing, OutgoingSummary, RequestLine};
 
 /// The largest number of other spellings of a request. Further ones are not recorded.
 pub(crate) const MAX_SPELLINGS: usize = 8;
@@ -63,23 +63,21 @@ impl OutgoingSummary {
     /// determine what a request of this machine sends.
     pub(crate) fn has_spelling_besides(&self, known: &Self) -> bool {
         let is_new = |target| is_allowed(target) && known.targets().all(|other| other != target);
-        self.kind != RequestKind::Post
-            && known.kind != RequestKind::Post
-            && self.asked_from == known.asked_from
+        self.asked_from == known.asked_from
             && known.line.spellings.len() < MAX_SPELLINGS
             && self.targets().any(is_new)
     }
 }
 
-/// Records the spellings of `known` and `new`, which have been combined in `request`.
+/// Records the spellings of `known` and `new`, which have been combined in `request`: of those made
+/// at the same machine as the result.
 pub(crate) fn merge(request: &mut OutgoingSummary, known: &OutgoingSummary, new: &OutgoingSummary) {
     let mut others: Vec<String> = Vec::new();
-    if known.asked_from == new.asked_from {
-        for target in known.targets().chain(new.targets()) {
-            let is_new = target != request.target() && others.iter().all(|other| other != target);
-            if is_new && is_allowed(target) && others.len() < MAX_SPELLINGS {
-                others.push(target.to_owned());
-            }
+    let sources = [known, new].into_iter().filter(|from| from.asked_from == request.asked_from);
+    for target in sources.flat_map(OutgoingSummary::targets) {
+        let is_new = target != request.target() && others.iter().all(|other| other != target);
+        if is_new && is_allowed(target) && others.len() < MAX_SPELLINGS {
+            others.push(target.to_owned());
         }
     }
     request.line.spellings = others;
@@ -111,7 +109,7 @@ mod tests {
 
     use super::*;
     use crate::entry::place::Place;
-    use crate::queue::outgoing::RequesterLocation;
+    use crate::queue::outgoing::{RequestKind, RequesterLocation};
     use crate::queue::wish;
 
     fn request(target: &str) -> Outgoing {
@@ -125,7 +123,7 @@ mod tests {
         let mut known = request("/?f=2&amp;t=9");
         for target in ["/?f=2&t=9", "/?f=2&amp;t=9", "/%3ff=2&t=9", "/?f=2&t=9"] {
             let new = request(target);
-            if new.summary.has_spelling_besides(&known.summary) {
+            if wish::requests_more(&new.summary, &known.summary) {
                 wish::merge(&mut known, &new);
             }
         }
@@ -146,9 +144,12 @@ mod tests {
         let mut known = request("/?f=2&t=9");
         let mut new = request("/?f=2&amp;t=9");
         new.summary.asked_from = RequesterLocation::Elsewhere;
-        assert!(!new.summary.has_spelling_besides(&known.summary));
+        assert!(!wish::requests_more(&new.summary, &known.summary));
         wish::merge(&mut known, &new);
         assert_eq!(known.summary.line.spellings, [""; 0]);
+        wish::merge(&mut known, &request("/?f=2&%74=9"));
+        wish::merge(&mut known, &new);
+        assert_eq!(known.summary.line.spellings, ["/?f=2&%74=9"], "its own spellings stay");
     }
 
     proptest::proptest! {

@@ -125,6 +125,7 @@ pub(crate) fn requests_more(new: &OutgoingSummary, known: &OutgoingSummary) -> b
         || (new.renew && !known.renew)
         || (new.class.is_none() && known.class.is_some())
         || has_wider_access(new.asked_from, known.asked_from)
+        || new.has_spelling_besides(known)
         || new.wishes.iter().any(|wish| add(&mut wishes, *wish))
 }
 
