@@ -43,6 +43,14 @@ fn the_body_of_a_queued_form_is_complete_and_decoded() {
         ("Content-Length: 99\r\nTransfer-Encoding: Chunked", "3\r\na=b\r\n0\r\n\r\n", Ok("a=b")),
         ("Transfer-Encoding: chunked", "a=b", Ok("a=b")),
         ("Transfer-Encoding: chunked", "3\r\na=", Err("its chunked body is incomplete")),
+        ("Content-Length: abc", "a=b", Err("its Content-Length is invalid")),
+        ("Content-Length: -3", "a=b", Err("its Content-Length is invalid")),
+        ("Content-Length: 3\r\nContent-Length: 2", "a=b", Err("its Content-Length is invalid")),
+        (
+            "Transfer-Encoding: chunked\r\nTransfer-Encoding: gzip",
+            "3\r\na=b\r\n0\r\n\r\n",
+            Err("its body has an unknown transfer coding"),
+        ),
         ("Transfer-Encoding: gzip", "x", Err("its body has an unknown transfer coding")),
     ] {
         let request = format!("POST http://q.example/f HTTP/1.1\r\n{fields}\r\n\r\n{body}");
@@ -61,6 +69,7 @@ fn what_cannot_be_fetched_is_refused() {
     let taken = "it is a recursive fetch";
     for (url, want) in [
         (recursive(&FORM.replace('?', "%3F")), form),
+        (FORM.to_owned(), form),
         (recursive("ftp://q.example/x"), ftp),
         ("ftp://q.example/x".to_owned(), ftp),
         ("http://old:8080/refresh/?ftp://q.example/x".to_owned(), ftp),

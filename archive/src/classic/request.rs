@@ -51,9 +51,12 @@ pub(super) fn read(
     }
     let mut body = body(&mut head, input)?;
     let recursion = recursion(text);
-    let url = match &recursion {
-        Some(arguments) => start(arguments, local),
-        None => item::url(form(text).as_deref().unwrap_or(text), local),
+    let url = if let Some(arguments) = &recursion {
+        start(arguments, local)
+    } else {
+        // A form is sent to the URL without the hash. A GET asks for the stored response.
+        let action = form(text).filter(|_| head.method != "GET");
+        item::url(action.as_deref().unwrap_or(text), local)
     };
     let url = url.and_then(fetchable).map_err(ReadFault::Archive)?;
     head.target = origin_form(&head.target);
@@ -74,8 +77,12 @@ pub(super) fn read(
 
 /// The body of a request, without its transfer coding.
 fn body(head: &mut RequestHead, input: impl BufRead) -> Result<Vec<u8>, ReadFault> {
-    let coding = head.fields.all("transfer-encoding").next();
-    let is_chunked = coding.map(|coding| coding.trim_ascii().eq_ignore_ascii_case(b"chunked"));
+    let codings: Vec<_> = head.fields.all("transfer-encoding").collect();
+    let is_chunked = match codings[..] {
+        [] => None,
+        [coding] => Some(coding.trim_ascii().eq_ignore_ascii_case(b"chunked")),
+        [_, _, ..] => Some(false),
+    };
     let input: Box<dyn Read + '_> = match is_chunked {
         None => Box::new(input),
         Some(true) => Box::new(Chunked::new(input)),
@@ -91,8 +98,17 @@ fn body(head: &mut RequestHead, input: impl BufRead) -> Result<Vec<u8>, ReadFaul
     if is_chunked.is_some() {
         // With a transfer coding, this field does not count (RFC 9112 §6.3).
         head.fields.remove("content-length");
-    } else if head.fields.content_length().is_some_and(|told| told > length) {
-        return Err(refuse("its body is shorter than its Content-Length"));
+    } else if head.fields.has("content-length") {
+        let mut values = head.fields.all("content-length");
+        let told = head.fields.content_length();
+        let is_valid = values.all(|value| Some(value) == head.fields.first("content-length"));
+        match told.filter(|_| is_valid) {
+            None => return Err(refuse("its Content-Length is invalid")),
+            Some(told) if told > length => {
+                return Err(refuse("its body is shorter than its Content-Length"));
+            }
+            Some(_) => {}
+        }
     }
     Ok(body)
 }
