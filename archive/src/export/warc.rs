@@ -100,7 +100,7 @@ impl<W: Write> WarcWriter<W> {
         Ok(position)
     }
 
-    /// Adds a queued request without its secrets.
+    /// Adds a queued request, which must not contain secrets. Its body is not written.
     pub(crate) fn waiting(&mut self, waiting: &QueuedRequest) -> io::Result<()> {
         let (date, uri) = (time(waiting.when), waiting.url.to_string());
         let mut fields = vec![

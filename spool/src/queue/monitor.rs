@@ -55,7 +55,7 @@ pub struct MonitorSummary {
     pub place: Place,
     /// When the page is fetched.
     pub schedule: Schedule,
-    /// When the page was set to be monitored, or last changed.
+    /// When monitoring of the page began, or when its settings were last changed.
     pub set: Timestamp,
     /// When the request was last queued.
     pub last_run: Option<Timestamp>,
