@@ -60,7 +60,8 @@ async fn fetch_queued(context: &Arc<FetchContext>, key: Key) -> Result<Option<Ev
             Ok(is_gone.then_some(done))
         }
         FetchVerdict::LeftAlone => {
-            context.storage.store.dequeue(key).await?;
+            // A person may have requested it in the meantime.
+            finish(context, &outgoing).await?;
             recurse::outcome::record_exclusion(context, &outgoing);
             Ok(None)
         }

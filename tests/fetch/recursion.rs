@@ -272,6 +272,29 @@ fn what_a_site_asks_of_programs_is_a_matter_of_choice() {
 }
 
 #[test]
+fn a_person_gets_a_page_that_is_forbidden_to_a_recursive_fetch() {
+    let (daemon, origin, gate) = (Daemon::configured(IMPATIENT), Origin::start(), Gate::new());
+    let held = Arc::clone(&gate);
+    origin.on("/robots.txt", move |exchange| {
+        held.wait();
+        exchange.answer(&text("text/plain", "User-agent: *\nDisallow: /linked"))
+    });
+    origin.say("/", Answer::html("<a href=/linked>x</a>"));
+    origin.say("/linked", Answer::html("linked"));
+    let mut run = daemon.command(&["get", "-r", "1", &origin.url("/")]).spawn().unwrap();
+    eventually("its rules are asked for", || origin.count("/robots.txt") == 1);
+    let mut get = daemon.command(&["get", &origin.url("/linked")]).spawn().unwrap();
+    eventually("a person wants it too", || {
+        let queue = daemon.run(&["queue", "--json"]).out;
+        queue.contains("/linked") && queue.contains("\"kind\":\"page\"")
+    });
+    gate.open();
+    assert!(get.wait().unwrap().success());
+    assert!(run.wait().unwrap().success());
+    assert_eq!(origin.count("/linked"), 1);
+}
+
+#[test]
 fn links_that_lead_nowhere_are_told() {
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
     origin.say("/", Answer::html("<a href=/a.html>a</a><a href=/gone.html>g</a>"));

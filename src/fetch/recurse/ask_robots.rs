@@ -118,15 +118,18 @@ pub(in crate::fetch) async fn is_refused(context: &Arc<FetchContext>, outgoing: 
     !robots.allows(url.path_and_arguments())
 }
 
-/// The URL of `outgoing`, if all `runs` that want it respect `robots.txt`. The rules do not apply
-/// to the start page of a run. They also do not apply to sub-resources, because a reader of the
-/// page needs them.
+/// The URL of `outgoing`, if only runs want it and all of them respect `robots.txt`. The rules do
+/// not apply to the start page of a run. They also do not apply to sub-resources, because a reader
+/// of the page needs them.
 pub(in crate::fetch) fn robots_url(
     context: &FetchContext,
     runs: &Runs,
     outgoing: &Outgoing,
 ) -> Option<CanonicalUrl> {
-    if outgoing.summary.wishes.is_empty() || outgoing.summary.class.is_some() {
+    let summary = &outgoing.summary;
+    // The kind of a request that a person makes too is no longer `Recursive`.
+    let is_of_runs = summary.kind == RequestKind::Recursive && !summary.wishes.is_empty();
+    if !is_of_runs || summary.class.is_some() {
         return None;
     }
     let url = CanonicalUrl::parse(base(outgoing), &context.base.local).ok()?;

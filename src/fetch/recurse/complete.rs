@@ -181,8 +181,8 @@ impl Default for CheckTurns {
     }
 }
 
-/// Examines the sub-resources of a page in the daemon. If the future is dropped, a check that has
-/// started continues in the background.
+/// Looks up the sub-resources of a page for the daemon, which limits the number of such checks at
+/// once. If the future is dropped, a check that has started continues in the background.
 ///
 /// # Errors
 ///

@@ -61,7 +61,7 @@ pub(crate) async fn read(
     Ok(found.map(|found| Contents { found, broken_off }))
 }
 
-/// Reads the references of a body as it arrives, decoded.
+/// A reader of the references in a body, which is given to it decoded, piece by piece.
 pub(super) struct ReferenceReader<'a> {
     url: &'a str,
     fields: &'a HeaderMap,
