@@ -103,6 +103,12 @@ impl Gate {
         (matches!(self.state, GateState::Head) && self.head.is_untouched()).then_some(self.heads)
     }
 
+    /// Whether the body of a request is incomplete.
+    #[must_use]
+    pub fn is_in_body(&self) -> bool {
+        matches!(self.state, GateState::Length(_) | GateState::Chunked)
+    }
+
     /// The reason why the client was refused, if it was refused.
     #[must_use]
     pub fn refused(&self) -> Option<&'static str> {

@@ -23,6 +23,12 @@ use wwwoffle_http::framing::Gate;
 /// has left.
 const HALF_CLOSED_PAUSE: Duration = Duration::from_secs(10);
 
+/// How long a client may continue to send the body of a request that was answered early.
+const LINGER_PAUSE: Duration = Duration::from_secs(5);
+
+/// The number of bytes of such a body that are read and discarded.
+const LINGER_BYTES: usize = 64 << 20;
+
 /// The connection of one client.
 #[derive(Debug)]
 pub struct ClientIo<T> {
@@ -45,6 +51,16 @@ pub struct ClientIo<T> {
     presence: Presence,
     /// Counts the streams that the client resets, over HTTP/2.
     resets: Option<ResetCounter>,
+    /// Reads the rest of a request that was answered early, after the end of the response.
+    linger: Option<Linger>,
+}
+
+/// The rest of a body that is discarded.
+#[derive(Debug)]
+struct Linger {
+    until: Pin<Box<Sleep>>,
+    /// The number of bytes that may still come.
+    left: usize,
 }
 
 impl<T> ClientIo<T> {
@@ -62,6 +78,7 @@ impl<T> ClientIo<T> {
             has_begun: false,
             presence: Presence::default(),
             resets: None,
+            linger: None,
         }
     }
 
@@ -172,6 +189,32 @@ impl<T: AsyncWrite + Unpin> ClientIo<T> {
     }
 }
 
+impl<T: AsyncRead + Unpin> ClientIo<T> {
+    /// Discards the rest of a request body that was not read, up to a limit. If the connection was
+    /// closed before, the client would see its own write fail and lose the response (RFC 9112
+    /// §9.6).
+    fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(gate) = self.gate.as_mut().filter(|gate| gate.is_in_body()) else {
+            return Poll::Ready(());
+        };
+        let linger = self.linger.get_or_insert_with(|| Linger {
+            until: Box::pin(tokio::time::sleep(LINGER_PAUSE)),
+            left: LINGER_BYTES,
+        });
+        let mut scratch = [0; 4096];
+        while gate.is_in_body() && linger.left > 0 && linger.until.as_mut().poll(cx).is_pending() {
+            let mut buffer = ReadBuf::new(&mut scratch);
+            let read = ready!(Pin::new(&mut self.inner).poll_read(cx, &mut buffer));
+            if read.is_err() || buffer.filled().is_empty() {
+                break;
+            }
+            linger.left = linger.left.saturating_sub(buffer.filled().len());
+            gate.pass(buffer.filled_mut());
+        }
+        Poll::Ready(())
+    }
+}
+
 impl<T: AsyncRead + AsyncWrite + Unpin> AsyncRead for ClientIo<T> {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -225,7 +268,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncRead for ClientIo<T> {
     }
 }
 
-impl<T: AsyncWrite + Unpin> AsyncWrite for ClientIo<T> {
+impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ClientIo<T> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -250,7 +293,11 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for ClientIo<T> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_answering(cx))?;
-        self.watch_flush(cx, AsyncWrite::poll_shutdown)
+        if self.linger.is_none() {
+            ready!(self.watch_flush(cx, AsyncWrite::poll_shutdown))?;
+        }
+        ready!(self.poll_linger(cx));
+        Poll::Ready(Ok(()))
     }
 
     fn poll_write_vectored(

@@ -137,7 +137,7 @@ async fn place(places: &Arc<Semaphore>, wanted: &Notify) -> Option<OwnedSemaphor
 /// If the daemon stops, the running request is answered first.
 async fn serve(context: Arc<ServerContext>, stream: UnixStream, wanted: Arc<Notify>) {
     let options = &context.base.config().options;
-    let io = ClientIo::new(stream, options.socket_timeout);
+    let io = ClientIo::new(stream, options.socket_timeout).with_gate();
     let (handler, has_asked) = (Arc::clone(&context), Arc::new(AtomicBool::new(false)));
     let asks = Arc::clone(&has_asked);
     let service = service_fn(move |request: Request<Incoming>| {

@@ -378,3 +378,22 @@ fn a_client_that_ends_its_half_after_its_request_gets_its_answer() {
     assert_eq!(client.receive("GET").whole().text(), "firstagain");
     assert_eq!(client.reader.fill().unwrap(), 0);
 }
+
+#[test]
+fn a_client_answered_early_can_finish_its_request() {
+    let daemon = Daemon::start();
+    let socket = Client::unix(&daemon.spool().join("control"));
+    for (mut client, status) in [(socket, 400), (daemon.client(), 403)] {
+        client.send(format!(
+            "POST /api/entries/write?url=http%3A%2F%2Fmade.example%2F HTTP/1.1\r\n\
+             Host: {}\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nno head\n\n\r\n",
+            daemon.addr()
+        ));
+        assert_eq!(client.receive("POST").whole().status, status);
+        for _ in 0..3 {
+            client.send("5\r\nmore.\r\n");
+        }
+        client.send("0\r\n\r\n");
+        assert!(client.head().unwrap().is_none());
+    }
+}
