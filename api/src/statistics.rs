@@ -52,7 +52,7 @@ pub struct Sums {
     pub given: u64,
     /// Bytes of bodies received from origins.
     pub fetched: u64,
-    /// Bytes of bodies sent to clients that did not have to be fetched from an origin.
+    /// The bytes of `given` that did not have to be fetched from an origin.
     pub saved: u64,
 }
 

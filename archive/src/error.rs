@@ -22,7 +22,8 @@ enum Kind {
 }
 
 impl Error {
-    /// Whether the disk is full. When there is space again, the same call resumes.
+    /// Whether the disk is full. Once there is space again, the same call can be repeated and
+    /// resumes.
     #[must_use]
     pub fn is_full(&self) -> bool {
         match &*self.0 {
@@ -47,7 +48,7 @@ impl Error {
             if source.kind() == io::ErrorKind::PermissionDenied)
     }
 
-    /// Whether the caller stopped it. The same call resumes.
+    /// Whether the caller stopped it. The same call can be repeated and resumes.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         matches!(&*self.0, Kind::Stopped)

@@ -93,8 +93,8 @@ pub enum Edit {
         section: String,
         /// The new rule.
         rule: Rule,
-        /// The number of the rule of the section before which to insert, counted from 0. `None`, or
-        /// a number beyond the last rule, means the end.
+        /// Where to insert: before this rule of the section, counted from 0. `None`, or a number
+        /// beyond the last rule, means the end.
         before: Option<usize>,
     },
     /// Removes a rule.

@@ -45,7 +45,7 @@ pub struct ImportedConfig {
     left_out: Vec<SkippedLine>,
 }
 
-/// A line that has no counterpart.
+/// A line of the old configuration that has no counterpart in the new one.
 ///
 /// Displayed as `old.conf:12: "lock-files = yes" is left out: one download is shared by all clients
 /// that request it`.

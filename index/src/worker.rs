@@ -159,7 +159,8 @@ impl Worker {
     fn set_aside(&self, error: &Error) {
         if error.is_foreign() {
             let name = format!("{}-index.sqlite", SystemDisk.now().as_microsecond());
-            // If the file cannot be moved, it is replaced, because the name belongs to the index.
+            // If the file cannot be moved, the next rebuild replaces it, because the name belongs
+            // to the index.
             let _ = SystemDisk.rename(&self.path, &self.spool.root().join("damaged").join(name));
         }
     }
@@ -202,7 +203,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Carries out a task. Returns whether there may be unread pages.
+    /// Carries out a task. Returns whether there may be pages whose words are not indexed yet.
     fn carry_out(&mut self, task: Task, connection: &mut Option<Connection>) -> Result<bool> {
         let is_order = matches!(task, Task::Order(_));
         if !is_order && !self.has_room() {

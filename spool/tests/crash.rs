@@ -28,7 +28,7 @@ use wwwoffle_spool::{
 
 const DURABILITIES: [Durability; 3] = [Durability::Each, Durability::Batch, Durability::None];
 
-/// The number of power cuts after each stop. Each power cut loses other data at random.
+/// The number of power cuts after each stop. Each power cut loses different data, chosen at random.
 const CUTS: u64 = 6;
 
 /// Entries stored before the run, and replaced or added in it.

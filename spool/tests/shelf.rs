@@ -246,7 +246,8 @@ fn update(
     };
     let done = spool.update(entry, &update);
     if matches!(done, Ok(None)) {
-        // The place still has this entry, so its batch could not be written.
+        // Nothing else replaces or removes the entry here. So `None` means that its batch could not
+        // be written.
         return Err(spool.failures().pop().expect("a reason"));
     }
     model.set(slot, Some(new), done.is_ok(), lasting);

@@ -334,7 +334,7 @@ pub(crate) struct RuleOptions {
 /// The arguments of `serve`.
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
-    /// The spool, instead of the one given before the verb or configured.
+    /// The spool. Takes precedence over `--spool` before the verb and over the configuration.
     #[arg(long, value_name = "DIR")]
     pub(crate) spool: Option<PathBuf>,
     /// An address to listen on, instead of the configured ones; may be repeated.

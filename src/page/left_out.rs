@@ -3,7 +3,8 @@
 use crate::base::text::{Text, say};
 use wwwoffle_api::report::LeftOut;
 
-/// Why links are left out: the end of a sentence that begins with their number.
+/// Why links are left out: the end of a sentence that begins with their number. For
+/// [`LeftOut::Unread`], the number counts pages whose links are not all known.
 #[must_use]
 pub const fn left_out(reason: LeftOut) -> Text {
     match reason {
@@ -19,6 +20,8 @@ pub const fn left_out(reason: LeftOut) -> Text {
         LeftOut::Class => say("this fetch does not include files of this kind"),
         LeftOut::Memory => say("the fetch has found too many URLs"),
         LeftOut::Url => say("their URLs are invalid or too long"),
-        LeftOut::Unread => say("a page could not be read completely"),
+        LeftOut::Unread => {
+            say("these pages could not be read completely, so some of their links are not known")
+        }
     }
 }

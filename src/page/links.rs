@@ -29,7 +29,7 @@ pub fn info(url: &str) -> String {
     format!("{ABOUT}{}", argument(url))
 }
 
-/// Address of the form that fetches `url`, with choices.
+/// Address of the form with the options for fetching `url`.
 #[must_use]
 pub fn fetch(url: &str) -> String {
     format!("/refresh-options/?{}", argument(url))

@@ -66,7 +66,7 @@ const MAX_OWN: usize = 4 << 20;
 pub(super) struct GatewayMark {
     /// The URL as the browser spelled it.
     pub(super) url: BrowserUrl,
-    /// The shared values of pages, with the address that the browser used.
+    /// The values that the pages of the request share, with the address that the browser used.
     pub(super) shell: Shell,
     /// The rules for rewriting references.
     pub(super) gateway: Gateway,
@@ -158,7 +158,9 @@ pub(super) async fn answer(
 }
 
 impl GatewayClient {
-    /// The response to clients without permission.
+    /// The response to a request that must not be served: one that loops through this proxy, that
+    /// no page without scripts could send, or whose client has no permission. `None` if it may be
+    /// served.
     async fn is_refused(&mut self, parts: &Parts, login: Option<&Login>) -> Option<Response<Body>> {
         if has_passed(&parts.headers, &self.context.base.pseudonym) {
             return Some(self.message_page(&Message::Loop { url: target_of(&parts.uri) }));

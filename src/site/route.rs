@@ -35,7 +35,7 @@ pub(super) enum Paths {
     Like(fn(&str) -> bool),
 }
 
-/// The condition for a request. The first six are for GET and HEAD, the others for POST.
+/// The condition for a request. `Public` to `Owner` are for GET and HEAD, the others for POST.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Guard {
     /// No guard. Other sites may also load the response, because it sets up a browser.

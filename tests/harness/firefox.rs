@@ -75,7 +75,8 @@ impl Firefox {
         self.value("return document.documentElement.outerHTML")
     }
 
-    /// The string that the function with this body returns in the page.
+    /// Runs `script` in the page as the body of a function. Returns its result, or an empty string
+    /// if the result is not a string.
     #[track_caller]
     pub(crate) fn value(&mut self, script: &str) -> String {
         let result =

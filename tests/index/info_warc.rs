@@ -118,7 +118,7 @@ fn a_body_that_is_shared_is_whole_in_the_records_of_each_entry() {
         assert_eq!(daemon.get(url).status, 200);
     }
     daemon.settle();
-    assert!(daemon.ok(&["purge"]).contains("3 entries share 1 body"));
+    assert!(daemon.ok(&["purge"]).contains("3 entries use 1 shared file"));
     let check = |url: &str| {
         let info = daemon.run(&["info", "--json", url]).json();
         assert_eq!(info["kept"]["shared"], true, "{info}");

@@ -1,5 +1,5 @@
-//! Events that must never occur: a secret in the log, a key that other users may read, an
-//! unverified origin.
+//! Events that must never occur: a secret in the log, a key that other users may read, a response
+//! from an unverified origin.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -89,7 +89,7 @@ fn the_saving_is_told_and_nobody_who_reads_notices_anything() {
         assert_eq!((&told["shared"]["bodies"], bodies(&daemon).len()), (&1.into(), 1), "{told}");
         let said = daemon.ok(&["purge"]);
         let size = if with_daemon { "200 kB" } else { "600 kB" };
-        assert!(said.contains("3 entries share 1 body, "), "{said}");
+        assert!(said.contains("3 entries use 1 shared file ("), "{said}");
         assert!(said.contains(&format!("which saves {size}")), "{said}");
         for (url, body) in &all {
             assert!(raw(&daemon, url) == *body, "{url}");
@@ -111,7 +111,7 @@ fn the_saving_is_told_and_nobody_who_reads_notices_anything() {
             });
             let page = daemon.page("/purge/").text();
             assert!(
-                page.contains("3 entries share 1 body") && page.contains("saves 200 kB"),
+                page.contains("3 entries use 1 shared file") && page.contains("saves 200 kB"),
                 "{page}"
             );
             let status: Value = serde_json::from_str(&daemon.page("/api/purge").text()).unwrap();

@@ -99,7 +99,8 @@ fn write_body(entry: &Entry, file: &Path, decoded: DecodeBody<'_>) -> io::Result
     out.finish()
 }
 
-/// Records a write error, because the decoder reports it as an error in the body.
+/// A writer that records its error. The decoder reports a write error like a damaged body; with the
+/// record they can be told apart.
 struct ErrorRecorder {
     out: PendingFile,
     failed: Option<io::Error>,

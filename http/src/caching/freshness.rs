@@ -250,7 +250,8 @@ pub(super) mod tests {
         for (given, asked, received, now, want) in [
             ("Date: @0", 0, 0, 0, Some(0)),
             ("Date: @0", 0, 0, 60, Some(60)),
-            // The age is the difference to the origin's clock, or the time in transit.
+            // The difference between `Date` and our clock counts as age: either the clocks differ,
+            // or the response was in transit.
             ("Date: @-60", 0, 0, 60, Some(120)),
             ("Date: @-60 | Age: 500", 0, 0, 60, Some(560)),
             ("Date: @-600 | Age: 500", 0, 0, 60, Some(660)),

@@ -45,7 +45,7 @@ pub fn invalidated_urls(
     urls
 }
 
-/// The absolute URL in the field `name` (RFC 9110 §8.7, §10.2.2).
+/// The URL in the field `name`, made absolute (RFC 9110 §8.7, §10.2.2).
 fn named(
     name: &HeaderName,
     target: &CanonicalUrl,

@@ -243,8 +243,8 @@ pub fn compare_head(
     let told_any =
         [CONTENT_LENGTH, ETAG, LAST_MODIFIED].iter().any(|name| answer.contains_key(name));
     if !told_any || !codings(stored).eq(codings(answer)) {
-        // The responses have no common validator, or another coding. In another coding, tag and
-        // length differ anyway.
+        // The response to the HEAD has no validator and no length, or the codings differ. In
+        // another coding, tag and length differ anyway.
         return HeadComparison::Nothing;
     }
     let told = answer.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());

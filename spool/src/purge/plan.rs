@@ -53,7 +53,7 @@ pub enum EntryLimit {
     Never,
     /// Until the entry has this age.
     At(Duration),
-    /// A rule says that the URL would no longer be fetched or stored.
+    /// Not at all: a rule now excludes the URL from being fetched or stored.
     Excluded(Exclusion),
 }
 

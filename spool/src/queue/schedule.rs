@@ -59,7 +59,8 @@ pub struct Schedule {
     days_in: DaysIn,
 }
 
-/// Whether a day must be in one or in both sets of days.
+/// Whether a day must be in both sets, the days of the month and the days of the week, or in
+/// either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum DaysIn {
     Both,

@@ -64,7 +64,8 @@ pub(crate) struct Export {
 /// The entries to export.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ExportChoice {
-    /// Only entries of this host, with its port unless that is the default; may be repeated.
+    /// Only entries of this host, such as example.org or example.org:8080 (without the default
+    /// port); may be repeated.
     #[arg(long, value_name = "HOST")]
     pub(crate) host: Vec<String>,
     /// Only entries stored at this time or later: 2026-11-01, or 2026-11-01T10:00:00Z.

@@ -44,7 +44,8 @@ pub(crate) struct ListArgs {
 /// The filters that `ls` and `search` share.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct FilterArgs {
-    /// Only entries of this host, with its port unless that is the default.
+    /// Only entries of this host, such as example.org or example.org:8080 (without the default
+    /// port).
     #[arg(long, value_name = "HOST")]
     pub(crate) host: Option<String>,
     /// Only entries of all hosts of this site, such as example.co.uk.

@@ -41,7 +41,7 @@ pub(crate) enum KeptVerb {
 /// The arguments of `fsck`.
 #[derive(Debug, Args)]
 pub(crate) struct Fsck {
-    /// Repair the faults that can be repaired, and move the other files aside.
+    /// Repair the faults that can be repaired, and set aside the files that cannot be repaired.
     #[arg(long)]
     pub(crate) repair: bool,
     /// Also read every body, and compare it with its digest.
@@ -78,7 +78,7 @@ pub(crate) struct Compress {
     /// All entries of the spool.
     #[arg(long)]
     pub(crate) all: bool,
-    /// All entries of a host, with its port unless that is the default.
+    /// All entries of a host, such as example.org or example.org:8080 (without the default port).
     #[arg(long, value_name = "HOST", conflicts_with = "all")]
     pub(crate) host: Option<String>,
     /// Include the public copies of the URLs and those of this owner: local, user:NAME or

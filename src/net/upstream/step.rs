@@ -132,8 +132,8 @@ impl Upstream {
         let patience = self.limits.get().head_timeout;
         let permit = self.pool.permit(origin, patience);
         let permit = self.contention.wait(origin, message.line_position(), permit).await?;
-        // The mode is checked again after the wait, which may be long, because an existing
-        // connection is an outgoing socket too.
+        // The wait may be long, so the mode is checked again. It also applies to existing
+        // connections.
         self.dialer.allow(origin)?;
         if message.wants_new_connection() {
             // The new connection replaces an idle one, so that the limit of the origin is not

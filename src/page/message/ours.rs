@@ -136,8 +136,9 @@ pub(super) fn method_not_allowed() -> MessageText {
     words(
         405,
         say("The method is not allowed"),
-        say("The page exists but does not accept this method. Links never change anything here: \
-            use the button on the page."),
+        say("This address exists but does not accept this method. An address that changes \
+            something only works with the button on its page, not as a link. Open that page and \
+            press the button."),
         vec![],
     )
 }
@@ -146,8 +147,8 @@ pub(super) fn must_ask() -> MessageText {
     words(
         504,
         say("Saved, but the site must confirm the copy first"),
-        say("The saved copy of this page may only be shown online after the site confirms that \
-            it is up to date. The site cannot be reached."),
+        say("While the proxy is online, the saved copy of this page may be shown only after the \
+            site has confirmed that it is up to date. The site cannot be reached."),
         vec![say("Try again later.")],
     )
 }

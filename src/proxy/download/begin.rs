@@ -109,8 +109,8 @@ async fn fetch<A: OriginClient>(
             return store_or_forward(ground, job, download, answer, asked).await;
         };
         match begun.mark.judge(answer.status(), answer.headers(), begun.bytes) {
-            // A resumed body passes through the spool. A body that must not be stored is requested
-            // again, to be forwarded.
+            // The segment and its rest must not be stored, so the download cannot be resumed
+            // through the spool. The whole body is requested again, to be forwarded.
             RestMatch::Joins { length, .. } if !may_join(job, &begun, &answer, length, asked) => {}
             RestMatch::Joins { end, length } => {
                 let rest = (answer, end, length);

@@ -41,7 +41,7 @@ pub(in crate::server) struct Repeater {
     patience: Duration,
     /// The response that is being sent.
     answering: Option<Answering>,
-    /// The number of responses that were sent in this turn.
+    /// The number of responses sent since this connection got its turn (see `TURN`).
     turn: u8,
 }
 

@@ -79,7 +79,7 @@ pub fn page(shell: &Shell, history: &History, lines: &[Option<LineCounts>]) -> P
     shell.page("history.html", 200, &view)
 }
 
-/// Adds seconds to times that would otherwise look the same.
+/// Shows times to the second if they would otherwise look the same.
 fn distinguish_times(
     mut views: Vec<VersionRow>,
     history: &History,

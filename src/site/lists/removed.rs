@@ -69,8 +69,8 @@ pub(in crate::site) async fn undo(
         // A running deletion must not interfere with the restore.
         caller.context.storage.deletions.stop(removal).await;
         let index = caller.context.storage.index.clone();
-        // The entries get the age that they had when they were deleted. Otherwise the next purge
-        // could remove them.
+        // The entries count as last used when they were deleted. Otherwise the next purge could
+        // remove them.
         let brought = move |spool: &Spool| {
             spool.undo_removal(&removal, &mut |place| index.record_use(place, removal.at()))
         };

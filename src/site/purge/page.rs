@@ -37,19 +37,19 @@ pub fn shared_in_words(shared: &PurgeShared) -> Vec<Text> {
     if shared.removed > 0 {
         let text = count(
             shared.removed,
-            "removed {n} unused body, {size}",
-            "removed {n} unused bodies, {size}",
+            "removed {n} unused shared file, {size}",
+            "removed {n} unused shared files, {size}",
         );
         lines.push(text.with("size", shown::bytes(shared.removed_bytes)));
     }
     if shared.bodies > 0 {
         let text = count(
             shared.all_entries,
-            "{n} entry shares {bodies}, {size}, which saves {saved}",
-            "{n} entries share {bodies}, {size}, which saves {saved}",
+            "equal content in total: {n} entry uses {bodies} ({size}), which saves {saved}",
+            "equal content in total: {n} entries use {bodies} ({size}), which saves {saved}",
         );
         lines.push(
-            text.with("bodies", count(shared.bodies, "{n} body", "{n} bodies"))
+            text.with("bodies", count(shared.bodies, "{n} shared file", "{n} shared files"))
                 .with("size", shown::bytes(shared.bodies_bytes))
                 .with("saved", shown::bytes(shared.all_saved)),
         );
@@ -142,7 +142,7 @@ mod tests {
         assert!(shown.contains("Another 5.0 kB"), "{shown}");
         assert!(shown.contains("3 entries were compressed, from 40 kB to 12 kB"), "{shown}");
         assert!(shown.contains("2 entries could not be compressed"), "{shown}");
-        for want in ["Another 5.0 kB", "9 entries share 4 bodies, 90 kB, which saves 400 kB"] {
+        for want in ["Another 5.0 kB", "9 entries use 4 shared files (90 kB), which saves 400 kB"] {
             assert!(body(&short).contains(want), "{want} in {}", body(&short));
         }
         let running = PurgeStatus { running: true, looked: 512, ..PurgeStatus::default() };

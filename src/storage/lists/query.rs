@@ -116,7 +116,7 @@ fn mismatch_text(expected: Text, found: &str) -> Text {
 }
 
 fn cursor(text: &str) -> Result<Cursor, Text> {
-    text.parse().map_err(|_| say("this position in the list is invalid"))
+    text.parse().map_err(|_| say("the list position in the address is invalid"))
 }
 
 fn class(text: &str) -> Result<Class, Text> {

@@ -32,7 +32,7 @@ const TRIED: &str = "compressed";
 /// compression.
 const LEAST: u64 = 4_096;
 
-/// The time limit of compression in one purge. No other purge starts during this time.
+/// The time limit of compression in one purge. No other purge starts until compression ends.
 const LONGEST: Duration = Duration::from_secs(60 * 60);
 
 /// The entries to compress in one purge.

@@ -29,7 +29,7 @@ const LOOK: Duration = Duration::from_secs(60);
 /// The interval at which new entries are looked up.
 const NEWS_EVERY: Duration = Duration::from_millis(500);
 
-/// The time to wait until the index has the latest entries.
+/// The longest time to wait until the index has the latest entries.
 const NEWS_WITHIN: Duration = Duration::from_secs(2);
 
 /// Entries stored at most this long before the plan may be missing in the index.

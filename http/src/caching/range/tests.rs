@@ -1,4 +1,5 @@
-//! Tables, and properties checked against a model that examines every byte of a small body.
+//! Tables of cases, and properties checked against a model that examines every byte of a small
+//! body.
 
 use proptest::prelude::*;
 

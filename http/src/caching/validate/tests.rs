@@ -210,7 +210,7 @@ fn a_head_tells_whether_what_is_stored_has_changed() {
         (&both, 200, "ETag: \"a\" | Content-Length: 5", Unchanged),
         (&both, 200, &both, Unchanged),
         (&both, 200, "Content-Length: 5", Unchanged),
-        // Without a common validator, the two responses cannot be compared.
+        // A response without a validator and a length cannot be compared.
         (&both, 200, "X-New: 1", Nothing),
         (&String::new(), 200, "X-New: 1", Nothing),
         (&String::new(), 200, "Content-Length: 5", Unchanged),

@@ -130,7 +130,7 @@ impl Inflater {
         Ok(is_used && self.at == self.stretch.to && self.is_ended == is_last)
     }
 
-    /// Reads more compressed bytes if all of them are used.
+    /// Reads the next compressed bytes if all bytes read before are used.
     fn fill(&mut self, file: &dyn DiskFile) -> io::Result<()> {
         if self.used < self.input.len() {
             return Ok(());

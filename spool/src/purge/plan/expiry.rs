@@ -29,7 +29,7 @@ pub(super) enum Expiry {
 /// [`ExpiryMark`], in the order of [`KeepReason`].
 const NEVER: [KeepReason; 3] = [KeepReason::Recent, KeepReason::NoAge, KeepReason::Pinned];
 
-/// The number of values before the smallest share.
+/// The number of values of an [`ExpiryMark`] before the smallest share: one for each of [`NEVER`].
 const BEFORE: u32 = 3;
 
 /// The reasons why an entry is always purged. Their positions are the last values of an

@@ -1,5 +1,5 @@
-//! Comparing two bodies, making a holder, and replacing an entry's file by a file with a reference.
-//! Each step is durable before the next begins.
+//! Comparing two bodies, making a holder (the file of a shared body), and replacing an entry's file
+//! by a file with a reference. Each step is durable before the next begins.
 
 use std::path::Path;
 
@@ -138,7 +138,8 @@ impl Tree {
     fn replace_if_still(&self, path: &Path, entry: &Entry, aside: &Path) -> Result<bool> {
         let [first, ..] = *entry.place().key().as_bytes();
         let turn = self.updates.get(usize::from(first) % UPDATES);
-        // Waits for updates in progress: none may be based on the replaced file.
+        // Waits for updates in progress, so that no update is based on the file that is replaced
+        // here.
         let _one = turn.map(lock);
         let _told = self.changing(entry.place());
         let _commit = lock(&self.commit);

@@ -202,7 +202,7 @@ impl SharingWork<'_> {
         }
         for (path, len) in unneeded {
             // A holder that was made during the walk may be referred to by files that the walk has
-            // already passed.
+            // already passed, so it stays.
             let stamp = disk.stamp(&path).ok().flatten();
             if stamp.is_some_and(|stamp| stamp.changed() >= self.began) {
                 continue;

@@ -206,7 +206,10 @@ fn each_rule_that_leaves_something_out_is_named() {
         ("http://ads.example/ad.css", "it is blocked ([dont-get])"),
         ("/live.png", "it is never saved ([dont-cache])"),
         ("/lazy.png", "it is fetched only for browsers ([dont-get] get-recursive)"),
-        ("http://near.example/a.css", "it is fetched in every mode ([local-net])"),
+        (
+            "http://near.example/a.css",
+            "it is never saved, because it is fetched in every mode ([local-net])",
+        ),
         ("/1.gif", "images of one pixel are not fetched ([fetch-options] webbug-images)"),
         ("/y.png", "browsers use another size of it ([fetch-options] all-candidates)"),
     ] {
@@ -298,5 +301,5 @@ fn a_page_of_too_much_has_an_end() {
     assert_eq!(why(&parts, "/f/7"), "it is nested in more than 5 files");
     let bounds = Bounds { documents: 3, ..all };
     let cut = site.look_within("/f/0", bounds).unwrap().cut.unwrap().to_string();
-    assert_eq!(cut, "more than 3 documents must be read");
+    assert_eq!(cut, "at most 3 documents are read for one page");
 }

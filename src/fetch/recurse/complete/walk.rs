@@ -380,7 +380,7 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
     fn read_later(&mut self, document: VisitedDocument) {
         if self.documents + self.todo.len() >= self.bounds.documents {
             let most = self.bounds.documents;
-            let why = say("more than {most} documents must be read");
+            let why = say("at most {most} documents are read for one page");
             return self.cut(why.with("most", most.to_string()));
         }
         self.todo.push_back(document);
