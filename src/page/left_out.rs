@@ -20,8 +20,6 @@ pub const fn left_out(reason: LeftOut) -> Text {
         LeftOut::Class => say("this fetch does not include files of this kind"),
         LeftOut::Memory => say("the fetch has found too many URLs"),
         LeftOut::Url => say("their URLs are invalid or too long"),
-        LeftOut::Unread => {
-            say("these pages could not be read completely, so some of their links are not known")
-        }
+        LeftOut::Unread => say("these pages were not read completely; some links are unknown"),
     }
 }

@@ -136,9 +136,8 @@ pub(super) fn method_not_allowed() -> MessageText {
     words(
         405,
         say("The method is not allowed"),
-        say("This address exists but does not accept this method. An address that changes \
-            something only works with the button on its page, not as a link. Open that page and \
-            press the button."),
+        say("This address exists but does not accept this method. To change something, press \
+            the button on the page: a link does not work."),
         vec![],
     )
 }

@@ -40,8 +40,7 @@ pub(super) fn rule(
             SubResourceRule::LeftOut(say("it is never saved ([dont-cache])"))
         }
         Ruling::Usual(StoragePolicy::Nearby) => {
-            SubResourceRule::LeftOut(say("it is never saved, because it is fetched in every mode \
-                                          ([local-net])"))
+            SubResourceRule::LeftOut(say("it is never saved ([local-net])"))
         }
         Ruling::Moved { to, .. } => SubResourceRule::Moved(to),
         Ruling::Blocked { .. } => SubResourceRule::LeftOut(say("it is blocked ([dont-get])")),
