@@ -42,7 +42,7 @@ const MOST_URLS: usize = 10_000;
 pub(super) const JSON: &str = "application/json";
 const LINES: &str = "application/x-ndjson";
 
-/// Whether a path belongs to the API, known or not.
+/// Whether `path` is below `/api/`, even if no call has this path.
 pub(super) fn has(path: &str) -> bool {
     path.starts_with(PREFIX)
 }
@@ -114,7 +114,7 @@ impl CallRequest<'_> {
     }
 }
 
-/// The response to a call, or its error.
+/// The future of the response to a call.
 type CallResponse<'a> = BoxFuture<'a, Result<Response<Body>, CallFault>>;
 
 /// Responds with `value` as JSON.
@@ -144,7 +144,7 @@ where
     Box::pin(async move { Ok(json(caller, &act(caller, call.read(caller).await?).await?)) })
 }
 
-/// Responds with lines of JSON.
+/// Responds with the body that a future returns, as lines of JSON.
 pub(super) fn lines_later<'a>(
     caller: &'a Caller,
     told: impl Future<Output = Result<Body, CallFault>> + Send + 'a,

@@ -40,19 +40,16 @@ use crate::site::context::SiteContext;
 /// A request to our own site, without its body.
 #[derive(Clone, Debug)]
 pub(super) struct Caller {
-    /// The context of the site.
     pub(super) context: Arc<SiteContext>,
-    /// Values that all pages share, at the address that the client used.
+    /// The values that all pages share. Its origin is the one that the client used.
     pub(super) shell: Shell,
-    /// Permission of the caller.
     pub(super) permission: Permission,
-    /// Identity of the caller. The caller sees its own entries and the public ones.
+    /// Identity of the caller, who sees the entries of this owner and the public ones.
     pub(super) owner: Owner,
-    /// Location of the caller.
+    /// Whether the caller is at this machine.
     asked_from: RequesterLocation,
-    /// Source of the request.
     source: RequestSource,
-    /// The destination of the response, if the browser names one.
+    /// The audience of the response, if the browser sent `Sec-Fetch-Dest`.
     audience: Option<Audience>,
     /// The request as the browser sent it, for the page that shows it.
     pub(super) sent: Option<SentRequest>,
@@ -77,7 +74,6 @@ struct RequestSource {
 pub(super) struct SentRequest {
     /// Request line.
     pub(super) line: String,
-    /// Header fields.
     pub(super) fields: HeaderMap,
     /// Whether the fields included credentials for the proxy, which were removed.
     pub(super) has_proxy_login: bool,
@@ -120,8 +116,8 @@ impl RequestBodyError {
 }
 
 impl Caller {
-    /// A caller on the proxy port. `url` consists of the host name that the caller used, from the
-    /// request target or else from `Host`, and the scheme of the connection.
+    /// The caller of a request on the proxy port. `url` is the requested URL: the scheme of the
+    /// connection, the host from the request target or else from `Host`, and the path.
     pub(super) fn over_tcp<B>(
         context: Arc<SiteContext>,
         mode: Mode,
@@ -256,18 +252,18 @@ impl Caller {
         self.is_administrator() || Owner::of_queued(place).as_ref() == Some(&self.owner)
     }
 
-    /// Whether the caller may see items of `owner`, a name as in the queue.
+    /// Whether the caller may see items of `owner`, a name as in the queue. `None` is this machine.
     pub(super) fn may_see_owned(&self, owner: Option<&str>) -> bool {
         let owner = owner.map_or(Ok(Owner::Local), str::parse);
         self.is_administrator() || owner.as_ref() == Ok(&self.owner)
     }
 
-    /// Whether the browser says that another site caused the request.
+    /// Whether another site caused the request, as far as the browser's header fields show.
     pub(super) fn is_sent_by_another_site(&self) -> bool {
         match self.source.fetch_site.as_deref() {
             Some(site) => !matches!(site, "same-origin" | "none"),
-            // Browsers send the field to trustworthy origins only. For other origins, the referrer
-            // shows requests from our own pages.
+            // Browsers send `Sec-Fetch-Site` to trustworthy origins only. For other origins, the
+            // referrer shows whether the request comes from one of our pages.
             None => !self.shell.origin.is_trustworthy() && !self.is_referred_by_us(),
         }
     }
@@ -313,9 +309,9 @@ impl Caller {
         }
     }
 
-    /// Checks whether the request may be answered at all: the host name is ours, and no other site
-    /// makes the browser load the response in the background, or opens an address that may respond
-    /// with a file.
+    /// Checks whether the request may be answered at all. It may not if the host name is not ours,
+    /// if another site makes the browser load the response in the background, or if another site
+    /// may have opened an address that may respond with a file.
     pub(super) fn check_origin(&self) -> Result<(), GuardRefusal> {
         self.check(Permission::Read, ActionScope::General, Token::Absent)?;
         if self.source.is_unproven { Err(GuardRefusal::OpenedElsewhere) } else { Ok(()) }
@@ -328,8 +324,8 @@ impl Caller {
         self.owner = owner;
     }
 
-    /// Returns the caller in the role of the owner for whom the page with this form `token` was
-    /// made.
+    /// Returns the caller of a form. If the caller has the control password, it gets the role of
+    /// the owner for whom the page with this `token` was made.
     ///
     /// The control password grants permission but does not identify a person, because several
     /// people may know it. So the token decides the owner.
@@ -400,12 +396,13 @@ impl Caller {
         self.message(&Message::BadForm { status: status.as_u16(), detail })
     }
 
-    /// Responds with the message page for a missing permission, which asks for the credentials.
+    /// Responds with the message page for a missing permission, and asks for the credentials.
     pub(super) fn denied(&self, denied: Denied) -> Response<Body> {
         with_challenge(self.message(&Message::Denied(denied)), denied)
     }
 
-    /// Responds with the message page for a refused request.
+    /// Responds with the message page for a refused request. If only the control password is
+    /// missing, asks for it.
     pub(super) fn refused(&self, refusal: GuardRefusal) -> Response<Body> {
         match refusal {
             GuardRefusal::NoPassword => self.denied(Denied::Control),
@@ -437,7 +434,7 @@ impl Caller {
         response
     }
 
-    /// Responds with any other body, with the header fields common to all our responses.
+    /// Responds with `body`, and with the header fields common to all our responses.
     pub(super) fn other(
         &self,
         status: StatusCode,

@@ -68,7 +68,7 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
 /// Failure to allow a certificate.
 #[derive(Debug)]
 pub(super) enum CertificateNotAllowed {
-    /// The certificate is not the one that was shown.
+    /// The form names no host, or another certificate than the one that the host presented last.
     Unseen(&'static str),
     /// The configuration cannot be changed.
     Config(ChangeError),
@@ -114,7 +114,7 @@ pub(super) async fn allow(
     Ok(caller.see_other(&links::certificate(&site, url)))
 }
 
-/// Returns the origin of a host and port, in the form in which requests name it.
+/// Parses a host and port into an origin, in the form in which requests name it.
 pub(super) fn origin(site: &str) -> Option<Origin> {
     // Parsed in the same way as in the configuration, so that the allowed certificate is the one
     // that was shown.
@@ -128,8 +128,8 @@ pub(super) fn origin(site: &str) -> Option<Origin> {
     })
 }
 
-/// Parses the URL; `None` if it belongs to another origin, because our page must not link
-/// elsewhere.
+/// Parses the URL. `None` if it belongs to an origin other than `origin`, because our page must not
+/// link elsewhere.
 fn at(origin: &Origin, url: &str, caller: &Caller) -> Option<CanonicalUrl> {
     let url = CanonicalUrl::parse(url, &caller.context.base.local).ok()?;
     let is_there = url.protocol() == "https"

@@ -117,8 +117,7 @@ fn answer(caller: &Caller, page: Result<Page, ChangeError>) -> Response<Body> {
     page.map_or_else(|error| failed(caller, &error), |page| caller.page(page))
 }
 
-/// Returns the URL in the arguments of an address: all its arguments, or the value of the argument
-/// `url`.
+/// Returns the URL in the arguments of an address: `?URL`, or `?url=URL`.
 fn url_argument(arguments: &str) -> Option<String> {
     let text = arguments.strip_prefix("url=").unwrap_or(arguments);
     let text = url_decode_form_args(text.as_bytes());
@@ -186,7 +185,7 @@ impl CurrentConfiguration {
     }
 }
 
-/// Shows the page of an option, with the rejected input in its form.
+/// Renders the page of an option. Rejected input is shown again in its form.
 fn option(
     caller: &Caller,
     seen: &CurrentConfiguration,
@@ -221,7 +220,7 @@ fn option(
     item::page(&caller.shell, status, &page)
 }
 
-/// Returns the number of comment lines directly above a line.
+/// Returns the number of comment lines directly above `line`, at most [`MOST_LINES`].
 fn comment_above(text: &str, line: usize) -> usize {
     let before: Vec<&str> = text.lines().take(line.saturating_sub(1)).collect();
     let comments = before.iter().rev().take_while(|line| line.trim_start().starts_with('#'));
@@ -334,7 +333,7 @@ fn builder(caller: &Caller, about: Option<&str>, refused: Option<(&str, &str)>) 
     specification::page(&caller.shell, &builder)
 }
 
-/// Responds to a failure that is not a fault of the request.
+/// Logs `error` and responds with its message page.
 fn failed(caller: &Caller, error: &ChangeError) -> Response<Body> {
     let status = match error {
         ChangeError::NoVersion(_) => StatusCode::GONE,

@@ -12,8 +12,8 @@ use crate::page::context::PageContext;
 use crate::proxy::context::ProxyContext;
 use crate::storage::context::StorageContext;
 
-/// The context of our own web site: the contexts of the layers that it shows and controls, and its
-/// own limits.
+/// The context of our own web site: the contexts of the layers that the site shows and controls,
+/// and the limits of the site.
 #[derive(Debug)]
 pub struct SiteContext {
     /// The base context, shared by all layers.

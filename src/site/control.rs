@@ -48,8 +48,8 @@ pub(super) fn show(caller: &Caller) -> Response<Body> {
     caller.page(page::page(&caller.shell, &state))
 }
 
-/// Asks for confirmation of the button at `path`. A link must not press the button, because any
-/// page could contain that link.
+/// Asks for confirmation of the button at `path`. A link must not have the effect of the button,
+/// because any page could contain that link.
 pub(super) fn ask_button(caller: &Caller, path: &str) -> Response<Body> {
     let Some(action) = ControlAction::at(path) else { return caller.see_other(PATH) };
     caller.page(page::confirm(&caller.shell, action))
@@ -73,7 +73,7 @@ pub(super) fn hold(caller: &Caller) -> Response<Body> {
     caller.see_other(QUEUE)
 }
 
-/// Reloads the configuration, and redirects to the page that shows its errors.
+/// Reloads the configuration, and redirects to the configuration page, which shows the errors.
 pub(super) async fn reload(caller: &Caller) -> Result<Response<Body>, Error> {
     let _in_force_or_not = caller.context.base.reload().await;
     Ok(caller.see_other(CONFIGURATION))

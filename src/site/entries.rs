@@ -31,8 +31,8 @@ use wwwoffle_api::{EntryItem, Info, ListKind};
 /// Number of entries read in one blocking call.
 const ENTRIES_AT_ONCE: usize = 100;
 
-/// Starts a list of the entries that the argument `what` names, or of all entries. The walk
-/// proceeds as the client reads, and ends when the client disconnects.
+/// Returns what the argument `what` names: entries of the spool, by default all, or the queue. The
+/// walk through the spool proceeds as the client reads, and ends when the client disconnects.
 pub(in crate::site) async fn list(
     caller: &Caller,
     arguments: Option<&str>,

@@ -9,12 +9,12 @@
 //! | metrics, and statistics by host, with a control password | the control password | the control password |
 //!
 //! "Open" means open to the machines that may use the proxy at all. What an admitted caller may
-//! change is its [`Permission`].
+//! change depends on its [`Permission`].
 //!
 //! The buttons of message pages undo, confirm, fetch or order one request. They need the same
-//! password as reading, because each has a token for only this request. A form of our own pages at
-//! the same address, with their general token, also needs [`Permission::Request`], which is checked
-//! later.
+//! password as reading, because the token of a button is valid for that request only. A form of our
+//! own pages at the same address, with their general token, also needs [`Permission::Request`],
+//! which is checked later.
 
 use hyper::header::AUTHORIZATION;
 use hyper::{Method, Request, Version};
@@ -34,7 +34,7 @@ use crate::proxy::visitor::PageVisit;
 /// The credentials that a request needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RequiredLogin {
-    /// None.
+    /// No credentials.
     Nothing,
     /// The password of a user, or the control password.
     User,
@@ -42,7 +42,8 @@ enum RequiredLogin {
     Control,
 }
 
-/// Returns the login that `method` at `path` needs. `has_login`: the request has a login for us.
+/// Returns the login that `method` at `path` needs. `has_login`: whether the request has
+/// credentials for us.
 fn need(config: &Config, method: &Method, path: &str, has_login: bool) -> RequiredLogin {
     let users = !config.allowed_users.users.is_empty();
     let control = config.startup.password.hash().is_some();

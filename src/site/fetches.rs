@@ -53,7 +53,7 @@ const DEEPEST_FOR_SITE: u16 = 2;
 /// Maximum number of pages for that form.
 const MOST_FOR_SITE: u64 = 200;
 
-/// Maximum total size of the bodies for that form.
+/// Maximum total size of the bodies for that form, in bytes.
 const MOST_BYTES_FOR_SITE: u64 = 1 << 30;
 
 /// Number of running fetches at which that form is refused: the rest is reserved for fetches that a
@@ -78,7 +78,7 @@ pub(super) enum RefreshError {
     /// The plan cannot be computed.
     #[error(transparent)]
     NotPlanned(#[from] NotPlanned),
-    /// The fetch is not running.
+    /// The caller has no running fetch with this id.
     #[error("no such fetch is under way")]
     NoRun,
     /// The spool failed.
@@ -86,8 +86,7 @@ pub(super) enum RefreshError {
     Spool(#[from] wwwoffle_spool::Error),
 }
 
-/// Shows the form for the URL that makes up all the arguments, or for the value of the argument
-/// `url`.
+/// Shows the form for the URL in the arguments: `?URL`, or `?url=URL`.
 pub(super) fn options(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let url = named(arguments);
     show(caller, &RecursiveRequest { aim: as_configured(caller, &url), url }, None)
@@ -122,8 +121,8 @@ pub(super) async fn refresh(caller: &Caller, arguments: Option<&str>) -> Respons
     }
 }
 
-/// `/refresh-recurse/?url=…;depth=…`: the form of WWWOFFLE 2.9 as a link. It only shows the form if
-/// the caller may not send it, or if another site caused the request.
+/// `/refresh-recurse/?url=…;depth=…`: starts the fetch, as the form of WWWOFFLE 2.9 did. Only shows
+/// the form if the caller may not send it, or if another site caused the request.
 pub(super) async fn recurse(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let pairs = pairs(arguments.unwrap_or_default());
     let pairs: Vec<_> = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
@@ -151,7 +150,8 @@ pub(super) fn list(caller: &Caller) -> Response<Body> {
     response
 }
 
-/// Checks whether the token of a form is only for the ticket or the URL of the form.
+/// Validates the token of a form as a token for only the ticket or, without a ticket, the URL of
+/// the form.
 pub(super) fn token(caller: &Caller, form: &SubmittedForm) -> OwnToken {
     let presented = form.value("token");
     if let Some(ticket) = form.value("ticket") {
@@ -165,8 +165,8 @@ pub(super) fn token(caller: &Caller, form: &SubmittedForm) -> OwnToken {
     OwnToken { worth: caller.check_token(Purpose::Fetch(url), presented), is_required: false }
 }
 
-/// Queues the request in the field `ticket`. Without a ticket, starts the fetch that the form
-/// describes.
+/// Queues the request that waits under the ticket in the field `ticket`. Without a ticket, starts
+/// the fetch that the form describes.
 pub(super) async fn confirm(
     caller: &Caller,
     sent: FormRequest<'_>,
@@ -340,7 +340,7 @@ fn show_again(
     Ok(caller.page(page::options_again(&caller.shell, asked, &depth, &faults)))
 }
 
-/// Returns the field of the form that must be corrected, if any.
+/// Returns the field of the form that must be corrected; `None` if the error concerns no field.
 fn fault(error: &RefreshError) -> Option<FormFault> {
     Some(match error {
         RefreshError::Aim(BadAim::Depth(_)) => {
@@ -358,7 +358,7 @@ fn fault(error: &RefreshError) -> Option<FormFault> {
     })
 }
 
-/// Message for an invalid address of a page.
+/// Returns the message for an invalid address of a page.
 pub(super) fn no_url() -> Text {
     say("Enter the address of a page, such as {example}.")
         .with("example", "https://www.example.org/")
@@ -388,7 +388,7 @@ fn failed(caller: &Caller, error: &RefreshError) -> Response<Body> {
     caller.bad_address(&error_chain(error))
 }
 
-/// Returns the URL that makes up all the arguments, or the value of the argument `url`.
+/// Returns the URL in the arguments: `?URL`, or `?url=URL`.
 fn named(arguments: Option<&str>) -> String {
     let url = arguments.unwrap_or_default();
     let url = url_decode_form_args(url.strip_prefix("url=").unwrap_or(url).as_bytes());

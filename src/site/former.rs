@@ -18,7 +18,7 @@ const ENGINES: [&str; 5] = ["htdig", "mnogosearch", "udmsearch", "namazu", "hype
 /// The form fields that contained the search words.
 const WORDS: [&str; 4] = ["q", "words", "query", "phrase"];
 
-/// The certificate authority.
+/// Path of the page about our certificate authority.
 const AUTHORITY: &str = "/ca";
 
 /// The name that WWWOFFLE 2.9 uses for the entries of a section that is a list.
@@ -43,16 +43,16 @@ pub(super) fn show(caller: &Caller, at: PageRequest<'_>) -> Response<Body> {
     caller.see_other(new_address(at.path, at.arguments).as_deref().unwrap_or("/"))
 }
 
-/// Returns the address of the page about the certificate of a host, which makes up all the
-/// arguments.
+/// Returns the address of the page about the certificate of a host. The host makes up all the
+/// arguments; if it is invalid, returns the page of our certificate authority.
 pub(super) fn site(arguments: Option<&str>) -> String {
     let site = url_decode_form_args(arguments.unwrap_or_default().as_bytes());
     let origin = certificates::origin(&String::from_utf8_lossy(&site));
     origin.map_or_else(|| AUTHORITY.to_owned(), |at| links::certificate(&at.to_string(), ""))
 }
 
-/// Returns the address of the page for the successor of a section or option, with the URL that the
-/// address carries along.
+/// Returns the address of the page for the successor of a former section or option, with the former
+/// `arguments`. `None` if WWWOFFLE 2.9 had no such section or option.
 fn option(path: &str, arguments: Option<&str>) -> Option<String> {
     let rest = path.strip_prefix(CONFIGURATION)?.trim_end_matches('/');
     let (section, key) = rest.split_once('/').unwrap_or((rest, ""));
@@ -77,7 +77,7 @@ fn option(path: &str, arguments: Option<&str>) -> Option<String> {
     Some(to)
 }
 
-/// Returns the section and option that replace a former option.
+/// Returns the section and option that replace a former option, if any do.
 fn replacement_option(former: &FormerOption) -> Option<(&'static str, &'static str)> {
     match former.now {
         Successor::Same { section, key } => Some((section, key)),
@@ -85,8 +85,8 @@ fn replacement_option(former: &FormerOption) -> Option<(&'static str, &'static s
     }
 }
 
-/// Returns the section of the same name. If there is none, returns the section of the first option
-/// that has a successor, because most options of a former section moved to the same new section.
+/// Returns the section of the same name. If there is none, returns the section of the first
+/// successor of an option, because most options of a former section moved to the same new section.
 fn section_of(former: &str) -> Option<&'static str> {
     let same = SECTIONS.iter().map(|section| section.name);
     let same = same.into_iter().find(|name| name.replace('-', "").eq_ignore_ascii_case(former));
@@ -108,7 +108,7 @@ fn searched(rest: &str, arguments: Option<&str>) -> Option<String> {
     }
 }
 
-/// Returns the value of the first argument with one of these names.
+/// Returns the first value that is not empty of the arguments with one of these names.
 fn field(arguments: Option<&str>, names: &[&str]) -> Option<String> {
     split_form_args(arguments?.as_bytes()).find_map(|argument| {
         let argument = std::str::from_utf8(argument).ok()?;

@@ -54,13 +54,13 @@ const SHOWN: [HeaderName; 4] =
 /// Failure of an action on a version.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum VersionActionError {
-    /// The URL is unknown or invalid.
+    /// The URL is invalid, or the spool failed.
     #[error(transparent)]
     Url(#[from] InfoError),
     /// No version was stored at this time.
     #[error("no such version is stored")]
     Missing,
-    /// The stored versions changed in between.
+    /// The entry was replaced repeatedly during the action.
     #[error("newer responses were stored during the change: try again")]
     Overtaken,
     /// The form names no version.
@@ -128,8 +128,8 @@ async fn listed(
     })
 }
 
-/// Returns the number of changed text lines for the newest versions. `None` if a version has no
-/// text or too much of it.
+/// Returns the line counts of the newest versions. The count of a version is `None` if the version
+/// or the previous one has no text, is too long, or cannot be read.
 async fn lines(
     context: &SiteContext,
     history: &History,
@@ -166,7 +166,7 @@ pub(super) async fn timemap(caller: &Caller, arguments: Option<&str>) -> Respons
     }
 }
 
-/// Shows one version in its stored form: the newest, unless the arguments name another one.
+/// Shows one version: the current one, unless the arguments name another one.
 pub(super) async fn version(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     match read(caller, arguments).await {
         Ok(kept) => as_it_was(caller, &kept).await,
@@ -236,8 +236,8 @@ fn is_page(fields: &HeaderMap) -> bool {
     essence.trim().eq_ignore_ascii_case("text/html") && !fields.contains_key(CONTENT_ENCODING)
 }
 
-/// Makes the version stored at this time the current one. Uses the version of `owner`, or else the
-/// public one. The present version becomes an older version.
+/// Makes the version stored at the time `stored` the current one, and the former current version an
+/// older one. Uses the versions of `owner`, or else the public ones.
 pub(super) async fn restore(
     context: &SiteContext,
     owner: &Owner,

@@ -56,8 +56,8 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
     caller.page(page::page(&caller.shell, &home))
 }
 
-/// Returns number and size of all entries that the caller may see, and the pages that were stored
-/// last.
+/// Returns the number and size of all entries that the caller may see, and the pages that were
+/// stored last.
 async fn stored_pages(caller: &Caller) -> Result<(StoredTotal, Vec<RecentPage>), Error> {
     let wanted = ListQuery::parse(|name| match name {
         "pages" => Some("1"),

@@ -29,7 +29,7 @@ use crate::storage::lists;
 use crate::storage::lookup::look_up;
 use wwwoffle_api::{Field, Info};
 
-/// Path of the page about the request itself.
+/// Path of the page about the request of the browser.
 pub(super) const REQUEST: &str = "/info/request";
 
 /// URL for that page if none is given.
@@ -67,8 +67,8 @@ pub(super) async fn of(
     Ok(Info { pinned: pins.contains(&details.url), ..details })
 }
 
-/// Returns the number of entries of the same owner with the same body as this entry, which is
-/// included. `None` if there is no other such entry, or if the index is not available.
+/// Returns how many entries of the owner of `entry` have the same body, including `entry`. `None`
+/// if there is no other such entry, or if the index is not available.
 async fn sharing(context: &SiteContext, entry: Entry) -> Option<u64> {
     let owner = entry.place().owner().map(str::to_owned);
     let ask = move |index: &Index| index.with_body(entry.digest(), entry.body_len());
@@ -77,7 +77,7 @@ async fn sharing(context: &SiteContext, entry: Entry) -> Option<u64> {
     u64::try_from(of_owner.count()).ok().filter(|count| *count > 1)
 }
 
-/// Returns the URL that makes up all the arguments, or the value of the argument `url`.
+/// Returns the URL in the arguments: `?URL`, or `?url=URL`.
 pub(super) fn url_in(arguments: Option<&str>) -> String {
     let url = arguments.unwrap_or_default();
     let url = url_decode_form_args(url.strip_prefix("url=").unwrap_or(url).as_bytes());

@@ -121,7 +121,7 @@ fn answer(
     caller.page(page::page(&caller.shell, shown, outcome))
 }
 
-/// Returns the address of the list for the host of a URL, which makes up all the arguments.
+/// Returns the address of the list for the host of the URL that makes up all the arguments.
 fn of_url(caller: &Caller, arguments: Option<&str>) -> String {
     let text = url_decode_form_args(arguments.unwrap_or_default().as_bytes());
     of_host(caller, &String::from_utf8_lossy(&text))
@@ -137,8 +137,8 @@ fn of_host(caller: &Caller, url: &str) -> String {
     }
 }
 
-/// Parses the address of a list: its name is the rest of the path, and its arguments are separated
-/// by `&` or, as in WWWOFFLE 2.9, by `;`. The flags of WWWOFFLE 2.9 that add a column are ignored,
+/// Parses the address of a list. `name` is the path below [`ROOT`]. The arguments are separated by
+/// `&` or, as in WWWOFFLE 2.9, by `;`. The flags of WWWOFFLE 2.9 that add a column are ignored,
 /// because all columns are shown.
 fn read(
     name: &str,
@@ -208,7 +208,7 @@ pub(super) enum EntryActionError {
     /// Too many exports are running.
     #[error("two exports are under way already: try again when one is at its end")]
     Busy,
-    /// The list is too long.
+    /// The list is too long to be exported.
     #[error("the list has more entries than are exported at once: `wwwoffle export` has no limit")]
     TooMany,
     /// The disk has not enough room.
@@ -305,7 +305,7 @@ async fn submit(
     Ok(caller.see_other(&page::with(back, page::DONE, &value)))
 }
 
-/// Deletes the selected entries, and redirects to a page that can undo it.
+/// Deletes the selected entries, and redirects to `back`, where the deletion can be undone.
 async fn delete(
     caller: &Caller,
     urls: Vec<CanonicalUrl>,
@@ -332,7 +332,7 @@ async fn delete(
     })
 }
 
-/// Performs any other action on one entry.
+/// Performs an action other than a deletion or an export on one entry.
 async fn act(
     caller: &Caller,
     chosen: EntryAction,
@@ -353,8 +353,8 @@ async fn act(
     Ok(())
 }
 
-/// Returns the page from which a form was sent, according to its field, if that is a list of ours
-/// or the page about a URL.
+/// Returns the page to which a form returns: the value of its field, if that is a list of ours or
+/// the page about a URL, or else the root of the lists.
 pub(super) fn back(back: Option<&str>) -> &str {
     let is_ours = |back: &&str| back.starts_with(ROOT) || back.starts_with(ABOUT);
     back.filter(is_ours)

@@ -149,7 +149,8 @@ fn describe(fields: &mut HeaderMap, stamp: Stamp, length: u64, content_type: &st
     fields.remove(X_FRAME_OPTIONS);
 }
 
-/// Returns the body. If the file has become shorter, the body is aborted.
+/// Returns the first `length` bytes of the file as a body. If the file has become shorter, the body
+/// is aborted.
 pub(super) fn sent(store: Store, file: Arc<dyn DiskFile>, length: u64) -> Body {
     let frames = stream::unfold((store, file, 0), move |(store, file, at)| async move {
         let left = usize::try_from(length.saturating_sub(at)).unwrap_or(PIECE).min(PIECE);

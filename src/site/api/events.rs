@@ -50,7 +50,7 @@ pub(in crate::site) fn answer(caller: &Caller, method: &Method) -> Response<Body
     caller.other(StatusCode::OK, Some(EVENTS), stream)
 }
 
-/// Returns the body of the stream. Dropping the body only ends the stream.
+/// Returns the body of the stream. Dropping the body ends the stream and has no other effect.
 fn body_for(caller: Caller) -> Body {
     let frames = stream::unfold(EventStream::new(caller), |mut telling| async move {
         let message = telling.next().await?;
@@ -81,7 +81,8 @@ impl EventStream {
         Self { caller, look, begun: now, has_begun: false, last: None, last_sent: now, runs }
     }
 
-    /// Returns the next message; `None` at the end of the stream.
+    /// Returns the next message. `None` ends the stream: the daemon stops, or [`LIFETIME`] has
+    /// passed.
     async fn next(&mut self) -> Option<Bytes> {
         if !std::mem::replace(&mut self.has_begun, true) {
             return Some(Bytes::from_static(BEGINNING));
@@ -108,7 +109,7 @@ impl EventStream {
         }
     }
 
-    /// Returns the current state, with those downloads and fetches that the caller may see.
+    /// Returns the current state, with the downloads and recursive fetches that the caller may see.
     fn step(&mut self) -> ProgressStep {
         let context = &self.caller.context;
         let (queue, may_dial) = (status::counts(context), context.base.mode.now().may_dial());

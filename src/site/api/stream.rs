@@ -25,8 +25,8 @@ use crate::storage::store::Kept;
 use wwwoffle_api::{Event, Held};
 use wwwoffle_http::redirect::{location, shown_location};
 
-/// A request that left the queue without an event is reported as settled after this number of
-/// consecutive looks at the queue, because its event may still arrive.
+/// Number of consecutive looks at the queue that find a request settled before it is reported.
+/// Until then, its event may still arrive.
 const LOOKS_TO_SETTLE: u8 = 2;
 
 /// Maximum number of URLs that one `get` follows, including redirects.
@@ -44,7 +44,8 @@ pub(in crate::site) fn get(
     body(RequestFollower::new(context, FollowScope::Get { requester, wanted, refresh, settled }))
 }
 
-/// Fetches the queue, and reports until no request waits.
+/// Fetches the queue, with a budget in bytes if one is given. Reports until every request is
+/// settled or blocked for a long time.
 pub(in crate::site) fn fetch(context: &Arc<SiteContext>, budget: Option<u64>) -> Body {
     let mut follow = RequestFollower::new(context, FollowScope::WorkOff);
     // Called before any request leaves the queue, so that all requests are reported.
@@ -76,15 +77,15 @@ struct FollowedRequest {
 struct RequestFollower {
     inbox: EventInbox,
     task: FollowScope,
-    /// By URL, because events contain the URL.
+    /// The requests that are not settled, by URL, because events contain the URL.
     open: HashMap<String, FollowedRequest>,
     fetched: u64,
     failed: u64,
     sum: OverallProgress,
 }
 
-/// The relevant requests of the queue: `None` for a waiting one, the reason and status for one that
-/// was followed and has failed.
+/// The queued requests that wait or are followed. The value is `None` while the request waits, and
+/// the reason and status of the failure once it has failed.
 type QueueLookup = HashMap<Key, Option<(String, Option<u16>)>>;
 
 impl LineReport for RequestFollower {
@@ -128,7 +129,8 @@ impl RequestFollower {
 
     async fn want(&mut self, requester: &Requester, text: &str, refresh: bool) {
         let Ok(url) = CanonicalUrl::parse(text, &self.inbox.context.base.local) else { return };
-        // Another spelling of a URL that is followed already is queued too.
+        // Another spelling of a followed URL has its own entry in the queue, so it is requested,
+        // too.
         let is_known = self.is_known(url.as_str());
         match fetch::want(&self.inbox.context.fetch, requester, text, refresh).await {
             Ok(WantOutcome::Kept { .. }) if is_known => {}
@@ -144,7 +146,7 @@ impl RequestFollower {
         self.open.entry(url).or_insert(FollowedRequest { place, found_settled: 0, bytes: 0 });
     }
 
-    /// Whether a URL is or was followed.
+    /// Whether `url` is or was followed.
     fn is_known(&self, url: &str) -> bool {
         let was = match &self.task {
             FollowScope::Get { settled, .. } => settled.contains(url),
@@ -163,7 +165,6 @@ impl RequestFollower {
         }
     }
 
-    /// Stops following a URL.
     fn unfollow(&mut self, url: &str) {
         self.open.remove(url);
         if let FollowScope::Get { settled, .. } = &mut self.task {
@@ -219,7 +220,8 @@ impl RequestFollower {
         }
     }
 
-    /// Follows a redirect. If its target must be fetched, the fetcher has already queued it.
+    /// Follows the target of a redirect. If the target must be fetched, the fetcher has already
+    /// queued it.
     fn redirect(&mut self, location: &str) {
         let Ok(mut url) = CanonicalUrl::parse(location, &self.inbox.context.base.local) else {
             return;
@@ -251,7 +253,7 @@ impl RequestFollower {
         }
     }
 
-    /// Place under which a request for `url` would wait.
+    /// Returns the place under which a request for `url` would wait.
     fn queued_place(&self, url: &mut CanonicalUrl) -> Place {
         let owner = match &self.task {
             FollowScope::Get { requester, .. } => &requester.owner,
@@ -278,8 +280,8 @@ impl RequestFollower {
             && (!may_dial || self.all_held().is_some())
     }
 
-    /// Reasons why all followed requests are blocked; `None` if one of them will not be blocked for
-    /// a long time.
+    /// Returns the reasons why all followed requests are blocked. `None` if one of them is not
+    /// blocked, or not for a long time.
     fn all_held(&self) -> Option<Vec<(Held, u64)>> {
         held::all_held(&self.inbox.context.fetch, self.open.values().map(|open| &open.place))
     }
@@ -344,7 +346,7 @@ impl RequestFollower {
         }
     }
 
-    /// Determines from the spool how a request ended, and reports it.
+    /// Reports how a request without an event ended: with `failure`, or else as the spool shows.
     async fn report_missed_end(
         &mut self,
         url: String,
@@ -372,7 +374,7 @@ impl RequestFollower {
         }
     }
 
-    /// Returns the stored copy for a request that was queued for `place`.
+    /// Returns the stored copy that answers a request queued for `place`.
     async fn stored_copy(&self, place: &Place) -> Result<Option<Kept>, Error> {
         let Some(places) = Places::of_queued(place, &self.inbox.context.base.local) else {
             return Ok(None);
@@ -380,8 +382,8 @@ impl RequestFollower {
         Ok(look_up(&self.inbox.context.storage.store, &places).await?.choose(Mode::Online))
     }
 
-    /// Also fetches the target of a stored redirect. The fetcher follows other redirects itself,
-    /// but not a redirect that is already stored.
+    /// If the stored copy `kept` is a redirect, also fetches its target. The fetcher follows the
+    /// redirects that it fetches, but not those that are already stored.
     fn follow_stored_redirect(&mut self, url: &str, kept: &Kept) {
         let location = location(url, kept.status, &kept.fields);
         let Some(location) = location.filter(|_| !self.is_full()) else { return };

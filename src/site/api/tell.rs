@@ -54,7 +54,8 @@ pub(in crate::site) trait LineReport: Send + 'static {
     fn advance(&mut self) -> impl Future<Output = ()> + Send;
 }
 
-/// Returns the report as a body, one line for each event. Dropping the body only ends the report.
+/// Returns the report as a body, one line for each event. Dropping the body ends the report and has
+/// no other effect.
 pub(in crate::site) fn body(what: impl LineReport) -> Body {
     let frames = stream::unfold(what, |mut what| async move {
         let lines = lines(&mut what).await?;
@@ -79,7 +80,8 @@ async fn lines(what: &mut impl LineReport) -> Option<Bytes> {
 }
 
 impl EventInbox {
-    /// To be called before requests are queued, so that no event is lost.
+    /// Subscribes to the events of the fetcher. Must be called before requests are queued, so that
+    /// no event is lost.
     pub(in crate::site) fn new(context: &Arc<SiteContext>) -> Self {
         let mut look = interval(LOOK_EVERY);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -93,7 +95,7 @@ impl EventInbox {
         }
     }
 
-    /// Waits for news.
+    /// Waits for the next event, the next look, or another [`ReportTrigger`].
     pub(in crate::site) async fn wait_for_event(&mut self) -> ReportTrigger {
         tokio::select! {
             () = self.context.base.tasks.stopping() => ReportTrigger::Other,
@@ -106,7 +108,7 @@ impl EventInbox {
         }
     }
 
-    /// Returns an event that has already arrived.
+    /// Returns an event that has already arrived; `None` if there is none, or if events were lost.
     pub(in crate::site) fn event(&mut self) -> Option<Event> {
         self.events.try_recv().ok()
     }

@@ -15,24 +15,24 @@ use crate::tls::ca::RENEW_BEFORE;
 /// Content type by which browsers and phones recognize a certificate authority to import.
 const CERTIFICATE: &str = "application/x-x509-ca-cert";
 
-/// The certificate of our authority in PEM.
+/// Responds with the certificate of our authority in PEM.
 pub(in crate::site) fn pem(caller: &Caller) -> Response<Body> {
     let pem = body::from_bytes(caller.context.proxy.clients.faces.authority.pem());
     caller.other(StatusCode::OK, Some(CERTIFICATE), pem)
 }
 
-/// The certificate of our authority in DER.
+/// Responds with the certificate of our authority in DER.
 pub(in crate::site) fn der(caller: &Caller) -> Response<Body> {
     let der = body::from_bytes(caller.context.proxy.clients.faces.authority.der().to_vec());
     caller.other(StatusCode::OK, Some(CERTIFICATE), der)
 }
 
-/// A style sheet that a browser loads only if it trusts our authority.
+/// Responds with a style sheet that a browser loads only if it trusts our authority.
 pub(in crate::site) fn test(caller: &Caller) -> Response<Body> {
     caller.page(page::test())
 }
 
-/// The page about our certificate authority and how to trust it.
+/// Shows the page about our certificate authority and how to trust it.
 pub(in crate::site) fn show(caller: &Caller) -> Response<Body> {
     let (context, shell) = (&caller.context, &caller.shell);
     let config = context.base.config();
@@ -60,7 +60,7 @@ pub(in crate::site) fn show(caller: &Caller) -> Response<Body> {
     response
 }
 
-/// Returns our origin over TLS, which is on the same port.
+/// Returns our origin over TLS. TLS is on the same port as plain HTTP.
 fn secured(used: &LocalOrigin) -> Option<LocalOrigin> {
     let host_port = used.host_port();
     let has_port = host_port.len() > used.host().len();

@@ -30,7 +30,7 @@ pub struct AuthorityStatus<'a> {
     pub from: Timestamp,
     /// End of validity.
     pub until: Timestamp,
-    /// Whether it expires soon and should be renewed.
+    /// Whether the authority expires soon and should be renewed.
     pub ends_soon: bool,
     /// Whether we intercept HTTPS at all.
     pub intercept: bool,
@@ -60,7 +60,7 @@ pub fn page(shell: &Shell, trust: &AuthorityStatus<'_>) -> Page {
     shell.page("ca.html", 200, &view)
 }
 
-/// The style sheet that only loads in a browser that trusts the authority.
+/// Returns the style sheet that only loads in a browser that trusts the authority.
 #[must_use]
 pub fn test() -> Page {
     Page {
@@ -72,9 +72,9 @@ pub fn test() -> Page {
 
 /// Returns the address at which a phone can reach us; `None` if no phone can.
 ///
-/// We must listen on an address other than loopback. If the caller `used` an origin whose host is
-/// not a loopback name, returns that origin, with `http`. Otherwise the address contains the first
-/// of our `names` that is not a loopback name.
+/// We must listen on an address other than loopback. If the host of `used`, the origin of the
+/// request, is not a loopback name, returns that origin with `http`. Otherwise the host of the
+/// address is the first of our `names` that is not a loopback name.
 #[must_use]
 pub fn for_phones(
     used: &LocalOrigin,

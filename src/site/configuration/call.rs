@@ -95,8 +95,8 @@ pub(in crate::site) async fn reload(caller: &Caller) -> Result<Response<Body>, C
     })
 }
 
-/// Returns the stamp of the text that the change is based on, if the caller sent one (RFC 9110
-/// §13.1.1).
+/// Returns the stamp of the text that the change is based on: the value of `If-Match` (RFC 9110
+/// §13.1.1). `None` if the field is missing or `*`.
 fn expected(parts: &Parts) -> Result<Option<TextStamp>, CallFault> {
     let mut fields = parts.headers.get_all(IF_MATCH).iter();
     let Some(field) = fields.next() else { return Ok(None) };

@@ -26,7 +26,7 @@ const CHANGED: &str = "/configuration/changed";
 /// Maximum number of faults shown of a refused change.
 const MOST_FAULTS: usize = 20;
 
-/// Changes the option at `path` by the form of its page.
+/// Makes the change that the form on the page of the option at `path` describes.
 pub(in crate::site) async fn submit_option(
     caller: &Caller,
     path: &str,
@@ -122,7 +122,7 @@ fn fits_again(form: &SubmittedForm) -> bool {
     form.fields().all(|(_, value)| value.lines().all(|line| shown::line(line) == line))
 }
 
-/// Redirects to the page about a change.
+/// Redirects to the page about a change. `expected` is the stamp of the text before the change.
 fn changed_page(caller: &Caller, done: &Done, expected: TextStamp) -> Response<Body> {
     if done.text.stamp == expected {
         return caller.see_other(&format!("{CHANGED}?same"));
@@ -205,8 +205,8 @@ fn edit_of_form(
     })
 }
 
-/// Parses the URL-SPECIFICATIONs of a rule, one per line. Those in `known` (already in the rule)
-/// may name the file of a list.
+/// Parses the URL-SPECIFICATIONs of a rule, one per line. Those in `known` are already in the rule
+/// and may name the file of a list.
 fn urls(form: &SubmittedForm, known: &[String]) -> Result<Vec<String>, String> {
     let typed = form.value("urls").unwrap_or_default();
     let lines = typed.lines().map(str::trim).filter(|line| !line.is_empty());

@@ -50,7 +50,7 @@ impl OptionLink {
     }
 }
 
-/// Name in templates.
+/// Returns the name of `effect` in templates.
 fn effect_word(effect: Effect) -> &'static str {
     match effect {
         Effect::Restart => "restart",

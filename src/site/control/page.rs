@@ -37,7 +37,7 @@ impl ControlAction {
         Self::Reload,
     ];
 
-    /// Returns the action of the form at this path. `config` is the name that WWWOFFLE 2.9 uses.
+    /// Returns the action of the form at `path`. WWWOFFLE 2.9 has the name `config` for `reload`.
     #[must_use]
     pub fn at(path: &str) -> Option<Self> {
         let name = path.strip_prefix(PATH)?;
@@ -91,7 +91,7 @@ impl ControlAction {
     }
 }
 
-/// The label of a mode's button.
+/// Returns the label of a mode's button.
 pub(in crate::site) const fn mode_label(choice: Choice) -> Text {
     match choice {
         Choice::Online => say("online"),

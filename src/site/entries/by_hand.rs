@@ -54,8 +54,8 @@ pub(in crate::site) async fn rename(
     Ok(caller.context.storage.store.run(move |spool| rename.carry_out(spool, &local)).await?)
 }
 
-/// Stores the body of the call, a response head and body, as the response for the URL in the
-/// arguments.
+/// Stores a response for the URL in the arguments. The body of the call is the response: its head
+/// and its body.
 pub(in crate::site) async fn write(
     caller: &Caller,
     arguments: Option<&str>,

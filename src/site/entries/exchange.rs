@@ -69,7 +69,7 @@ pub fn title(entry: &Entry) -> Option<String> {
         match decoder.decode(&mut input, false, rest) {
             Ok(Output::Bytes(length)) => filled += length,
             Ok(Output::Busy) => {}
-            // The bytes decoded so far are enough for the title.
+            // The title is searched in the bytes decoded so far, even if the body is faulty.
             Ok(Output::Hungry | Output::End) | Err(_) => break,
         }
     }
@@ -77,7 +77,7 @@ pub fn title(entry: &Entry) -> Option<String> {
     extract(kind, entry.url(), body.get(..filled)?)?.title
 }
 
-/// Returns the import options of the crate for a request.
+/// Converts a request for an import to the options of the crate `archive`.
 ///
 /// # Errors
 ///

@@ -32,7 +32,7 @@ const TELL_EVERY: Duration = Duration::from_millis(500);
 const LINES_AHEAD: usize = 8;
 
 /// Starts an import. It ends early if its reader disconnects or the daemon stops; the next import
-/// continues there.
+/// of the archive continues there.
 pub(in crate::site) fn start(caller: &Caller, wanted: ImportRequest) -> Result<Body, CallFault> {
     if !caller.is_on_socket() {
         let error = "archives are only imported by the command line, because their paths are on this machine";

@@ -145,7 +145,8 @@ pub(in crate::site) async fn stop_for(
     outcome::stop(&caller.context.fetch, id).await
 }
 
-/// Reports the progress of runs until they have ended. Dropping the value only ends the report.
+/// A report on the progress of runs until they have ended. Dropping it ends the report, not the
+/// runs.
 struct RunFollower {
     inbox: EventInbox,
     ids: Vec<RunId>,
@@ -229,7 +230,7 @@ impl RunFollower {
         self.inbox.ready.extend(whole.map(Event::Whole));
     }
 
-    /// URLs of the downloads that the runs want.
+    /// Returns the URLs of the running downloads that the runs want.
     fn running_urls(&self) -> HashSet<String> {
         let (fetcher, mut urls) = (&self.inbox.context.fetch.fetcher, HashSet::new());
         self.inbox.context.storage.store.spool().queue().visit(|request| {
@@ -244,8 +245,8 @@ impl RunFollower {
         request.wishes.iter().any(|wish| self.ids.contains(&wish.run))
     }
 
-    /// Whether nothing more will happen for now: every waiting request is blocked for a long time,
-    /// or needs the consent of the user.
+    /// Whether nothing more will happen for now: no download is running, and each request that the
+    /// runs want has failed, needs the consent of the user, or is blocked for a long time.
     fn is_stalled(&self) -> bool {
         let fetcher = &self.inbox.context.fetch.fetcher;
         if fetcher.active_count() > 0 {
@@ -255,7 +256,7 @@ impl RunFollower {
         ours.is_empty() || held::all_held(&self.inbox.context.fetch, ours.iter()).is_some()
     }
 
-    /// Places of the waiting requests that the runs want.
+    /// Returns the places of the waiting requests that the runs want.
     fn waiting_places(&self) -> Vec<Place> {
         let mut places = Vec::new();
         self.inbox.context.storage.store.spool().queue().visit(|request| {

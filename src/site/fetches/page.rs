@@ -80,7 +80,7 @@ impl ClassCheckBox {
     }
 }
 
-/// Renders the form, filled in from `asked`, with the plan of the fetch.
+/// Renders the form, filled in from `asked`, with the plan of the fetch if there is one.
 #[must_use]
 pub fn options(shell: &Shell, asked: &RecursiveRequest, plan: Option<&RunPlan>) -> Page {
     form(shell, (asked, asked.aim.depth.to_string()), &[], plan)

@@ -6,7 +6,7 @@ use crate::base::shown;
 use crate::base::text::{Text, TextValue, count, row, say};
 use wwwoffle_api::{DownloadItem, Whole};
 
-/// Received size, speed, remaining time and number of resumptions of one download.
+/// Describes a download: received size, speed, remaining time and number of resumptions.
 #[must_use]
 pub fn describe_download(download: &DownloadItem) -> Text {
     let received = shown::bytes(download.bytes);
@@ -26,8 +26,8 @@ pub fn describe_download(download: &DownloadItem) -> Text {
     row(facts)
 }
 
-/// Progress of all requests together: their numbers and the received size, and the speed and the
-/// remaining time if they are known.
+/// Describes the progress of all requests together: their numbers and the received size, and the
+/// speed and the remaining time if they are known.
 #[must_use]
 pub fn describe_total(whole: &Whole) -> Text {
     let mut facts: Vec<TextValue> = vec![

@@ -87,7 +87,7 @@ fn place(page: &[u8]) -> Option<usize> {
     }
 }
 
-/// Whether a text begins with this name, and not with a longer one.
+/// Whether `text` begins with `start`, and not with a longer name.
 fn starts_tag(text: &[u8], start: &str) -> bool {
     let next = text.get(start.len()).copied();
     let is_name_over = start == "<?" || next.is_none_or(|byte| !byte.is_ascii_alphanumeric());

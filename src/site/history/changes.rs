@@ -51,12 +51,12 @@ impl From<Error> for DiffError {
     }
 }
 
-/// The arguments: a URL alone, or a form.
+/// The arguments of an address: a URL alone, or the fields of a form.
 pub(in crate::site) struct DiffArguments {
     pub(in crate::site) url: String,
     from: Option<Timestamp>,
     to: Option<Timestamp>,
-    /// Time of one version.
+    /// Time when the version to show was stored.
     pub(in crate::site) at: Option<Timestamp>,
 }
 

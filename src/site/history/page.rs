@@ -42,7 +42,7 @@ struct VersionRow {
     status: u16,
     size: String,
     content_type: Option<String>,
-    /// Differences from the previous version, in words.
+    /// Differences from the previous version, in words; `None` if there is no previous version.
     changes: Option<Vec<Text>>,
     lines: Option<LineCounts>,
     /// Addresses, without our origin, of this version and of the page that shows its changes.
@@ -50,7 +50,7 @@ struct VersionRow {
     diff: Option<String>,
 }
 
-/// Renders the page; `lines` belong to the newest versions, in the order of `history`.
+/// Renders the page. `lines` are the line counts of the newest versions, in the order of `history`.
 #[must_use]
 pub fn page(shell: &Shell, history: &History, lines: &[Option<LineCounts>]) -> Page {
     let url = ShownUrl::new(&history.url);
@@ -128,7 +128,7 @@ impl VersionRow {
 }
 
 /// Renders the page in place of a version or a difference that cannot be shown. The status is 404
-/// if nothing is stored.
+/// if nothing is stored, or no version of the given time.
 #[must_use]
 pub fn no_history_page(shell: &Shell, url: &str, why: &NotCompared) -> Page {
     let (status, list) = match why {

@@ -1,4 +1,4 @@
-//! Site icons from the spool, for our own pages, which load nothing.
+//! Site icons from the spool, as `data:` URLs, because our own pages load nothing.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -42,7 +42,7 @@ impl IconFinder<'_> {
         self.at(&places.own).or_else(|| self.at(&places.public))
     }
 
-    /// Returns the icon among the references of the page.
+    /// Returns the first icon to which the page refers.
     fn named_by(&self, page: &Places) -> Option<String> {
         let of = |place: &Place| self.index.references(self.viewer, place).unwrap_or_default();
         let found = of(&page.own).into_iter().chain(of(&page.public));
@@ -62,7 +62,8 @@ impl IconFinder<'_> {
     }
 }
 
-/// Returns the body of a complete response without content coding.
+/// Returns the body of a response with status 200, without a content coding. `None` for other
+/// responses, and if the body is longer than [`LONGEST`] or damaged.
 fn body(entry: &Entry) -> Option<Vec<u8>> {
     let (status, fields) = head::read_response(entry.head()).ok()?;
     let is_plain = status.as_u16() == 200 && !fields.contains_key(CONTENT_ENCODING);
@@ -85,8 +86,8 @@ fn body(entry: &Entry) -> Option<Vec<u8>> {
     }
 }
 
-/// Returns an image as a `data:` URL. Its bytes decide the type, not its origin. Only raster images
-/// are accepted: SVG can contain scripts.
+/// Returns an image as a `data:` URL; `None` if it is not a raster image, because SVG can contain
+/// scripts. The type follows from the bytes, not from `Content-Type`.
 fn data_url(bytes: &[u8]) -> Option<String> {
     let kind = match bytes {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => "png",

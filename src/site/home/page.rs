@@ -48,7 +48,7 @@ pub struct HomePage {
     pub last: Option<LastFetch>,
     /// The pages that were stored last, latest first.
     pub recent: Vec<RecentPage>,
-    /// Whether the index was available to list them.
+    /// Whether the index was available to list the recent pages.
     pub is_ready: bool,
     /// Use of the disk, if known.
     pub space: Option<DiskUse>,
@@ -106,7 +106,7 @@ struct NoticesView {
     failed: String,
     read_only: bool,
     was_full: bool,
-    /// Number of hosts whose certificates were rejected by a client.
+    /// Number of hosts for which a client recently rejected our certificate.
     rejected: usize,
     refused: Option<RefusedClients>,
     config_faults: bool,

@@ -48,7 +48,7 @@ fn kept_info(entry: &Entry) -> KeptInfo {
     }
 }
 
-/// The fields of a request, without those added for the spool.
+/// Returns the fields of a request, without those added for the spool.
 fn request_fields(mut headers: HeaderMap) -> Vec<Field> {
     headers.remove(head::FORM);
     fields(&headers)
@@ -107,7 +107,7 @@ fn append_without_credentials(open: &mut Vec<u8>, line: &[u8]) {
     open.extend_from_slice(rest);
 }
 
-/// The fields of a request or response, without the values that are secret.
+/// Returns the fields of a request or response. The value of a secret field is `None`.
 pub(crate) fn redacted_fields(map: &HeaderMap) -> Vec<Field> {
     fields(map)
 }

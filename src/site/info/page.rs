@@ -41,7 +41,7 @@ pub struct InfoExtras {
     pub last: Option<LastAction>,
     /// How a request of the caller would be handled now.
     pub would: Option<PredictedAction>,
-    /// Whether the caller has a request for it on the queue.
+    /// Whether the queue has a request of the caller for this URL.
     pub queued: bool,
     /// Result of the action that the caller just performed on this entry.
     pub action: Option<ActionResult>,
@@ -195,7 +195,7 @@ pub fn page(shell: &Shell, info: &Info<Text>, more: &InfoExtras) -> Page {
 }
 
 impl ReferrersView {
-    /// The first referring pages and the number of the others.
+    /// Creates a view of the first referring pages and the number of the others.
     fn new(all: &[String]) -> Self {
         let (mut shown, mut room) = (Vec::new(), ROOM_FOR_REFERRERS);
         for url in all.iter().take(SHOWN_REFERRERS) {
@@ -281,7 +281,7 @@ impl<'a> StoredEntryView<'a> {
     }
 }
 
-/// Notes about the file of an entry and its body.
+/// Returns notes about how the entry is stored: compressed, or with a shared body.
 fn notes(storage: &BodyOnDisk) -> Vec<Text> {
     let compressed = storage.compressed.map(|file| {
         say("It is compressed on the disk: {bytes} instead of {plain}.")

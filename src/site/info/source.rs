@@ -97,7 +97,7 @@ async fn read_whole(mut body: Body) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Returns the body, and whether it could be decoded.
+/// Returns the body without its content coding, and whether the coding could be removed.
 fn decode_body(caller: &Caller, kept: &Arc<Kept>) -> (Body, bool) {
     let delivery = CodingTerms::of_a_reader().deliver(kept.status, &kept.fields);
     let is_readable = delivery.is_readable();
@@ -124,7 +124,7 @@ fn source_response(
 }
 
 /// Sends the WARC records. They contain the whole body, even if it is compressed or shared in the
-/// spool. Cookies and credentials are omitted, as on the page.
+/// spool. Cookies and credentials are omitted, as on the page `/info/`.
 pub(in crate::site) async fn warc(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let kept = match find(caller, AddressPage::Records, arguments).await {
         Ok(kept) => kept,
@@ -160,7 +160,8 @@ pub(in crate::site) async fn warc(caller: &Caller, arguments: Option<&str>) -> R
     source_response(caller, received(receiver), "application/warc", Some(&name))
 }
 
-/// Returns the stored copy of the caller, or else the public one.
+/// Returns the stored copy of the caller, or else the public one. The error is the response if
+/// there is none.
 async fn find(
     caller: &Caller,
     about: AddressPage,

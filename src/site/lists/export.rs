@@ -85,7 +85,7 @@ impl ExportFormat {
 #[derive(Default)]
 struct ExportSelection {
     places: Vec<Place>,
-    /// Total size of the bodies.
+    /// Total size of the bodies, in bytes.
     bytes: u64,
     /// Keys whose entries were already looked up.
     seen: HashSet<Key>,
@@ -184,8 +184,8 @@ async fn sub_resources(caller: &Caller, places: Vec<Place>) -> Result<Vec<Place>
     .await
 }
 
-/// Adds the entries stored at `places`, each key once. Waits until recently stored entries have
-/// their file names.
+/// Adds the entries stored at `places`, each key once. Waits for a short time if a recently stored
+/// entry has no file name yet.
 fn find(spool: &Spool, chosen: &mut ExportSelection, places: &[Place]) -> Result<(), Error> {
     let reader = Reader::open(spool.root())?;
     for place in places {

@@ -115,7 +115,7 @@ struct WholeList {
     count: Option<u64>,
     /// Address of the page that deletes the whole list.
     delete: Option<String>,
-    /// The list to export, from its first page.
+    /// Address of the list to export, without the position of this page.
     export: Option<String>,
 }
 
@@ -147,7 +147,7 @@ struct EntryRow {
     day: Option<String>,
     url: ShownUrl,
     title: Option<String>,
-    /// Value in the form, which identifies the entry.
+    /// Value of the form field that selects the entry; `None` if it cannot be selected.
     value: Option<String>,
     stored: ShownTime,
     size: String,
@@ -176,7 +176,7 @@ struct RequestRow {
     queued: ShownTime,
 }
 
-/// Message for a list that is not available; the reason is in English, as in the log.
+/// Returns the message for a list that is not available. The reason is in English, as in the log.
 #[must_use]
 pub fn list_unavailable(why: &str) -> Text {
     say("This cannot be determined now: {why}").with("why", shown::text(why))
@@ -219,7 +219,8 @@ pub fn page(
     shell.page("lists.html", status, &view)
 }
 
-/// Returns the address of this page, with the result of the last action.
+/// Returns the address of this page. If the last action was a deletion, the address names it, so
+/// that it can still be undone.
 fn again(shown: &ListAddress, result: Option<&ActionResult>) -> String {
     match result {
         Some(ActionResult::Removed(resting)) => {

@@ -16,7 +16,8 @@ use crate::storage::lists;
 use crate::storage::store::Store;
 
 /// Deletes the stored copies of a URL, those of the caller and public ones, so that they can be
-/// restored. If the disk is full the deletion is permanent, because its purpose is to free space.
+/// restored. Returns whether there were any. If the disk is full the deletion is permanent, because
+/// its purpose is to free space.
 pub(in crate::site) async fn delete(
     caller: &Caller,
     mut url: CanonicalUrl,
@@ -28,7 +29,7 @@ pub(in crate::site) async fn delete(
     Ok(set_aside(store, &places.public, removal).await? || own)
 }
 
-/// Deletes all entries under the key of a place, so that they can be restored.
+/// Deletes all entries under the key of a place, as [`delete`] does.
 pub(in crate::site) async fn set_aside(
     store: &Store,
     place: &Place,

@@ -37,8 +37,8 @@ const WAITS: Duration = Duration::from_secs(1);
 /// Interval between checks whether the deletion has ended.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Asks for confirmation before a whole list is deleted: the list in `list`, or, as in WWWOFFLE
-/// 2.9, the entries of the host of a URL.
+/// Asks for confirmation before a whole list is deleted: the list in the argument `list`, or, as in
+/// WWWOFFLE 2.9, the entries of the host of a URL.
 pub(in crate::site) async fn confirm(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let form = SubmittedForm::of_arguments(arguments).unwrap_or_default();
     let list = match (form.value(LIST), form.value("url")) {
@@ -144,8 +144,8 @@ fn limit_to_before(wanted: &mut ListQuery, now: Timestamp) {
     wanted.filter.until = Some(until);
 }
 
-/// Collects the entries of a list that the caller may delete or export. Also returns whether the
-/// list has no further entries.
+/// Collects the entries of a list that the caller may delete or export, for at most the time
+/// `within`. The flag is `true` if these are all such entries.
 async fn gather(
     caller: &Caller,
     wanted: &ListQuery,
@@ -171,7 +171,7 @@ async fn gather(
     Ok((gathered, false))
 }
 
-/// Deletes entries in the background, until it is stopped or the daemon stops.
+/// Deletes entries in the background, until the deletion or the daemon is stopped.
 fn delete_in_background(
     caller: &Caller,
     places: Vec<Place>,

@@ -20,16 +20,16 @@ pub struct ConfigurationIndex<'a> {
     pub file: &'a str,
     /// Whether the file exists.
     pub exists: bool,
-    /// Stamp that identifies the text.
+    /// Stamp that identifies the text of the file.
     pub stamp: &'a str,
-    /// Whether its text is in force.
+    /// Whether the text of the file is in force.
     pub in_force: bool,
     /// Faults in the file.
     pub faults: Option<&'a Faults>,
     /// Options that need a restart.
     pub restart: &'a [OptionChange],
-    /// Earlier versions, oldest first: number, time when it was replaced, changes that restoring it
-    /// would make.
+    /// Earlier versions, oldest first: the number, the time when the version was replaced, and the
+    /// changes that restoring it would make.
     pub versions: &'a [(u64, Timestamp, &'a [OptionChange])],
     /// Every option that the file sets, as (section, option); a rule has the option name `for`.
     pub set: &'a [(&'a str, &'a str)],

@@ -75,10 +75,10 @@ pub struct OptionPage<'a> {
     pub item: SectionOption,
     /// The setting of the option in the file.
     pub setting: &'a OptionSetting,
-    /// The value in force, if the text of the file is not in force: it is faulty or was just
-    /// changed.
+    /// The value in force. `None` if the text of the file is in force, or if the value is a secret.
+    /// The text is not in force if it is faulty or was just changed.
     pub in_force: Option<&'a str>,
-    /// The lines in the file.
+    /// The lines of the file that set the option, with the comment above them.
     pub lines: &'a [DiffLine],
     /// All rules of the section.
     pub rules: &'a [RuleSetting],
@@ -263,7 +263,7 @@ impl OptionDescription {
     }
 }
 
-/// The rules that set the option.
+/// Returns the rules that set the option.
 fn rules(content: &OptionPage<'_>, control: &OptionControl) -> Vec<OptionRuleView> {
     let key = content.item.option.key;
     let mut views = Vec::new();
@@ -320,7 +320,7 @@ fn shown_elements(value: &str) -> (Vec<ElementRow>, usize) {
     (shown, more)
 }
 
-/// Returns a value in full; shortened if it is too long for a page.
+/// Returns `value` on one line, shortened if it is too long for a page.
 fn limited(value: &str) -> String {
     let line = value.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.len() > LONGEST_VALUE { short(&line) } else { shown::full_text(&line) }
@@ -340,8 +340,8 @@ fn fit_lines(urls: &str) -> String {
     urls.lines().map(shown::line).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the description of a type. Its tables are omitted, because the documentation contains
-/// them.
+/// Returns the first paragraph of the description of a type. The tables are omitted, because the
+/// documentation contains them.
 fn meaning(meaning: &str) -> Vec<MeaningPiece> {
     let text = meaning.split("\n\n").next().unwrap_or_default().replace('\n', " ");
     // A sentence that introduces a table is useless without it.

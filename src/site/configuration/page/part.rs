@@ -90,7 +90,7 @@ pub(super) struct PlaceView {
     file: Option<String>,
 }
 
-/// Where an option is set.
+/// Returns where an option is set; `None` if it is not set.
 pub(super) fn place(setting: &OptionSetting) -> Option<PlaceView> {
     let (line, file) = setting.place.as_ref()?;
     Some(PlaceView { line: *line, file: file.as_deref().map(shown::text) })

@@ -134,7 +134,7 @@ fn shown_length() -> usize {
     400
 }
 
-/// The host, and its parent domains of at least two labels.
+/// Returns the host, and a pattern for each of its parent domains of at least two labels.
 fn hosts(url: Option<&CanonicalUrl>) -> Vec<String> {
     let Some(url) = url else { return Vec::new() };
     let host = url.host();
@@ -156,7 +156,8 @@ fn ports(url: Option<&CanonicalUrl>) -> Vec<String> {
     own.into_iter().collect()
 }
 
-/// The path, all its parent directories, and all paths with the same file name extension.
+/// Returns the path, a pattern for each of its parent directories, and a pattern for all paths with
+/// the same file name extension.
 fn paths(url: Option<&CanonicalUrl>) -> Vec<String> {
     let Some(url) = url else { return Vec::new() };
     let path = url.path();

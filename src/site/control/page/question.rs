@@ -14,7 +14,7 @@ pub enum DeletionTarget<'a> {
     Queue {
         /// Numbers of requests by state.
         counts: QueueCounts,
-        /// How many of these requests are forms that were not sent yet.
+        /// How many of these requests send a form.
         forms: u64,
     },
     /// One request.

@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 use crate::base::shown::ShownTime;
 use crate::base::text::{Text, count, say};
 
-/// From this age in seconds, the time itself is shown.
+/// Age in seconds from which the time itself is shown.
 const LONG_AGO: i64 = 30 * 24 * 60 * 60;
 
 /// Returns the approximate age of `time` at `now`, or the time itself if it is long ago.

@@ -84,7 +84,7 @@ fn path(from: u64, to: u64) -> String {
     format!("M{from} 0H{to}V10H{from}Z")
 }
 
-/// A line across the bar, not cut off at either end.
+/// Returns the path of a line across the bar, which is not cut off at either end.
 fn line(at: u64) -> String {
     format!("M{} 0V10", at.clamp(LINE, WIDTH - LINE))
 }
@@ -99,7 +99,7 @@ mod tests {
             (250, 500, 1_000, "M0 0H250V10H0Z", "M250 0H500V10H250Z", false),
             (0, 1_000, 1_000, "M0 0H0V10H0Z", "M0 0H0V10H0Z", false),
             (1, 999_998, 1_000_000, "M0 0H4V10H0Z", "M4 0H4V10H4Z", false),
-            // More than is used, on a full disk.
+            // Entries that are longer than the used space, on a full disk.
             (5_000, 0, 1_000, "M0 0H1000V10H0Z", "M1000 0H1000V10H1000Z", true),
             (u64::MAX, 0, u64::MAX, "M0 0H1000V10H0Z", "M1000 0H1000V10H1000Z", true),
             (5, 5, 0, "M0 0H0V10H0Z", "M0 0H0V10H0Z", false),
@@ -120,7 +120,7 @@ mod tests {
         for (most, total, path, words) in [
             (250_000, 1_000_000, "M250 0V10", "250 kB"),
             (0, 1_000_000, "M8 0V10", "0 B"),
-            // More than the total space.
+            // Limits that are not less than the total space.
             (2_000_000, 1_000_000, "M992 0V10", "2.0 MB"),
             (u64::MAX, u64::MAX, "M992 0V10", &*shown::bytes(u64::MAX)),
             (5, 0, "M992 0V10", "5 B"),

@@ -1,4 +1,4 @@
-//! The result of the last action on a list, shown above it or on the page about a URL.
+//! The result of the last action on a list, shown above the list or on the page about a URL.
 
 use serde::Serialize;
 use wwwoffle_spool::RemovalSummary;
@@ -7,7 +7,7 @@ use super::RestoredCounts;
 use crate::base::shown::ShownTime;
 use crate::page::Shell;
 
-/// The result of an action, shown above the list.
+/// The result of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ActionResult {
     /// Entries were deleted, which can be undone.

@@ -117,19 +117,19 @@ impl fmt::Display for Trail {
 }
 
 impl ListAddress {
-    /// The first page of the list.
+    /// Returns the first page of the list.
     pub(super) fn first(&self) -> ListAddress {
         ListAddress { after: None, trail: Trail::default(), ..self.clone() }
     }
 
-    /// The next page, which begins at `next`.
+    /// Returns the next page, which begins at `next`.
     pub(super) fn following(&self, next: &str) -> ListAddress {
         let mut trail = self.trail.clone();
         trail.known.extend(self.after.clone());
         ListAddress { after: Some(next.to_owned()), trail: trail.bounded(), ..self.clone() }
     }
 
-    /// The previous page; `None` if its position is unknown.
+    /// Returns the previous page; `None` if this is the first page, or if the position is unknown.
     pub(super) fn previous(&self) -> Option<ListAddress> {
         let mut trail = self.trail.clone();
         let after = trail.known.pop();
@@ -185,7 +185,7 @@ pub const BACK: &str = "back-again";
 /// Argument that reports any other action: its name, and the number of entries.
 pub const DONE: &str = "done";
 
-/// Encodes a path. It contains foreign host names.
+/// Encodes a path, which may contain foreign host names.
 pub(super) fn encode_path(path: &str) -> String {
     path.split('/')
         .map(|part| url_encode_form_args(part.as_bytes()).replace('+', "%20"))
@@ -233,7 +233,7 @@ mod tests {
         let mut pages = vec![begin.clone()];
         for number in 1..=9 {
             let next = pages.last().unwrap().following(&cursor(number));
-            // As parsed from its address.
+            // The address contains the same trail.
             let address = next.address();
             let trail = address.split_once("before=").map_or("", |(_, trail)| trail);
             assert_eq!(Trail::parse(trail), next.trail);

@@ -68,7 +68,7 @@ pub(in crate::site) fn without_long_link(mut url: ShownUrl) -> ShownUrl {
     url
 }
 
-/// Size of a link to the URL without its text, in bytes.
+/// Returns the size of a link to the URL without its text, in bytes.
 pub(in crate::site) fn link_size(url: &ShownUrl) -> usize {
     url.href.as_deref().map_or(0, written)
 }

@@ -30,7 +30,7 @@ pub(super) fn address(shown: &ListAddress) -> String {
 /// The entries of the list.
 #[derive(Debug)]
 pub struct ListContents<'a> {
-    /// The entries found before the search limit.
+    /// The entries found until the search ended or reached its limit.
     pub gathered: &'a GatheredEntries,
     /// Whether the search found all entries.
     pub is_all: bool,
@@ -58,8 +58,7 @@ struct DeletionContentsView {
     is_all: bool,
     has_others: bool,
     most: usize,
-    /// Set if the entries exceed the size up to which a deletion can be undone; the text states
-    /// that size.
+    /// The size up to which a deletion can be undone, if the entries exceed it.
     for_good: Option<String>,
 }
 

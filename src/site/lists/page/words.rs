@@ -22,7 +22,7 @@ pub(super) fn cut(title: &str) -> String {
     }
 }
 
-/// Heading of a list.
+/// Returns the heading of the list at `path`.
 pub(super) fn heading(path: &str) -> Text {
     let (word, rest) = path.trim_end_matches('/').split_once('/').unwrap_or((path, ""));
     match (word.trim_end_matches('/'), rest) {
@@ -59,7 +59,7 @@ fn by_scheme(scheme: &str) -> Text {
     say("Hosts ({scheme})").with("scheme", scheme)
 }
 
-/// Links to the parent lists.
+/// Returns links to the parent lists.
 pub(super) fn breadcrumbs(path: &str) -> Vec<Crumb> {
     let link = |label, path: &str| Crumb { label, path: format!("{ROOT}{path}") };
     let mut crumbs = vec![link(say("Lists"), "")];
@@ -74,7 +74,7 @@ pub(super) fn breadcrumbs(path: &str) -> Vec<Crumb> {
     crumbs
 }
 
-/// The orders that a list can have.
+/// Returns the orders that a list can have.
 pub(super) fn sorts(chosen: Option<Sort>) -> Vec<SelectOption> {
     let label = |sort| match sort {
         Sort::Name => say("by name"),
@@ -94,7 +94,7 @@ pub(super) fn sorts(chosen: Option<Sort>) -> Vec<SelectOption> {
     Sort::ALL.into_iter().map(choice).collect()
 }
 
-/// The classes to which a list can be restricted.
+/// Returns the classes to which a list can be restricted.
 pub(super) fn kinds(chosen: Option<Class>) -> Vec<SelectOption> {
     let rows = [
         (say("all types"), None),
