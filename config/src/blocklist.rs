@@ -124,7 +124,7 @@ impl fmt::Display for BlockVerdict<'_> {
     }
 }
 
-/// A remark about a list that is not a fault but should reach a person.
+/// A remark about a list. It is not a fault, but the user should see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListNote {
     pub(crate) location: Location,
@@ -138,7 +138,8 @@ impl fmt::Display for ListNote {
 }
 
 impl BlockList {
-    /// Returns the entry that decides about a request, whether it blocks or excepts.
+    /// Returns the entry that decides about a request, whether it blocks or excepts. `None` if no
+    /// entry applies.
     #[must_use]
     pub fn decide(&self, asked: &BlockQuery<'_>) -> Option<BlockVerdict<'_>> {
         self.0.iter().find_map(|part| match part {
@@ -172,7 +173,7 @@ impl BlockList {
         self.0.is_empty()
     }
 
-    /// The remarks about the lists in it.
+    /// The remarks about the rule lists among the entries.
     pub fn notes(&self) -> impl Iterator<Item = &ListNote> {
         self.0.iter().flat_map(|part| match part {
             BlockPart::Specs(_) => [].iter(),
@@ -182,7 +183,7 @@ impl BlockList {
     }
 }
 
-/// Shows the entries as written, in one list if they are specifications only.
+/// Shows a list of the specifications, or a list of all parts if there are other parts.
 impl fmt::Debug for BlockList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.as_slice() {
@@ -222,11 +223,11 @@ impl Value for BlockList {
     }
 }
 
-/// A list while it is being read.
+/// A [`BlockList`] while it is being read.
 #[derive(Default)]
 struct BlockListReader {
     parts: Vec<BlockPart>,
-    /// Consecutive lists of rules, which become one part.
+    /// The rule lists since the last specification. They become one part.
     #[cfg(feature = "easylist")]
     rules: Vec<EasyList>,
 }

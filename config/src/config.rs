@@ -22,8 +22,9 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Parses the text of a configuration. `file` is its present or future path. Faults mention
-    /// this path, and the files of lists and sections are found relative to its directory.
+    /// Parses the text of a configuration. `file` is the path at which the text is or will be
+    /// stored. Faults mention this path, and the files of lists and sections are found relative to
+    /// its directory.
     ///
     /// # Errors
     ///

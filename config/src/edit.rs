@@ -65,8 +65,8 @@ pub enum Edit {
         /// The option in it.
         key: String,
     },
-    /// Adds an element to an option that is an array. If the option is not set, the array starts
-    /// with its default.
+    /// Adds an element to an option that is an array. If the option is not set, the element is
+    /// added to the default.
     Add {
         /// The section, without brackets.
         section: String,
@@ -106,7 +106,7 @@ pub enum Edit {
         /// The URL-SPECIFICATIONs that the rule is expected to have.
         urls: Vec<String>,
     },
-    /// Replaces a rule. Values that are equal in both rules keep their notation.
+    /// Replaces a rule. URL-SPECIFICATIONs that are the same in both rules keep their notation.
     ReplaceRule {
         /// The section.
         section: String,

@@ -163,13 +163,14 @@ impl Fault {
         Self { file: Arc::clone(file), line, kind }
     }
 
-    /// The file of the fault: the configuration, or a list that it names.
+    /// The file of the fault: the configuration, or another file that it names.
     #[must_use]
     pub fn file(&self) -> &Path {
         &self.file
     }
 
-    /// The line, counted from 1; `None` if the file could not be read at all.
+    /// The line, counted from 1. `None` if the fault is not in a single line, for example because
+    /// the file could not be read.
     #[must_use]
     pub fn line(&self) -> Option<usize> {
         self.line
@@ -300,8 +301,8 @@ impl FaultCollector {
         }
     }
 
-    /// Returns `value` if there was no fault. Otherwise returns the faults of `main` in the order
-    /// of their lines, then those of the lists it names.
+    /// Returns `value` if there was no fault. Otherwise returns the faults of the file `main` in
+    /// the order of their lines, then those of other files.
     pub(crate) fn or<T>(mut self, main: &Path, value: T) -> Result<T, Faults> {
         if self.faults.is_empty() {
             return Ok(value);

@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //!
-//! 1. At every moment, even after a crash, the file is a complete text without faults: the old or
-//!    the new one.
+//! 1. At every moment, even after a crash, the file is a complete text: the old one, or the new
+//!    one, which has no faults.
 //! 2. One writer at a time reads, changes and replaces it, so that no other edit is lost.
 //! 3. The replaced text is first stored as a version on the disk.
 
@@ -107,7 +107,7 @@ pub struct AppliedChange {
     pub text: ConfigText,
     /// The parsed new text.
     pub config: Config,
-    /// The result of the edit, if the change was one.
+    /// The result of the edit. `None` if the whole text was replaced or restored.
     pub edited: Option<EditResult>,
     /// The options with a new meaning.
     pub options: Vec<OptionChange>,
@@ -140,7 +140,7 @@ pub enum ChangeError {
          machine with `wwwoffle config`"
     )]
     Beyond(String),
-    /// The version does not exist.
+    /// There is no version with this number. `None` if no version differs from the present text.
     #[error("there is no {}", version(*.0))]
     NoVersion(Option<u64>),
     /// Another writer does not finish.

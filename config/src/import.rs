@@ -114,7 +114,7 @@ impl ImportedConfig {
     }
 
     /// Writes the text to `file`, which must not exist. Only its owner can read it, because it may
-    /// contain the password of another proxy.
+    /// contain the password for a parent proxy.
     ///
     /// # Errors
     ///
@@ -124,7 +124,8 @@ impl ImportedConfig {
             .map_err(|error| Fault::new(&file.into(), None, Kind::File(error)).into())
     }
 
-    /// The lines that were left out, in the order of the file.
+    /// The lines that were left out, in the order of the file. Lines about listening addresses are
+    /// last.
     #[must_use]
     pub fn left_out(&self) -> &[SkippedLine] {
         &self.left_out
@@ -263,7 +264,8 @@ impl Importer {
         ImportedConfig { text: self.sheet.into_text(&heading, &ending), left_out: self.left_out }
     }
 
-    /// Combines the listening addresses. Other machines are allowed only if the file names them.
+    /// Combines the listening addresses. An address that other machines can reach is left out
+    /// unless the file names machines that may connect.
     fn combine_addresses(&mut self) {
         let told = std::mem::take(&mut self.listen);
         let Some(last) = told.last() else { return };
@@ -315,7 +317,7 @@ impl Importer {
 /// The default port of 2.9 and of this version.
 const DEFAULT_PORT: u16 = 8080;
 
-/// A part of the listening addresses, and its place.
+/// A part of the listening addresses, with its location.
 struct ListenLine {
     part: ListenKey,
     file: PathBuf,
@@ -381,7 +383,8 @@ fn rule_line(item: &OldItem, key: &'static str, value: String) -> SheetLine {
     }
 }
 
-/// Converts lines of the sections with free names: header fields, file extensions, URLs.
+/// Converts a line of a section whose keys are free names: header fields, file extensions or URLs.
+/// `None` for any other line.
 fn convert_free_name(section: &'static str, item: &OldItem) -> Option<(&'static str, SheetLine)> {
     let value = item.value.as_deref()?;
     match section {

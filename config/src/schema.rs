@@ -129,7 +129,7 @@ macro_rules! config {
             /// Derived from the offline options, and computed once because every cache miss uses
             /// it.
             noise: UrlSpecSet,
-            /// Derived from the options of HTTPS, because every CONNECT uses it.
+            /// Derived from the options of HTTPS, and computed once because every CONNECT uses it.
             tunnels: UrlSpecSet,
         }
 

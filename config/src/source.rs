@@ -132,7 +132,8 @@ impl<'a> ValueSource<'a> {
         read.unwrap_or_else(|| default_of(option, default))
     }
 
-    /// The value that a rule gives to an option.
+    /// The value that a rule gives to an option. `None` if the rule does not set the option or the
+    /// value is faulty.
     pub(crate) fn in_rule<T: Value>(
         &mut self,
         rule: RuleText<'a>,

@@ -17,7 +17,7 @@ fn authority() -> (String, String) {
     (params.self_signed(&key).unwrap().pem(), key.serialize_pem())
 }
 
-/// Parses a configuration that names files in its own directory.
+/// Writes `files`, and parses a configuration beside them in which `extra-ca` is `value`.
 fn read(files: &[(&str, &str)], value: &str) -> Result<Config, String> {
     let directory = tempfile::tempdir().unwrap();
     for (name, text) in files {

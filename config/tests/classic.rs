@@ -109,7 +109,7 @@ fn line() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    // The full parser reads each line of each case.
+    // Only a few cases, because the full parser reads each line separately.
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]

@@ -100,7 +100,7 @@ fn each_edit_produces_its_text() {
     let cases = cases();
     assert!(cases.len() > 50, "{}", cases.len());
     for case in &cases {
-        // An empty text has no line ending to follow.
+        // An edit keeps the line ending of the text. An empty text has none.
         let has_lines = case.given.contains('\n');
         let ways = [("", "\n"), ("\u{feff}", "\n"), ("", "\r\n"), ("\u{feff}", "\r\n")];
         for (mark, end) in ways.iter().filter(|(_, end)| *end == "\n" || has_lines) {

@@ -113,7 +113,8 @@ proptest! {
         prop_assert_eq!(comments(&edited.text), comments(&text), "{}", edited.text);
         let (start, end) = same(&text, &edited.text);
         let gone = text.len() - start - end;
-        // The removed text concerns one option, and no option in these texts is longer.
+        // The removed text is at most one option or rule, and none in these texts is longer than
+        // 100 bytes.
         prop_assert!(gone <= 100, "{gone} bytes of\n{text}\nfor\n{}", edited.text);
         prop_assert_eq!(text.contains("\r\n"), edited.text.contains("\r\n"));
         if text.contains("\r\n") {

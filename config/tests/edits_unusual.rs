@@ -259,7 +259,8 @@ fn edit_changes_only_the_edited_value() {
     assert!(done > 2 * refused, "{done} done, {refused} refused");
 }
 
-/// Whether the edited option has the intended value afterwards.
+/// Checks that the edited option has the intended value afterwards. The error describes the
+/// difference.
 fn meant(
     edit: &Edit,
     before: &BTreeMap<String, String>,

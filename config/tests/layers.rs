@@ -116,7 +116,7 @@ fn collect(text: &str, depth: usize, found: &mut impl FnMut(&str)) {
     }
 }
 
-/// The first parts of a path, or of each path between braces.
+/// The first part of a path, or of each path between braces.
 fn heads(text: &str) -> Vec<&str> {
     let Some(group) = text.strip_prefix('{') else { return vec![word(text)] };
     let (mut depth, mut begin, mut heads) = (0_usize, 0, Vec::new());

@@ -9,7 +9,7 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The documents of a directory and its subdirectories.
+/// The documents of a directory and, if `below`, of its subdirectories.
 #[expect(clippy::disallowed_methods, reason = "the documents are not of the program's own files")]
 fn documents(directory: &Path, below: bool) -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -84,8 +84,8 @@ fn fault(document: &Path, target: &str) -> Option<String> {
     }
     match anchors(&read(&file)).get(anchor).map(Vec::as_slice) {
         None => Some("there is no such heading".into()),
-        // The first heading of that name has the plain anchor: a section whose subsections repeat
-        // its name.
+        // If subsections repeat the name of their section, the plain anchor leads to the section,
+        // which comes first.
         Some([_]) => None,
         Some([2, others @ ..]) if others.iter().all(|level| *level > 2) => None,
         Some(_) => Some("several headings are called so: link to their section".into()),

@@ -102,7 +102,7 @@ fn wild(pattern: &[u8], text: &[u8]) -> bool {
     }
 }
 
-/// Parses the pattern again for each URL, part by part, directly by the rules.
+/// Whether `spec` matches `url`. A reference that applies the rules directly, part by part.
 fn naive(spec: &str, url: &CanonicalUrl) -> bool {
     let spec = spec.trim_start_matches('!');
     let ignore_case = spec.starts_with('~');
@@ -134,7 +134,8 @@ const SPEC: &str =
     r"!?~?(\*|http)://[ab*]{1,3}(\.[ab*]{1,2})?(:(81|80)?)?((/[abA*]{0,2}){1,3})?(\?[ab=*]{0,3})?";
 const URL: &str = r"https?://[ab]{1,3}(\.[ab]{1,2})?(:81)?(/[abA]{0,2}){1,3}(\?[ab=]{0,3})?";
 
-/// Long enough for the index to use different keys, and small enough to match sometimes.
+/// Patterns and URLs long enough for the index to use different keys, and similar enough to match
+/// sometimes.
 const LONGER_SPEC: &str =
     r"!?~?\*://(\*|a\.test|\*\.test|\*test|a\*|a\*test)(/[abA*]{0,6}){0,2}(\?[ab*]{0,6})?";
 const LONGER_URL: &str = r"http://(a|b|ab)\.test(/[abA]{0,9}){1,2}(\?[ab]{0,9})?";

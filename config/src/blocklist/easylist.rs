@@ -44,8 +44,8 @@ const MAX_TEXT: usize = 64 << 20;
 /// each URL. EasyList has about ten thousand.
 const MAX_GENERAL: usize = 50_000;
 
-/// The largest number of general rules that are regular expressions. Each is compiled when it is
-/// first compared.
+/// The largest number of rules of one list that are regular expressions. Each is compiled when it
+/// is first compared.
 const MAX_EXPRESSIONS: usize = 5_000;
 
 /// A list as read from its file.
@@ -57,7 +57,7 @@ pub(crate) struct EasyList {
     note: Option<ListNote>,
 }
 
-/// The lines of a list, counted by their class.
+/// The usable rules of a list, and the number of its lines in each class.
 #[derive(Default)]
 struct CheckedRules<'a> {
     text: String,
@@ -66,7 +66,7 @@ struct CheckedRules<'a> {
     expressions: usize,
     passed: usize,
     unread: usize,
-    /// The first unreadable line, with its number.
+    /// The first line counted in `unread`, with its number.
     first: Option<(usize, &'a str)>,
 }
 
@@ -109,7 +109,8 @@ impl<'a> CheckedRules<'a> {
 }
 
 impl EasyList {
-    /// Parses a list. An error contains the number of the faulty line.
+    /// Parses a list. Fails if more than half of its lines are unreadable, with the number of the
+    /// first such line, or if the crate panics, with line 1.
     pub(crate) fn read(text: &str, file: &Arc<Path>) -> Result<Self, (usize, Kind)> {
         let Ok(counted) = catch_unwind(|| CheckedRules::of(text)) else {
             return Err((1, Kind::BadEasyList));
@@ -122,7 +123,7 @@ impl EasyList {
                 return Err((line, Kind::NotEasyList { unread, all, found: found.into_owned() }));
             }
             let mut message = format!("{unread} of {all} rules cannot be parsed and are ignored");
-            // Writing to text cannot fail.
+            // Writing to a `String` cannot fail.
             let _ = write!(message, "; the first is {found:?}");
             Ok(ListNote { location: Location { file: Arc::clone(file), line }, message })
         });
@@ -174,7 +175,8 @@ impl EasyLists {
         Ok(Self(Arc::new(RuleEngine { engine, files, rules, notes, digest, broken })))
     }
 
-    /// Returns the rule that decides about a request.
+    /// Returns the rule that decides about a request. `None` if no rule applies, or after a panic
+    /// in the engine.
     pub(crate) fn decide(&self, asked: &BlockQuery<'_>) -> Option<ListRule> {
         let inner = &*self.0;
         if inner.broken.load(Ordering::Relaxed) {

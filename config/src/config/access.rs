@@ -32,8 +32,8 @@ impl Config {
     /// Whether a client may use the proxy, according to its address. `ours` is the address to which
     /// it connected; `names` has the resolved addresses of the names in the configuration.
     ///
-    /// This machine always may, as in 2.9: a client at 127.0.0.1 or `::1`, or at the same address
-    /// as `ours`.
+    /// As in 2.9, this machine is always served: a client at 127.0.0.1 or `::1`, or at the same
+    /// address as `ours`.
     #[must_use]
     pub fn serves(&self, client: IpAddr, ours: IpAddr, names: &ResolvedNames) -> bool {
         let (client, ours) = (client.to_canonical(), ours.to_canonical());

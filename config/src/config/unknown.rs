@@ -25,7 +25,7 @@ pub(super) fn refuse_open(source: &mut ValueSource<'_>, config: &Config) {
     source.add(listen.and_then(|(_, value)| value.span()), Kind::Open(open_listener));
 }
 
-/// Records each section and option that the schema does not know.
+/// Records a fault for each section and option that is unknown or has the wrong form.
 pub(super) fn refuse_unknown(source: &mut ValueSource<'_>) {
     for (at, text) in source.texts().iter().enumerate() {
         source.select(at);
@@ -85,7 +85,7 @@ fn refuse_unknown_options(
     }
 }
 
-/// Records the settings that a rule must not contain.
+/// Records a fault for each setting that a rule must not contain, and for a rule without settings.
 fn refuse_in_rule(source: &mut ValueSource<'_>, section: &'static Section, rule: &dyn TableLike) {
     let mut sets = 0;
     for (name, item) in rule.iter().filter(|(name, _)| *name != URL) {

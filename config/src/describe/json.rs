@@ -2,7 +2,7 @@
 
 use crate::schema::{Effect, OptionInfo, SECTIONS, Section};
 
-/// The JSON schema of `include`, and of the URLs of a rule.
+/// The JSON schema of `include`.
 const ONE_OR_MORE: &str = r#"{"type": ["string", "array"], "items": {"type": "string"}}"#;
 const URL: &str = r#"{"type": ["string", "array"], "items": {"type": ["string", "object"]}}"#;
 

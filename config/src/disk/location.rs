@@ -10,7 +10,7 @@ pub struct Location {
 }
 
 impl Location {
-    /// The configuration file, or a list that it names.
+    /// The configuration file, or another file that it names.
     #[must_use]
     pub fn file(&self) -> &Path {
         &self.file

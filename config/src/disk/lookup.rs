@@ -96,20 +96,20 @@ impl Environment {
     }
 
     /// The directory for state that is neither configuration nor data, such as the profile of a
-    /// browser.
+    /// browser. `None` if neither `XDG_STATE_HOME` nor `HOME` is usable.
     #[must_use]
     pub fn state_directory(&self) -> Option<PathBuf> {
         base(self.xdg_state_home.as_ref(), self, ".local/state")
             .map(|base| base.join(OUR_DIRECTORY))
     }
 
-    /// The directory for data of this user.
+    /// The directory for data of this user. `None` if neither `XDG_DATA_HOME` nor `HOME` is usable.
     #[must_use]
     pub fn data_home(&self) -> Option<PathBuf> {
         base(self.xdg_data_home.as_ref(), self, ".local/share")
     }
 
-    /// The home directory.
+    /// The home directory. `None` if `HOME` is unset or not absolute.
     #[must_use]
     pub fn home_directory(&self) -> Option<&Path> {
         set(self.home.as_ref()).filter(|home| home.is_absolute())

@@ -19,7 +19,8 @@ struct Elements<'a> {
     all: Range<usize>,
 }
 
-/// Adds `item`, which is TOML, unless it is already present.
+/// Adds `item`, written in TOML, unless it is already present. It goes before the element with the
+/// number `before`, or to the end. If the text does not set the option, the array is `default`.
 pub(super) fn add(
     text: &str,
     section: &str,
@@ -52,7 +53,8 @@ pub(super) fn add(
     check_result(text, &splice, section, key, was)
 }
 
-/// Removes `item`, which is TOML.
+/// Removes `item`, written in TOML. If the text does not set the option, the array is `default`.
+/// Fails if the array does not contain `item`.
 pub(super) fn remove(
     text: &str,
     section: &str,

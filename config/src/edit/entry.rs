@@ -121,7 +121,7 @@ pub(super) fn array<'a>(
     Ok(Some((array, entry.value)))
 }
 
-/// Sets an option to `value`, which is TOML.
+/// Sets an option to `value`, written in TOML.
 pub(super) fn set(
     text: &str,
     target: &EditTarget<'_>,
@@ -246,7 +246,8 @@ pub(super) fn unset(
     Ok(edited)
 }
 
-/// The text without the header of a section, if the section is empty and has no comment.
+/// The text without the header of a section, if the section is empty and has no comment. `None` if
+/// the header must stay.
 fn without_empty(text: &str, section: &str) -> Option<String> {
     let layout = Layout::of(text).ok()?;
     let table = layout.root().get(section)?.as_table()?;

@@ -185,7 +185,7 @@ pub(super) fn line_start(text: &str, at: usize) -> usize {
     before.rfind('\n').map_or(mark.min(at), |end| end + 1)
 }
 
-/// The start of the next line.
+/// The start of the line after the one that contains a byte, or the end of the text.
 pub(super) fn line_end(text: &str, at: usize) -> usize {
     let after = text.get(at..).unwrap_or_default();
     after.find('\n').map_or(text.len(), |end| at + end + 1)

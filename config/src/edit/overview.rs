@@ -28,7 +28,7 @@ pub struct OptionState {
     pub line: Option<usize>,
 }
 
-/// A rule and its place.
+/// A rule and its position.
 #[derive(Clone, Debug)]
 pub struct RuleState {
     /// The section.

@@ -98,7 +98,7 @@ pub(super) fn replace(
     Ok(EditResult { text, line, was, now })
 }
 
-/// Writes a rule.
+/// The TOML of a rule, with its header.
 fn block(section: &str, rule: &Rule, newline: &str) -> Result<String, EditError> {
     let mut block = format!("[[{section}.for]]{newline}{URL} = {}{newline}", array(&rule.urls));
     for (key, value) in &rule.options {
@@ -146,7 +146,8 @@ fn headers(layout: &Layout<'_>, section: &str) -> Result<Vec<(usize, usize)>, Ed
     Ok(rules.iter().filter_map(|rule| rule.span()).map(|span| (span.start, span.end)).collect())
 }
 
-/// Finds the rule with this number, and checks that it is for these URLs.
+/// Finds the rule with this number, and checks that it is for these URLs. Returns the start and end
+/// of its header.
 fn find_rule(
     layout: &Layout<'_>,
     section: &str,

@@ -19,14 +19,15 @@ impl Config {
     /// # Errors
     ///
     /// All of its faults: see [`Config::parse`]. A file that is missing, too large, not a regular
-    /// file or not UTF-8 has that one fault.
+    /// file or not UTF-8 has only this fault.
     pub fn load(file: &Path) -> Result<Self, Faults> {
         let text = read(file, MAX_CONFIG)
             .map_err(|error| Fault::new(&file.into(), None, Kind::File(error)))?;
         Self::parse(&text, file)
     }
 
-    /// Loads the configuration that `lookup` finds, and returns its path.
+    /// Loads the configuration that `lookup` finds, and returns its path. Without a file, returns
+    /// the defaults and `None`.
     ///
     /// # Errors
     ///
@@ -61,8 +62,8 @@ pub struct LoadedConfig {
     pub config: Config,
 }
 
-/// Loads the configuration that `lookup` finds. It also returns all files that influence it, even
-/// if they are faulty.
+/// Loads the configuration that `lookup` finds. Also returns all files that influence the
+/// configuration, even if it is faulty.
 ///
 /// # Errors
 ///

@@ -7,9 +7,9 @@
 //!     new                                            the text being written
 //! ```
 //!
-//! The directory is beside the file: every account that may replace the file may also write in the
-//! directory that contains both, even where only `/etc` is writable. Only the owner of the versions
-//! can access them, because a configuration can contain passwords. If the administrator changes the
+//! The directory is beside the file. An account that may replace the file may also create files
+//! there, and on some systems only `/etc` is writable. Only the owner of the versions can access
+//! them, because a configuration can contain passwords. If the administrator changes the
 //! configuration of a service, all files still belong to the user of the service.
 #![expect(clippy::disallowed_methods, reason = "this is the part that keeps the versions")]
 
@@ -84,8 +84,8 @@ pub(super) fn directory(real: &Path) -> PathBuf {
     path.into()
 }
 
-/// Waits for other writers, and excludes them until the result is dropped. The system releases the
-/// lock when the process ends in any way.
+/// Waits for other writers, and excludes them until the result is dropped. The system also releases
+/// the lock if the process crashes.
 pub(super) fn lock(real: &Path, directory: &Path) -> Result<fs::File, ChangeError> {
     let is_new = match fs::DirBuilder::new().mode(0o700).create(directory) {
         Ok(()) => true,
@@ -167,8 +167,8 @@ pub(super) fn save(directory: &Path, text: &str, now: SystemTime) -> Result<(), 
     Ok(())
 }
 
-/// Creates a file with `text`, accessible only to its owner. A file left behind by an earlier
-/// writer is removed.
+/// Creates a file with `text`, accessible only to its owner. If root creates the file, it gets the
+/// owner of the directory. A file left behind by an earlier writer is removed.
 pub(super) fn create(path: &Path, text: &str) -> io::Result<fs::File> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

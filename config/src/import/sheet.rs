@@ -97,7 +97,8 @@ impl ConfigDraft {
 }
 
 impl SectionDraft {
-    /// Removes the empty lines above the first line of the section and of each of its arrays.
+    /// Removes the empty lines above the first line of the section, of each of its arrays and of
+    /// each rule.
     fn close_up(&mut self) {
         let mut begun = Vec::new();
         for (number, entry) in self.entries.iter_mut().enumerate() {
@@ -105,7 +106,7 @@ impl SectionDraft {
                 SheetLine::Member { key, .. } => Some(*key),
                 SheetLine::Option { .. } | SheetLine::Field { .. } | SheetLine::Rule { .. } => None,
             };
-            // A rule is written with an empty line above it, so its own empty lines are removed.
+            // A rule is always written with one empty line above it.
             let is_rule = matches!(entry.put, SheetLine::Rule { .. });
             if number == 0 || is_rule || (group.is_some() && !begun.contains(&group)) {
                 let empty = entry.above.iter().take_while(|line| line.is_empty()).count();

@@ -34,7 +34,8 @@ pub(super) fn intercept(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// A time: a number, in seconds or in the unit of its letter.
+/// Converts a time: a number of seconds, or a number with the letter of its unit. It must be above
+/// zero.
 pub(super) fn time(text: &str) -> Result<String, &'static str> {
     let (number, unit) = number(text)?;
     match (number, unit) {
@@ -47,8 +48,8 @@ pub(super) fn time(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// The age at which a page is revalidated, in seconds or in the unit of its letter. Seconds become
-/// minutes, rounded up. A negative number means never.
+/// Converts the age at which a page is revalidated: a number of seconds, or a number with the
+/// letter of its unit. Seconds become minutes, rounded up. A negative number means never.
 pub(super) fn convert_revalidation_age(text: &str) -> Result<String, &'static str> {
     match number(text)? {
         (..=-1, _) => Ok(quoted("never")),
@@ -64,7 +65,8 @@ pub(super) fn convert_revalidation_age(text: &str) -> Result<String, &'static st
     }
 }
 
-/// The age of a page, in days or in the unit of its letter; a negative number means never.
+/// Converts the age of a page: a number of days, or a number with the letter of its unit. A
+/// negative number means never.
 pub(super) fn age(text: &str) -> Result<String, &'static str> {
     match number(text)? {
         (..=-1, _) => Ok(quoted("never")),
@@ -83,7 +85,7 @@ pub(super) fn kilobytes(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// A limit in megabytes. Negative means no limit, and in 2.9 so does zero.
+/// Converts a limit in megabytes. In 2.9, zero and negative numbers mean no limit.
 pub(super) fn megabytes(text: &str) -> Result<String, &'static str> {
     match number(text)? {
         (..=0, "") => Ok(quoted("none")),
@@ -106,18 +108,18 @@ pub(super) fn count(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// A text, unchanged; `none` is the empty text.
+/// Quotes a text. `none` becomes the empty text.
 #[expect(clippy::unnecessary_wraps, reason = "it is one of those that may refuse")]
 pub(super) fn text(text: &str) -> Result<String, &'static str> {
     Ok(quoted(if is_none(text) { "" } else { text }))
 }
 
-/// An account; the number -1 means no account.
+/// Converts the name or number of an account; -1 means no account.
 pub(super) fn account(given: &str) -> Result<String, &'static str> {
     if given == "-1" { Ok(quoted("")) } else { text(given) }
 }
 
-/// Levels of the log. 2.9 logs each request at a level that is `debug` here.
+/// Converts a level of the log. 2.9 logs each request at a level that is `debug` here.
 pub(super) fn level(text: &str) -> Result<String, &'static str> {
     match text.to_ascii_lowercase().as_str() {
         "debug" | "info" => Ok(quoted("debug")),
@@ -128,7 +130,7 @@ pub(super) fn level(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// The destination of the log.
+/// Converts `use-syslog` to the destination of the log.
 pub(super) fn syslog(text: &str) -> Result<String, &'static str> {
     convert_bool(text).map(|yes| quoted(if yes == "true" { "syslog" } else { "stderr" }))
 }

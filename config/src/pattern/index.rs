@@ -1,11 +1,11 @@
 //! An index of the specifications in a list that could match a URL.
 //!
 //! Each specification is filed under one property that it requires of a URL: the host, the end of
-//! the host, or a few consecutive bytes of path or arguments. Of the properties of a specification,
-//! the one with the fewest specifications so far is used. So fifty thousand specifications may
-//! contain `/ads/`, if each also requires another property. A URL is looked up by all of its
-//! properties. This takes one pass over its bytes, and nearly all lookups end at a bit of a table
-//! that fits the cache.
+//! the host, or a few consecutive bytes of path or arguments. The host is used unless many
+//! specifications share it already. Then bytes are used that few specifications share so far. So
+//! fifty thousand specifications may contain `/ads/` if each also requires another property. A URL
+//! is looked up by all of its properties. This takes one pass over its bytes, and nearly all
+//! lookups end at a bit of a table that fits the cache.
 //!
 //! A specification found this way only may match: two different properties may share a key, so the
 //! specification is still compared as a whole.
@@ -29,8 +29,8 @@ const MIN_BITS: u32 = 12;
 /// An odd number without a pattern, which spreads keys (the golden ratio, times 2^64).
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The kind of property that a key stands for. Eight bytes fill a key; shorter runs are marked with
-/// their kind.
+/// The kinds of properties that a key stands for. A run of eight bytes fills a key; the keys of
+/// shorter runs contain their kind.
 const HOST: u64 = 1;
 const HOST_END: u64 = 2;
 const THREE: u64 = 3 << 32;
@@ -129,8 +129,8 @@ impl SpecIndex {
         }
     }
 
-    /// Starts at the end of the host and goes backwards, so that the key of each end is complete at
-    /// the first byte of that end.
+    /// Looks up the host and its ends. Starts at the last byte and goes backwards, so that the key
+    /// of each end is complete at the first byte of that end.
     fn by_host(&self, host: &str, consider: &mut impl FnMut(&[IndexedSpec])) {
         let mut key = HOST_END;
         for (length, byte) in (1..).zip(host.bytes().rev()) {
@@ -167,8 +167,8 @@ impl SpecIndex {
         }
     }
 
-    /// The key with the fewest specifications among the keys of consecutive bytes. Of equal keys, a
-    /// longest one.
+    /// The best key of consecutive bytes: one that few specifications share, and a long one if
+    /// there are several. `None` if the specification does not require three consecutive bytes.
     fn rarest(&self, spec: &UrlSpec) -> Option<(u64, KeyKind)> {
         let keys = spec.required().map(str::as_bytes).flat_map(|piece| {
             let (length, kind) = match piece.len() {
@@ -222,11 +222,12 @@ enum KeyKind {
     Host,
     /// The length of an end, if it does not begin with a dot.
     HostEnd(Option<usize>),
-    /// The number of bytes, as the mark in their keys.
+    /// The mark for the number of bytes: `EIGHT`, `FOUR` or `THREE`.
     Bytes(u64),
 }
 
-/// The key of the host that a pattern requires: all of it, or its end.
+/// The key of the host that a pattern requires: all of it, or its end. `None` if the pattern ends
+/// with `*`.
 fn host_key(pattern: &str) -> Option<(u64, KeyKind)> {
     let end = pattern.rsplit('*').next().filter(|end| !end.is_empty())?;
     let key = end.bytes().rev().fold(HOST_END, with_byte);
@@ -256,7 +257,7 @@ fn spread(key: u64) -> u64 {
     (key ^ key >> 32).wrapping_mul(SPREAD)
 }
 
-/// Returns the key unchanged, because keys are already spread.
+/// A hasher that returns the key unchanged, because keys are already spread.
 #[derive(Clone, Copy, Debug, Default)]
 struct IdentityHasher(u64);
 

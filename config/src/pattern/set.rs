@@ -38,7 +38,8 @@ pub struct UrlSpecSet {
 }
 
 impl UrlSpecSet {
-    /// Returns the specification that decides about `url`, with or without a `!`.
+    /// Returns the specification that decides about `url`, with or without a `!`. `None` if no
+    /// specification matches.
     #[must_use]
     pub fn decide(&self, url: &CanonicalUrl) -> Option<&ListedSpec> {
         self.decide_parts(&UrlParts::of(url))

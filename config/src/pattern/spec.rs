@@ -106,7 +106,7 @@ pub enum ParseSpecError {
     /// User and password cannot be matched.
     #[error("it has an \"@\" before the host, but users cannot be matched")]
     User,
-    /// URLs contain no spaces and control characters.
+    /// URLs contain neither spaces nor control characters.
     #[error("it has a space or a control character; write a space as \"%20\"")]
     Space,
     /// A fragment is never sent to a server.

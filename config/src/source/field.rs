@@ -31,7 +31,8 @@ pub(crate) trait OptionType: Sized {
         key: &'static str,
         default: &'static str,
     ) -> Self;
-    /// The value that a rule selects for a URL, or `None` if no rule does.
+    /// The value that a rule or an element of the option's list selects for a URL. `None` if none
+    /// does.
     fn value_for_url(&self, url: &UrlParts<'_>) -> Option<UrlValue>;
 }
 

@@ -99,8 +99,8 @@ impl UrlSpecSet {
     }
 
     /// Parses a file in the format of `/etc/hosts`: an address and names on each line. Every page
-    /// of each name is added. Names of this machine and its networks, which usually begin such a
-    /// file, are skipped.
+    /// of each name is added. Addresses, `localhost` and names without a dot, which usually begin
+    /// such a file, are skipped.
     pub(crate) fn add_hosts(
         &mut self,
         text: &str,
@@ -162,7 +162,7 @@ pub(crate) enum ListElement<'a> {
     Hosts(Arc<Path>, String),
 }
 
-/// Reads an element of an array: a text, or `{ file = "list.txt" }`.
+/// Reads an element of an array: a text, `{ file = "list.txt" }` or `{ hosts = "hosts.txt" }`.
 pub(crate) fn element<'a>(
     given: &RawValue<'a>,
     source: &mut ValueSource<'_>,

@@ -214,10 +214,11 @@ impl RuleSpecs {
         (from..to).filter_map(|number| self.specs.get(number))
     }
 
-    /// The value for `url` that `sets` returns for the first rule that applies to `url`.
+    /// Finds the first rule that applies to `url` and for whose number `sets` returns a value.
+    /// Returns the matching specification and this value.
     ///
-    /// In a rule the first matching specification decides. If it begins with `!`, or if `sets`
-    /// returns `None` for the rule, the next rule is tried.
+    /// In a rule the first matching specification decides. If it begins with `!`, the rule does not
+    /// apply.
     pub(crate) fn first<S>(
         &self,
         url: &UrlParts<'_>,
@@ -279,7 +280,7 @@ impl<'a> SectionRules<'a> {
     }
 }
 
-/// The valid specifications of a rule.
+/// Reads the specifications of a rule. Faulty ones are recorded in `source` and left out.
 fn urls(value: &Toml, source: &mut ValueSource<'_>) -> UrlSpecSet {
     let given = RawValue { option: URL, value };
     let mut set = UrlSpecSet::default();

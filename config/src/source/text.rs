@@ -140,7 +140,9 @@ impl ParsedTexts {
         &self.all
     }
 
-    /// Reads the files that the last text of `chain` includes for `section`.
+    /// Reads the files that the last text of `chain` includes for `section`, and the files that
+    /// those include. `chain` has the numbers of the texts from the configuration to the including
+    /// text.
     fn include_all(
         &mut self,
         section: &'static str,

@@ -3,7 +3,7 @@
 use super::{RawValue, ValueSource, explain::UrlValue};
 use crate::pattern::parts::UrlParts;
 
-/// The JSON schema of a text, and of an array of texts.
+/// The JSON schema of a text.
 const STRING: &str = r#"{"type": "string"}"#;
 pub(crate) const STRINGS: &str = r#"{"type": "array", "items": {"type": "string"}}"#;
 
@@ -28,7 +28,7 @@ pub(crate) trait Value: Sized {
     fn json() -> String {
         STRING.to_owned()
     }
-    /// Parses a value. Faults are recorded in `source`.
+    /// Parses a value. If it is faulty, the fault is recorded in `source` and the result is `None`.
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self>;
     /// For types that are lists with values for some URLs: the element that decides about the URL.
     fn value_for_url(&self, _: &UrlParts<'_>) -> Option<UrlValue> {
@@ -37,6 +37,7 @@ pub(crate) trait Value: Sized {
 }
 
 /// Reads each element of an array. All elements are read, so that all their faults are reported.
+/// `None` if any of them is faulty.
 pub(crate) fn elements<T>(
     given: &RawValue<'_>,
     source: &mut ValueSource<'_>,

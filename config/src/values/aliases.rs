@@ -1,4 +1,4 @@
-//! Aliases: URLs that have moved, and their new places.
+//! Aliases: URLs that have moved, and their new URLs.
 
 use crate::{
     disk::location::Location,
@@ -54,7 +54,7 @@ impl UrlAlias {
 pub struct Aliases(Vec<UrlAlias>);
 
 impl Aliases {
-    /// The new form of a URL, and the alias that applied.
+    /// The new form of a URL, and the alias that applied. `None` if no alias applies.
     ///
     /// ```
     /// use std::path::Path;

@@ -11,7 +11,7 @@ const MAX_AGE_DAYS: u64 = 36_500;
 const HOUR: u64 = 60 * 60;
 const DAY: u64 = 24 * HOUR;
 
-/// An age or a limit of age.
+/// An age of at most 100 years.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Age(Duration);
 
@@ -118,7 +118,7 @@ pub enum RoomLimit {
 }
 
 impl RoomLimit {
-    /// The limit in bytes; `auto` is the limit that depends on the disk.
+    /// The limit in bytes. `auto` is the limit that depends on the disk. `None` means no limit.
     #[must_use]
     pub fn bytes(self, auto: Option<u64>) -> Option<u64> {
         match self {
@@ -134,7 +134,7 @@ impl RoomLimit {
 pub struct Percent(u8);
 
 impl Percent {
-    /// The number before the sign.
+    /// The number before the percent sign.
     #[must_use]
     pub fn number(self) -> u8 {
         self.0

@@ -8,7 +8,7 @@ use crate::source::{
 /// The longest name of an argument, in bytes.
 const MAX_NAME: usize = 127;
 
-/// Names of arguments. A name that ends in `*` stands for all names with that beginning.
+/// Names of arguments. A name that ends in `*` stands for all longer names with that beginning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ArgumentNames(Vec<String>);
 
@@ -43,7 +43,8 @@ An array of names of URL arguments. A `*` at the end stands for any rest: `[\"re
     }
 }
 
-/// Parses one name. A lone `*` is refused: it would stand for all arguments, and so for every page.
+/// Parses one name. `None` if it is invalid. A lone `*` is invalid, because it would stand for all
+/// arguments.
 fn name(text: &str) -> Option<String> {
     let plain = text.strip_suffix('*').unwrap_or(text);
     let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"*=&?#".contains(&byte);

@@ -57,8 +57,8 @@ pub struct CensoredFields {
 }
 
 impl CensoredFields {
-    /// The fields of messages about a URL that are removed or replaced: the name in lower case, and
-    /// its treatment.
+    /// The fields that are removed or replaced in requests for a URL and their responses: the name
+    /// in lower case, and the treatment.
     pub fn of<'a>(
         &'a self,
         url: &'a UrlParts<'_>,
@@ -132,8 +132,8 @@ fn censor(name: &str, value: &toml_edit::Value) -> Result<FieldAction, &'static 
     }
 }
 
-/// Whether a text is visible characters with single spaces between them (RFC 9110 §5.5, without the
-/// obsolete forms).
+/// Whether a text consists of visible characters, with spaces only between them (RFC 9110 §5.5,
+/// without the obsolete forms).
 fn is_field_value(text: &str) -> bool {
     text.len() <= MAX_VALUE
         && text.trim() == text

@@ -8,7 +8,7 @@ use std::fmt;
 use toml_edit::InlineTable;
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-/// The default port.
+/// The default port of HTTPS.
 const HTTPS: u16 = 443;
 
 /// The length of a SHA-256, in bytes.
@@ -57,8 +57,8 @@ impl AllowedCertificate {
     }
 }
 
-/// Writes the notation of the file. A host may contain quotes and commas, because browsers accept
-/// such URLs.
+/// Writes the notation of the file. The host is quoted, because it may contain quotes and commas:
+/// browsers accept such URLs.
 impl fmt::Display for AllowedCertificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let host = if self.port == HTTPS {

@@ -70,7 +70,7 @@ impl ClientHosts {
 }
 
 impl ClientEntry {
-    /// Parses an entry. The error says what to write instead.
+    /// Parses an entry. The error is the reason, or says what to write instead.
     fn parse(text: &str) -> Result<Self, &'static str> {
         let (allows, host) = match text.strip_prefix('!') {
             Some(host) => (false, host),

@@ -21,9 +21,9 @@ use std::{collections::HashMap, fmt, sync::Arc};
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct HostList {
     listed: Vec<(HostSpec, Location)>,
-    /// The first pattern that is exactly this host.
+    /// For each host, the number of the first pattern that is exactly this host.
     exact: HashMap<Box<str>, usize>,
-    /// All other patterns, in order.
+    /// The numbers of all other patterns, in order.
     others: Vec<usize>,
 }
 

@@ -6,7 +6,7 @@ use crate::{
 };
 use wwwoffle_url::{CanonicalUrl, LocalHost, canonicalise_host};
 
-/// The longest address of a replacement, in bytes.
+/// The longest URL of a replacement, in bytes.
 const MAX_REPLACEMENT: usize = 8 << 10;
 
 /// A parent proxy, or none.

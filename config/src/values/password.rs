@@ -7,9 +7,9 @@ use crate::source::{
 use argon2::{Algorithm, Argon2, Block, Params, PasswordHasher as _, Version, password_hash::phc};
 use std::{fmt, sync::Arc};
 
-/// The memory of our hashes, in KiB, and the number of passes over it. This is the choice of the
-/// OWASP Password Storage Cheat Sheet with the least memory for its strength, because a small
-/// machine may check several passwords at once.
+/// The memory of our hashes, in KiB, and the number of passes over it. This is the minimum that the
+/// OWASP Password Storage Cheat Sheet recommends. A small machine may check several passwords at
+/// once, so we do not use more memory.
 const MEMORY: u32 = 19 * 1024;
 const PASSES: u32 = 2;
 
@@ -18,7 +18,7 @@ const MAX_MEMORY: u32 = 256 * 1024;
 const MAX_PASSES: u32 = 16;
 const MAX_LANES: u32 = 16;
 
-/// The least memory that a check allocates, in KiB; only the memory that its hash needs is touched.
+/// The least memory that a check allocates, in KiB; only the memory that the hash needs is touched.
 /// glibc returns an allocation of this size to the system when it is freed. A smaller allocation
 /// stays in the arena of its thread (`M_MMAP_THRESHOLD` in `mallopt(3)`: the threshold grows to 32
 /// MiB).
@@ -40,7 +40,7 @@ const MAX_PASSWORD: usize = 1024;
 #[derive(Clone, PartialEq, Eq)]
 pub struct PasswordHash(Box<str>);
 
-/// An unusable user name or password.
+/// The reason why a password was not hashed or a user was not created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PasswordError {
     /// The password is empty.
@@ -67,7 +67,8 @@ impl PasswordHash {
     ///
     /// # Errors
     ///
-    /// [`PasswordError`] if the password cannot be sent in a login.
+    /// [`PasswordError`] if the password cannot be sent in a login, or if there are no random
+    /// numbers.
     #[expect(clippy::missing_panics_doc, reason = "the parameters are constants")]
     pub fn make(password: &str) -> Result<Self, PasswordError> {
         if password.is_empty() {
@@ -200,7 +201,8 @@ impl User {
     ///
     /// # Errors
     ///
-    /// [`PasswordError`] if name or password cannot be sent in a login.
+    /// [`PasswordError`] if name or password cannot be sent in a login, or if there are no random
+    /// numbers.
     pub fn make(name: &str, password: &str) -> Result<Self, PasswordError> {
         if !is_user_name(name) {
             return Err(PasswordError::User);

@@ -160,7 +160,7 @@ impl SpoolDir {
     ///
     /// # Errors
     ///
-    /// [`NoDirectory`] if neither exists.
+    /// [`NoDirectory`] if no directory is given and `environment` names none.
     pub fn resolve(&self, environment: &Environment) -> Result<PathBuf, NoDirectory> {
         self.0.clone().map_or_else(|| environment.default_spool(), Ok)
     }

@@ -29,7 +29,7 @@ impl PortRange {
     }
 }
 
-/// Digits only: the standard library would accept a sign too.
+/// Parses a port other than 0. Accepts only digits: the standard library would accept a sign too.
 fn port(text: &str) -> Option<u16> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().ok()).flatten().filter(|port| *port != 0)

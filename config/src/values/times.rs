@@ -24,7 +24,7 @@ impl Pause {
     }
 }
 
-/// Times of the day.
+/// The times of the day at which an action is allowed: one or more windows, or every time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Windows(Vec<Window>);
 

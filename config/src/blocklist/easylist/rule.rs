@@ -17,11 +17,11 @@ const MAX_PATTERN: usize = 512;
 /// regular expression.
 const MAX_WILDCARDS: usize = 32;
 
-/// The largest compiled regular expression, in bytes: once for the automaton, and once more for its
-/// cache. Matching time is linear in the length of the URL, and this limit bounds the factor.
+/// The largest compiled regular expression, in bytes, and the largest cache for matching it, in
+/// bytes. Matching time is linear in the length of the URL, and this limit bounds the factor.
 const MAX_EXPRESSION: usize = 256 << 10;
 
-/// The class of a line.
+/// The class of a line of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LineClass {
     /// An empty line, a comment, or the head of the list.
@@ -30,10 +30,10 @@ pub(super) enum LineClass {
     Passed,
     /// A rule that blocks or excepts requests, for one host or for the pages of some sites.
     Rule,
-    /// A rule for all hosts, without wildcards.
+    /// A rule for all hosts that is compared as plain text.
     General,
-    /// A rule that is compared as a regular expression: a rule for all hosts with wildcards, or a
-    /// rule that is written as a regular expression.
+    /// A rule that is compared as a regular expression: one for all hosts whose pattern has
+    /// wildcards, or one that is written as a regular expression.
     Expression,
     /// An unreadable line.
     Unread,
@@ -75,7 +75,7 @@ fn of_filter(line: &str, filter: &NetworkFilter<'_>) -> LineClass {
     if filter.features_mask.intersects(changes) {
         return LineClass::Passed;
     }
-    // The crate parses these options and then ignores them.
+    // The crate parses `to=` and then ignores it.
     if filter.opt_to_domains.is_some() || filter.opt_not_to_domains.is_some() {
         return LineClass::Unread;
     }
@@ -105,7 +105,7 @@ fn of_filter(line: &str, filter: &NetworkFilter<'_>) -> LineClass {
     if host.is_empty() && matches!(pattern, "" | "^" | "/") && !line.contains('$') {
         return LineClass::Unread;
     }
-    // A rule such as `||com/` matches most of the web too.
+    // A rule such as `||com/` matches most of the web, so it counts as a rule for all hosts.
     let is_general = !host.contains('.') && filter.opt_domains.is_none();
     match (is_general, filter.mask.contains(NetworkFilterMask::IS_REGEX)) {
         (false, _) => LineClass::Rule,
