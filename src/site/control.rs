@@ -89,7 +89,7 @@ pub(super) fn former_form(arguments: Option<&str>) -> SubmittedForm {
     SubmittedForm::of_arguments(Some(&former_arguments(arguments))).unwrap_or_default()
 }
 
-/// Asks for confirmation before all monitors are deleted.
+/// Asks for confirmation before all monitors that the caller may see are deleted.
 pub(super) fn ask_all_monitors(caller: &Caller) -> Response<Body> {
     match monitor::list(caller).len() {
         0 => caller.see_other(MONITOR),
@@ -103,7 +103,7 @@ fn confirm(caller: &Caller, doomed: &DeletionTarget<'_>) -> Response<Body> {
     caller.page(question::page(&caller.shell, doomed))
 }
 
-/// Asks for confirmation before all requests of the caller are deleted.
+/// Asks for confirmation before all requests that the caller may see are deleted.
 pub(super) fn ask_all_requests(caller: &Caller) -> Response<Body> {
     let (context, mut counts, mut forms) = (&caller.context, QueueCounts::default(), 0_u64);
     context.storage.store.spool().queue().visit(|request| {

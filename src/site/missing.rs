@@ -15,8 +15,7 @@ use crate::proxy::like;
 use crate::site::address::AddressPage;
 use crate::storage::lookup::look_up;
 
-/// Shows the page for the URL that makes up all the arguments, or for the value of the argument
-/// `url`.
+/// Shows the page for the URL in the arguments: `?URL`, or `?url=URL`.
 pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let url = arguments.unwrap_or_default();
     let url = url_decode_form_args(url.strip_prefix("url=").unwrap_or(url).as_bytes());

@@ -74,8 +74,8 @@ async fn has_changed(caller: &Caller, url: &str) -> bool {
     like::has_versions(&context.proxy, &places).await.unwrap_or_default()
 }
 
-/// Shows the form for the URL that makes up all the arguments, or for the value of the argument
-/// `url`, filled in with its current settings.
+/// Shows the form for the URL in the arguments, `?URL` or `?url=URL`, filled in with the current
+/// settings of the page.
 pub(super) async fn options(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let url = arguments.unwrap_or_default();
     let url = url_decode_form_args(url.strip_prefix("url=").unwrap_or(url).as_bytes());
@@ -138,7 +138,8 @@ fn show_again(caller: &Caller, form: &SubmittedForm, faults: &[FormFault]) -> Re
     caller.page(page::options_again(&caller.shell, form, faults, monitor::MAX_VERSIONS))
 }
 
-/// Parses the form except for the URL. Returns the faults of its fields.
+/// Parses the form. The error lists the faults of all fields except the URL. A missing URL is an
+/// error without a fault.
 fn wish(form: &SubmittedForm) -> Result<MonitorSettings, Vec<FormFault>> {
     let mut faults = Vec::new();
     let mut number = |field: &'static str, most: u16| {
@@ -234,7 +235,7 @@ pub(super) async fn delete(
     Ok(caller.see_other("/monitor/"))
 }
 
-/// Stops monitoring all pages of the caller.
+/// Stops monitoring all pages that the caller may see in the list.
 pub(super) async fn delete_all(caller: &Caller) -> Result<Response<Body>, wwwoffle_spool::Error> {
     for one in monitor::list(&caller.context.fetch, |place| caller.may_see_queued(place)) {
         monitor::remove(&caller.context.fetch, one.place.key()).await?;

@@ -112,7 +112,7 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     caller.page(page::page(&caller.shell, &shown))
 }
 
-/// Returns the keys of a page in order, without sorting all others.
+/// Returns the ranks of the page that begins at `from`, in order, without sorting all others.
 fn page_of_ranks(mut stands: Vec<QueueRank>, from: usize) -> Vec<QueueRank> {
     if from > 0 && from < stands.len() {
         stands.select_nth_unstable(from);
@@ -193,7 +193,7 @@ async fn carry_out(
     Ok(())
 }
 
-/// Checks whether the token of a form is only for setting the priority of one request.
+/// Validates the token of a form as a token for only setting the priority of one request.
 pub(super) fn priority_token(caller: &Caller, form: &SubmittedForm) -> OwnToken {
     let worth = only_chosen(form).map_or(Token::Absent, |key| {
         caller.check_token(Purpose::Priority(key), form.value("token"))
@@ -201,7 +201,8 @@ pub(super) fn priority_token(caller: &Caller, form: &SubmittedForm) -> OwnToken 
     OwnToken { worth, is_required: false }
 }
 
-/// Returns the only request in a form.
+/// Returns the key of the only request in a form. `None` if the form names no or several requests,
+/// or a URL.
 fn only_chosen(form: &SubmittedForm) -> Option<&str> {
     let mut named = form.fields().filter(|(name, _)| matches!(*name, "chosen" | "url"));
     match (named.next(), named.next()) {
@@ -221,7 +222,7 @@ pub(super) async fn retry(
     Ok(caller.see_other(&back(form)))
 }
 
-/// Checks whether the token of a form is only for deleting one request.
+/// Validates the token of a form as a token for only deleting one request.
 pub(super) fn delete_token(caller: &Caller, form: &SubmittedForm) -> OwnToken {
     let worth = key_to_delete(caller, form).map_or(Token::Absent, |key| {
         caller.check_token(Purpose::Undo(&key.to_string()), form.value("token"))
@@ -229,7 +230,7 @@ pub(super) fn delete_token(caller: &Caller, form: &SubmittedForm) -> OwnToken {
     OwnToken { worth, is_required: false }
 }
 
-/// Deletes one request from the queue, for our own page or for its message page.
+/// Deletes the request that the form of our own page or of a message page names.
 pub(super) async fn delete(
     caller: &Caller,
     sent: FormRequest<'_>,
@@ -267,7 +268,7 @@ pub(super) fn key_of(caller: &Caller, url: &str) -> Result<Key, ParseError> {
     Ok(Places::of(&mut url, &HeaderMap::new(), &caller.owner).queued.key())
 }
 
-/// Deletes a request of the caller from the queue. Returns whether the queue had the request.
+/// Deletes a request from the queue, if the caller may see it. Returns whether it was deleted.
 ///
 /// # Errors
 ///
@@ -281,13 +282,13 @@ pub(super) async fn dequeue(caller: &Caller, key: Key) -> Result<bool, Error> {
     store.dequeue(key).await
 }
 
-/// Deletes all requests of the caller from the queue, for our own page.
+/// Deletes all requests that the caller may see from the queue, for our own page.
 pub(super) async fn delete_all(caller: &Caller) -> Result<Response<Body>, Error> {
     empty(caller).await?;
     Ok(caller.see_other(PATH))
 }
 
-/// Deletes all requests of the caller from the queue. Returns their number.
+/// Deletes all requests that the caller may see from the queue. Returns their number.
 ///
 /// # Errors
 ///
@@ -310,7 +311,8 @@ pub(super) async fn empty(caller: &Caller) -> Result<u64, Error> {
     caller.context.storage.store.run(empty).await
 }
 
-/// Returns the page from which a form was sent, according to its field, if that is the queue.
+/// Returns the page of the queue to which a form returns: the one in its field `back`, or else the
+/// first.
 pub(super) fn back(form: &SubmittedForm) -> String {
     let back = form.value("back").and_then(|back| back.strip_prefix(PATH));
     QueueSelection::parse(back.and_then(|rest| rest.strip_prefix('?'))).address()

@@ -30,32 +30,33 @@ use wwwoffle_api::{EntriesToCompress, Queue, ReindexRequest};
 
 type PathList = &'static [&'static str];
 
-/// A page for callers with [`Permission::Read`].
+/// Returns the route of a page with [`Guard::Reader`].
 const fn page(paths: PathList, show: PageHandler) -> Route {
     guarded(paths, Guard::Reader, show)
 }
 
-/// A page with another guard.
+/// Returns the route of a page with another guard.
 const fn guarded(paths: PathList, guard: Guard, show: PageHandler) -> Route {
     Route { paths: Paths::These(paths), guard, handler: Handler::Page(show) }
 }
 
-/// A page for callers with [`Permission::Read`], or a file, depending on the stored entries.
+/// Returns the route of an address whose response is a page or a file, depending on the stored
+/// entries.
 const fn download(paths: PathList, show: PageHandler) -> Route {
     guarded(paths, Guard::Download, show)
 }
 
-/// Pages whose paths match a pattern.
+/// Returns the route of pages whose paths match a pattern.
 const fn pages(is_match: fn(&str) -> bool, guard: Guard, show: PageHandler) -> Route {
     Route { paths: Paths::Like(is_match), guard, handler: Handler::Page(show) }
 }
 
-/// An address that redirects to another.
+/// Returns the route of an address that redirects to another.
 const fn moved(paths: PathList, to: &'static str) -> Route {
     Route { paths: Paths::These(paths), guard: Guard::Reader, handler: Handler::Moved(to) }
 }
 
-/// A form of our own pages.
+/// Returns the route of a form on our own pages.
 const fn form(paths: PathList, needed: Permission, submit: FormHandler) -> Route {
     Route {
         paths: Paths::These(paths),
@@ -64,7 +65,7 @@ const fn form(paths: PathList, needed: Permission, submit: FormHandler) -> Route
     }
 }
 
-/// A form of our own pages and of message pages.
+/// Returns the route of a form on our own pages and on message pages.
 const fn button(paths: PathList, token: ButtonToken, submit: FormHandler) -> Route {
     Route {
         paths: Paths::These(paths),
@@ -73,12 +74,12 @@ const fn button(paths: PathList, token: ButtonToken, submit: FormHandler) -> Rou
     }
 }
 
-/// A call of the API that reads.
+/// Returns the route of an API call that reads.
 const fn query(paths: PathList, answer: CallHandler) -> Route {
     Route { paths: Paths::These(paths), guard: Guard::Reader, handler: Handler::Call(answer) }
 }
 
-/// A call of the API that changes something.
+/// Returns the route of an API call that changes something.
 const fn call(paths: PathList, needed: Permission, answer: CallHandler) -> Route {
     Route {
         paths: Paths::These(paths),
@@ -87,8 +88,8 @@ const fn call(paths: PathList, needed: Permission, answer: CallHandler) -> Route
     }
 }
 
-/// A page that a synchronous function shows. With `arguments`, the function gets the arguments of
-/// the address.
+/// Makes a page handler of a synchronous function. With `arguments`, the function gets the
+/// arguments of the address.
 macro_rules! show {
     ($show:path) => {
         |caller, _| now($show(caller))
@@ -108,29 +109,30 @@ macro_rules! show_later {
     };
 }
 
-/// A form that an asynchronous function processes. The function gets the `action`, if one is given.
+/// Makes a form handler of an asynchronous function, which also gets the `action`, if one is given.
 macro_rules! submit {
     ($submit:path $(, $action:expr)?) => {
         |caller, sent| run($submit(caller, $($action,)? sent.form))
     };
 }
 
-/// A call of the API that an asynchronous function answers; it takes the body and returns JSON.
+/// Makes a call handler of an asynchronous function. The function gets the body of the call, and
+/// its result is sent as JSON.
 macro_rules! answer {
     ($answer:path) => {
         |caller, call| json_of_body(caller, call, $answer)
     };
 }
 
-/// A call of the API that an asynchronous function answers; it takes the arguments of the address
-/// and returns JSON.
+/// Makes a call handler of an asynchronous function. The function gets the arguments of the
+/// address, and its result is sent as JSON.
 macro_rules! answer_query {
     ($answer:path) => {
         |caller, call| json_later(caller, $answer(caller, call.arguments))
     };
 }
 
-/// The table.
+/// The routes, in the order in which they are tried.
 pub(super) const ROUTES: &[Route] = &[
     // The start page and control.
     page(&["/"], show_later!(home::show, arguments)),

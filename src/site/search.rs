@@ -27,7 +27,7 @@ use wwwoffle_api::SearchPage;
 /// Number of hits on a page.
 const HITS: usize = 10;
 
-/// Sends the description of the search, by which browsers offer it.
+/// Responds with the description with which browsers add us as a search engine.
 pub(super) fn describe(caller: &Caller) -> Response<Body> {
     caller.page(page::description(&caller.shell))
 }
@@ -72,8 +72,8 @@ fn is_address(words: &str) -> bool {
     is_web && !words.contains(char::is_whitespace)
 }
 
-/// Returns the URL of the stored page at words that look like an address without its scheme, such
-/// as `www.example.org/tea`.
+/// Returns the URL of the stored page whose address without its scheme is `words`, such as
+/// `www.example.org/tea`. `None` if no such page is stored.
 async fn find_stored_page(caller: &Caller, words: &str) -> Option<String> {
     if !is_bare_address(words) {
         return None;
@@ -94,9 +94,9 @@ async fn find_stored_page(caller: &Caller, words: &str) -> Option<String> {
     None
 }
 
-/// Whether a word may be meant as an address: it begins with an IPv4 address, or with a host of two
-/// or more labels, the last of which contains a letter. `node.js` qualifies, too, but no page is
-/// stored there.
+/// Whether `words` may be an address: they begin with an IPv4 address, or with a host of two or
+/// more labels, the last of which contains a letter. `node.js` qualifies, too, but no page is
+/// stored at that address.
 fn is_bare_address(words: &str) -> bool {
     let host = words.split(['/', '?', '#']).next().unwrap_or_default();
     let (host, port) = host.split_once(':').unwrap_or((host, ""));

@@ -27,7 +27,8 @@ pub(super) fn status(caller: &Caller) -> Status {
     with_queue(caller, counts(&caller.context))
 }
 
-/// Returns the status, with those queued requests that the caller may see.
+/// Returns the status of the daemon. The numbers of the queue include only the requests that the
+/// caller may see.
 pub(super) fn status_for_caller(caller: &Caller) -> Status {
     with_queue(caller, counts_for_caller(caller))
 }
@@ -124,7 +125,7 @@ pub(super) fn counts(context: &SiteContext) -> QueueCounts {
     counts
 }
 
-/// Returns the numbers of those queued requests that the caller may see.
+/// Returns the numbers of those queued requests that the caller may see, by state.
 pub(super) fn counts_for_caller(caller: &Caller) -> QueueCounts {
     let (context, mut counts) = (&caller.context, QueueCounts::default());
     context.storage.store.spool().queue().visit(|request| {

@@ -21,7 +21,7 @@ use crate::storage::edit::compress::{StoredForm, Which, carry_out};
 use crate::storage::purge::room::min_free_at;
 use wwwoffle_api::{CompressEvent, EntriesToCompress};
 
-/// Starts the task. The response is one line, sent when the task ends, which may take long.
+/// Starts the task. The response is one line, sent when the task ends. The task may take long.
 pub(in crate::site) fn start(
     caller: &Caller,
     wanted: &EntriesToCompress,

@@ -167,14 +167,14 @@ fn cost(page: &MonitorRow<'_>, token: &str) -> usize {
 pub struct MonitorForm<'a> {
     /// URL of the page; empty if the user still has to enter it.
     pub url: &'a str,
-    /// The current schedule, if it is monitored.
+    /// The current schedule, if the page is monitored.
     pub schedule: Option<Schedule>,
-    /// Number of older versions to keep, if it is monitored.
+    /// Number of older versions to keep, if the page is monitored.
     pub versions: Option<u16>,
     /// Maximum number of older versions that the form accepts.
     pub max_versions: u16,
-    /// The settings for further fetches, if it is monitored and more than its sub-resources is
-    /// fetched with it.
+    /// The settings for further fetches. `None` if the page is not monitored, or if only its
+    /// sub-resources are fetched with it.
     pub aim: Option<Aim>,
 }
 
@@ -196,7 +196,6 @@ struct MonitorFormView<'a> {
     faults: &'a [FormFault],
 }
 
-/// A check box.
 #[derive(Serialize)]
 struct CheckBox {
     name: String,

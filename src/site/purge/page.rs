@@ -57,7 +57,7 @@ pub fn shared_in_words(shared: &PurgeShared) -> Vec<Text> {
     lines
 }
 
-/// Translates a reason.
+/// Translates the name of a reason why a purge removes or keeps entries.
 #[must_use]
 pub fn in_words(why: &str) -> Text {
     match why {

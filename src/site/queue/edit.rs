@@ -24,7 +24,7 @@ const OTHERS: [&str; 5] = ["token", "key", "back", "priority", "url"];
 /// The further fetches that a request starts.
 struct Bring {
     aim: Aim,
-    /// The fetch that the configuration sets, and nothing else.
+    /// The aim that follows from the configuration alone.
     usual: Aim,
     /// The runs that start with this request, and end if it is removed.
     runs: Vec<RunId>,
@@ -126,7 +126,8 @@ fn further_fetches(caller: &Caller, request: &OutgoingSummary) -> Option<Bring> 
     Some(Bring { aim, usual, runs: begins.into_iter().map(|(run, _)| run).collect() })
 }
 
-/// Returns the same aim with an explicit choice for every class of sub-resources, as in the form.
+/// Returns `aim` with an explicit choice for every class of sub-resources, as in the form. A
+/// missing choice is taken from `usual`.
 fn with_every_class(mut aim: Aim, usual: &Aim) -> Aim {
     for class in PartClass::ALL {
         let is_usual = usual.parts.get(&class).copied().unwrap_or_default();

@@ -152,8 +152,8 @@ pub fn failed() -> String {
     QueueSelection { state: Some(ItemState::Failed), page: 1 }.address()
 }
 
-/// Links to the requests in each state; empty if no state is selected and all requests are in the
-/// same state.
+/// Returns links to the requests in each state. The list is empty if no state is selected and all
+/// requests are in the same state.
 fn filters(chosen: Option<ItemState>, counts: QueueCounts) -> Vec<StateLink> {
     let rows = [
         (say("in progress"), ItemState::Active, counts.active),

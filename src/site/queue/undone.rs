@@ -1,5 +1,6 @@
-//! The page `/undone/`, to which the cancel button of a will-get page redirects. So reloading the
-//! page does not remove another request from the queue.
+//! The page `/undone/`, to which the cancel button of the message page for a queued request
+//! redirects. Because of the redirect, reloading the page does not remove another request from the
+//! queue.
 
 use hyper::{HeaderMap, Response};
 use wwwoffle_url::{CanonicalUrl, url_decode_form_args};

@@ -19,7 +19,7 @@ const EXAMPLES: [&str; 8] = [
     "/local/none",
 ];
 
-/// The paths of each route, or examples of them.
+/// Returns each route with its paths, or with examples of them.
 fn examples() -> Vec<(&'static Route, Vec<&'static str>)> {
     let first = |path: &str, reads| {
         ROUTES.iter().position(|route| route.reads() == reads && route.has(path))

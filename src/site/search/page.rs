@@ -159,7 +159,7 @@ fn hit_view(found: &SearchHit, zone: &TimeZone) -> HitView {
     }
 }
 
-/// The hits on the queue that fit.
+/// Returns the hits on the queue that fit on the page.
 fn queue(requests: &[EntryItem], zone: &TimeZone) -> Vec<QueuedHit> {
     let mut room = MOST_LINKS;
     let row = |request| {
@@ -200,7 +200,8 @@ fn pieces(text: &str, marks: &[(usize, usize)]) -> Vec<TextPiece> {
     pieces
 }
 
-/// The description with which a browser adds us as a search engine, at the address that it used.
+/// Returns the description with which a browser adds us as a search engine. It contains the address
+/// at which the browser reached us.
 #[must_use]
 pub fn description(shell: &Shell) -> Page {
     let origin = shell.origin.as_str();

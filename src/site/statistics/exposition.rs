@@ -61,7 +61,7 @@ impl Exposition {
     }
 }
 
-/// The values with one name.
+/// A metric family: the values with one name.
 #[derive(Debug)]
 pub(in crate::site) struct MetricFamily<'a> {
     text: &'a mut String,

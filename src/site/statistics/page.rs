@@ -26,7 +26,7 @@ const SHOWN_HOSTS: usize = 50;
 struct StatisticsLine {
     title: Text,
     values: Vec<String>,
-    /// Whether it is a subtotal of a previous line.
+    /// Whether the line is a subtotal of a previous line.
     is_part: bool,
 }
 
@@ -83,7 +83,8 @@ fn last_days(statistics: &StatisticsReport, many: usize) -> Vec<(Date, Sums)> {
     days
 }
 
-/// Number of requests that were served without transferring the whole response from the origin.
+/// Returns the number of requests that were served without transferring the whole response from the
+/// origin.
 fn saved_requests(sums: &Sums) -> u64 {
     let saving = Outcome::ALL.iter().filter(|outcome| outcome.saves());
     saving.fold(0, |sum, outcome| sum.saturating_add(sums.of(outcome.as_str())))

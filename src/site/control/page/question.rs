@@ -10,7 +10,7 @@ use wwwoffle_api::QueueCounts;
 /// The items to be deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeletionTarget<'a> {
-    /// All requests of the caller on the queue.
+    /// All requests on the queue that the caller may see.
     Queue {
         /// Numbers of requests by state.
         counts: QueueCounts,
@@ -24,7 +24,7 @@ pub enum DeletionTarget<'a> {
         /// The key.
         key: &'a str,
     },
-    /// All monitor schedules of the caller; their number.
+    /// All monitor schedules that the caller may see; their number.
     Monitors(u64),
     /// One monitor schedule.
     Monitor {

@@ -99,7 +99,7 @@ fn bars(numbers: &[u64], most: u64) -> String {
     path
 }
 
-/// Height of a bar. Unless the number is zero, the bar is visible.
+/// Returns the height of a bar. Unless the number is zero, the bar is visible.
 fn height(number: u64, most: u64) -> u64 {
     let room = u128::from(GROUND - TOP);
     let height = u128::from(number) * room / u128::from(most.max(1));
@@ -107,7 +107,7 @@ fn height(number: u64, most: u64) -> u64 {
     if number > 0 { height.max(1) } else { 0 }
 }
 
-/// The first, the middle and the last day.
+/// Returns labels for the first, the middle and the last day.
 fn ticks(days: &[Date]) -> Vec<DateLabel> {
     let room = WIDTH - LEFT;
     let at = |day: Option<&Date>, x, anchor| {
