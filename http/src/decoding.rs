@@ -260,7 +260,8 @@ impl Layer {
         self.was_full || !self.waiting.is_empty()
     }
 
-    /// An empty body is valid: some servers mark empty responses as coded.
+    /// Whether the input may end here. An empty body is valid: some servers mark empty responses as
+    /// coded.
     fn may_end(&self) -> bool {
         self.undo.may_end()
     }

@@ -51,8 +51,8 @@ pub fn strip_one_hop(fields: &mut HeaderMap) {
 /// The media type of the forms that [`is_keyed_form`] accepts.
 const FORM_TYPE: &str = "application/x-www-form-urlencoded";
 
-/// Beginnings of field names that tell an origin behind a reverse proxy or a content delivery
-/// network about the client and the original address, or direct its framework.
+/// Beginnings of the names of fields with which a reverse proxy or a content delivery network tells
+/// an origin the client and the original address, or with which it controls the origin's framework.
 const BEGINNINGS: [&str; 13] = [
     "cloudfront-",
     "fastly-",
@@ -183,7 +183,8 @@ fn names_login_of_connection(fields: &HeaderMap, name: &HeaderName) -> bool {
     })
 }
 
-/// The members of a comma-separated field over all its lines, trimmed and without empty ones.
+/// The members of a comma-separated field over all its lines, trimmed and without empty ones. Lines
+/// that are not text are skipped.
 pub fn list<'fields>(
     fields: &'fields HeaderMap,
     name: &HeaderName,

@@ -4,8 +4,8 @@ use http::StatusCode;
 use http::header::{HeaderMap, LOCATION};
 use wwwoffle_url::{CanonicalUrl, LocalHost, Resolution, ResolutionRules, resolve};
 
-/// The URL to which a response redirects, if this kind of redirect is followed. `base` is the URL
-/// of the request.
+/// The URL to which a response redirects. `base` is the URL of the request. `None` if the response
+/// is not a redirect with a valid URL of another document.
 #[must_use]
 pub fn location(base: &str, status: StatusCode, fields: &HeaderMap) -> Option<String> {
     if !matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {

@@ -79,7 +79,8 @@ impl AcceptedCodings {
         said(&name).or_else(|| said("*")).unwrap_or(name == "identity")
     }
 
-    /// The codings that we can decode and the client accepts, as a field value.
+    /// The codings that we can decode and the client accepts, as a field value: `identity` if there
+    /// are none. If the client refuses uncoded bodies, the value ends in `identity;q=0`.
     fn of_ours(&self) -> HeaderValue {
         let mut taken: Vec<_> = OUR_CODINGS.split(", ").filter(|name| self.accepts(name)).collect();
         if !self.accepts("identity") {
@@ -128,8 +129,8 @@ fn members<'a>(fields: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item =
     text.flat_map(|text| text.split(',')).map(str::trim).filter(|member| !member.is_empty())
 }
 
-/// The codings of a body, in the order in which they were applied; `None` if one of them cannot be
-/// decoded.
+/// The codings of a body, in the order in which they were applied. `None` if one of them cannot be
+/// decoded or there are too many.
 fn codings(answer: &HeaderMap) -> Option<Vec<Coding>> {
     let mut named = members(answer, &CONTENT_ENCODING);
     let mut codings = Vec::new();
@@ -225,12 +226,12 @@ impl CodingTerms {
         self.asks == RequestedCodings::Ours
     }
 
-    /// From now on the client gets an uncoded body wherever changes are allowed.
+    /// Makes `deliver` choose an uncoded body wherever changes are allowed.
     pub fn undo_all(&mut self) {
         self.undoes_all = true;
     }
 
-    /// From now on the origin is asked only for codings that the client accepts.
+    /// Limits the codings requested from the origin to those that the client accepts.
     pub fn use_client_codings(&mut self) {
         if self.asks == RequestedCodings::Ours {
             self.asks = RequestedCodings::OursThatItTakes;
@@ -238,7 +239,7 @@ impl CodingTerms {
     }
 
     /// Removes the fields that select codings we do not request, so that one response serves all
-    /// clients.
+    /// clients. Does nothing if the client's own `Accept-Encoding` is sent.
     pub fn strip(&self, request: &mut HeaderMap) {
         if self.asks != RequestedCodings::ItsOwn {
             for name in DICTIONARIES {
@@ -247,7 +248,7 @@ impl CodingTerms {
         }
     }
 
-    /// Sets the field of a request that lists the requested codings.
+    /// Sets `Accept-Encoding` to the requested codings, unless the client's own field is sent.
     pub fn write_accept_encoding(&self, request: &mut HeaderMap) {
         let value = match self.asks {
             RequestedCodings::Ours => HeaderValue::from_static(OUR_CODINGS),

@@ -100,7 +100,7 @@ pub enum DirectiveScope {
 }
 
 impl DirectiveScope {
-    /// The listed field names, if the directive applies only to these.
+    /// The listed field names, if the directive applies only to these. Otherwise empty.
     #[must_use]
     pub fn fields(&self) -> &[HeaderName] {
         match self {
@@ -367,8 +367,7 @@ fn is_token(text: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// The fields of a table row: lines of `Cache-Control` separated by `|`, or another field by
-    /// name.
+    /// The fields of a table row: lines of `Cache-Control` or `pragma: …`, separated by `|`.
     fn fields(given: &str) -> HeaderMap {
         let mut fields = HeaderMap::new();
         for line in given.split(" | ") {

@@ -11,8 +11,8 @@ use http::HeaderMap;
 use http::header::HeaderName;
 use jiff::civil::DateTime;
 
-/// A two-digit year is at most this far in the future. Otherwise it counts as a year in the past
-/// (RFC 9110 §5.6.7).
+/// A date with a two-digit year is at most this far in the future. A later date is read as a date
+/// of the century before (RFC 9110 §5.6.7).
 const MOST_AHEAD: Duration = Duration::from_secs(50 * 31_556_952);
 
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);

@@ -27,8 +27,9 @@ pub struct ExchangeTimes {
 pub struct ResponseAge {
     /// A lower limit of the age.
     pub at_least: Duration,
-    /// Whether `at_least` is the exact age. If our clock was set back since the response arrived,
-    /// the age is unknown and the response counts as stale.
+    /// Whether `at_least` can be used as the age. If our clock was set back by more than
+    /// [`CLOCK_DRIFT`] since the response arrived, the age is unknown and the response counts as
+    /// stale.
     pub is_known: bool,
 }
 
@@ -129,7 +130,7 @@ impl Freshness {
         self.is_fresh().then(|| self.lifetime.saturating_sub(self.age.at_least))
     }
 
-    /// Whether the response has been stale for at most `time`.
+    /// Whether the response is fresh, or has been stale for at most `time`.
     #[must_use]
     pub fn is_stale_for_at_most(&self, time: Duration) -> bool {
         self.age.is_known && self.age.at_least <= self.lifetime.saturating_add(time)

@@ -16,8 +16,8 @@ pub struct Languages {
 impl Languages {
     /// Parses the value of an `Accept-Language` field with its lines combined.
     ///
-    /// `None` if the value violates RFC 9110 §12.5.4, gives one language two weights, or is too
-    /// long. Its meaning is then unknown, so it is only equal to an identical value.
+    /// `None` if the value violates RFC 9110 §12.5.4, gives one language two weights, or has too
+    /// many ranges. Its meaning is then unknown, so it is only equal to an identical value.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut ranges: Vec<(String, u16)> = Vec::new();
@@ -80,7 +80,8 @@ impl Languages {
         found.copied()
     }
 
-    /// The language with the highest weight, if no other has the same weight.
+    /// The language with the highest weight. `None` if another range has the same weight, or if the
+    /// weight is 0 or the range is `*`.
     #[must_use]
     pub fn favourite(&self) -> Option<&str> {
         let mut heaviest = self.ranges.iter();

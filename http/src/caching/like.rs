@@ -40,7 +40,8 @@ struct PageUrlParts<'a> {
 }
 
 impl<'a> PageUrlParts<'a> {
-    /// `None` if the URL does not name a page: a form submission, or another protocol.
+    /// Splits a canonical URL. `None` if it does not name a page: a form submission, a URL with a
+    /// user, or another protocol.
     fn of(url: &'a str) -> Option<Self> {
         let (scheme, rest) = url.split_once("://")?;
         let (rest, arguments) = rest.split_once('?').unwrap_or((rest, ""));

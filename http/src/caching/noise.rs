@@ -113,7 +113,7 @@ pub fn without_noise(url: &str, added: &ArgumentNames) -> Option<String> {
 #[must_use]
 pub fn differ_in_noise(asked: &str, kept: &str, added: &ArgumentNames) -> bool {
     let page = |url: &str| url.split(['?', '#']).next().map(str::len);
-    // Fast path: most URLs of a host differ before their arguments.
+    // Fast path: for most URLs of a host, the parts before the arguments differ in length.
     if page(asked) != page(kept) {
         return false;
     }

@@ -46,7 +46,7 @@ pub struct Policy {
 pub struct Overrides {
     /// `request-changed`.
     pub ask_again: Recheck,
-    /// `request-changed-once`: a response that was received after this moment is not revalidated.
+    /// `request-changed-once`: a response that was received since this moment is not revalidated.
     pub once_since: Option<SystemTime>,
     /// `request-expired`: whether a response is revalidated after its explicit lifetime.
     pub expired: bool,
@@ -267,7 +267,7 @@ impl ReuseQuery<'_> {
     }
 
     /// The result according to the options, in the order of version 2.9: expiry, redirects,
-    /// `no-cache`, time online, age.
+    /// `no-cache`, time online, age. `None` if no option applies.
     fn overruled(&self) -> Option<(Usability, Override)> {
         let Overrides { ask_again, once_since, expired, no_cache, redirection } =
             self.policy.overrides;
@@ -333,13 +333,15 @@ impl ReuseQuery<'_> {
         }
     }
 
-    /// Together with `max-stale`, `max-age` also limits stale responses (§5.2.1.1).
+    /// Whether the request rejects a stale response despite `max-stale`: it has `min-fresh`, or the
+    /// response is older than `max-age` (§5.2.1.1).
     fn is_too_old(&self) -> bool {
         self.request.max_age.is_some_and(|most| self.freshness.age.at_least > most)
             || self.request.min_fresh.is_some()
     }
 
-    /// Whether the response forbids stale use (§4.2.4), or demands revalidation before every use.
+    /// Whether the response forbids stale use (§4.2.4), demands revalidation before every use, or
+    /// is invalidated.
     fn forbids_stale(&self) -> bool {
         let Policy { shared, overrides, .. } = self.policy;
         let control = self.control;
@@ -356,7 +358,8 @@ mod tests {
     use super::*;
     use crate::caching::freshness::tests::{HEURISTICS, at, fields};
 
-    /// Parses the words in square brackets: `shared`, `invalid`, or `name=value` of an option.
+    /// Parses the words in square brackets: `shared`, `serve-unreachable`, or `name=value` of an
+    /// option.
     fn policy(words: &str) -> Policy {
         let mut overrides = Overrides::default();
         for word in words.split_ascii_whitespace() {

@@ -66,7 +66,7 @@ impl ConditionalRequest {
             }
             if tag.is_none() && question.since.is_some() || tag.is_some_and(|tag| !is_tag(tag)) {
                 // If the condition had another tag, the origin would ignore the date of the
-                // selected response.
+                // selected response. An invalid tag cannot be part of a list either.
                 return question;
             }
         }
@@ -87,8 +87,8 @@ impl ConditionalRequest {
         question
     }
 
-    /// The same conditions with a date only: the date of the selected response, if it has a usable
-    /// one.
+    /// The same conditions with a date only: the date of the selected response. If it has no usable
+    /// date, there are no conditions.
     #[must_use]
     pub fn by_date(self) -> Self {
         match self.since {
@@ -199,8 +199,8 @@ const KEPT: [HeaderName; 9] = [
 #[must_use]
 pub fn merge_fields(stored: &HeaderMap, newer: &HeaderMap) -> HeaderMap {
     let mut fields = stored.clone();
-    // This is the age of the older message. A message without `Age` was generated when it was sent
-    // (RFC 9111 §4.2.3).
+    // The stored `Age` belongs to the older message. A message without `Age` was generated when it
+    // was sent (RFC 9111 §4.2.3).
     fields.remove(AGE);
     for name in newer.keys().filter(|name| !KEPT.contains(name)) {
         let mut values = newer.get_all(name).iter().cloned();

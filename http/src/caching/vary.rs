@@ -86,14 +86,14 @@ impl Vary {
     }
 }
 
-/// Whether the field name contains none of the characters that have a meaning in a variant text.
-/// RFC 9110 §5.6.2 allows some of these characters.
+/// Whether the field name is short enough, and contains none of the characters that have a meaning
+/// in a variant text. RFC 9110 §5.6.2 allows some of these characters.
 fn is_plain(name: &str) -> bool {
     let is_usual = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     name.len() <= MAX_NAME && name.bytes().all(is_usual)
 }
 
-/// The variant text of `answer` to `request`; `None` for `Vary: *`.
+/// The variant text of `answer` to `request`; `None` for [`Vary::ByMore`].
 #[must_use]
 pub fn variant_text(answer: &HeaderMap, request: &HeaderMap) -> Option<String> {
     Vary::of(answer).text(request)
@@ -138,10 +138,9 @@ impl StoredVariant<'_> {
         let (language, others): (Vec<_>, Vec<_>) =
             names.iter().filter(differs).partition(|name| **name == ACCEPT_LANGUAGE);
         match (language.is_empty(), others.len()) {
-            // RFC 9111 §4.1: if another response has `Vary`, a response without it lacks it by
-            // mistake, and the other takes precedence. This does not apply if the response without
-            // `Vary` belongs to a request with equal fields, because then the page no longer
-            // varies.
+            // RFC 9111 §4.1: if other responses have `Vary`, a response without `Vary` lacks it by
+            // mistake, and the others take precedence. But if that response belongs to a request
+            // with equal fields, the page no longer varies.
             (true, 0)
                 if !self.fields.contains_key(VARY)
                     && elsewhere.iter().any(|name| differs(&name)) =>
@@ -234,8 +233,9 @@ fn names(stored: &[StoredVariant<'_>]) -> Vec<HeaderName> {
     names
 }
 
-/// Selects a stored response when the origin is unreachable. An exact fit comes first, then the
-/// response with the fewest different fields, then the preferred language, then the newest.
+/// Selects a stored response when the origin is unreachable: the best fit, and if none fits, the
+/// response with the fewest different fields, then the preferred language. Of equal responses, the
+/// newest is selected. `None` if `stored` is empty.
 #[must_use]
 pub fn nearest(stored: &[StoredVariant<'_>], request: &HeaderMap) -> Option<usize> {
     let (languages, names) = (languages(request), names(stored));

@@ -16,7 +16,7 @@ impl Inflate {
         Self { state: Decompress::new(has_frame), coding }
     }
 
-    /// Resets the decoder, to decode other raw data.
+    /// Resets the decoder for the next raw data.
     pub(super) fn again(&mut self) {
         self.state.reset(false);
     }

@@ -78,7 +78,7 @@ impl Chunks {
                 return Err(Refusal { at: 0, why: "a chunk's size is too long" });
             }
             self.digits += 1;
-            // `size` is 0 here: the previous chunk is complete.
+            // Before the first digit, `size` is 0, because the previous chunk is complete.
             self.size = (self.size << 4) | u64::from(digit);
             return Ok(ChunkPosition::Size);
         }
@@ -98,7 +98,7 @@ impl Chunks {
         Ok(by)
     }
 
-    /// Trailers must be valid fields; their contents do not affect the framing.
+    /// Reads trailers. They must be valid fields, but their contents do not affect the framing.
     fn trailer(&mut self, bytes: &[u8]) -> StepResult {
         self.at = ChunkPosition::Trailers;
         Ok(match self.trailers.step(bytes)? {

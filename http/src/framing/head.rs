@@ -202,8 +202,8 @@ impl Head {
         Ok(())
     }
 
-    /// Records the framing that a field declares. RFC 9112 §6.3 allows only one field that declares
-    /// a framing.
+    /// Records the framing that a field declares. Only one field may declare a framing (RFC 9112
+    /// §6.3).
     fn frame(&mut self, framing: Framing) -> Result<(), &'static str> {
         match (self.framing.replace(framing), framing) {
             (None, _) => Ok(()),
@@ -249,7 +249,8 @@ enum FieldPosition {
     LastLf,
 }
 
-/// The fields that determine where a request ends and what follows.
+/// The fields that are checked: those that determine where a request ends and what follows, and
+/// `Host`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) enum FieldKind {
     #[default]

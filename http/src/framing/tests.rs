@@ -25,7 +25,7 @@ const SOUND: &[&str] = &[
     post!("transfer-encoding: cHuNkEd \r\n\r\n5\r\nhello\r\n0\r\n\r\nGET / HTTP/1.0\r\n\r\n"),
     chunked!("5;a=b;c=\"d\"\r\nhello\r\nA ;x\r\n0123456789\r\n0\r\n\r\n"),
     chunked!("00000a\r\n\0\r\n\r\n\0\r\n\0\0\r\n0\r\nHost: x\r\nX-Trailer: 1\r\n\r\n"),
-    // After a CONNECT, bytes of another protocol.
+    // After a CONNECT or an `Upgrade`, bytes of another protocol.
     "CONNECT h:443 HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n\0\n\0 not HTTP",
     get!("Connection: upgrade\r\nUpgrade: websocket\r\n\r\n\0\n\0 not HTTP"),
     post!("Upgrade: x\r\nContent-Length: 2\r\n\r\nab\0\n\0 not HTTP"),

@@ -118,8 +118,8 @@ pub enum PartMismatch {
 /// (§15.3.7).
 ///
 /// Some origins answer a request for the last `n` bytes with `n` bytes that reach to the end, but
-/// give a larger range in `Content-Range`. The range then starts where the field says and has `n`
-/// bytes.
+/// give a larger range in `Content-Range`. The result then starts where the field says, has `n`
+/// bytes and is `doubtful`.
 ///
 /// # Errors
 ///

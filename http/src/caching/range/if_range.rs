@@ -47,8 +47,7 @@ pub fn has_failed(request: &HeaderMap, answer: &HeaderMap) -> bool {
 }
 
 /// The strong validator of a response that can be sent in `If-Range`: its entity tag or its date.
-/// Two parts belong to the same bytes if and only if their strong validators are equal (RFC 9111
-/// §3.4).
+/// Two parts may be combined only if their strong validators are equal (RFC 9111 §3.4).
 #[must_use]
 pub fn validator(answer: &HeaderMap) -> Option<&str> {
     // With a weak tag, the bytes may differ although the tag is equal, so the date proves nothing
@@ -56,8 +55,8 @@ pub fn validator(answer: &HeaderMap) -> Option<&str> {
     if answer.contains_key(ETAG) { strong_tag(answer) } else { strong_date(answer) }
 }
 
-/// Identifies the bytes of a response: its strong validator and its content coding. Some servers
-/// use one tag for all codings of a page.
+/// Identifies the bytes of a response: its strong validator and its content coding, because some
+/// servers use one tag for all codings of a page. `None` without a strong validator.
 #[must_use]
 pub fn mark(answer: &HeaderMap) -> Option<String> {
     let mut mark = validator(answer)?.to_owned();

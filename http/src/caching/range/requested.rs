@@ -8,8 +8,8 @@ use super::{MAX_POSITION, Span, digits};
 /// ranges.
 pub const MAX_RANGES: usize = 128;
 
-/// The approximate overhead of another part in `multipart/byteranges`, in bytes. Ranges with a
-/// smaller gap between them are sent as one (§15.3.7.2 suggests this number).
+/// The approximate overhead of another part in `multipart/byteranges`, in bytes. Ranges with at
+/// most this gap between them are sent as one (§15.3.7.2 suggests this number).
 const PART: u64 = 80;
 
 /// One requested range.
@@ -162,8 +162,7 @@ impl Range {
     }
 }
 
-/// Whether any two ranges overlap, or the gap between them is smaller than the overhead of another
-/// part.
+/// Whether any two ranges overlap, or the gap between them is at most the overhead of another part.
 fn has_neighbours(spans: &[Span]) -> bool {
     let mut sorted = spans.to_vec();
     sorted.sort_unstable();

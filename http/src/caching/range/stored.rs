@@ -49,8 +49,9 @@ impl StoredRanges {
     }
 
     /// The range that a single request must ask for to complete `wanted`: from the first missing
-    /// byte to the last. Stored bytes in between are transferred again, because many origins answer
-    /// a request for several ranges with the whole representation.
+    /// byte to the last. `None` if no byte is missing. Stored bytes in between are transferred
+    /// again, because many origins answer a request for several ranges with the whole
+    /// representation.
     #[must_use]
     pub fn range_to_request(&self, wanted: Span) -> Option<Span> {
         let lacking = self.missing(wanted);

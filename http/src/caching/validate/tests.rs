@@ -3,7 +3,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::caching::vary::variant_text;
 
-/// Fields from lines.
+/// The fields in `text`, separated by `|`.
 fn fields(text: &str) -> HeaderMap {
     let mut all = HeaderMap::new();
     for line in text.split('|').map(str::trim).filter(|line| !line.is_empty()) {
@@ -100,7 +100,8 @@ fn all_tags_of_a_url_are_asked_with_at_once() {
         (&["ETag: a, b", "ETag: \"b\"", "ETag: \"c\"d\""], None, "\"b\"", ""),
         (&["ETag: a, b", "ETag: \"b\""], Some(0), "a, b", ""),
         (&["ETag: a, b", "ETag: \"b\""], Some(1), "\"b\"", ""),
-        // An origin that sees a tag ignores the date.
+        // An origin that gets a tag ignores the date. So the tags of other responses are not sent
+        // with it.
         (&["ETag: \"a\"", &only_dated], Some(1), "", NEW),
         (&["ETag: \"a,b\""], Some(0), "\"a,b\"", ""),
     ] {
@@ -134,7 +135,7 @@ fn a_304_is_about_those_it_names() {
     let new_date = format!("Last-Modified: {NEW}");
     let all = |serve, update: &[usize]| Some(NotModifiedMatch { serve, update: update.to_vec() });
     for (rows, request, newer, want) in [
-        // A strong tag names one response, whichever response was selected.
+        // A strong tag names the responses that have it, whichever response was selected.
         (&[(DE, &a[..]), (EN, &b)][..], DE, "ETag: \"a\"", all(0, &[0])),
         (&[(DE, &a), (EN, &b)], DE, "ETag: \"b\"", all(1, &[])),
         (&[(DE, &a), (EN, &b)], "", "ETag: \"b\"", all(1, &[])),
@@ -210,7 +211,7 @@ fn a_head_tells_whether_what_is_stored_has_changed() {
         (&both, 200, "ETag: \"a\" | Content-Length: 5", Unchanged),
         (&both, 200, &both, Unchanged),
         (&both, 200, "Content-Length: 5", Unchanged),
-        // A response without a validator and a length cannot be compared.
+        // A HEAD response with neither a validator nor a length cannot be compared.
         (&both, 200, "X-New: 1", Nothing),
         (&String::new(), 200, "X-New: 1", Nothing),
         (&String::new(), 200, "Content-Length: 5", Unchanged),

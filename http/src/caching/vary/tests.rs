@@ -2,7 +2,7 @@ use super::*;
 use http::header::{AUTHORIZATION, COOKIE};
 use std::time::Duration;
 
-/// Fields from `Name: value; Name: value`.
+/// The fields in `Name: value; Name: value`.
 fn fields(text: &str) -> HeaderMap {
     let field = |line: &str| {
         let (name, value) = line.split_once(':').unwrap();
@@ -57,7 +57,7 @@ fn whatever_is_sent_a_text_is_bounded() {
     assert_eq!(Vary::of(&vary(&["x".repeat(MAX_NAME + 1)])), Vary::ByMore);
 }
 
-/// A stored response: the request, its fields, and its age by `Date`.
+/// A stored response: its request, its fields with a `Date`, and its variant text.
 struct StoredExchange {
     request: HeaderMap,
     fields: HeaderMap,
