@@ -129,8 +129,8 @@ impl Client {
         }
     }
 
-    /// Whether we answer the connection in place of a site. Then the browser must not bypass the
-    /// proxy over QUIC or through another host (RFC 7838).
+    /// Whether the connection is intercepted. Then the browser must not bypass the proxy over QUIC
+    /// or through another host (RFC 7838).
     fn is_inside(&self) -> bool {
         matches!(self.visitor.door, Door::Site(_))
     }

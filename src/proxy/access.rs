@@ -32,7 +32,7 @@ use self::strangers::Strangers;
 pub struct Access {
     /// The password checks.
     pub logins: Logins,
-    /// Clients that may not use the proxy.
+    /// The refusals of clients.
     pub strangers: Strangers,
     /// The number of connections of each client.
     pub crowd: Crowd,

@@ -19,23 +19,22 @@ use crate::page::context::PageReader;
 use crate::page::message::{Denied, Message};
 use crate::proxy::context::ProxyContext;
 
-/// The realm that browsers show to users with the password prompt. We compare in UTF-8 (RFC 7617
-/// §2.1).
+/// The challenge for users, who see its realm in the password prompt. We compare user names and
+/// passwords in UTF-8 (RFC 7617 §2.1).
 const FOR_USERS: HeaderValue =
     HeaderValue::from_static("Basic realm=\"wwwoffle\", charset=\"UTF-8\"");
 const FOR_CONTROL: HeaderValue =
     HeaderValue::from_static("Basic realm=\"control\", charset=\"UTF-8\"");
 
 /// Whether the connection may still be served. The configuration may have changed since the
-/// connection was opened. A connection that we answer in place of a site also belongs to a user,
-/// who must still be configured.
+/// connection was opened. The user of an intercepted connection must also still be configured.
 pub(crate) fn may_still_serve(context: &ProxyContext, visitor: &Visitor) -> bool {
     let config = context.base.config();
     context.clients.access.serves(&config, visitor.peer.ip(), visitor.ours)
         && (!is_inside(visitor) || is_let_in(&config.allowed_users.users, visitor))
 }
 
-/// Whether we answer the connection in place of a site.
+/// Whether the connection is intercepted.
 fn is_inside(visitor: &Visitor) -> bool {
     matches!(visitor.door, Door::Site(_))
 }
@@ -87,8 +86,9 @@ pub(super) async fn as_user(
     }
 }
 
-/// The stored password to compare with the password of a login. An unknown user is compared with a
-/// substitute, so that the response time does not disclose which users exist.
+/// The stored hash to compare with the password of a login. For an unknown user it is the hash of
+/// another user, so that the response time does not disclose which users exist. `None` if no users
+/// are configured.
 pub(crate) fn candidate(config: &Config, login: &Login) -> Option<LoginCandidate> {
     let users = &config.allowed_users.users;
     let known = users.named(&login.user).map(|user| LoginCandidate::Hash(user.hash.clone()));
@@ -109,7 +109,8 @@ pub(crate) fn denied(refused: LoginRefusal, again: Denied) -> Denied {
     }
 }
 
-/// Refuses a request, in the form that suits its client.
+/// The refusal of a request: a page for a person, a line of text for a program, nothing for a
+/// sub-resource.
 pub(super) fn refuse(
     context: &ProxyContext,
     mode: Mode,
@@ -122,7 +123,7 @@ pub(super) fn refuse(
     with_challenge(reply::message_for(context, &reader, audience, &told), denied)
 }
 
-/// Adds the field that asks for a login, or that says when to retry.
+/// Adds the field that asks for a login or says when to retry, if there is one for `denied`.
 pub(crate) fn with_challenge(mut response: Response<Body>, denied: Denied) -> Response<Body> {
     let (name, value): (HeaderName, HeaderValue) = match denied {
         Denied::ProxyLogin => (PROXY_AUTHENTICATE, FOR_USERS),

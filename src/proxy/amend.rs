@@ -49,7 +49,7 @@ impl Amendment {
         })
     }
 
-    /// Changes a response.
+    /// Changes a response of an origin, or replaces it with a message if it leads to a blocked URL.
     pub(super) fn apply(
         &self,
         context: &ProxyContext,

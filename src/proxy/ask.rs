@@ -50,7 +50,7 @@ pub const MAX_KEPT_POST: u64 = 256 * 1024;
 pub struct Form {
     /// The body of the POST.
     pub body: Bytes,
-    /// The places where a GET of the same URL looks for its response.
+    /// The places for a GET of the same URL, which has no digest of a body.
     pub answers: Arc<Places>,
 }
 
@@ -84,7 +84,7 @@ pub struct ProxyRequest {
     pub(super) modification: Option<Modification>,
 }
 
-/// What a client sent before the body of a request.
+/// The head of a client's request.
 #[derive(Debug)]
 pub struct ClientHead {
     /// The method.
@@ -207,12 +207,12 @@ impl ProxyRequest {
         };
         let is_read = |read: fn(&Modification) -> bool| modification.as_ref().is_some_and(read);
         if !is_for_all && (is_read(Modification::is_of_page) || is_read(Modification::reads_all)) {
-            // A response that is not stored is requested in the codings of the client, which we
-            // might not be able to decode.
+            // A response that is not stored would be requested in the codings of the client, which
+            // we might not be able to decode.
             fields.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         }
         if is_read(Modification::is_of_page) {
-            // The browser's cached copy may contain other modifications.
+            // The browser's cached copy may contain other modifications, so a `304` would be wrong.
             conditional::strip(&mut fields);
         }
         let is_file = config.dont_compress.file_ext.matches_path(bare.path());
@@ -242,7 +242,7 @@ impl ProxyRequest {
         }
     }
 
-    /// The request for its origin: in the client's own spelling, with our hop in `Via`.
+    /// The request in the form for its origin: in the client's own spelling, with our hop in `Via`.
     ///
     /// The sender adds the framing of the body.
     #[must_use]
@@ -284,7 +284,7 @@ impl ProxyRequest {
         request
     }
 
-    /// Whether the request has fields that make its response personal.
+    /// Whether the request has fields or a login in its URL that make its response personal.
     #[must_use]
     pub fn is_personal(&self) -> bool {
         owner::is_personal(&self.head.fields) || self.places.credentials
@@ -319,7 +319,8 @@ impl ProxyRequest {
     }
 }
 
-/// Whether a request declares the length of its body, and the body is small enough to be stored.
+/// Whether the request is a POST that declares the length of its body, and the body is small enough
+/// to be stored.
 #[must_use]
 pub fn has_small_body(method: &Method, fields: &HeaderMap) -> bool {
     let length = fields.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
@@ -329,7 +330,7 @@ pub fn has_small_body(method: &Method, fields: &HeaderMap) -> bool {
             .is_some_and(|size: u64| size <= MAX_KEPT_POST)
 }
 
-/// Whether a request does not declare the length of its body, which may be small.
+/// Whether the request is a POST whose body has no declared length, and may be small.
 #[must_use]
 pub fn may_have_small_body(method: &Method, fields: &HeaderMap) -> bool {
     method == Method::POST
@@ -430,7 +431,7 @@ fn forced(config: &Config, mode: Mode, url: &UrlParts<'_>, fields: &HeaderMap) -
         && *config.online_options.cookies_force_refresh.of(url)
 }
 
-/// The kinds of requests for `url` that are queued offline.
+/// Whether requests for `url` are queued while offline, and whether only after confirmation.
 fn queueing(config: &Config, url: &UrlParts<'_>) -> Queueing {
     let options = &config.offline_options;
     if *options.dont_request.of(url) {

@@ -1,10 +1,10 @@
 //! The audience of our own messages. A sub-resource gets an empty body of the type that its page
 //! expects.
 //!
-//! A page in place of a picture, a script or a frame would be displayed out of sight, run, or read
-//! as data. The status stays that of the message. So a picture shows its alternative text, a script
-//! reports the failure to its page, and `fetch` sees an error. Blocked sub-resources are different:
-//! see [`Audience::in_place_of_blocked`].
+//! A browser would not show a message page in place of a picture, and would run it in place of a
+//! script. The empty body has the status of the message. So a picture shows its alternative text, a
+//! script reports the failure to its page, and `fetch` sees an error. Blocked sub-resources are
+//! different: see [`Audience::in_place_of_blocked`].
 
 use hyper::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Method, Response, StatusCode};
@@ -21,20 +21,20 @@ const NOTHING_TO_SEE: &[u8] = b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\0\0\0!\xf9\x04\
 enum Blocked {
     /// The same message as for any other refusal.
     Refused,
-    /// An empty body, as if the origin had sent it.
+    /// A successful response with an empty body.
     Empty,
-    /// A transparent picture.
+    /// A successful response with a transparent picture.
     Pixel,
 }
 
-/// The use of a sub-resource by its page.
+/// A kind of sub-resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Kind {
-    /// The content type of the empty body.
+    /// The content type of the empty body. `None` if the kind is unknown.
     content_type: Option<&'static str>,
-    /// The substitute if the request is blocked. A blocked picture, script, style sheet or frame
-    /// gets a successful empty response, so that the page continues and shows no error. A request
-    /// by a script gets the refusal.
+    /// The substitute if the request is blocked. For a picture, script, style sheet or frame it is
+    /// a successful response, so that the page continues and shows no error. Other kinds get the
+    /// refusal.
     blocked: Blocked,
 }
 
@@ -42,7 +42,8 @@ struct Kind {
 const UNKNOWN: Kind = Kind { content_type: None, blocked: Blocked::Refused };
 
 /// All kinds of sub-resources: the request destinations of the Fetch Standard (§2.2.5), as
-/// `Sec-Fetch-Dest` names them, with the content type of an empty body.
+/// `Sec-Fetch-Dest` names them, each with the content type of an empty body and with its substitute
+/// if it is blocked.
 const KINDS: [(&str, &str, Blocked); 26] = [
     // A browser shows the alternative text if the body is not a picture, whatever the type.
     ("image", "image/gif", Blocked::Pixel),
@@ -51,7 +52,7 @@ const KINDS: [(&str, &str, Blocked); 26] = [
     ("iframe", "text/html; charset=utf-8", Blocked::Empty),
     ("frame", "text/html; charset=utf-8", Blocked::Empty),
     ("fencedframe", "text/html; charset=utf-8", Blocked::Refused),
-    // The element shows the page's fallback; no plug-in runs an empty body.
+    // These elements show the fallback of the page, and no plug-in runs an empty body.
     ("object", "text/plain; charset=utf-8", Blocked::Refused),
     ("embed", "text/plain; charset=utf-8", Blocked::Refused),
     ("font", "font/woff2", Blocked::Refused),
@@ -78,9 +79,9 @@ const KINDS: [(&str, &str, Blocked); 26] = [
 /// The audience of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Audience {
-    /// The sender of the request.
+    /// The sender of the request: a person, a page or a program.
     pub intent: Intent,
-    /// The use of the sub-resource, if it is one.
+    /// The kind of the sub-resource. [`UNKNOWN`] if the response is for none.
     kind: Kind,
 }
 
@@ -98,14 +99,14 @@ impl Audience {
         self.intent == Intent::Part
     }
 
-    /// An empty response, with the status of a message.
+    /// An empty response with the status of the message that it replaces.
     #[must_use]
     pub fn empty_response(self, status: u16) -> Response<Body> {
         self.empty(StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), b"")
     }
 
-    /// The substitute that suits the page best in place of a blocked sub-resource; `None` if it is
-    /// the same as for any other message.
+    /// The substitute for a blocked sub-resource. `None` if the response is for no sub-resource, or
+    /// the sub-resource gets the same message as for any other refusal.
     #[must_use]
     pub fn in_place_of_blocked(self) -> Option<Response<Body>> {
         match self.kind.blocked {
@@ -129,7 +130,7 @@ impl Audience {
     }
 }
 
-/// The use of a sub-resource, from `Sec-Fetch-Dest`. For a browser that does not send this field,
+/// The kind of a sub-resource, from `Sec-Fetch-Dest`. For a browser that does not send this field,
 /// `Accept` suggests the kind. This is only a guess, so blocked requests of such browsers are
 /// refused.
 fn kind(fields: &HeaderMap) -> Kind {

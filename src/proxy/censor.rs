@@ -6,7 +6,7 @@ use hyper::header::{ACCEPT_ENCODING, HeaderName, HeaderValue, REFERER, USER_AGEN
 use wwwoffle_config::{Config, FieldAction, UrlParts};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-/// Our `User-Agent`, for requests without one of a client.
+/// Our `User-Agent`, for requests whose client sent none.
 pub(crate) const OUR_USER_AGENT: &str = concat!("wwwoffle/", env!("CARGO_PKG_VERSION"));
 
 /// Changes the fields of a request for `url`, which has no credentials in it.
@@ -139,7 +139,8 @@ mod tests {
             let mut fields = [(name, value.parse().unwrap())].into_iter().collect();
             request(&config, &parsed, &mut fields);
             assert_eq!(lines(&fields), want, "{url}: {value}");
-            // A queued request is changed again when it is sent.
+            // A queued request is changed again when it is sent, so a second change must have no
+            // effect.
             request(&config, &parsed, &mut fields);
             assert_eq!(lines(&fields), want, "{url}: {value}, again");
         }

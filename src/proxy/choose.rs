@@ -20,7 +20,7 @@ use wwwoffle_http::caching::reuse::Reuse;
 use wwwoffle_http::caching::validate::ConditionalRequest;
 use wwwoffle_http::caching::vary::{StoredVariant, nearest, select};
 
-/// The stored copies of one key.
+/// The stored copies for a request, with the copies chosen among them.
 #[derive(Debug, Default)]
 pub struct CopyLookup {
     all: Vec<Arc<Kept>>,
@@ -66,8 +66,8 @@ impl CopyLookup {
         own
     }
 
-    /// The stored copies of another URL, which replace the copies of this URL if the origin cannot
-    /// be reached.
+    /// A lookup without copies of this URL. `kept`, a stored copy of another URL, is served if the
+    /// origin cannot be reached.
     #[must_use]
     pub fn replacing(kept: Kept) -> Self {
         Self { near: Some(Arc::new(kept)), ..Self::default() }
@@ -77,7 +77,7 @@ impl CopyLookup {
         let stored = stored(&all);
         let own = select(&stored, &request);
         let at = |index: usize| all.get(index).map(Arc::clone);
-        // A readable page is better than an error that another person got.
+        // A page of another variant is better than an error of the requested one.
         let good: Vec<_> = all.iter().filter(|kept| is_good(kept.status)).map(Arc::clone).collect();
         let is_good = |index: &usize| all.get(*index).is_some_and(|kept| is_good(kept.status));
         let near = own
@@ -116,14 +116,14 @@ impl CopyLookup {
         }
     }
 
-    /// The matching copy. As far as `Vary` shows, it may be used like a response of the origin.
+    /// The copy whose variant is the requested one, so that `Vary` permits its use.
     #[must_use]
     pub fn own(&self) -> Option<&Arc<Kept>> {
         self.own.as_ref()
     }
 
-    /// The copy to serve if the origin cannot be reached: the matching copy, or else the nearest
-    /// one.
+    /// The copy to serve if the origin cannot be reached: a matching copy, or else the nearest one.
+    /// A page takes precedence over an error.
     #[must_use]
     pub fn fallback_copy(&self) -> Option<&Arc<Kept>> {
         self.near.as_ref()
@@ -143,7 +143,7 @@ impl CopyLookup {
         self
     }
 
-    /// Whether the copy to serve without the origin is of another spelling of the URL.
+    /// Whether [`Self::fallback_copy`] is of another spelling of the URL.
     #[must_use]
     pub fn is_respelled(&self) -> bool {
         self.is_respelled
@@ -204,7 +204,7 @@ pub struct Revalidation {
 }
 
 impl Revalidation {
-    /// The identities of the copies.
+    /// The identities of the copies whose validators are in the conditional request.
     #[must_use]
     pub fn identities(&self) -> Vec<EntryIdentity> {
         if self.question.is_empty() {
@@ -220,7 +220,7 @@ pub fn stored(kept: &[Arc<Kept>]) -> Vec<StoredVariant<'_>> {
     kept.iter().map(|kept| kept.stored()).collect()
 }
 
-/// Looks up stored copies, for the requests that may use them.
+/// Looks up the stored copies for a request. Finds none if the request must not use any.
 pub(super) async fn look_up(
     context: &ProxyContext,
     ask: &ProxyRequest,

@@ -21,8 +21,8 @@ const OF_THE_ANSWER: [HeaderName; 3] = [IF_MATCH, IF_UNMODIFIED_SINCE, IF_RANGE]
 
 /// Removes the conditions from a request, so that it requests the whole response.
 ///
-/// `If-Match` and `If-Unmodified-Since` stay if a range is requested: a range of another response
-/// would be useless to the client, and only the origin knows its current response.
+/// If a range is requested, `If-Match`, `If-Unmodified-Since` and `If-Range` stay: a range of
+/// another response would be useless to the client, and only the origin knows its current response.
 pub fn strip(fields: &mut HeaderMap) {
     for name in OF_THE_CLIENT {
         fields.remove(name);

@@ -46,7 +46,7 @@ pub struct ClientSecurity {
     pub faces: Faces,
 }
 
-/// The downloads under way, and the last responses.
+/// The downloads under way, and the actions taken for the last requests.
 #[derive(Debug, Default)]
 pub struct Traffic {
     /// The downloads under way.

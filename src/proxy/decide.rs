@@ -13,7 +13,7 @@ use wwwoffle_http::caching::reuse::Reuse;
 pub struct DecisionInput {
     /// The kind of method: it determines whether responses are stored.
     pub method: MethodKind,
-    /// The sender.
+    /// The sender of the request: a person, a page or a program.
     pub intent: Intent,
     /// The client wants a new copy: `Cache-Control: no-cache` or `max-age=0`, `Pragma: no-cache`.
     pub reload: bool,
@@ -29,7 +29,7 @@ pub struct DecisionInput {
     pub standing: StoragePolicy,
     /// Whether the request may be queued.
     pub queueing: Queueing,
-    /// The URL may be fetched because another page refers to it.
+    /// The URL may be fetched together with a page that refers to it: `get-recursive`.
     pub recursive: bool,
     /// The request names a date for which a version is stored: `Accept-Datetime` (RFC 7089).
     pub dated: bool,
@@ -63,7 +63,7 @@ pub enum Queueing {
     Never,
 }
 
-/// The stored copy for the request.
+/// The state of the stored copy for the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyState {
     /// No copy.
@@ -140,7 +140,7 @@ pub enum DecisionRefusal {
     NotKept,
     /// Offline, and responses of this URL are never stored.
     NeverKept,
-    /// Offline, and missing pages must not be queued.
+    /// Offline, and requests for this URL must not be queued: `dont-request`.
     NotQueued,
     /// Offline, and the request would need a person's confirmation, but a program has sent it.
     Unconfirmed,
@@ -195,7 +195,7 @@ fn of_form_answer(kept: CopyState, asked: DecisionInput) -> Decision {
 }
 
 impl DecisionInput {
-    /// Whether a stored copy may answer this request without asking the origin.
+    /// Whether the method is one that a stored copy may answer without asking the origin.
     fn reads(self) -> bool {
         matches!(self.method, MethodKind::Get | MethodKind::Head)
     }
@@ -263,7 +263,8 @@ mod tests {
     use super::*;
     use crate::base::mode::Choice;
 
-    /// A row of the table: mode, stored copy, request.
+    /// Parses a row of the table: the mode, the stored copy, the method, the sender, and then
+    /// properties of the request.
     fn parse(row: &str) -> (Mode, CopyState, OnlineUse, DecisionInput) {
         let words: Vec<_> = row.split_whitespace().collect();
         let has = |word: &str| words.contains(&word);
@@ -320,7 +321,7 @@ mod tests {
             let Some((given, want)) = row.split_once("->").filter(|_| !row.starts_with('#')) else {
                 continue;
             };
-            // A stored copy, in any state.
+            // `kept` stands for a stored copy in any state.
             let any = &["fresh", "refreshing", "stale", "withheld"][..];
             let each = if given.contains(" kept ") { any } else { &[""] };
             for state in each {

@@ -90,8 +90,7 @@ pub struct DownloadJob {
     pub kept: Option<StatusCode>,
     /// The rules for storing the response.
     pub keeping: StorageRules,
-    /// The places where a GET looks for its response, if the response to this POST may serve it
-    /// too.
+    /// The places of a GET of the same URL, if the response to this POST may also answer that GET.
     pub answers: Option<Arc<Places>>,
     /// The revalidation to request.
     pub about: Revalidation,
@@ -152,9 +151,9 @@ struct JoinKey {
     spelling: Spelling,
     cookie: Vec<HeaderValue>,
     credentials: Vec<HeaderValue>,
-    /// The requested range, and the condition of the range.
+    /// The requested range, and its conditions.
     range: [Vec<HeaderValue>; 4],
-    /// The owner of the request, if that is relevant.
+    /// The owner of the request, if the request is personal.
     owner: Option<Key>,
     /// The revalidated copies: a `304` of the origin applies to them only.
     about: Vec<EntryIdentity>,
@@ -188,7 +187,7 @@ pub struct Download {
     line: LinePosition,
     passing: Mutex<Option<Answer>>,
     ended: watch::Sender<Option<FinalState>>,
-    /// Whether a user has stopped it.
+    /// Whether a user has stopped the download.
     is_stopped: watch::Sender<bool>,
     /// When its response became invalid; set while the downloads are locked.
     outdated: OnceLock<SystemTime>,
@@ -238,7 +237,7 @@ pub enum DownloadEnd {
 }
 
 impl Download {
-    /// The number that identifies it while it runs.
+    /// The number that identifies the download while it runs.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.id
@@ -255,7 +254,7 @@ impl Download {
         self.request.own.url()
     }
 
-    /// When it started.
+    /// When the download started.
     #[must_use]
     pub fn started(&self) -> SystemTime {
         self.request.started
@@ -347,7 +346,7 @@ impl Download {
     }
 
     /// Whether new clients should not join the download: it has stalled for `limit`, or it has no
-    /// head and all its clients have left.
+    /// head and neither a client nor the queue waits for it.
     fn is_stuck(&self, limit: Duration) -> bool {
         let has_head = self.headed.borrow().is_some();
         self.progress.stalled_for() >= limit || (self.is_unwanted() && !has_head)
@@ -369,7 +368,7 @@ impl Download {
         self.request.own.key() == places.own.key()
     }
 
-    /// The own place of the person who started it.
+    /// The own place of the person who started the download.
     #[must_use]
     pub fn own(&self) -> &Place {
         &self.request.own

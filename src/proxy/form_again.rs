@@ -27,7 +27,8 @@ use wwwoffle_http::head;
 /// The longest body that is stored, in bytes.
 const LONGEST: usize = 32 << 10;
 
-/// Adds the sealed `body` of a form to the head of its request.
+/// Adds the sealed `body` of a form to the head of its request, unless it is too long or cannot be
+/// sealed.
 pub(super) fn seal(spool: &Spool, places: &Places, body: &[u8], request: Vec<u8>) -> Vec<u8> {
     if body.len() > LONGEST {
         return request;
@@ -57,7 +58,8 @@ pub(super) fn confirm(
     missing::question(context, ask, outgoing, (&Method::POST, content_type), true)
 }
 
-/// The form for sending again, with the browser's current cookies and login.
+/// The stored form and its content type, for sending the form again with the browser's current
+/// cookies and login. `None` if the contents of the form are not known.
 fn outgoing(
     context: &ProxyContext,
     ask: &ProxyRequest,

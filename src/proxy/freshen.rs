@@ -109,7 +109,7 @@ fn for_all(kept: &Kept, newer: &HeaderMap, personal: bool) -> HeaderMap {
     fields
 }
 
-/// The variant under which a response to `request` is stored.
+/// The text that identifies the variant of `answer`, the response to `request`.
 #[must_use]
 pub fn variant(answer: &HeaderMap, request: &HeaderMap) -> String {
     variant_text(answer, request).unwrap_or_else(|| UNREPEATABLE.to_owned())

@@ -74,7 +74,8 @@ pub(super) struct GatewayMark {
     is_unasked: bool,
 }
 
-/// The response in place of a decision that would send an unconfirmed form to the origin.
+/// The response in place of a decision that would send an unconfirmed form to the origin. `None` if
+/// the decision may be carried out.
 pub(super) fn question_first(ask: &ProxyRequest, decision: Decision) -> Option<Response<Body>> {
     use Decision::{Confirm, Refuse, Serve, ServeVersion};
     let gate = ask.modification.as_ref().and_then(|changed| changed.gate())?;
@@ -319,7 +320,7 @@ impl GatewayClient {
 struct Elsewhere;
 
 /// The redirect target for a browser that need not use the gateway, or for an address without the
-/// slash after its host.
+/// slash after its host. `None` for any other request.
 fn direct_url(parts: &Parts, url: &str) -> Option<String> {
     // In HTTP/2 every request has a scheme.
     let is_proxied = parts.uri.scheme().is_some() && parts.version < Version::HTTP_2;
@@ -340,7 +341,7 @@ fn form_redirect_target(response: &Response<Body>) -> Option<String> {
     url_of(to)?.ok()
 }
 
-/// Whether the target ends with the host.
+/// Whether the slash after the host is missing in the target.
 fn lacks_slash(target: &str) -> bool {
     let rest = target.split('/').nth(2).unwrap_or_default();
     target.matches('/').count() < 3 || rest.contains('?')

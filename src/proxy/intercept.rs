@@ -31,7 +31,7 @@ use crate::tls::rejected::is_rejection;
 pub(super) struct Intercepted {
     pub(super) context: Arc<ProxyContext>,
     pub(super) visitor: Visitor,
-    /// The target of CONNECT, for connections that turn out to be tunnels.
+    /// The target of CONNECT, for a connection that is tunnelled after all.
     pub(super) origin: Origin,
     pub(super) site: HttpsSite,
     pub(super) server: Arc<dyn ProxyServer>,
@@ -75,8 +75,9 @@ impl Intercepted {
         }
     }
 
-    /// Plans for the name in the `ClientHello`, because the client checks the certificate against
-    /// that name. The name in CONNECT may differ: some clients use an address there.
+    /// Plans the connection for the name in the `ClientHello`, because the client checks the
+    /// certificate against that name. The name in CONNECT may differ: some clients use an address
+    /// there.
     fn course(&self, hello: Accepted) -> Course {
         let site = match hello::name(&hello) {
             Some(name) => HttpsSite::of(&name, self.site.port(), &self.context.base.local),

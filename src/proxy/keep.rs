@@ -57,9 +57,9 @@ pub struct StorageRules {
     /// Whether errors of the origin are stored for as long as they are fresh. True for requests of
     /// clients, false for the queue.
     pub errors: bool,
-    /// `no-store`.
+    /// The option `no-store`.
     pub no_store: NoStore,
-    /// `keep-cache-if-not-found`.
+    /// The option `keep-cache-if-not-found`.
     pub keeps_pages: bool,
 }
 
@@ -174,7 +174,7 @@ pub fn may_keep(
     if endless { Err(NotKept::Endless) } else { Ok(()) }
 }
 
-/// Whether a response is useful offline, and not an error.
+/// Whether the status is a success or a redirect, which is useful offline.
 pub(super) fn is_good(status: StatusCode) -> bool {
     status.is_success() || status.is_redirection()
 }

@@ -68,7 +68,8 @@ pub(crate) async fn all(
     stored(context, owner, url, guessed(context, url).into_iter().chain(listed)).await
 }
 
-/// The guessed URLs that are stored, without duplicates.
+/// The pages among `guesses` that are stored and resemble `url`, without duplicates. At most
+/// [`MAX_LIKE`].
 async fn stored(
     context: &ProxyContext,
     owner: &Owner,

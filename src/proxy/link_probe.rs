@@ -90,8 +90,8 @@ async fn probe_url(context: &Arc<ProxyContext>, config: &Config, url: &str) -> P
     }
 }
 
-/// An error as a text, the same in all languages. It is bounded, because an origin may influence
-/// it.
+/// An error as a text, the same in all languages. Its length is limited, because an origin may
+/// influence it.
 fn error_text(error: &str) -> Text {
     say("{fact}").with("fact", shown::text(error))
 }

@@ -1,4 +1,4 @@
-//! Reads an older version under its own URL: Memento (RFC 7089).
+//! Serves an older version under the URL of its page: Memento (RFC 7089).
 //!
 //! A request with `Accept-Datetime` gets the version of that date: the last version before the
 //! date, or else the first one (§4.5.3). The stored copy counts as a version. The URL stays the
@@ -54,8 +54,9 @@ pub(super) enum NotChosen {
     Spool(#[from] Error),
 }
 
-/// Selects the version of the date that a request names. `None` if the request names no date, if
-/// the page is not stored, or if its origin selects versions itself.
+/// Selects the version of the date that a request names. `None` if the request names no date, if it
+/// is not a GET or HEAD of a page that is stored, if no version can be served, or if the origin
+/// selects versions itself.
 pub(super) async fn choose(
     context: &ProxyContext,
     ask: &ProxyRequest,
@@ -137,7 +138,7 @@ impl VersionCandidate {
     }
 }
 
-/// Whether a shared copy may answer this client, according to the fields of that copy.
+/// Whether a copy may answer this client. The fields of a shared copy decide this.
 fn is_theirs(ask: &ProxyRequest, kept: &Kept) -> bool {
     let shared = ask.start.config.caching.shared;
     kept.entry.place().owner().is_some() || ask.places.accepts_public(&kept.fields, shared)
@@ -154,9 +155,9 @@ fn moment(fields: &HeaderMap) -> Option<Timestamp> {
     httpdate::parse_http_date(value.trim()).ok().and_then(|time| time.try_into().ok())
 }
 
-/// The date of the version to which the requested sub-resource belongs. If we display the version
-/// under our own name, the address of its page contains the date. The field with that address is
-/// removed from the request, because the origin must not see it.
+/// The date of the version to which the requested sub-resource belongs. `None` unless `Referer` is
+/// the address at which we display a version, which contains the date. That field is removed from
+/// the request, because the origin must not see it.
 pub(super) fn displayed_version(fields: &mut HeaderMap, local: &LocalHost) -> Option<Timestamp> {
     let referer = fields.get(REFERER)?.to_str().ok()?;
     // A quick test before parsing: most requests have a `Referer`.

@@ -142,7 +142,7 @@ impl Modification {
         }
     }
 
-    /// Whether the response must be readable, whatever its type.
+    /// Whether the response must be decoded, whatever its type.
     pub(super) fn reads_all(&self) -> bool {
         self.gate.is_some()
     }

@@ -177,7 +177,7 @@ async fn noisy(context: &ProxyContext, ask: &ProxyRequest) -> Result<Vec<Canonic
     Ok(newest(context, found.await?, MAX_NOISY))
 }
 
-/// The newest of the given URLs by their time of arrival, without duplicates.
+/// The newest `most` of the given URLs by their time of arrival, without duplicates.
 pub(super) fn newest(
     context: &ProxyContext,
     mut found: Vec<(Timestamp, String)>,

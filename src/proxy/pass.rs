@@ -135,7 +135,7 @@ pub(super) fn respond(
         Delivery::AsItIs
     };
     delivery.amend(&mut parts.headers);
-    // The HTTP version and the extensions belong to the connection to the origin.
+    // Without the HTTP version and the extensions, which belong to the connection to the origin.
     let mut response = Response::new(recode::body(delivery, body::unstored(incoming)));
     *response.status_mut() = parts.status;
     *response.headers_mut() = parts.headers;

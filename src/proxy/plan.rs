@@ -69,7 +69,8 @@ fn usable_form(ask: &ProxyRequest, kept: Option<&Kept>) -> KeptFor {
     }
 }
 
-/// Whether the stored copy is useful for the client. A decoded body has no ranges.
+/// Whether the client can read the stored copy. A range cannot be served from a copy that must be
+/// decoded.
 pub(super) fn reads(ask: &ProxyRequest, kept: &Kept) -> bool {
     let delivery = ask.codings.deliver(kept.status, &kept.fields);
     delivery.is_readable() && !(delivery.is_decoded() && ranges::has_ranges(ask))

@@ -1,5 +1,6 @@
-//! Ports of other protocols, and unregistered methods. Such requests are refused, because a client
-//! could use them to speak to a mail server through the proxy.
+//! Ports of other protocols, and unregistered methods. Requests to these ports or with these
+//! methods are refused, because a client could use them to speak to a mail server through the
+//! proxy.
 
 use hyper::Method;
 use wwwoffle_config::{Config, UrlParts};

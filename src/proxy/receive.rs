@@ -84,7 +84,8 @@ pub(super) async fn receive(
     Ok(ReceivedRequest { mode, resource, parts, form, rest })
 }
 
-/// The response if `client` may not request addresses in this network.
+/// Records in `resource` which networks `client` may reach. Returns the refusal if its origin is
+/// not in one of them.
 pub(super) fn refuse_inward(
     context: &ProxyContext,
     client: &Client,

@@ -35,7 +35,7 @@ const CHECKED_AHEAD: u64 = 1024 * 1024;
 /// So a decompression bomb gets an error message instead of breaking off in the middle.
 const MAX_AHEAD: u64 = 4 * 1024 * 1024;
 
-/// Number of encoded bytes consumed so far. A response extension that marks a body for
+/// The number of encoded bytes consumed so far. As a response extension, it marks a body for
 /// [`look_ahead`].
 #[derive(Clone, Debug, Default)]
 pub(super) struct Taken {

@@ -73,7 +73,7 @@ impl Rehearsal {
         self.ask.wire(&context.base.pseudonym)
     }
 
-    /// Predicts the action. `None` if the spool cannot be read.
+    /// Predicts the action. `None` if the spool cannot be read, or `Accept-Datetime` is invalid.
     ///
     /// The future is boxed. Otherwise the future of our own pages would contain the futures of all
     /// requests.

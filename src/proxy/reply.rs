@@ -66,7 +66,7 @@ pub fn respond(
     with_status(self::message_for(context, &ask.reader(), ask.head.audience, told), status)
 }
 
-/// A message, if only these facts of the request are known.
+/// A message in the form that suits `audience`.
 #[must_use]
 pub fn message_for(
     context: &ProxyContext,
@@ -102,7 +102,7 @@ pub fn line(audience: Audience, status: u16, line: &str) -> Response<Body> {
     if audience.is_part() { audience.empty_response(status) } else { plain(status, line) }
 }
 
-/// One line of text, or an empty body.
+/// A response with one line of text, or with an empty body if `line` is empty.
 #[must_use]
 pub fn plain(status: u16, line: &str) -> Response<Body> {
     let text = if line.is_empty() { body::empty() } else { body::from_bytes(format!("{line}\n")) };
@@ -163,8 +163,8 @@ fn with_aid(
         return respond(context, ask, status, told);
     }
     let can_be_had_later = match told {
-        // Fetching later does not help: a forbidden network stays forbidden, and a response that is
-        // too large stays too large.
+        // In two cases fetching later does not help: a forbidden network stays forbidden, and a
+        // response that is too large stays too large.
         Message::OriginFailed { failure, .. } => {
             !matches!(failure, OriginFailure::Inward | OriginFailure::TooLarge(_))
         }

@@ -136,8 +136,8 @@ fn storage_policy(config: &Config, parts: &UrlParts<'_>, host: &str) -> StorageP
     }
 }
 
-/// The parent proxy for requests to `url`, under our own `pseudonym`; `None` for hosts of the local
-/// network.
+/// The parent proxy for requests to `url`, under our own `pseudonym`. `None` if no parent proxy is
+/// configured for `url`, and for hosts of the local network.
 #[must_use]
 pub fn parent(config: &Config, url: &CanonicalUrl, pseudonym: &str) -> Option<Arc<Via>> {
     let (parts, options) = (UrlParts::of(url), &config.proxy);
@@ -210,7 +210,8 @@ mod tests {
         }
     }
 
-    /// `url referer site dest -> result`, with `-` for a missing field.
+    /// Rows `url referer site dest -> result`, under the second configuration of `rules.txt`. `-`
+    /// is a missing field.
     #[cfg(feature = "easylist")]
     #[test]
     fn each_asker_has_its_ruling() {
@@ -250,7 +251,7 @@ mod tests {
         }
     }
 
-    /// `url -> result`, each under the configuration of `rules.txt`.
+    /// Rows `url -> result`, under the first configuration of `rules.txt`.
     #[test]
     fn each_url_has_its_ruling() {
         let [text, rows, ..] = table();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use wwwoffle_config::Config;
 use wwwoffle_url::{CanonicalUrl, LocalHost, ParseError};
 
-/// A host and port of HTTPS.
+/// The host and port of an HTTPS site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpsSite {
     url: CanonicalUrl,

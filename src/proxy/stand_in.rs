@@ -16,7 +16,8 @@ use super::visitor::Visitor;
 use crate::page::message::{Message, Ruled};
 use crate::proxy::context::ProxyContext;
 
-/// The response for a URL or method for which no stored copy is looked up.
+/// The response for a URL or method for which no stored copy is looked up. `None` if the request is
+/// handled as usual.
 pub(super) fn response(
     context: &ProxyContext,
     visitor: &Visitor,
@@ -35,15 +36,16 @@ pub(super) fn response(
     })
 }
 
-/// Redirects the browser to the new URL, including the method and the body of a form.
+/// Redirects the browser to the new URL. The browser repeats the method and the body of a form.
 fn moved(context: &ProxyContext, ask: &ProxyRequest, to: &str, by: &Location) -> Response<Body> {
     debug!(url = ask.resource.url.as_str(), to, %by, "an alias");
     let status = if is_safe(&ask.head.method) { 302 } else { 307 };
     redirect(context, ask, status, to, CacheStatus::Moved)
 }
 
-/// Reports that the URL is blocked, in the form that suits the audience. Only clients on this
-/// machine see `by`: the configured blocks and the path of the configuration file are private.
+/// Redirects to the replacement of a blocked URL, or else reports that it is blocked, in the form
+/// that suits the audience. Only clients on this machine see `by`: the configured blocks and the
+/// path of the configuration file are private.
 fn blocked(
     context: &ProxyContext,
     visitor: &Visitor,
@@ -89,7 +91,7 @@ fn redirect(
     reply::with_status(response, told)
 }
 
-/// Safe methods (RFC 9110 §9.2.1).
+/// Whether the method is safe (RFC 9110 §9.2.1).
 fn is_safe(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
 }

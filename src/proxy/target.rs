@@ -113,7 +113,7 @@ pub fn read(request: &Parts, local: &LocalHost, door: &Door) -> Result<Target, B
         return tunnel(authority).map(Target::Tunnel);
     }
     let scheme = if matches!(door, Door::Plain) { Scheme::HTTP } else { Scheme::HTTPS };
-    // HTTP/1.0 has no Host field; the connection determines the host.
+    // HTTP/1.0 does not require `Host`; without it, the connection determines the host.
     let host = host.or_else(|| site.map(|site| site.url().host_port()));
     let is_whole = request.uri.authority().is_some();
     let (text, spelled) = match (request.uri.scheme(), request.uri.authority(), host) {
@@ -148,8 +148,8 @@ pub fn read(request: &Parts, local: &LocalHost, door: &Door) -> Result<Target, B
     resource(url, &request.uri).map(Target::Resource)
 }
 
-/// The host of an HTTP/2 request whose target has no host. If both `:authority` and `Host` are
-/// present, they must be the same (RFC 9113 §8.3.1), and contain no user.
+/// The `Host` of an HTTP/2 request; `None` if the target has a host. If both `:authority` and
+/// `Host` are present, they must be the same (RFC 9113 §8.3.1). Neither may contain a user.
 fn authority_or_host(request: &Parts) -> Result<Option<&str>, BadTarget> {
     let authority = request.uri.authority().map(Authority::as_str);
     let host = match host_field(&request.headers, request.version) {
@@ -166,7 +166,7 @@ fn authority_or_host(request: &Parts) -> Result<Option<&str>, BadTarget> {
     }
 }
 
-/// An authority without user and password, which HTTP/2 forbids there.
+/// Returns `authority`, unless it has a user or a password, which HTTP/2 forbids there.
 fn checked(authority: Option<&str>) -> Result<Option<&str>, BadTarget> {
     match authority {
         Some(named) if named.contains('@') => Err(BadTarget::Credentials),

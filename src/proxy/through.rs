@@ -69,8 +69,8 @@ pub(super) async fn fetch(
     }
 }
 
-/// Queues the request if the link went down before the origin was reached and no copy is stored. A
-/// request a moment later would be queued too.
+/// In auto mode, queues the request if the link went down before the origin was reached and no copy
+/// is stored. A request a moment later would be queued too.
 async fn queue_if_offline(
     context: &ProxyContext,
     ask: &ProxyRequest,
@@ -114,7 +114,7 @@ pub(super) fn revalidate(
     }
 }
 
-/// One client's request for a response that will be stored.
+/// One client's request to the origin, whose response may be stored.
 #[derive(Clone, Copy)]
 struct OriginFetch<'a> {
     context: &'a Arc<ProxyContext>,
@@ -199,7 +199,8 @@ impl OriginFetch<'_> {
         })
     }
 
-    /// Waits for another client's download. Returns `None` if its response is not for this client.
+    /// Joins another client's download, and serves its response. Returns `None` if the download
+    /// breaks off, or if its response is not for this client.
     async fn join_download(self, download: Arc<Download>) -> Option<Response<Body>> {
         let (download, reader) = download.join().await?;
         let reader = reader.for_client(&self.client.presence);

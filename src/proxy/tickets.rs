@@ -130,7 +130,7 @@ pub(crate) async fn queue(
     context.storage.store.run(call).await
 }
 
-/// The form that is discarded if there are too many.
+/// The ticket of the form that is discarded if there are too many forms.
 fn least<T>(waiting: &HashMap<String, WaitingForm<T>>) -> Option<String> {
     let of = |owner: &Owner| waiting.values().filter(|one| one.owner == *owner).count();
     let rank = |one: &WaitingForm<T>| (Reverse(of(&one.owner)), one.since);

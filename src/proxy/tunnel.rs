@@ -165,7 +165,8 @@ pub(super) async fn pass_on(
     }
 }
 
-/// Whether bytes of another protocol may follow a request: the bytes of a tunnel or of an upgrade.
+/// The switch to another protocol that a request asks for. Bytes of that protocol may follow the
+/// request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Switch {
     No,

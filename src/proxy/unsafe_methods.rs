@@ -39,7 +39,7 @@ pub struct InvalidationTargets<'a> {
     pub local: &'a LocalHost,
     /// The downloads under way, whose responses will be stored.
     pub downloads: &'a Downloads,
-    /// The download of the response itself, which stays valid.
+    /// The download of the response to the unsafe request. It stays valid.
     pub by: Option<&'a Arc<Download>>,
 }
 

@@ -1,8 +1,8 @@
-//! A cache of password checks, so that not every request pays for one.
+//! A cache of the results of password checks, so that a check is not repeated for every request.
 //!
-//! The key is a keyed hash of the stored hash and the password that was sent. So the cache
-//! discloses no password, and a new password in the file makes the cached results of a user
-//! unreachable.
+//! The key is a keyed hash of the stored password hash and the password that was sent. So the cache
+//! discloses no password. If the stored hash of a user changes, the results for the old hash are no
+//! longer found.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -12,7 +12,7 @@ use lru::LruCache;
 use sha2::Sha256;
 use wwwoffle_config::PasswordHash;
 
-/// Maximum number of correct and of wrong passwords in the cache, each.
+/// Maximum number of cached results for correct passwords, and also for wrong ones.
 const MAX_REMEMBERED: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 
 /// Bytes of the secret: one block of SHA-256, which HMAC uses unchanged (RFC 2104 §3).
@@ -38,12 +38,12 @@ impl Keys {
         Ok(Self(secret))
     }
 
-    /// The cache key of a password for `hash`. `whom` distinguishes the owner of the hash from
-    /// users who do not exist.
+    /// The cache key of a password for `hash`. `whom` is empty if the hash belongs to the user, and
+    /// otherwise contains the name of an unknown user.
     pub(super) fn key(&self, hash: &PasswordHash, whom: &[u8], password: &[u8]) -> PasswordKey {
         let mut mac = Hmac::<Sha256>::new(&self.0.into());
-        // A hash contains no zero byte, and the length of `whom` comes before it: the encoding is
-        // unambiguous.
+        // The encoding is unambiguous: the zero byte ends the hash, which contains none, and `whom`
+        // follows its own length.
         mac.update(hash.as_str().as_bytes());
         mac.update(&[0]);
         mac.update(&u64::try_from(whom.len()).unwrap_or(u64::MAX).to_be_bytes());

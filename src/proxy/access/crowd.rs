@@ -1,8 +1,8 @@
 //! Limits the number of connections of each client on another machine.
 //!
 //! Without the limit, one client could occupy the slots of all others. Clients on this machine have
-//! no limit: a proxy on it may forward the requests of many people, and its users can stop the
-//! daemon anyway.
+//! no limit: a proxy on this machine may forward the requests of many people, and the users of this
+//! machine can stop the daemon anyway.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::tries::network;
 
-/// The connections of all clients.
+/// The number of connections of each client.
 #[derive(Debug, Default)]
 pub struct Crowd(Arc<Mutex<HashMap<IpAddr, usize>>>);
 
@@ -18,13 +18,14 @@ pub struct Crowd(Arc<Mutex<HashMap<IpAddr, usize>>>);
 #[derive(Debug)]
 pub struct CountedConnection {
     crowd: Arc<Mutex<HashMap<IpAddr, usize>>>,
-    /// The client, if its connections are limited.
+    /// The address or network under which the client is counted. `None` for a client on this
+    /// machine.
     client: Option<IpAddr>,
 }
 
 impl Crowd {
-    /// Counts one more connection of `client`, if it has fewer than `most`. All addresses among
-    /// which one machine can choose count as one client.
+    /// Counts one more connection of `client`. `None` if the client already has `most` connections.
+    /// All addresses of an IPv6 network (/64) count as one client.
     #[must_use]
     pub fn enter(&self, client: IpAddr, most: usize) -> Option<CountedConnection> {
         let client = client.to_canonical();

@@ -1,4 +1,5 @@
-//! Checks passwords, with limits on memory, on time and for each client.
+//! Checks passwords, with limits on memory, on waiting time and on the wrong passwords of each
+//! client.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,7 +19,7 @@ use super::tries::GuessCounter;
 /// MiB.
 const MAX_AT_ONCE: usize = 2;
 
-/// How long a request waits for the check of its password.
+/// The longest time that a request waits until the check of its password begins.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// The hash to compare a password with.
@@ -50,7 +51,7 @@ pub struct Logins {
     told: LogThrottle,
 }
 
-/// The cached checks, and the failed attempts.
+/// The cached results, and the wrong passwords of each client.
 #[derive(Debug)]
 struct LoginCache {
     keys: Keys,
@@ -69,8 +70,9 @@ impl Logins {
 
     /// Returns the index of the first of `candidates` whose password is `password`.
     ///
-    /// Cached checks are free, and are not counted as attempts again. If the future is dropped, a
-    /// running check completes and its result is cached; until then it occupies its slot.
+    /// A cached result needs no check, and does not count as another attempt. If the future is
+    /// dropped, a running check completes and its result is cached; until then it occupies its
+    /// slot.
     ///
     /// # Errors
     ///
@@ -86,8 +88,8 @@ impl Logins {
         }
         let turn = timeout(LONGEST_WAIT, Arc::clone(&self.places).acquire_owned()).await;
         let Ok(Ok(place)) = turn else { return Err(LoginRefusal::Busy) };
-        // A browser sends many requests at once, and the first of them may have been checked by
-        // now.
+        // A browser sends many requests at once. While this one waited, the same password may have
+        // been checked for another.
         if let Some(known) = self.known.outcome(password, candidates) {
             return known.ok_or(LoginRefusal::Wrong);
         }
@@ -109,7 +111,7 @@ impl Logins {
         }
         debug!(%client, "wrong password");
         if let Some(count) = self.told.count(Instant::now()) {
-            // Without the user name, because people mistakenly type passwords there.
+            // The user name is not logged, because people mistakenly type passwords there.
             info!(%client, count, "passwords are refused for a while after wrong ones");
         }
         Err(LoginRefusal::Wrong)
@@ -117,7 +119,8 @@ impl Logins {
 }
 
 impl LoginCache {
-    /// The cached result. `None` if a candidate must still be checked.
+    /// The cached result: the index of the candidate that matches, or `Some(None)` if no candidate
+    /// matches. `None` if a candidate must still be checked.
     #[expect(clippy::option_option, reason = "unknown, known as wrong, known as right")]
     fn outcome(&self, password: &[u8], candidates: &[LoginCandidate]) -> Option<Option<usize>> {
         let mut all_wrong = true;

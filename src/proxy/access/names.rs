@@ -9,17 +9,17 @@ use wwwoffle_config::ResolvedNames;
 
 use crate::proxy::context::ProxyContext;
 
-/// How long resolved addresses are used.
+/// Time after which the names are resolved again.
 const GOOD_FOR: Duration = Duration::from_secs(60);
 
-/// Delay before a change of the configuration or of the mode is noticed.
+/// Interval between checks for a change of the configuration or of the mode.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// Maximum number of resolved names; further names match no client.
 const MAX_NAMES: usize = 256;
 
-/// Resolves the names repeatedly until the daemon stops. Offline no queries are sent, and the last
-/// addresses stay in use.
+/// Resolves the names in `[allowed-connect-hosts]` repeatedly until the daemon stops. Offline no
+/// queries are sent, and the last addresses stay in use.
 pub async fn keep(context: Arc<ProxyContext>) {
     let mut tick = tokio::time::interval(LOOK_EVERY);
     let mut last: Option<(Instant, Vec<String>)> = None;

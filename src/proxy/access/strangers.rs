@@ -26,7 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// closed with unread bytes, it is reset, and the client may never see the response.
 const MAX_UNREAD: u64 = 64 * 1024;
 
-/// The same response for all clients, which discloses nothing.
+/// The response to a client that may not use the proxy. It discloses nothing, because it is the
+/// same for all clients.
 const ANSWER: &[u8] = b"HTTP/1.1 403 Forbidden\r\n\
     Content-Type: text/plain; charset=utf-8\r\n\
     Content-Length: 87\r\n\
@@ -45,17 +46,17 @@ const CROWDED: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
     This machine has as many connections to the proxy as one may have: see [startup] \
     max-connections-per-client in its configuration.\n";
 
-/// How long refusals are reported to the administrator.
+/// How long a refusal is reported to the administrator.
 const LATELY: Duration = Duration::from_secs(60 * 60);
 
-/// Recently refused clients.
+/// The recent refusals of clients that may not use the proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentAway {
     /// Number of refused connections since the last hour without a refusal.
     pub count: u64,
-    /// The address of the last client.
+    /// The address of the client that was refused last.
     pub client: IpAddr,
-    /// When the last client was refused.
+    /// The time of the last refusal.
     pub at: SystemTime,
 }
 
@@ -83,7 +84,7 @@ impl Default for Strangers {
 }
 
 impl Strangers {
-    /// Refuses a client.
+    /// Refuses a client that may not use the proxy, and records the refusal.
     pub fn refuse(&self, tasks: &Tasks, stream: TcpStream, peer: SocketAddr) {
         self.log_refusal(peer);
         self.count(peer.ip(), clock::now());

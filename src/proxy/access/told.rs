@@ -17,7 +17,8 @@ struct Count {
 }
 
 impl LogThrottle {
-    /// Counts one more event. Returns the number since the last message if the next message is due.
+    /// Counts one more event. If the next log message is due, returns the number of events since
+    /// the last message, otherwise `None`.
     pub(super) fn count(&self, now: Instant) -> Option<u64> {
         let mut count = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         count.since += 1;

@@ -65,8 +65,9 @@ impl GuessCounter {
         }
     }
 
-    /// Takes back a correct attempt. Earlier wrong ones stay counted: otherwise a client with one
-    /// valid password could guess that of another user without limit.
+    /// Stops counting an attempt, because its password was correct. Earlier wrong ones stay
+    /// counted: otherwise a client with one valid password could guess that of another user without
+    /// limit.
     pub(super) fn record_success(&mut self, client: IpAddr) {
         let client = network(client);
         if let Some(guesses) = self.0.peek_mut(&client) {

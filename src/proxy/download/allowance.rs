@@ -35,7 +35,7 @@ impl Meter {
         self.left.store(bytes.unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// Returns the bytes since the last call.
+    /// Returns the number of bytes counted since the last call.
     pub fn take_used(&self) -> u64 {
         self.used.swap(0, Ordering::Relaxed)
     }

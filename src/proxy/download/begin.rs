@@ -42,8 +42,8 @@ pub(super) enum AttemptEnd {
     Changed(Option<Box<Answer>>),
 }
 
-/// Runs a download and its successors. Afterwards `watch` holds the last download. Its outcome is
-/// returned, and is not published yet.
+/// Runs a download and its successors. Returns the last of them, and how it ended, which is not
+/// published yet.
 pub(super) async fn carry_out<'a, A: OriginClient>(
     ground: &DownloadContext<'a, A>,
     mut job: DownloadJob,
@@ -58,8 +58,8 @@ pub(super) async fn carry_out<'a, A: OriginClient>(
         };
         let changed = Arc::new(Failure::Changed);
         let broken = BodyEnd::Broken(Arc::clone(&changed));
-        // The readers of this body get an error, and the successor has no reader yet. Without
-        // `finishes` it would end at once.
+        // The readers of this body get an error, and the successor would start without readers.
+        // Unless the download `finishes` without them, the successor would end at once.
         if replaced == MAX_REPLACED || !job.leaving.finishes {
             ground.downloads.leave(&watch.download);
             watch.download.feed.finish(broken);
@@ -104,7 +104,7 @@ async fn fetch<A: OriginClient>(
             Err(outcome) => return AttemptEnd::Done(outcome),
         };
         let Some(begun) = part.take() else {
-            // The revalidation is not needed while the body arrives.
+            // Neither is needed while the body arrives.
             (job.about, job.interim) = (Revalidation::default(), None);
             return store_or_forward(ground, job, download, answer, asked).await;
         };
@@ -173,7 +173,7 @@ async fn request_origin<A: OriginClient>(
             let (status, is_whole) = (confirmed.kept.status, confirmed.kept.part.is_none());
             ground.downloads.leave(download);
             download.set_head(HeadOutcome::Unchanged(confirmed));
-            // Clients that wait for the whole response keep waiting.
+            // A confirmed segment is not the whole response.
             let not_kept = || DownloadEnd::NotKept(status, NotKept::Partial);
             return Err(if is_whole { DownloadEnd::Kept(status) } else { not_kept() });
         }
@@ -187,7 +187,7 @@ fn complete_fields(answer: &mut Answer, asked: RequestTimes) {
     complete_date(answer.headers_mut(), asked.received);
 }
 
-/// Whether the whole of a segment and its rest may be stored.
+/// Whether the body that consists of a segment and its rest may be stored.
 fn may_join(
     job: &DownloadJob,
     part: &SavedSegment,
@@ -228,8 +228,8 @@ async fn continue_segment<A: OriginClient>(
     );
     let (writer, tail) = match begin(ground, new, Some(&mark), length).await {
         Ok(begun) => begun,
-        // The missing bytes cannot be forwarded alone. The whole body is requested, and passes
-        // through the spool.
+        // The missing bytes cannot be forwarded alone. The whole body is requested, and forwarded
+        // without being stored.
         Err(error) => {
             warn!(url = download.url(), error = error_chain(&error), "the page cannot be stored");
             let head = job.head.clone();
@@ -326,8 +326,8 @@ async fn store_or_forward<A: OriginClient>(
     ended
 }
 
-/// Whether the declared length may be stored. A response without a length is checked while it
-/// arrives.
+/// Checks whether a body of the declared length may be stored. A body without a declared length is
+/// checked while it arrives.
 fn is_small_enough<A>(
     ground: &DownloadContext<'_, A>,
     job: &DownloadJob,
@@ -344,7 +344,7 @@ fn is_small_enough<A>(
 }
 
 /// Ends a download without readers if its declared length exceeds the limit for such downloads. The
-/// saved segment is kept.
+/// saved segment is kept. `None` if the download continues.
 fn end_too_long<A>(
     ground: &DownloadContext<'_, A>,
     job: &DownloadJob,
@@ -358,7 +358,7 @@ fn end_too_long<A>(
     Some(AttemptEnd::Done(report_failure(ground, download, failure)))
 }
 
-/// The identity of the client, as far as the request shows it.
+/// How the request identifies its client.
 fn identify(job: &DownloadJob) -> Identification {
     match Identification::of(job.head.headers(), job.body.is_some()) {
         Identification::Plainly if job.places.credentials => Identification::WithCredentials,
@@ -419,7 +419,7 @@ fn unkeepable<A>(
     DownloadEnd::Unkeepable(error)
 }
 
-/// The place of a response, and its metadata that are known before its body.
+/// The place of a response, and the parts of its entry that are known before its body.
 fn new_entry(
     (spool, job): (&Spool, &DownloadJob),
     place: &Place,

@@ -125,7 +125,7 @@ impl Feed {
         self.lock().disk = Some(disk);
     }
 
-    /// Records that these bytes have been appended to the file.
+    /// Records that these bytes have been appended to the file. They become the window.
     pub fn written(&self, stretch: Vec<Bytes>) {
         let mut state = self.lock();
         state.window_start = state.on_disk;
@@ -135,7 +135,7 @@ impl Feed {
         self.changed();
     }
 
-    /// Records that the disk has failed: from now on the body is in the window only.
+    /// Records that the disk has failed: all further bytes are in the window only.
     pub fn spill(&self) {
         let mut state = self.lock();
         state.window.clear();
@@ -273,7 +273,7 @@ impl Feed {
     }
 }
 
-/// The position of a client in a body.
+/// A reader of a body, with its own position.
 #[derive(Debug)]
 pub struct FeedReader {
     feed: Arc<Feed>,

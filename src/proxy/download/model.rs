@@ -32,7 +32,7 @@ const LONG: Duration = Duration::from_secs(30);
 #[derive(Clone, Copy, Debug)]
 enum ModelStep {
     Join,
-    /// A client leaves. The number selects it, counted from the first client.
+    /// A client leaves: the one at this position among the present clients, if there is one.
     Leave(usize),
     /// This many thousandths of the page arrive.
     Send(u64),
@@ -138,7 +138,7 @@ impl OriginClient for ScriptedOrigin {
 }
 
 impl DownloadTestBed<ScriptedOrigin> {
-    /// Sends at most `most` bytes of the open response, and leaves at least `spare`.
+    /// Sends at most `most` bytes of the open response, and leaves at least `spare` bytes unsent.
     async fn send(&self, most: u64, spare: u64) {
         let Some((sender, version, at)) = self.asks.0.lock().unwrap().open.clone() else {
             return;

@@ -1,5 +1,5 @@
-//! Downloads that were requested before an unsafe request invalidated them (RFC 9111 §4.4): their
-//! responses are as invalid as earlier stored copies, and no later client gets them.
+//! Downloads that were requested before an unsafe request invalidated their responses (RFC 9111
+//! §4.4). They are treated like stored copies that became invalid, and no later client joins them.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,8 +20,8 @@ use wwwoffle_http::caching::vary::fits;
 
 impl Downloads {
     /// Invalidates the running downloads for `places`: no further client joins them, and their
-    /// copies are marked as invalid when they are stored. The download whose response causes the
-    /// invalidation is excluded.
+    /// copies are marked as invalid when they are stored. `but` is excluded: it is the download
+    /// whose response causes the invalidation.
     pub(in crate::proxy) fn invalidate(
         &self,
         places: &[Place],
@@ -34,7 +34,7 @@ impl Downloads {
                 || keys.contains(&download.request.own.key());
             if is_meant && !but.is_some_and(|but| Arc::ptr_eq(but, download)) {
                 debug!(url = download.url(), "a download is no longer valid");
-                // If several times are set, the earliest counts.
+                // If a download is invalidated several times, the first time counts.
                 download.outdated.get_or_init(|| since);
             }
         }
@@ -64,8 +64,8 @@ pub(super) async fn store_response(
         return Ok(());
     }
     store.finish(writer, trailers).await?;
-    // Checked after storing. An unsafe request first sets this mark, and then marks the stored
-    // copies, so that one of the two always marks this copy.
+    // Checked only after the copy is stored. An unsafe request sets `outdated` before it marks the
+    // stored copies. So this copy is marked in any case, either by that request or here.
     let Some(since) = outdated.get() else { return Ok(()) };
     for place in [&places.public, &places.own] {
         for kept in entries(store, place).await {

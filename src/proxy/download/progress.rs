@@ -38,13 +38,13 @@ impl ProgressSnapshot {
 /// The wait of a download between two attempts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryWait {
-    /// When the connection broke.
+    /// When the connection first broke since bytes last arrived.
     pub since: SystemTime,
-    /// When the next attempt is or was made.
+    /// The time of the next attempt. It may have passed already.
     pub next: SystemTime,
     /// Number of consecutive attempts without progress.
     pub attempts: u32,
-    /// Why the connection broke.
+    /// Why the connection broke, or why the last attempt failed.
     pub error: String,
 }
 
@@ -82,7 +82,8 @@ impl Default for ProgressState {
 }
 
 impl LiveProgress {
-    /// Records that a body starts with `bytes` bytes, which an earlier attempt may have saved.
+    /// Records that a body starts, of which an earlier attempt may have saved the first `bytes`
+    /// bytes.
     pub(super) fn start_body(&self, bytes: u64, total: Option<u64>) {
         let mut state = self.lock();
         (state.bytes, state.total) = (bytes, total);
@@ -134,7 +135,7 @@ impl LiveProgress {
         self.lock().waiting.is_some()
     }
 
-    /// How long the download has stalled.
+    /// The time since bytes last arrived, or since the download started or was resumed.
     pub(super) fn stalled_for(&self) -> Duration {
         self.lock().moved.elapsed()
     }

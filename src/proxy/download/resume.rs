@@ -28,10 +28,10 @@ pub(super) const MAX_PAUSE: Duration = Duration::from_secs(60);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct BodyValidator {
     validator: HeaderValue,
-    /// The validator and the coding. The coding is included because some origins use one tag for
-    /// all codings of a page.
+    /// The name of the body's segments: the validator and the coding. The coding is included
+    /// because some origins use one tag for all codings of a page.
     name: String,
-    /// The validator that the later response must repeat unchanged.
+    /// The entity tag, which the later response must repeat unchanged.
     tag: Option<HeaderValue>,
     date: Option<HeaderValue>,
     coding: Vec<HeaderValue>,
@@ -124,7 +124,7 @@ impl BodyValidator {
         }
     }
 
-    /// Records the length that the later response has declared.
+    /// Records the length that the later response has declared, unless it is known already.
     pub(super) fn learn(&mut self, length: Option<u64>) {
         self.length = self.length.or(length);
     }
@@ -280,7 +280,8 @@ mod tests {
         );
     }
 
-    /// Rows: first response, its follow-up, first requested byte, expected result.
+    /// Rows: the fields of the first response, the status and the fields of the next one, the first
+    /// requested byte, the expected result.
     #[test]
     fn only_the_rest_of_the_same_body_joins() {
         let first = "ETag: \"a\"\nContent-Length: 10";
@@ -292,7 +293,7 @@ mod tests {
             (first, 206, &tagged("bytes 4-6/10"), 4, joins(7, 10)),
             (first, 206, &tagged("bytes 0-9/10"), 0, joins(10, 10)),
             ("ETag: \"a\"", 206, &tagged("bytes 4-9/10"), 4, joins(10, 10)),
-            // Another start or length, or an invalid one.
+            // Another start, another length, or an invalid range.
             (first, 206, &tagged("bytes 3-9/10"), 4, RestMatch::Unfit),
             (first, 206, &tagged("bytes 5-9/10"), 4, RestMatch::Unfit),
             (first, 206, &tagged("bytes 4-10/11"), 4, RestMatch::Unfit),
@@ -306,7 +307,7 @@ mod tests {
             (first, 206, &tagged("bytes 4-9/10\nContent-Range: bytes 4-9/10"), 4, RestMatch::Unfit),
             (first, 206, &tagged("bytes 4-99999999999999999999/10"), 4, RestMatch::Unfit),
             (first, 206, "ETag: \"a\"", 4, RestMatch::Unfit),
-            // Another validator, or none; an origin that ignores If-Range.
+            // Another validator, or none, as from an origin that ignores `If-Range`.
             (first, 206, "ETag: \"b\"\nContent-Range: bytes 4-9/10", 4, RestMatch::Unfit),
             (first, 206, "ETag: W/\"a\"\nContent-Range: bytes 4-9/10", 4, RestMatch::Unfit),
             (first, 206, "Content-Range: bytes 4-9/10", 4, RestMatch::Unfit),
@@ -340,7 +341,7 @@ mod tests {
             ("ETag: \"a\"", 200, "ETag: \"a\"", 0, RestMatch::Joins { end: None, length: None }),
             (first, 200, first, 4, RestMatch::Afresh),
             (first, 200, "", 4, RestMatch::Afresh),
-            // These are not bodies of the resource.
+            // These responses do not have the body of the resource.
             (first, 416, "Content-Range: bytes */3", 4, RestMatch::Unfit),
             (first, 503, "", 4, RestMatch::Trouble),
             (first, 429, "", 4, RestMatch::Trouble),

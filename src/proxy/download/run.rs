@@ -146,7 +146,8 @@ async fn dequeue_answered(context: &ProxyContext, key: Key, started: Timestamp) 
     };
     let queued = context.storage.store.spool().queue().summary(&key);
     if queued.is_some_and(|queued| is_answered(&queued)) && !context.worker.is_active(&key) {
-        // The queue may be sending the request at this moment.
+        // Another task may change the queue before this one does, so `remove_if` checks the request
+        // again.
         let removed =
             context.storage.store.run(move |spool| spool.queue().remove_if(&key, is_answered));
         if let Err(error) = removed.await {

@@ -63,8 +63,8 @@ impl DownloadTable {
 }
 
 impl Downloads {
-    /// Joins the running download for the same key, or registers a new one. `about`: the entries to
-    /// revalidate.
+    /// Joins the running download for the same key, or registers a new one. `about` names the
+    /// entries to revalidate.
     ///
     /// A reload never joins, and a stuck or outdated download is not joined. The new download then
     /// replaces the old one.

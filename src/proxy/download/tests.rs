@@ -111,7 +111,7 @@ fn nobody_joins_what_was_asked_for_before_a_form_was_answered() {
     assert!(next.outdated.get().is_some() && Arc::ptr_eq(&begun(&downloads), &second));
 }
 
-/// Stop and reload help if an origin hangs.
+/// If an origin hangs, a person who stops the page and reloads it gets a new download.
 #[tokio::test(start_paused = true)]
 async fn a_download_is_joined_only_if_it_moves_and_by_no_reload() {
     let downloads = Downloads::default();

@@ -83,10 +83,10 @@ struct ResumeAttempts {
     had: u64,
 }
 
-/// A transfer without readers.
+/// The state of a transfer without readers.
 #[derive(Default)]
 struct UnreadTransfer {
-    /// Whether the transfer continues.
+    /// Whether the transfer continues without readers.
     goes_on: bool,
     /// Whether the transfer has no connection, because it waits between two attempts.
     is_pausing: bool,
@@ -202,7 +202,8 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
                 }
             }
             let length = self.feed().length().saturating_add(size_of(&gathered.stretch));
-            // A range may end before the body does; this is not a failure (RFC 9110 §15.3.7.2).
+            // A response may end before the requested range does (RFC 9110 §15.3.7.2). Then the
+            // body is resumed.
             let whole = self.resuming.mark.as_ref().and_then(BodyValidator::length);
             let is_whole =
                 matches!(gathered.end, Some(Ok(_))) && whole.is_none_or(|whole| whole == length);
@@ -362,7 +363,8 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
         self.feed().wait_until_unread().await;
     }
 
-    /// Resolves when there are no readers, and another request needs the connection.
+    /// Resolves when all clients have left, and another request needs the connection or this
+    /// download still waits for one.
     async fn gives_way(&self) {
         tokio::select! {
             biased;

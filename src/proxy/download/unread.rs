@@ -1,4 +1,5 @@
-//! The limits of downloads that no client reads.
+//! The limits of downloads that no client reads. A download is *unawaited* if the queue does not
+//! wait for it either.
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use crate::net::upstream::{Failure, Origin};
 /// The interval between checks of a slow download.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// How long a download may stall if neither a client nor the queue waits for it.
+/// How long an unawaited download may stall.
 const STILL: Duration = Duration::from_secs(30);
 
 /// Minimum average speed of an unawaited download, in bytes per second.
@@ -70,7 +71,8 @@ impl UnreadLimits {
         Self { size, time: config.options.unread_time, still: STILL, slow: SLOW }
     }
 
-    /// Why a download without readers ends; `total` is the length of its body.
+    /// Why a download without readers must end; `None` if it may continue. `total` is the length of
+    /// its body.
     pub(super) fn judge(
         &self,
         download: &Download,
@@ -91,8 +93,8 @@ impl UnreadLimits {
     }
 }
 
-/// How long to wait after `new` bytes of a download. The wait slows an unawaited download of
-/// unknown length, to leave bandwidth to others.
+/// How long to wait after `new` bytes of an unawaited download of unknown length, which is slowed
+/// to leave bandwidth to others. `None` for any other download.
 pub(super) fn rest(download: &Download, total: Option<u64>, new: u64) -> Option<Duration> {
     let is_unwanted = download.feed.readers() == 0 && !download.is_awaited();
     let micros = new.saturating_mul(1_000_000).checked_div(RATE).unwrap_or(0);
@@ -137,8 +139,8 @@ pub(super) async fn gives_way<A: OriginClient>(asks: &A, origin: &Origin, downlo
     }
 }
 
-/// Resolves when all clients of a download have left while it waits for a connection. Clients that
-/// are present come first.
+/// Resolves when all clients of a download have left while it waits for a connection. The
+/// connection then goes to a request whose client is still present.
 pub(super) async fn leaves_line(download: &Download) {
     loop {
         download.line.waits().await;

@@ -66,7 +66,7 @@ const WITHOUT_SCRIPTS: [&str; 11] = [
 ];
 
 /// Whether a page without scripts could have sent the request. Any other request does not come from
-/// the gateway.
+/// a page of the gateway.
 pub(super) fn is_of_a_page(fields: &HeaderMap) -> bool {
     fields
         .get(SEC_FETCH_DEST)
@@ -167,7 +167,7 @@ impl Shape {
         }
     }
 
-    /// Whether the bytes of the body must be readable.
+    /// Whether the body is parsed, so that it must be decoded.
     pub(in crate::proxy) fn is_read(self) -> bool {
         matches!(self, Self::Page | Self::Svg | Self::Sheet)
     }
@@ -200,22 +200,22 @@ impl Shape {
 }
 
 /// The type and the subtype, in lower case. `None` unless both are tokens. Browsers use the last of
-/// several comma-separated types (Fetch, *extract a MIME type*), so a value with a comma is invalid
-/// here.
+/// several comma-separated types (Fetch, *extract a MIME type*), so a comma before the parameters
+/// is invalid here.
 fn essence(content_type: &str) -> Option<(String, String)> {
     let essence = content_type.split(';').next()?.trim_matches([' ', '\t']).to_ascii_lowercase();
     let (kind, subtype) = essence.split_once('/')?;
     (is_token(kind) && is_token(subtype)).then(|| (kind.to_owned(), subtype.to_owned()))
 }
 
-/// The first parameter of this name, without its quotes.
+/// The value of the first parameter of this name, without its quotes.
 fn parameter<'a>(content_type: &'a str, name: &str) -> Option<&'a str> {
     let parameters = content_type.split(';').skip(1).filter_map(|one| one.split_once('='));
     let mut named = parameters.filter(|(known, _)| known.trim().eq_ignore_ascii_case(name));
     named.next().map(|(_, value)| value.trim().trim_matches(['"', '\'']).trim())
 }
 
-/// RFC 9110 §5.6.2.
+/// Whether `text` is a token (RFC 9110 §5.6.2).
 fn is_token(text: &str) -> bool {
     let is_of_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !text.is_empty() && text.bytes().all(is_of_token)

@@ -33,10 +33,13 @@ pub(crate) struct Posted {
 }
 
 impl GatewayClient {
-    /// Handles a form that a gateway page sends. Offline the form is handled like one through the
-    /// proxy, which itself asks before it queues a form. [`super::question_first`] stops a form
-    /// that would go to its origin even offline: to a host of the local network. In all other cases
-    /// the response is the page that asks for confirmation.
+    /// Handles a form that a gateway page sends. Returns the request to carry out, or else the
+    /// response.
+    ///
+    /// Offline the form is handled like a form through the proxy: the person is asked before it is
+    /// queued. A form to a host of the local network would go to its origin even offline, so
+    /// [`super::question_first`] stops it. In the other modes the response is the page that asks
+    /// for confirmation.
     pub(super) async fn posted(
         &self,
         wanted: GatewayRequest,

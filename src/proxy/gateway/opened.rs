@@ -57,7 +57,7 @@ impl OpenedWindow {
             return response;
         }
         if !self.is_unproven {
-            // Otherwise the browser would use this response from its cache after another site opens
+            // Otherwise the browser would use this response from its cache when another site opens
             // the address.
             response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
             return response;

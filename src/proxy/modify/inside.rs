@@ -18,7 +18,7 @@ use crate::proxy::reply;
 use wwwoffle_html::rewrite::{Changes, FirstFrame, Removal, Rewriter, Sheet};
 use wwwoffle_http::redirect::location;
 
-/// Elements removed from every gateway page: they would not run, or would send the browser
+/// Elements removed from every gateway page: they would have no effect, or would send the browser
 /// elsewhere.
 const CUTS: [Removal; 4] =
     [Removal::Scripts, Removal::Applets, Removal::Refresh, Removal::SetCookie];

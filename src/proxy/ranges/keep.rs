@@ -151,8 +151,9 @@ fn must_not_be_stored(ask: &ProxyRequest, fields: &HeaderMap) -> bool {
         && is_no_store(StatusCode::OK, &ResponseControl::of(fields), requested)
 }
 
-/// The validator of a segment, from a response to `request`. A tag is unique to one variant, but a
-/// date is not (RFC 9110 §8.8.3). So the values of the fields in `Vary` are added.
+/// The validator of a segment, from a response to `request`; `None` if the response has no strong
+/// validator. A tag is unique to one variant, but a date is not (RFC 9110 §8.8.3), so the variant
+/// is added to a date.
 fn mark(fields: &HeaderMap, request: &HeaderMap) -> Option<String> {
     let mark = if_range::mark(fields)?;
     let variant = variant(fields, request);
@@ -322,7 +323,7 @@ fn complete(spool: &Spool, place: &Place) -> Result<(), Error> {
     let (Some(mut fields), Some(length)) = (fields(&partial), partial.complete_length()) else {
         return Ok(());
     };
-    // Varying responses are stored separately, but segments are not.
+    // Whole responses with `Vary` are stored separately for each variant, but segments are not.
     let request = head::read_request(partial.request(), b"");
     if !request.is_ok_and(|request| variant(&fields, &request.headers).is_empty()) {
         return Ok(());

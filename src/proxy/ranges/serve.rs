@@ -44,8 +44,8 @@ pub(in crate::proxy) fn ranges(
     answer(context, kept, fields, &ranges.satisfy(length), Some(length))
 }
 
-/// The response with these bytes of a representation of `complete` bytes. `None` if they are the
-/// whole, or if no multipart boundary can be created.
+/// The response with the `satisfied` bytes of a body of `complete` bytes. `None` if that is the
+/// whole body, or if no multipart boundary can be created.
 fn answer(
     context: &ProxyContext,
     kept: &Arc<Kept>,

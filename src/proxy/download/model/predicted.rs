@@ -35,7 +35,8 @@ pub(super) struct Model {
     pub(super) run: Option<PredictedRun>,
     pub(super) kept: Option<u64>,
     pub(super) part: Option<(u64, u64)>,
-    /// For each client, by number: the version, the received bytes, and how the body ended.
+    /// For each client, by number: the version, the number of received bytes, and whether the body
+    /// ended complete (`None` before its end).
     pub(super) clients: BTreeMap<usize, (u64, u64, Option<bool>)>,
 }
 
@@ -99,7 +100,7 @@ impl Model {
         self.look_for_readers();
     }
 
-    /// Ends the download if it has no readers.
+    /// Ends the download if it has no readers and may not continue without them.
     pub(super) fn look_for_readers(&mut self) {
         let Some(run) = &self.run else { return };
         let percent = run.here * 100 > length(run.version) * u64::from(self.leaving.above_percent);

@@ -81,7 +81,8 @@ impl<A: OriginClient> Transfer<'_, A> {
         self.download.progress.record_continuation(self.total);
     }
 
-    /// Waits before the next attempt, as long as the mode allows one.
+    /// Waits before the next attempt. Fails if the download must end, or if the mode becomes
+    /// offline.
     async fn pause(&mut self, failure: &Failure) -> Result<(), Failure> {
         let pause = resume::pause(self.ground.patience.pause, self.resuming.attempts);
         let now = clock::now();
