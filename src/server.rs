@@ -1,4 +1,4 @@
-//! The server: client connections and access control.
+//! The server: the connections of clients, and the control socket.
 
 pub mod client_io;
 pub mod connection;

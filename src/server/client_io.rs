@@ -26,7 +26,7 @@ const HALF_CLOSED_PAUSE: Duration = Duration::from_secs(10);
 /// How long a client may continue to send the body of a request that was answered early.
 const LINGER_PAUSE: Duration = Duration::from_secs(5);
 
-/// The number of bytes of such a body that are read and discarded.
+/// The maximum number of bytes of such a body that are read and discarded.
 const LINGER_BYTES: usize = 64 << 20;
 
 /// The connection of one client.
@@ -191,7 +191,7 @@ impl<T: AsyncWrite + Unpin> ClientIo<T> {
 
 impl<T: AsyncRead + Unpin> ClientIo<T> {
     /// Discards the rest of a request body that was not read, up to a limit. If the connection was
-    /// closed before, the client would see its own write fail and lose the response (RFC 9112
+    /// closed earlier, the client would see its own write fail and lose the response (RFC 9112
     /// §9.6).
     fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Some(gate) = self.gate.as_mut().filter(|gate| gate.is_in_body()) else {

@@ -55,7 +55,7 @@ pub struct ControlSocket {
 ///
 /// # Errors
 ///
-/// The error of the system. Or a file other than a socket has this name.
+/// The error of the system, for example if a file that is not a socket has this name.
 pub fn bind(spool: &Path) -> io::Result<ControlSocket> {
     let path = ControlPath::of(spool)?;
     match rustix::fs::lstat(path.as_path()) {
@@ -82,7 +82,7 @@ impl Drop for ControlSocket {
 }
 
 /// Serves the API on the control socket until the daemon stops, for at most `most` programs at
-/// once. Then it answers running requests and removes the socket.
+/// once. Running requests are still answered after that. On return the socket is removed.
 pub async fn accept(context: Arc<ServerContext>, socket: ControlSocket, most: usize) {
     let (places, wanted) = (Arc::new(Semaphore::new(most.min(MAX_AT_ONCE))), Arc::default());
     loop {

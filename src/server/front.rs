@@ -122,8 +122,9 @@ where
     }
 }
 
-/// The TLS configuration for a client: for the requested name if it is ours, or for the address to
-/// which the client connected. `None` for other names.
+/// The TLS configuration for a client: for the name that it requests, or else for `host`, the name
+/// or address to which it connected. With a name that is not ours, the handshake is refused. `None`
+/// if no certificate can be created.
 fn tls_config(context: &ServerContext, hello: &Accepted, host: &str) -> Option<Arc<ServerConfig>> {
     let port = context.base.local.http_port();
     let name = hello::name(hello);

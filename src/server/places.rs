@@ -31,7 +31,7 @@ impl RequestSlot {
 }
 
 impl RequestSlots {
-    /// `count` slots for requests and the same number for tunnels.
+    /// Creates `count` slots for requests, and the same number for tunnels.
     #[must_use]
     pub fn new(count: usize) -> Self {
         let places = || Arc::new(Semaphore::new(count));

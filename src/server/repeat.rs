@@ -5,8 +5,8 @@
 //! ([`Whence`]), and the state of the daemon: configuration, mode, stored copies and time
 //! ([`crate::proxy::repeat::ReplayConditions`]). While these are the same, the response is the
 //! same. The first response is stored as sent ([`Ready`]), at most until its `Age` would change,
-//! which is less than a second. Only requests that do not identify the client are stored, and only
-//! if the proxy has no users.
+//! which is less than a second. A response is stored only if its request does not identify the
+//! client, and the proxy has no users.
 //!
 //! A connection uses a stored response (`Repeater`) only while hyper has nothing to read or to
 //! answer. At that moment the next byte of the client begins a request, and the next byte to the

@@ -89,8 +89,8 @@ impl Ready {
     }
 }
 
-/// Whether the response depends on no data of the client but this request. Such a request does not
-/// identify the client and leaves the connection open.
+/// Whether the request does not identify the client, has no body and leaves the connection open.
+/// Then the response depends on no other data of the client.
 pub(super) fn may_be_repeated(request: &[u8]) -> bool {
     let mut fields = [httparse::EMPTY_HEADER; 64];
     let mut read = httparse::Request::new(&mut fields);

@@ -76,8 +76,8 @@ impl Repeater {
         self.flushed == heads && self.exchange.answered_count() == heads
     }
 
-    /// Takes the bytes of the request after `heads` others, if a complete response for it is
-    /// available. Then hyper does not receive the bytes.
+    /// Takes `fresh`, the bytes of the request after `heads` others, if a complete response for it
+    /// is available. Returns whether it does: then hyper does not receive the bytes.
     pub(in crate::server) fn take(&mut self, heads: usize, fresh: &[u8]) -> bool {
         // hyper still has an earlier request, or is writing a response.
         if fresh.is_empty() || !self.is_idle(heads) {
