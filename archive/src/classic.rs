@@ -18,11 +18,11 @@ use std::collections::{HashSet, VecDeque};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use wwwoffle_url::{LocalHost, make_hash};
+use wwwoffle_url::{CanonicalUrl, LocalHost, is_this_machine, make_hash};
 
 use crate::error::{Error, Result};
 use crate::files::{self, FileReader};
-use crate::item::{ArchiveItem, ItemContent, Source, url};
+use crate::item::{self, ArchiveItem, ItemContent, Source};
 use crate::refusal::{ReadFault, Reason, classify_error};
 
 const SCHEMES: [&str; 4] = ["http", "https", "ftp", "finger"];
@@ -47,6 +47,9 @@ const MAX_HOSTS: usize = 400_000;
 
 /// The maximum number of files of online sessions that are sorted.
 const MAX_ORDERED: usize = 200_000;
+
+/// The ports of 2.9, unless its configuration names others.
+const OLD_PORTS: [u16; 2] = [8080, 8443];
 
 /// The longest URL, in bytes.
 const MAX_URL: u64 = 64 << 10;
@@ -169,7 +172,7 @@ impl Classic {
                 request::read(&text, &self.local, &content, Some(mask))
             }
             _ => {
-                let url = url(&text, &self.local).map_err(ReadFault::Archive)?;
+                let url = page_url(&text, &self.local).map_err(ReadFault::Archive)?;
                 let form = request::form_head(&text, &self.local).map_err(ReadFault::Archive)?;
                 answer::read(url, form, &content)
                     .map(|exchange| ItemContent::Exchange(Box::new(exchange)))
@@ -200,6 +203,16 @@ impl Classic {
         }
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
+}
+
+/// Parses a web URL, unless it is a page of 2.9.
+fn page_url(text: &str, local: &LocalHost) -> Result<CanonicalUrl, Reason> {
+    let url = item::url(text, local)?;
+    let is_old = url.port_or_default().is_some_and(|port| OLD_PORTS.contains(&port));
+    if is_old && is_this_machine(url.host()) {
+        return Err("it is a page of the old proxy".into());
+    }
+    Ok(url)
 }
 
 fn names(path: &Path, most: usize) -> Result<(Vec<String>, bool)> {

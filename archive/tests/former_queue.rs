@@ -15,14 +15,17 @@ use wwwoffle_url::LocalHost;
 
 const FORM: &str = "http://q.example/f?!POST:1B2M2Y8AsgTpgAmY7PhCfg.5f0e8a11";
 
+/// This program has another port than 2.9 had.
+fn options() -> ImportOptions {
+    let local = LocalHost::new(&["localhost"], 8085, None).unwrap();
+    ImportOptions { local, ..support::options() }
+}
+
 /// Imports one request. Returns its body on the queue, or the reason why it is refused.
 fn imported(url: &str, request: &str) -> Result<String, String> {
     let bench = Bench::new();
     classic(&bench, "outgoing", 'O', url, "", request.as_bytes());
-    // This program has another port than 2.9 had.
-    let local = LocalHost::new(&["localhost"], 8085, None).unwrap();
-    let options = ImportOptions { local, ..support::options() };
-    let report = bench.import_with(&bench.path("old"), &options);
+    let report = bench.import_with(&bench.path("old"), &options());
     let queue = bench.spool.queue();
     match queue.list().first() {
         Some(summary) => {
@@ -60,6 +63,21 @@ fn the_body_of_a_queued_form_is_complete_and_decoded() {
 }
 
 #[test]
+fn stored_pages_of_the_old_proxy_are_refused() {
+    let answer = b"HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\nx";
+    for (host, is_refused) in
+        [("localhost:8080", true), ("0.0.0.0:8080", true), ("localhost:8081", false)]
+    {
+        let bench = Bench::new();
+        classic(&bench, "http/x", 'D', &format!("http://{host}/index/"), "", answer);
+        let report = bench.import_with(&bench.path("old"), &options());
+        let reasons: Vec<_> = report.refusals.iter().map(|refusal| &*refusal.reason).collect();
+        let want: &[&str] = if is_refused { &["it is a page of the old proxy"] } else { &[] };
+        assert_eq!(reasons, want, "{host}");
+    }
+}
+
+#[test]
 fn what_cannot_be_fetched_is_refused() {
     let recursive = |url: &str| format!("http://old:8080/refresh-recurse/?url={url};depth=1");
     let form = "it asks for the stored response to a form, which no origin knows";
@@ -76,6 +94,12 @@ fn what_cannot_be_fetched_is_refused() {
         ("http://localhost:8080/refresh-options/?x".to_owned(), own),
         ("http://127.0.0.1:8080/control/".to_owned(), own),
         ("http://[::1]:8080/refresh/?x=1".to_owned(), own),
+        ("http://LocalHost.:8080/control/".to_owned(), own),
+        ("http://wwwoffle.localhost:8080/control/".to_owned(), own),
+        ("http://0.0.0.0:8080/control/".to_owned(), own),
+        ("http://[::]:8080/control/".to_owned(), own),
+        ("http://[::ffff:127.0.0.1]:8080/control/".to_owned(), own),
+        ("https://localhost:8443/control/".to_owned(), own),
         (recursive("http://localhost:8080/"), own),
         ("http://localhost:8080/refresh/?http://q.example/".to_owned(), taken),
         ("http://localhost:8080/refresh-request/?url=http%3A%2F%2Fq.example%2F".to_owned(), taken),
@@ -84,7 +108,12 @@ fn what_cannot_be_fetched_is_refused() {
         let got = imported(&url, &format!("GET {url} HTTP/1.0\r\n\r\n"));
         assert_eq!(got, Err(want.to_owned()), "{url}");
     }
-    for url in ["http://localhost:8081/", "http://q.example:8080/refresh/?x=1"] {
+    for url in [
+        "http://localhost:8081/",
+        "http://mylocalhost:8080/",
+        "http://localhost.example:8080/",
+        "http://q.example:8080/refresh/?x=1",
+    ] {
         let got = imported(url, &format!("GET {url} HTTP/1.0\r\n\r\n"));
         assert_eq!(got, Ok(String::new()), "{url}");
     }

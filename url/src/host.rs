@@ -3,6 +3,8 @@
 //! One difference: a host is a name or an address under every protocol, not only under those that
 //! browsers know. A proxy must be able to find it in every URL.
 
+use std::net::IpAddr;
+
 use crate::browser::{HostError, parse_host};
 use crate::encode::{PLAIN_HOST, split_run};
 use crate::error::{Kind, ParseError, excerpt};
@@ -117,6 +119,24 @@ pub fn canonicalise_host(text: &[u8]) -> Result<String, ParseError> {
     let mut out = Vec::with_capacity(text.len());
     push_host_port(&mut out, text, None)?;
     Ok(crate::coders::ascii(out))
+}
+
+/// Whether the host is this machine on every machine: `localhost` and the names below it (RFC 6761
+/// §6.3), loopback addresses, and the unspecified address.
+///
+/// ```
+/// assert!(wwwoffle_url::is_this_machine("[::ffff:127.0.0.1]"));
+/// assert!(!wwwoffle_url::is_this_machine("localhost.example"));
+/// ```
+#[must_use]
+pub fn is_this_machine(host: &str) -> bool {
+    let name = host.trim_matches(['[', ']']);
+    if let Ok(address) = name.parse::<IpAddr>() {
+        let address = address.to_canonical();
+        return address.is_loopback() || address.is_unspecified();
+    }
+    let name = name.trim_end_matches('.').to_ascii_lowercase();
+    name == "localhost" || name.ends_with(".localhost")
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ pub use coders::{
 };
 pub use error::ParseError;
 pub use extract::{ExtractedUrl, Extraction, MAX_ENCLOSED, OPAQUE_SCHEMES, extract};
-pub use host::canonicalise_host;
+pub use host::{canonicalise_host, is_this_machine};
 pub use key::Key;
 pub use link::link_url;
 pub use localhost::LocalHost;

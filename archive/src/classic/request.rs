@@ -4,17 +4,16 @@
 //! 2.9 itself, which stands for fetching the URL in its arguments.
 
 use std::io::{BufRead, Read};
-use std::net::IpAddr;
 
 use jiff::Timestamp;
 use wwwoffle_spool::MAX_REQUEST_BODY;
 use wwwoffle_url::{CanonicalUrl, LocalHost, split_form_args, url_decode_form_args};
 
-use super::{mask, refuse};
+use super::{mask, page_url, refuse};
 use crate::chunked::Chunked;
 use crate::files::{FileReader, SourceFile};
 use crate::head::{self, RequestHead};
-use crate::item::{self, ItemContent, QueuedRequest};
+use crate::item::{ItemContent, QueuedRequest};
 use crate::refusal::{ReadFault, Reason, classify_error};
 
 /// The page of 2.9 for recursive fetches.
@@ -25,9 +24,6 @@ const REQUEST: &str = "/refresh-request/?";
 
 /// The page of 2.9 that fetches the URL after it.
 const REFRESH: &str = "/refresh/?";
-
-/// The port of 2.9, unless its configuration names another one.
-const PORT: u16 = 8080;
 
 /// Fields that must not be sent again, because they refer to the copy that the client had at that
 /// time.
@@ -56,7 +52,7 @@ pub(super) fn read(
     } else {
         // A form is sent to the URL without the hash. A GET asks for the stored response.
         let action = form(text).filter(|_| head.method != "GET");
-        item::url(action.as_deref().unwrap_or(text), local)
+        page_url(action.as_deref().unwrap_or(text), local)
     };
     let url = url.and_then(fetchable).map_err(ReadFault::Archive)?;
     head.target = origin_form(&head.target);
@@ -113,19 +109,13 @@ fn body(head: &mut RequestHead, input: impl BufRead) -> Result<Vec<u8>, ReadFaul
     Ok(body)
 }
 
-/// Refuses URLs that cannot be fetched, and pages of 2.9 that stand for no other URL.
+/// Refuses URLs that cannot be fetched.
 fn fetchable(url: CanonicalUrl) -> Result<CanonicalUrl, Reason> {
     if !["http", "https"].contains(&url.protocol()) {
         return Err(format!("{}: URLs cannot be fetched", url.protocol()).into());
     }
     if url.is_form_answer() {
         return Err("it asks for the stored response to a form, which no origin knows".into());
-    }
-    let host = url.host().trim_matches(['[', ']']);
-    let address = host.parse::<IpAddr>();
-    let is_here = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
-    if is_here && url.port_or_default() == Some(PORT) {
-        return Err("it is a page of the old proxy".into());
     }
     Ok(url)
 }
@@ -149,7 +139,7 @@ pub(super) fn form(url: &str) -> Option<String> {
 /// neither its fields nor its body.
 pub(super) fn form_head(url: &str, local: &LocalHost) -> Result<Option<RequestHead>, Reason> {
     let Some(page) = form(url) else { return Ok(None) };
-    let page = item::url(&page, local)?;
+    let page = page_url(&page, local)?;
     let method = if url.contains("!PUT:") { "PUT" } else { "POST" };
     let (target, host) = (page.path_and_arguments(), page.host_port());
     let head = format!("{method} {target} HTTP/1.1\r\nHost: {host}\r\n\r\n");
@@ -197,7 +187,7 @@ fn decoded(text: &[u8]) -> String {
 /// The start page of a recursive fetch.
 fn start(arguments: &[(String, String)], local: &LocalHost) -> Result<CanonicalUrl, Reason> {
     let named = arguments.iter().find(|(name, _)| name == "url");
-    item::url(named.map_or("", |(_, value)| value.trim()), local)
+    page_url(named.map_or("", |(_, value)| value.trim()), local)
 }
 
 /// The path and query in the target of a proxy request.

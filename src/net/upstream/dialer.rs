@@ -16,7 +16,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
 use wwwoffle_config::Config;
-use wwwoffle_url::canonicalise_host;
+use wwwoffle_url::{canonicalise_host, is_this_machine};
 
 use super::adjustable::Adjustable;
 use super::inward::{InwardGuard, Reach};
@@ -438,13 +438,7 @@ fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, LookupError> {
 
 /// Whether the host names this machine.
 fn is_here(origin: &Origin) -> bool {
-    let host = origin.host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
-    let is_loopback = |address: IpAddr| address.to_canonical().is_loopback();
-    // RFC 6761 §6.3.
-    origin.via.is_none()
-        && (host == "localhost"
-            || host.ends_with(".localhost")
-            || host.parse().is_ok_and(is_loopback))
+    origin.via.is_none() && is_this_machine(&origin.host)
 }
 
 /// Connects to the address that answers first. A further attempt starts after

@@ -14,7 +14,7 @@ use nix::ifaddrs::getifaddrs;
 use nix::sys::socket::SockaddrStorage;
 use wwwoffle_config::Config;
 use wwwoffle_spool::RequesterLocation;
-use wwwoffle_url::canonicalise_host;
+use wwwoffle_url::{canonicalise_host, is_this_machine};
 
 use self::route::is_delivered_locally;
 use super::{Failure, Origin};
@@ -101,15 +101,13 @@ impl InwardGuard {
     }
 }
 
-/// Whether `host`, as spelled in a canonical URL, is an inward address or a name for this machine
-/// (RFC 6761 §6.3).
+/// Whether `host`, as spelled in a canonical URL, is an inward address or a name for this machine.
 fn is_named(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     if let Ok(address) = bare.parse() {
         return is_inward(address) || is_ours(address);
     }
-    let name = host.trim_end_matches('.').to_ascii_lowercase();
-    name == "localhost" || name.ends_with(".localhost")
+    is_this_machine(host)
 }
 
 /// Whether `address` is inward, belongs to this machine, or is an address on which we are

@@ -4,7 +4,7 @@
 //! The test needs no script: the page loads a style sheet from us over TLS. If the browser trusts
 //! the authority, the style sheet loads and shows another sentence.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use jiff::Timestamp;
 
@@ -12,6 +12,7 @@ use super::code::QrImage;
 use crate::base::shown::{self, ShownTime};
 use crate::page::{LocalOrigin, Page, Shell, view};
 use wwwoffle_api::RejectionItem;
+use wwwoffle_url::is_this_machine;
 
 /// Maximum number of rejections in the list; the others are counted.
 const SHOWN_REJECTIONS: usize = 50;
@@ -82,21 +83,13 @@ pub fn for_phones(
     listening: &[SocketAddr],
 ) -> Option<String> {
     let open = listening.iter().find(|address| !address.ip().is_loopback())?;
-    if !is_here(used.host()) {
+    if !is_this_machine(used.host()) {
         return Some(used.as_str().replacen("https://", "http://", 1));
     }
-    let name = names.iter().find(|name| !is_here(name))?;
+    let name = names.iter().find(|name| !is_this_machine(name))?;
     let name =
         if name.parse::<std::net::Ipv6Addr>().is_ok() { format!("[{name}]") } else { name.clone() };
     Some(format!("http://{name}:{}", open.port()))
-}
-
-/// Whether `name` is a loopback name or address, which every machine resolves to itself.
-fn is_here(name: &str) -> bool {
-    let bare = name.trim_start_matches('[').trim_end_matches(']');
-    bare == "localhost"
-        || bare.ends_with(".localhost")
-        || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]
