@@ -37,7 +37,7 @@ use super::attempt::{base, owner};
 use super::follow::Answered;
 use crate::base::owner::Owner;
 use crate::base::process_group::text;
-use crate::base::small_file::{IN_SPOOL, NEEDS_SHELL, is_inside, is_program, runs_without_shell};
+use crate::base::small_file::{IN_SPOOL, is_inside, is_program};
 use crate::fetch::chromium;
 use crate::fetch::context::FetchContext;
 use crate::net::upstream::Scheme;
@@ -110,9 +110,6 @@ pub(super) async fn open(
                 "{program} is not an executable program: install Chromium, or set [fetch-options] \
                  browser to its path"
             ));
-        }
-        if !runs_without_shell(program) {
-            return Err(format!("{} is not run: {NEEDS_SHELL}", program.display()));
         }
         let key = context.proxy.clients.faces.authority.spki_hash();
         let width = options.window_width.get();

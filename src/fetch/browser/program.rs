@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 use tokio::process::Command;
 
-use crate::base::small_file::read_at_most;
+use crate::base::small_file::{NEEDS_SHELL, is_program, read_at_most, runs_without_shell};
 
 /// The longest first line of a script that Linux reads, in bytes.
 const MAX_LINE: u64 = 255;
@@ -41,10 +41,17 @@ impl BrowserProgram {
     ///
     /// # Errors
     ///
-    /// Those of the system, or the first line of a script names no interpreter.
+    /// Those of the system, or the system would not execute the program or an interpreter.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let (mut path, mut arguments) = (path.to_owned(), Vec::new());
         for _ in 0..=MAX_SCRIPTS {
+            let refuse = |why: &str| io::Error::other(format!("{} {why}", path.display()));
+            if !is_program(&path) {
+                return Err(refuse("is not an executable file"));
+            }
+            if !runs_without_shell(&path) {
+                return Err(refuse(&format!("is not run: {NEEDS_SHELL}")));
+            }
             let begin = read_at_most(&path.canonicalize()?, MAX_LINE)?.unwrap_or_default();
             let Some(line) = begin.strip_prefix(b"#!") else {
                 let flags = OFlags::RDONLY | OFlags::CLOEXEC;
@@ -52,9 +59,8 @@ impl BrowserProgram {
                 let file = rustix::io::fcntl_dupfd_cloexec(opened, LEAST_DESCRIPTOR)?;
                 return Ok(Self { file, path, arguments });
             };
-            let (interpreter, argument) = interpreter(line).ok_or_else(|| {
-                io::Error::other(format!("{} names no interpreter", path.display()))
-            })?;
+            let (interpreter, argument) =
+                interpreter(line).ok_or_else(|| refuse("names no interpreter"))?;
             let before = argument.into_iter().chain([path.into_os_string()]);
             arguments.splice(0..0, before);
             path = interpreter;
@@ -152,6 +158,20 @@ mod tests {
         let text = format!("#!{}{lines}", root.path().join("cut").display());
         let script = executable(&root.path().join("script"), text.as_bytes());
         assert!(!run(&script).await.is_ok_and(|ran| ran.status.success()) && !written.exists());
+        // Linux executes the interpreter of a script only if it has execute permission.
+        let plain = root.path().join("plain");
+        write(&plain, format!("#!/bin/sh{lines}").as_bytes(), Readers::Owner).unwrap();
+        let no_script = executable(&root.path().join("lines"), lines.as_bytes());
+        for (interpreter, want) in [
+            (plain, "is not an executable file"),
+            (root.path().to_owned(), "is not an executable file"),
+            (no_script, NEEDS_SHELL),
+        ] {
+            executable(&script, format!("#!{}\n", interpreter.display()).as_bytes());
+            let refused = run(&script).await.unwrap_err().to_string();
+            assert!(refused.starts_with(&*interpreter.to_string_lossy()), "{refused}");
+            assert!(refused.ends_with(want) && !written.exists(), "{refused}");
+        }
         let own = root.path().join("loop");
         executable(&own, format!("#!{}\n", own.display()).as_bytes());
         assert!(run(&own).await.is_err());
