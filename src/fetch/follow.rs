@@ -91,6 +91,10 @@ pub(super) async fn follow(
     let request = answered.request;
     let mut following =
         successor::redirect(context, outgoing, request, answered.status, &target).await?;
-    following.next.retain_mut(|next| recurse::outcome::redirected(context, runs, outgoing, next));
+    // For a run, another spelling of the URL is the same page.
+    following.next.retain_mut(|next| {
+        next.summary.place.key() == outgoing.summary.place.key()
+            || recurse::outcome::redirected(context, runs, outgoing, next)
+    });
     Ok(following)
 }

@@ -1,5 +1,6 @@
 //! One queued request, from the queue to the spool.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,12 +45,12 @@ async fn fetch_queued(context: &Arc<FetchContext>, key: Key) -> Result<Option<Ev
         return Ok(None);
     }
     context.fetcher.send_event(Event::Start { url: url.clone() });
-    let mut verdict = attempt(context, &outgoing).await;
-    queue_following(context, &mut verdict).await?;
+    let mut sent = HashSet::from([outgoing.summary.target().to_owned()]);
+    let mut verdict = attempt_spelling(context, outgoing.clone(), &mut sent).await?;
     for respelled in outgoing.respelled() {
-        let mut other = attempt(context, &respelled).await;
-        queue_following(context, &mut other).await?;
-        verdict = verdict.combine(other);
+        if sent.insert(respelled.summary.target().to_owned()) {
+            verdict = verdict.combine(attempt_spelling(context, respelled, &mut sent).await?);
+        }
     }
     debug!(url, ?verdict, "fetched");
     match verdict {
@@ -82,6 +83,36 @@ async fn fetch_queued(context: &Arc<FetchContext>, key: Key) -> Result<Option<Ev
             Ok(None)
         }
     }
+}
+
+/// Attempts a request for one spelling of its URL, and follows its redirects to other spellings.
+/// They have the same key, so they cannot wait in the queue on their own. `sent` has the targets
+/// requested so far, which are not requested again.
+async fn attempt_spelling(
+    context: &Arc<FetchContext>,
+    mut outgoing: Outgoing,
+    sent: &mut HashSet<String>,
+) -> Result<FetchVerdict, Error> {
+    loop {
+        let mut verdict = Box::pin(attempt(context, &outgoing)).await;
+        let next = take_respelled(&mut verdict, &outgoing);
+        queue_following(context, &mut verdict).await?;
+        let Some(next) = next.filter(|next| sent.insert(next.summary.target().to_owned())) else {
+            return Ok(verdict);
+        };
+        if let Some((error, status)) = failure_reason(&next.summary.fetching.state) {
+            return Ok(FetchVerdict::Failed { error, status });
+        }
+        outgoing = Outgoing { any_length: outgoing.any_length, ..next };
+    }
+}
+
+/// Takes the request for another spelling of the URL of `outgoing` out of those that follow.
+fn take_respelled(verdict: &mut FetchVerdict, outgoing: &Outgoing) -> Option<Outgoing> {
+    let FetchVerdict::Done { led, .. } = verdict else { return None };
+    let is_same = |next: &Outgoing| next.summary.place.key() == outgoing.summary.place.key();
+    let index = led.next.iter().position(is_same)?;
+    Some(led.next.remove(index))
 }
 
 /// The request of this key. If an import marked the request as the start of a recursive fetch,

@@ -74,7 +74,7 @@ pub(super) async fn of(
     }
     let found =
         look_up(&context.storage.store, &places).await.map_err(|error| error_chain(&error))?;
-    let kept = found.choose(Mode::Offline);
+    let kept = found.spelled(&places.spelling).choose(Mode::Offline);
     if kept.is_none() || outgoing.summary.renew || !outgoing.summary.wishes.is_empty() {
         following.next.push(next);
     }

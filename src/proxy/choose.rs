@@ -5,6 +5,7 @@ use std::sync::Arc;
 use hyper::HeaderMap;
 use hyper::header::VARY;
 use wwwoffle_spool::Error;
+use wwwoffle_url::LocalHost;
 
 use super::ask::ProxyRequest;
 use super::decide::MethodKind;
@@ -19,6 +20,7 @@ use crate::storage::store::{EntryIdentity, Kept, Shelf, Store};
 use wwwoffle_http::caching::reuse::Reuse;
 use wwwoffle_http::caching::validate::ConditionalRequest;
 use wwwoffle_http::caching::vary::{StoredVariant, nearest, select};
+use wwwoffle_http::redirect::{location, shown_location};
 
 /// The stored copies for a request, with the copies chosen among them.
 #[derive(Debug, Default)]
@@ -262,7 +264,8 @@ pub(crate) async fn find(
     let (own, own_others): (Vec<_>, Vec<_>) = own.into_iter().partition(is_exact);
     let (public, public_others): (Vec<_>, Vec<_>) = public.into_iter().partition(is_exact);
     if own.is_empty() && public.is_empty() {
-        let others = CopyLookup::new(own_others, public_others, HeaderMap::new());
+        let [own, public] = [own_others, public_others].map(without_redirects_back);
+        let others = CopyLookup::new(own, public, HeaderMap::new());
         let is_respelled = others.near.is_some();
         return Ok(CopyLookup {
             near: others.near,
@@ -275,4 +278,17 @@ pub(crate) async fn find(
     // The fields of the request are relevant only if a stored response has `Vary`.
     let request = if varies { selecting() } else { HeaderMap::new() };
     Ok(CopyLookup { shelves: Some(shelves), ..CopyLookup::new(own, public, request) })
+}
+
+/// Leaves out redirects to the URL that they are stored for. Instead of another spelling of this
+/// URL, they would redirect the client to the spelling that it requests, in a loop.
+fn without_redirects_back(mut copies: Vec<Arc<Kept>>) -> Vec<Arc<Kept>> {
+    copies.retain(|kept| {
+        let url = kept.entry.url();
+        let target = location(url, kept.status, &kept.fields);
+        // The location is absolute, so its canonical form does not depend on the local host.
+        let target = target.and_then(|target| shown_location(&target, &LocalHost::default()));
+        target.as_deref() != Some(url)
+    });
+    copies
 }

@@ -1,5 +1,7 @@
 //! Spellings of a URL that have the same key but may have different responses.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use wwwoffle_url::url_encode_form_args;
 
 use crate::harness::client::request;
@@ -128,6 +130,100 @@ fn each_spelling_that_is_requested_offline_is_fetched() {
         let response = get(&daemon, &origin, path);
         assert_eq!(response.text(), format!("<p>{path}"));
         assert_eq!(response.field("Cache-Status"), "wwwoffle; hit; detail=offline", "{path}");
+    }
+}
+
+/// Requests `path` offline, and then fetches the queue.
+fn fetch_later(daemon: &Daemon, origin: &Origin, path: &str) {
+    daemon.ok(&["offline"]);
+    assert_eq!(get(daemon, origin, path).status, 504, "{path}");
+    daemon.ok(&["online"]);
+    daemon.ok(&["fetch", "--wait"]);
+    daemon.ok(&["offline"]);
+}
+
+#[test]
+fn a_redirect_to_another_spelling_is_followed() {
+    let daemon = Daemon::start();
+    for [one, other] in &PAIRS[..3] {
+        for [from, to] in [[one, other], [other, one]] {
+            for is_queued in [true, false] {
+                let origin = Origin::start();
+                origin.say(from, Answer::redirect(302, to));
+                echo(&origin, to);
+                if is_queued {
+                    fetch_later(&daemon, &origin, from);
+                } else {
+                    daemon.ok(&["online"]);
+                    daemon.ok(&["get", &origin.url(from)]);
+                    daemon.ok(&["offline"]);
+                }
+                for path in [from, to] {
+                    assert_eq!(origin.asked(path).len(), 1, "{path}");
+                }
+                assert!(daemon.queue().is_empty());
+                assert_eq!(get(&daemon, &origin, from).status, 302, "{from}");
+                let response = get(&daemon, &origin, to);
+                assert_eq!(response.text(), format!("<p>{to}"));
+                let status = response.field("Cache-Status");
+                assert_eq!(status, "wwwoffle; hit; detail=offline", "{to}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_redirect_does_not_answer_for_the_spelling_that_it_leads_to() {
+    let daemon = Daemon::start();
+    for [one, other] in &PAIRS[..3] {
+        for [from, to] in [[one, other], [other, one]] {
+            let origin = Origin::start();
+            origin.say(from, Answer::redirect(302, to));
+            echo(&origin, to);
+            daemon.ok(&["online"]);
+            assert_eq!(get(&daemon, &origin, from).status, 302, "{from}");
+            fetch_later(&daemon, &origin, to);
+            assert_eq!(origin.asked(from).len(), 1, "{from}");
+            let third = to.replacen('/', "/./", 1);
+            for path in [*to, &third] {
+                assert_eq!(get(&daemon, &origin, path).text(), format!("<p>{to}"), "{path}");
+            }
+        }
+    }
+}
+
+#[test]
+fn redirects_among_spellings_come_to_an_end() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let [one, other] = PAIRS[0];
+    origin.say(one, Answer::redirect(302, other));
+    origin.say(other, Answer::redirect(302, one));
+    let asked = AtomicU32::new(1);
+    origin.on("/deep", move |exchange| {
+        let number = asked.fetch_add(1, Ordering::Relaxed);
+        let bits = (0..8).map(|bit| if number >> bit & 1 == 1 { "%61" } else { "a" });
+        let location = format!("/deep?b{}", bits.collect::<String>());
+        exchange.answer(&Answer::redirect(302, &location))
+    });
+    daemon.ok(&["get", &origin.url(one)]);
+    assert_eq!(origin.seen().len(), 2);
+    let ran = daemon.run(&["get", &origin.url("/deep?baaaaaaaa")]);
+    assert!(ran.out.contains("more than 20 redirects in a row"), "{ran:?}");
+    assert!(origin.seen().len() < 30, "{} requests", origin.seen().len());
+}
+
+#[test]
+fn a_recursive_fetch_follows_a_redirect_to_another_spelling() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let [one, other] = PAIRS[0];
+    let link = one.replace('&', "&amp;");
+    origin.say("/start", Answer::html(format!("<a href=\"{link}\">a</a>")));
+    origin.say(one, Answer::redirect(302, other));
+    origin.say(other, Answer::html("<a href=/next>next</a>"));
+    origin.say("/next", Answer::html("next"));
+    daemon.ok(&["get", "-r", "2", &origin.url("/start")]);
+    for path in [one, other, "/next"] {
+        assert_eq!(origin.asked(path).len(), 1, "{path}");
     }
 }
 

@@ -49,7 +49,8 @@ fn is_allowed(target: &str) -> bool {
 
 impl OutgoingSummary {
     /// The target in the head of the request.
-    fn target(&self) -> &str {
+    #[must_use]
+    pub fn target(&self) -> &str {
         self.line.target.as_deref().unwrap_or_else(|| canonical_target(self.place.url()))
     }
 
