@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
+use std::process::Stdio;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -156,4 +157,36 @@ fn each_event_is_a_line_of_json_where_that_is_asked_for() {
     assert!(started.json()["started"].is_number(), "{started:?}");
     let done = daemon.run(&["fetch", "--wait", "--json"]);
     assert_eq!(done.lines().last().unwrap()["event"], "end", "{done:?}");
+}
+
+#[test]
+fn the_end_of_the_whole_queue_agrees_with_the_report() {
+    let (daemon, origin, gate) = (Daemon::start(), Origin::start(), Gate::new());
+    let start = Answer::html("<a href=/gone.html>g</a><img src=/no.png>");
+    for (path, answer) in [("/", start), ("/mine", Answer::html("no").with_status(404))] {
+        let held = Arc::clone(&gate);
+        origin.on(path, move |exchange| {
+            held.wait();
+            exchange.answer(&answer)
+        });
+    }
+    origin.say("/gone.html", Answer::html("no").with_status(410));
+    origin.say("/no.png", Answer::html("no").with_status(404));
+    daemon.ok(&["offline"]);
+    daemon.run(&["get", "-r", "1", &origin.url("/")]);
+    daemon.browse(&origin.url("/mine"));
+    daemon.ok(&["online"]);
+    let mut fetching = daemon.command(&["fetch", "--wait", "--json"]);
+    let mut fetching = fetching.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(fetching.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let first = lines.next().unwrap();
+    gate.open();
+    let told: Vec<_> = std::iter::once(first).chain(lines).collect();
+    assert!(fetching.wait().unwrap().success(), "{told:?}");
+    let end: Value = serde_json::from_str(told.last().unwrap()).unwrap();
+    let want = json!({"event": "end", "fetched": 2, "failed": 0, "dead": 2, "waiting": 0});
+    assert_eq!(end, want, "{told:?}");
+    let run = daemon.run(&["runs", "--json"]).json();
+    let counts = &run["runs"][0]["report"]["counts"];
+    assert_eq!((&counts["failed"], &counts["dead"]), (&json!(0), &json!(2)), "{run:#}");
 }

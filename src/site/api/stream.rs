@@ -71,6 +71,14 @@ struct FollowedRequest {
     found_settled: u8,
     /// Last reported size, in bytes.
     bytes: u64,
+    /// Whether a page refers to it.
+    is_link: bool,
+}
+
+impl FollowedRequest {
+    fn new(place: Place, is_link: bool) -> Self {
+        Self { place, found_settled: 0, bytes: 0, is_link }
+    }
 }
 
 #[derive(Debug)]
@@ -81,6 +89,7 @@ struct RequestFollower {
     open: HashMap<String, FollowedRequest>,
     fetched: u64,
     failed: u64,
+    dead: u64,
     sum: OverallProgress,
 }
 
@@ -115,7 +124,7 @@ impl LineReport for RequestFollower {
 impl RequestFollower {
     fn new(context: &Arc<SiteContext>, task: FollowScope) -> Self {
         let (inbox, sum) = (EventInbox::new(context), OverallProgress::default());
-        Self { inbox, task, open: HashMap::new(), fetched: 0, failed: 0, sum }
+        Self { inbox, task, open: HashMap::new(), fetched: 0, failed: 0, dead: 0, sum }
     }
 
     fn next_wanted(&mut self) -> Option<(Requester, String, bool)> {
@@ -137,13 +146,13 @@ impl RequestFollower {
             Ok(WantOutcome::Kept { url: shown, place, .. }) => {
                 self.report_missed_end(shown, &place, None).await;
             }
-            Ok(WantOutcome::Queued { url: shown, place }) => self.follow(shown, place),
+            Ok(WantOutcome::Queued { url: shown, place }) => self.follow(shown, place, false),
             Err(error) => self.fail(url.as_str().to_owned(), None, error_chain(&error)),
         }
     }
 
-    fn follow(&mut self, url: String, place: Place) {
-        self.open.entry(url).or_insert(FollowedRequest { place, found_settled: 0, bytes: 0 });
+    fn follow(&mut self, url: String, place: Place, is_link: bool) {
+        self.open.entry(url).or_insert(FollowedRequest::new(place, is_link));
     }
 
     /// Whether `url` is or was followed.
@@ -173,9 +182,21 @@ impl RequestFollower {
     }
 
     fn fail(&mut self, url: String, status: Option<u16>, error: String) {
+        self.count(&url, status, true);
         self.unfollow(&url);
-        self.failed += 1;
         self.inbox.ready.push_back(Event::Failed { url, status, error });
+    }
+
+    /// Counts a settled request, a dead link as in the report of a recursive fetch. A request that
+    /// was added and finished between two looks counts as a link.
+    fn count(&mut self, url: &str, status: Option<u16>, has_failed: bool) {
+        let is_link = self.open.get(url).is_none_or(|open| open.is_link);
+        let count = match status {
+            Some(404 | 410) if is_link => &mut self.dead,
+            _ if has_failed => &mut self.failed,
+            _ => &mut self.fetched,
+        };
+        *count += 1;
     }
 
     /// Handles the events received so far, so that few are lost while URLs are still being queued.
@@ -202,13 +223,13 @@ impl RequestFollower {
         }
         let mut next = None;
         match &event {
-            Event::Done { url, bytes, .. } => {
-                self.fetched += 1;
+            Event::Done { url, status, bytes } => {
+                self.count(url, Some(*status), false);
                 self.sum.add_settled(*bytes);
                 self.unfollow(url);
             }
-            Event::Failed { url, .. } => {
-                self.failed += 1;
+            Event::Failed { url, status, .. } => {
+                self.count(url, *status, true);
                 self.unfollow(url);
             }
             Event::Redirect { location, .. } => next.clone_from(location),
@@ -234,21 +255,24 @@ impl RequestFollower {
         let mut found = None;
         self.inbox.context.storage.store.spool().queue().visit(|request| {
             if request.place.url() == shown {
-                found = Some((request.place.clone(), request.fetching.state.clone()));
+                let is_link = request.page.is_some();
+                found = Some((request.place.clone(), is_link, request.fetching.state.clone()));
             }
         });
         match found {
-            Some((place, state)) => match failure_reason(&state) {
-                Some((reason, status)) => self.fail(shown, status, reason),
-                None => self.follow(shown, place),
-            },
+            Some((place, is_link, state)) => {
+                self.follow(shown.clone(), place, is_link);
+                if let Some((reason, status)) = failure_reason(&state) {
+                    self.fail(shown, status, reason);
+                }
+            }
             None if matches!(self.task, FollowScope::WorkOff) => {}
             // The target is already stored, or was fetched in between. The next look, or an event,
             // will show this.
             None => {
-                let found_settled = LOOKS_TO_SETTLE.saturating_sub(1);
-                let place = self.queued_place(&mut url);
-                self.open.insert(shown, FollowedRequest { place, found_settled, bytes: 0 });
+                let mut followed = FollowedRequest::new(self.queued_place(&mut url), false);
+                followed.found_settled = LOOKS_TO_SETTLE.saturating_sub(1);
+                self.open.insert(shown, followed);
             }
         }
     }
@@ -295,8 +319,8 @@ impl RequestFollower {
         }
         self.inbox.ready.extend(held_events(self.all_held()));
         let waiting = u64::try_from(self.open.len()).unwrap_or(u64::MAX);
-        let (fetched, failed) = (self.fetched, self.failed);
-        self.inbox.end(Event::End { fetched, failed, dead: 0, waiting });
+        let (fetched, failed, dead) = (self.fetched, self.failed, self.dead);
+        self.inbox.end(Event::End { fetched, failed, dead, waiting });
     }
 
     /// Reads the queue. If the whole queue is being fetched, follows the waiting requests.
@@ -315,8 +339,8 @@ impl RequestFollower {
             }
             let failure = if waits { None } else { failure_reason(&request.fetching.state) };
             if matches!(task, FollowScope::WorkOff) && failure.is_none() && !is_open {
-                let place = request.place.clone();
-                open.insert(url.to_owned(), FollowedRequest { place, found_settled: 0, bytes: 0 });
+                let followed = FollowedRequest::new(request.place.clone(), request.page.is_some());
+                open.insert(url.to_owned(), followed);
             }
             on_queue.insert(key, failure);
         });
@@ -358,10 +382,10 @@ impl RequestFollower {
         }
         match self.stored_copy(place).await {
             Ok(Some(kept)) => {
-                self.unfollow(&url);
-                self.fetched += 1;
-                self.follow_stored_redirect(&url, &kept);
                 let (status, bytes) = (kept.status.as_u16(), kept.entry.body_len());
+                self.count(&url, Some(status), false);
+                self.unfollow(&url);
+                self.follow_stored_redirect(&url, &kept);
                 self.sum.add_settled(bytes);
                 self.inbox.ready.push_back(Event::Done { url, status, bytes });
             }
@@ -412,7 +436,8 @@ impl RequestFollower {
         let under_way = self.open.values().map(|open| open.bytes).sum();
         let left = u64::try_from(self.open.len()).unwrap_or(u64::MAX);
         let moves = self.inbox.may_dial();
-        let whole = self.sum.update(self.fetched, self.failed, left, under_way, moves);
+        let failed = self.failed + self.dead;
+        let whole = self.sum.update(self.fetched, failed, left, under_way, moves);
         self.inbox.ready.extend(whole.map(Event::Whole));
     }
 }
