@@ -89,13 +89,14 @@ pub struct ServeOptions {
     pub spool: PathBuf,
     /// Where to listen: as typed or configured.
     pub listen: Vec<SocketAddr>,
-    /// The mode to start in, if not that of the last stop.
+    /// The mode to start in; `None` for the one at the last stop.
     pub mode: Option<Choice>,
-    /// Time after the start in which nothing is removed automatically, if not the default.
+    /// Time after the start in which nothing is removed automatically; `None` for the default.
     pub rest: Option<Duration>,
 }
 
-/// Runs the program: `args` with the program's name first, `serve` to run the daemon.
+/// Runs the program. The first of `args` is the name of the program. `serve` is called to run the
+/// daemon.
 ///
 /// `serve` gets the terminal too, for its one line on standard output and for startup errors.
 pub fn run(
@@ -149,8 +150,8 @@ fn explain(error: &clap::Error, typed: &[OsString], terminal: &mut Terminal<'_>)
     status
 }
 
-/// A hint for errors that clap cannot explain: `--config` and `--spool` in the wrong place, and
-/// options of WWWOFFLE 2.9.
+/// Returns a hint for an error that clap cannot explain: `--config` or `--spool` in the wrong
+/// place, or an option of WWWOFFLE 2.9. Empty for other errors.
 fn tip(error: &clap::Error, typed: &[OsString]) -> String {
     let first = typed.get(1).and_then(|first| first.to_str()).unwrap_or_default();
     if let Some((_, now)) = FORMER.iter().find(|(former, _)| *former == first) {

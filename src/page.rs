@@ -7,8 +7,8 @@
 //!
 //! There are two sorts. *Local pages* appear under a local name and may carry the general token in
 //! their forms. *Message pages* replace a response and appear under the name of the requested
-//! origin, whose scripts may read them. So they hold only tokens for one purpose, and every link
-//! and form in them names the whole local address.
+//! origin, whose scripts may read them. So each token in them is for one purpose only, and every
+//! link and form in them names the whole local address.
 
 pub mod bar;
 pub mod certificates;
@@ -90,8 +90,9 @@ impl Shell {
         }
     }
 
-    /// The policy of a page: it loads and runs nothing, and its forms go to us. `styles` is empty,
-    /// or a space and an origin from which style sheets are allowed.
+    /// Returns the content security policy of a page: the page loads and runs nothing, and its
+    /// forms go to us. `styles` is empty, or a space and an origin from which style sheets are
+    /// allowed.
     #[must_use]
     pub fn policy(&self, styles: &str) -> String {
         format!(
@@ -101,7 +102,7 @@ impl Shell {
         )
     }
 
-    /// The fields of every page, in addition to `Content-Type` and `Content-Length`.
+    /// Returns the header fields of every page, in addition to `Content-Type` and `Content-Length`.
     ///
     /// Pages load nothing and run nothing, and forms go to our own address only. No other site may
     /// show a page in a frame, where its buttons could be pressed unseen (clickjacking).
@@ -118,7 +119,7 @@ impl Shell {
     }
 }
 
-/// `/style.css`, the style sheet that is also written into every page.
+/// Returns `/style.css`, the style sheet that is also written into every page.
 #[must_use]
 pub fn style(templates: &Templates) -> Page {
     Page { status: 200, content_type: "text/css; charset=utf-8", body: templates.style() }

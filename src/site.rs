@@ -155,7 +155,7 @@ fn is_of_the_past(path: &str) -> bool {
     ["/ftp/", "/finger/"].iter().any(|protocol| path.starts_with(protocol))
 }
 
-/// HEAD is handled like GET; the server omits the body.
+/// Whether `method` only reads. HEAD is handled like GET; the server omits the body.
 fn is_read(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD)
 }

@@ -45,7 +45,7 @@ pub(super) fn load(settings: &Settings<'_>) -> Result<Authority, VerbFailure> {
     }
 }
 
-/// The failure for a spool without an authority.
+/// Returns the failure for a spool without an authority.
 pub(super) fn missing_authority(spool: &Path) -> VerbFailure {
     VerbFailure::plain(format_args!(
         "there is no certificate authority in the spool {} yet: the first `wwwoffle serve` makes \
@@ -54,8 +54,8 @@ pub(super) fn missing_authority(spool: &Path) -> VerbFailure {
     ))
 }
 
-/// The failure for an unreadable authority. The certificate lies beside the private key, in a
-/// directory that only the owner of the spool may read.
+/// Returns the failure for an unreadable authority. Its certificate lies beside the private key, in
+/// a directory that only the owner of the spool may read.
 pub(super) fn unreadable(error: &BadFile) -> VerbFailure {
     let remedy = match error {
         BadFile::Disk { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {

@@ -146,7 +146,8 @@ fn outcome(
     Err(VerbFailure::plain(format_args!("{} ended with {ended}{remedy}", browser.name)))
 }
 
-/// The profile of the browser. It is kept between runs, so that logins persist.
+/// Returns the directory of the browser's profile, which is kept between runs, so that logins
+/// persist.
 fn profile_of(browser: &Browser, settings: &Settings<'_>) -> Result<PathBuf, VerbFailure> {
     let name = match browser.family {
         Family::Firefox => "firefox",

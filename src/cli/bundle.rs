@@ -114,8 +114,8 @@ pub(super) fn fetch(
     status
 }
 
-/// The path of the spool of a bundle. It exists until every request has a response, so that no
-/// response is fetched twice.
+/// Returns the path of the spool of a bundle. The spool is kept until every request has a response,
+/// so that no response is fetched twice.
 fn bundle_spool_path(file: &Path) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(".spool");

@@ -22,8 +22,8 @@ use wwwoffle_api::{DeletedUrls, EntriesToDelete, EntriesToMove, MovedUrls, Writt
 /// Bytes of standard input read at once.
 const PIECE: usize = 64 * 1024;
 
-/// The owner to name in a call. `None` for [`Owner::Local`], which the daemon assumes for calls
-/// through its socket.
+/// Returns the name of an owner for a call. `None` for [`Owner::Local`], which the daemon assumes
+/// for calls through its socket.
 fn named(owner: &Owner) -> Option<String> {
     (*owner != Owner::Local).then(|| owner.to_string())
 }
@@ -32,7 +32,7 @@ fn spool_failed(error: &wwwoffle_spool::Error) -> VerbFailure {
     VerbFailure::caused(ExitStatus::Failed, "the spool failed", error)
 }
 
-/// Removes URLs.
+/// Removes the entries of URLs.
 pub(super) fn remove(
     owner: &Owner,
     urls: Vec<String>,

@@ -157,7 +157,7 @@ fn indexed<'a>(
     with_sub_resources(typed, Some(&index), (places, personal), notes)
 }
 
-/// Whether an entry is exported. One of another owner is counted in `personal` instead.
+/// Whether an entry is exported. If only its owner excludes it, counts it in `personal`.
 fn is_chosen(
     place: &Place,
     when: Timestamp,

@@ -62,7 +62,7 @@ pub(crate) fn run(
     Ok(ExitStatus::Done)
 }
 
-/// Where the configuration is changed.
+/// The target of changes of the configuration: the daemon, or else the file.
 struct ConfigTarget {
     /// The daemon, if the spool is known. It may not be running.
     daemon: Option<Control>,
@@ -70,7 +70,8 @@ struct ConfigTarget {
 }
 
 impl ConfigTarget {
-    /// If the configuration is faulty, the spool is unknown, and only the file can be corrected.
+    /// Returns the target. If the configuration is faulty, the spool is unknown, so that only the
+    /// file can be corrected.
     fn of(settings: &Settings<'_>) -> Self {
         Self { daemon: settings.control().ok(), lookup: settings.lookup() }
     }
@@ -142,8 +143,8 @@ impl ConfigTarget {
     }
 }
 
-/// The result of an edit without a daemon, as a daemon would report it. There is no daemon to
-/// restart.
+/// Returns the result of an edit without a daemon, as a daemon would report it. No option needs a
+/// restart, because no daemon runs.
 fn changed(
     file: &ConfigFile,
     outcome: Result<AppliedChange, ChangeError>,
@@ -162,7 +163,7 @@ fn not_changed(error: &ChangeError) -> VerbFailure {
     }
 }
 
-/// The failure for a rejected change, with all faults.
+/// Returns the failure for a rejected change, with all faults.
 pub(super) fn change_failure(error: &ConfigError) -> VerbFailure {
     let status = if error.faults.is_empty() { ExitStatus::Failed } else { ExitStatus::BadConfig };
     let mut message = shown::line(&error.error);

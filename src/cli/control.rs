@@ -21,26 +21,26 @@ use crate::base::control_path::ControlPath;
 use crate::base::exit::ExitStatus;
 use wwwoffle_api::ConfigError;
 
-/// Time limit for the head of a response. The daemon only has to look the data up.
+/// Time limit for the head of a response. The daemon only looks data up before it sends the head.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Bytes of the longest response read as a whole: a queue of about 100,000 requests.
+/// Maximum length of a response read as a whole, in bytes: a queue of about 100,000 requests.
 const LONGEST_ANSWER: usize = 256 << 20;
 
-/// Bytes of the longest line of a stream: a URL of 1 MiB, escaped, and a few short fields.
+/// Maximum length of a line of a stream, in bytes: a URL of 1 MiB, escaped, and a few short fields.
 const LONGEST_LINE: usize = 8 << 20;
 
-/// The daemon that has the spool open.
+/// A client of the daemon that has the spool open.
 #[derive(Debug)]
 pub(crate) struct Control {
     spool: PathBuf,
 }
 
-/// The consumer of the lines of a stream.
+/// A function that is called with each line of a stream.
 type EachLine<'a> = &'a mut dyn FnMut(&[u8]) -> Result<(), VerbFailure>;
 
 impl Control {
-    /// The daemon on the spool at `spool`, running or not.
+    /// Creates a client of the daemon on the spool at `spool`, whether the daemon runs or not.
     pub(crate) fn new(spool: &Path) -> Self {
         Self { spool: spool.to_owned() }
     }
@@ -241,7 +241,7 @@ async fn lines(mut body: Incoming, each_line: EachLine<'_>) -> Result<(), VerbFa
     if unfinished.is_empty() { Ok(()) } else { each_line(&unfinished) }
 }
 
-/// The failure for a response that does not follow the API.
+/// Returns the failure for a response that does not follow the API.
 pub(crate) fn invalid_response(error: &serde_json::Error) -> VerbFailure {
     VerbFailure::caused(
         ExitStatus::Failed,

@@ -79,8 +79,8 @@ struct ImportSpool {
 }
 
 impl ImportSpool {
-    /// The error in words. If access was denied, it names the user whose permissions were used,
-    /// unless that is the caller.
+    /// Returns the error in words. If access was denied to an identity taken on for the spool,
+    /// names that identity.
     fn error_text(&self, error: &wwwoffle_archive::Error) -> String {
         let mut told = error_chain(error);
         if let Some(identity) = self.identity.as_ref().filter(|_| error.is_denied()) {
@@ -134,7 +134,7 @@ pub(super) fn take_bundle(
     import_by_daemon(&wanted, control, &mut drawn, terminal)?.map_err(VerbFailure::plain)
 }
 
-/// The result of one archive: its report, or why it could not be imported.
+/// The result of importing one archive: its report, or why it could not be imported.
 type ImportOutcome = Result<ImportReport, String>;
 
 fn import_locally(

@@ -68,7 +68,8 @@ fn decoded(entry: &Entry, out: &mut dyn Write) -> io::Result<()> {
     })
 }
 
-/// The metadata of an archive: the software that made it, and when.
+/// Returns the options of an export. They include the metadata of the archive: the software that
+/// made it, and when.
 pub(super) fn options(versions: bool) -> ExportOptions {
     let software = concat!("wwwoffle/", env!("CARGO_PKG_VERSION")).to_owned();
     ExportOptions { software, now: timestamp(clock::now()), versions }

@@ -15,12 +15,12 @@ pub(crate) enum VerbFailure {
 }
 
 impl VerbFailure {
-    /// A failure with the general exit status.
+    /// Creates a failure with the general exit status.
     pub(crate) fn plain(message: impl fmt::Display) -> Self {
         Self::Said(ExitStatus::Failed, message.to_string())
     }
 
-    /// A failure with its chain of causes.
+    /// Creates a failure with its chain of causes.
     pub(crate) fn caused(status: ExitStatus, what: impl fmt::Display, cause: &dyn Error) -> Self {
         Self::Said(status, format!("{what}: {}", error_chain(cause)))
     }

@@ -186,7 +186,7 @@ pub(super) fn find(reader: &Reader, places: &Places) -> Result<Option<Entry>, Ve
     Ok(None)
 }
 
-/// The places of the response to a request of `owner` for `url`.
+/// Returns the places of the response to a request of `owner` for `url`.
 pub(super) fn places(url: &str, owner: &Owner, local: &LocalHost) -> Result<Places, String> {
     Places::of_text(url, local, owner)
         .map(|(_, places)| places)

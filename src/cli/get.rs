@@ -59,7 +59,8 @@ pub(super) fn run(
     follow(&control, "/api/get", &wanted, telling, terminal)
 }
 
-/// The fetch options of each page, if any were given.
+/// Returns the aim of a recursive fetch. `None` if neither a depth nor a class of sub-resources was
+/// typed.
 fn aim(typed: &GetArgs) -> Option<Aim> {
     let parts: std::collections::BTreeMap<_, _> = typed.with.named().collect();
     if typed.depth.is_none() && parts.is_empty() {
@@ -101,8 +102,8 @@ fn read(file: &Path, terminal: &mut Terminal<'_>) -> Result<String, VerbFailure>
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The web URLs in a text, without duplicates: the links of a page or of bookmarks, otherwise all
-/// URLs that are written out (RFC 3986 Appendix C).
+/// Returns the web URLs in a text, without duplicates: the links of a page or of bookmarks,
+/// otherwise all URLs that are written out (RFC 3986 Appendix C).
 fn urls_in(text: &str) -> Vec<String> {
     let is_page = {
         let beginning: String = text.chars().take(2_000).collect::<String>().to_ascii_lowercase();

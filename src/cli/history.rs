@@ -60,7 +60,7 @@ fn older(reader: &Reader, entry: &Entry) -> Result<Vec<Summary>, VerbFailure> {
     Ok(older)
 }
 
-/// The older versions of a page whose current copy is gone.
+/// Returns the older versions of a page whose current copy is gone.
 fn orphaned_versions(reader: &Reader, places: &Places) -> Result<Vec<Summary>, VerbFailure> {
     for place in [&places.own, &places.public] {
         let older = reader.versions(place).map_err(|error| spool_failed(&error))?;
@@ -97,7 +97,7 @@ fn print(history: &History, terminal: &mut Terminal<'_>) -> Result<(), VerbFailu
 }
 
 /// Finds the copy of a URL that was current at a given time, among those of the owner and of
-/// everyone: the last one stored before that time, otherwise the first of all.
+/// everyone: the last one received up to that time, or else the first one received later.
 pub(super) fn find_at(
     reader: &Reader,
     places: &Places,

@@ -60,7 +60,7 @@ impl Drop for OpenedSpool {
 }
 
 impl Answerer {
-    /// Uses the daemon if one runs. Otherwise opens the spool, and its index is brought up to date.
+    /// Returns the daemon if one runs, or else the opened spool with its index.
     fn of(settings: &Settings<'_>) -> Result<Self, VerbFailure> {
         let control = settings.control()?;
         match control.get::<serde_json::Value>("/api/status") {
@@ -130,7 +130,8 @@ fn parse_query(verb: &str, arguments: &[(&str, String)]) -> Result<ListQuery, Ve
     .map_err(|error| VerbFailure::Said(ExitStatus::Usage, format!("{verb}: {error}")))
 }
 
-/// Returns the first fault of the indexing tasks as a failure.
+/// Returns the first fault of the indexing tasks as a failure. Damaged or unreadable parts of the
+/// spool are no failure: the rest is indexed.
 fn first_fault(opened: &OpenedSpool) -> Result<(), VerbFailure> {
     match opened.index.faults().into_iter().find(|fault| !fault.is_damaged() && !fault.is_partial())
     {
@@ -169,7 +170,7 @@ pub(super) fn list(
     Ok(ExitStatus::Done)
 }
 
-/// Prints the items of a page, and counts them.
+/// Prints the items of a page, and returns their number.
 fn print_page(listed: Listed, json: bool, out: &mut dyn Write) -> Result<u64, VerbFailure> {
     let mut count = 0;
     match listed {
@@ -254,7 +255,7 @@ pub(super) fn search(
     let answerer = Answerer::of(settings)?;
     answerer.catch_up()?;
     if let Answerer::Ourselves(opened) = &answerer {
-        // Pages that are not indexed by then are reported as missing.
+        // If pages are not indexed by then, the result is reported as incomplete.
         opened
             .index
             .wait_until_current_within(true, READ_WITHIN)
@@ -286,7 +287,7 @@ pub(super) fn search(
     Ok(ExitStatus::Done)
 }
 
-/// Prints at most `most` hits and requests, and counts them.
+/// Prints at most `most` hits and requests, and returns their number.
 fn print_hits(
     page: &SearchPage,
     most: u64,

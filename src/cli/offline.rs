@@ -12,7 +12,7 @@ use crate::base::exit::ExitStatus;
 use crate::daemon::identity::{BadIdentity, Identity};
 use crate::storage::spool_options;
 
-/// The options with which the daemon would open the spool.
+/// Returns the options with which the daemon would open the spool.
 pub(super) fn options(settings: &Settings<'_>) -> Result<Options, VerbFailure> {
     let config = settings.config()?;
     let startup = config.startup.clone();
@@ -83,7 +83,8 @@ fn bad(error: &BadIdentity) -> VerbFailure {
     VerbFailure::Said(ExitStatus::BadSpool, error_chain(error))
 }
 
-/// The owner of a spool. Its daemon has made `tmp`, but another user may have made the root for it.
+/// Returns the owner of a spool; `None` if there is no spool. The owner of `tmp` comes first,
+/// because the daemon has made `tmp`, but another user may have made the root.
 fn owner(root: &Path) -> Result<Option<(u32, u32)>, VerbFailure> {
     if let Ok(Some(owner)) = owner_of(&root.join("tmp")) {
         return Ok(Some(owner));
@@ -94,7 +95,7 @@ fn owner(root: &Path) -> Result<Option<(u32, u32)>, VerbFailure> {
     })
 }
 
-/// The failure for a spool that cannot be used.
+/// Returns the failure for a spool that cannot be used.
 pub(super) fn unusable(root: &Path, error: &Error) -> VerbFailure {
     if error.is_locked() {
         return VerbFailure::Said(ExitStatus::Taken, error_chain(error));
@@ -106,7 +107,7 @@ pub(super) fn unusable(root: &Path, error: &Error) -> VerbFailure {
     VerbFailure::caused(ExitStatus::BadSpool, what, error)
 }
 
-/// The failure for a missing spool.
+/// Returns the failure for a missing spool.
 pub(super) fn absent(root: &Path) -> VerbFailure {
     let what = format!(
         "there is no spool {} yet: the first `wwwoffle serve` or `wwwoffle browse` creates it, and \

@@ -21,7 +21,7 @@ impl OwnDaemon {
         let start = Start { live, spool, listen, mode, rest };
         let daemon = thread::spawn(move || {
             run::run(start, |line| {
-                // The receiver is alive: `recv` below waits for this.
+                // The receiver is alive: `recv` below waits for this line.
                 let _heard = ready.send(line.to_owned());
             })
         });

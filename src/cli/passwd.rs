@@ -9,7 +9,7 @@ use super::Terminal;
 use super::failure::VerbFailure;
 use crate::base::exit::ExitStatus;
 
-/// Bytes of the longest line read as a password.
+/// Maximum length of a line read as a password, in bytes.
 const MAX_LINE: u64 = 4096;
 
 /// Reads a password, twice and without echo if a person types it, and prints the configuration line
@@ -81,7 +81,7 @@ fn line(terminal: &mut Terminal<'_>) -> Result<String, VerbFailure> {
     Ok(text)
 }
 
-/// Turns off the echo of the terminal while it lives.
+/// A guard that turns off the echo of the terminal until it is dropped.
 struct Silence(Termios);
 
 impl Silence {

@@ -9,7 +9,7 @@ use wwwoffle_http::decoding::{Coding, Decoder, Output};
 /// Bytes decoded at once.
 const PIECE: usize = 64 * 1024;
 
-/// Decodes a body and writes it to `to`.
+/// A writer that decodes a body and writes it to `to`.
 pub(super) struct Plain<'a> {
     decoder: Decoder,
     output: Vec<u8>,
@@ -17,7 +17,8 @@ pub(super) struct Plain<'a> {
 }
 
 impl<'a> Plain<'a> {
-    /// Decodes `codings` in this order; without any, the body is written unchanged.
+    /// Creates a writer that decodes `codings` in this order. Without codings, the body is written
+    /// unchanged.
     pub(super) fn new(codings: &[Coding], to: &'a mut dyn Write) -> Self {
         Self { decoder: Decoder::new(codings), output: vec![0; PIECE], to }
     }

@@ -19,18 +19,18 @@ const POLL: Duration = Duration::from_millis(10);
 /// The largest part of a program's output that is read, in bytes.
 const MAX_OUTPUT: u64 = 1024 * 1024;
 
-/// The result of a program.
+/// The result of a finished program.
 #[derive(Debug)]
 pub(crate) struct Ran {
-    /// Whether it reported success.
+    /// Whether the program reported success.
     pub(crate) success: bool,
-    /// Its standard output.
+    /// Standard output of the program.
     pub(crate) out: String,
-    /// The last line of its standard error, or how it ended.
+    /// The last line of the program's standard error, or its exit status if there is none.
     pub(crate) why: String,
 }
 
-/// The first program called `name` in `directories`.
+/// Returns the path of the first program called `name` in `directories`.
 pub(crate) fn find<'a>(
     name: &str,
     directories: impl IntoIterator<Item = &'a Path>,

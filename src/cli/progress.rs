@@ -21,7 +21,7 @@ const REDRAW: Duration = Duration::from_millis(100);
 /// Characters of the live line, so that it stays one line on a terminal of 80.
 const LIVE_WIDTH: usize = 79;
 
-/// Follows a stream of events and shows it.
+/// A display of a stream of events.
 ///
 /// In a terminal, a live line is redrawn below one line for each URL that is done. Elsewhere only
 /// the lines for the URLs are printed.
@@ -38,7 +38,7 @@ pub(crate) struct ProgressDisplay {
     whole: Option<Whole>,
     /// The number of requests of a recursive fetch still to come, as far as known.
     waiting: u64,
-    /// When the live line was last drawn, since the start.
+    /// Time from the start of the stream to the last redraw of the live line.
     drawn: Option<Duration>,
     end: Option<End>,
 }
@@ -61,7 +61,7 @@ pub(crate) struct End {
 }
 
 impl End {
-    /// The exit status for these totals: failed requests take precedence over waiting ones.
+    /// Returns the exit status for these totals: failed requests take precedence over waiting ones.
     pub(crate) fn exit_status(self) -> ExitStatus {
         match self {
             Self { failed: 1.., .. } => ExitStatus::Failed,
@@ -87,12 +87,12 @@ impl ProgressDisplay {
         }
     }
 
-    /// The totals in the last event; `None` before it has arrived.
+    /// Returns the totals in the last event; `None` before it has arrived.
     pub(crate) fn end(&self) -> Option<End> {
         self.end
     }
 
-    /// Handles the next event, which arrived `since` the start of the stream.
+    /// Handles the next event. `since` is the time from the start of the stream to the event.
     pub(crate) fn event(
         &mut self,
         event: Event,
@@ -187,7 +187,8 @@ impl ProgressDisplay {
         }
     }
 
-    /// The progress of a recursive fetch goes into the live line; its report is printed once.
+    /// Stores the progress of a recursive fetch for the live line. Returns its report once it has
+    /// ended.
     fn run(&mut self, run: &RunItem) -> Option<String> {
         self.waiting = run.waiting;
         run.ended.is_some().then(|| report(run))
@@ -203,12 +204,13 @@ impl ProgressDisplay {
         write!(out, "\r\x1b[K{line}")
     }
 
-    /// The live line. The URL, which needs the most room, comes last, where the line is cut off.
+    /// Returns the live line. The URL, which needs the most room, comes last, where the line is cut
+    /// off.
     fn live_line(&self, since: Duration) -> String {
         let count = self.under_way.len();
         let mut line =
             format!("{count} under way, {}", progress::describe_total(&self.counted(since)));
-        // With one request left, the amount still missing is more useful.
+        // If only one request is in progress, its own progress is shown, too.
         if let Some((url, UnderWay { bytes, total: Some(total), seconds_left })) =
             self.single_download()
         {
@@ -225,8 +227,8 @@ impl ProgressDisplay {
         self.whole.and_then(|whole| whole.seconds_left)
     }
 
-    /// The bytes received, summed over the requests, with the rate and the time left that the
-    /// daemon reports, if it does.
+    /// Returns the progress of all requests, with the time left if the daemon reports it. Without a
+    /// rate from the daemon, the rate is the average since the start.
     fn counted(&self, since: Duration) -> Whole {
         let add = |sum: u64, one: &UnderWay| sum.saturating_add(one.bytes);
         let bytes = self.under_way.values().fold(self.settled_bytes, add);
@@ -249,13 +251,13 @@ impl ProgressDisplay {
     }
 }
 
-/// The end of an English noun after `count`.
+/// Returns the end of an English noun after `count`.
 fn plural_end(count: u64) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
 
-/// The report of a recursive fetch: the counts, the failures with their referring pages, and the
-/// pages left out with their reasons.
+/// Returns the report of a recursive fetch: the counts, the failures with their referring pages,
+/// and the pages left out with their reasons.
 pub(crate) fn report(run: &RunItem) -> String {
     let (counts, dead) = (&run.report.counts, run.report.counts.dead);
     let mut text = format!(

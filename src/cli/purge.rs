@@ -43,7 +43,7 @@ pub(super) fn run(
     Ok(ExitStatus::Done)
 }
 
-/// The daemon that has the spool open, if any.
+/// Returns a client of the daemon that has the spool open, if any.
 fn daemon(settings: &Settings<'_>) -> Result<Option<Control>, VerbFailure> {
     let control = settings.control()?;
     match control.get::<Status>("/api/status") {
@@ -84,7 +84,7 @@ fn purge_without_daemon(
     let report = done.map_err(|error| {
         VerbFailure::caused(ExitStatus::Failed, "the spool cannot be purged", &error)
     })?;
-    // If this cannot be stored, the next purge tries the same entries again.
+    // If the tried entries cannot be stored, the next purge tries the same entries again.
     let _remembered = purge::compress::store_tried_without_daemon(&spool, &report);
     Ok(report)
 }

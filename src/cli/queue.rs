@@ -88,7 +88,7 @@ enum QueueCall {
     Retry,
 }
 
-/// The requests to change; a URL that is not in the queue is reported.
+/// The requests to change, and whether a typed URL is not in the queue.
 struct Targets {
     requests: Vec<QueueTarget>,
     has_missing: bool,

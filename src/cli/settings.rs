@@ -32,7 +32,7 @@ impl<'a> Settings<'a> {
         Self { config_file, spool, environment, read: OnceCell::new() }
     }
 
-    /// The options to run the daemon with.
+    /// Returns the options to run the daemon with.
     pub(crate) fn serve_options(&self, typed: Serve) -> Result<ServeOptions, VerbFailure> {
         let lookup = self.lookup();
         let (loaded, watch) = load(&lookup);
@@ -51,12 +51,12 @@ impl<'a> Settings<'a> {
         Ok(ServeOptions { live, spool, listen, mode: typed.mode, rest })
     }
 
-    /// The daemon that verbs talk to. With `--spool`, no configuration is needed to find it.
+    /// Returns a client of the daemon on the spool. With `--spool`, this needs no configuration.
     pub(crate) fn control(&self) -> Result<Control, VerbFailure> {
         Ok(Control::new(&self.spool()?))
     }
 
-    /// The spool that verbs use.
+    /// Returns the path of the spool that verbs use.
     pub(crate) fn spool(&self) -> Result<PathBuf, VerbFailure> {
         match &self.spool {
             Some(spool) => Ok(spool.clone()),
@@ -64,12 +64,12 @@ impl<'a> Settings<'a> {
         }
     }
 
-    /// The domains to which a new authority is limited.
+    /// Returns the domains to which a new authority is limited.
     pub(crate) fn name_constraints(&self) -> Result<Vec<String>, VerbFailure> {
         Ok(self.config()?.https.name_constraints.as_slice().to_vec())
     }
 
-    /// A command of this program as typed in a shell, for the same configuration and spool.
+    /// Returns a command of this program as typed in a shell, for the same configuration and spool.
     pub(crate) fn command(&self, verb: &str) -> String {
         let mut line = String::from("wwwoffle");
         for (option, value) in [("--config", &self.config_file), ("--spool", &self.spool)] {
@@ -80,21 +80,21 @@ impl<'a> Settings<'a> {
         format!("{line} {verb}")
     }
 
-    /// The path of the program called `name`, as a shell finds it.
+    /// Returns the path of the program called `name`, as a shell finds it.
     pub(crate) fn program(&self, name: &str) -> Option<PathBuf> {
         let path = self.environment.path.clone().unwrap_or_default();
         let directories: Vec<PathBuf> = std::env::split_paths(&path).collect();
         programs::find(name, directories.iter().map(PathBuf::as_path))
     }
 
-    /// The names and ports of the proxy, on which canonical URLs depend.
+    /// Returns the names and ports of the proxy, on which canonical URLs depend.
     pub(crate) fn local_host(&self) -> Result<LocalHost, VerbFailure> {
         let config = self.config()?;
         let port = config.startup.listen.as_slice().first().map_or(8080, SocketAddr::port);
         Ok(config.local_host.names.at(port, None))
     }
 
-    /// The configuration, read on the first call.
+    /// Returns the configuration, which is read on the first call.
     pub(crate) fn config(&self) -> Result<Config, VerbFailure> {
         if let Some(read) = self.read.get() {
             return Ok(read.clone());
@@ -104,7 +104,7 @@ impl<'a> Settings<'a> {
         Ok(self.read.get_or_init(|| config).clone())
     }
 
-    /// Where to look for the configuration file.
+    /// Returns where to look for the configuration file.
     pub(crate) fn lookup(&self) -> ConfigLookup {
         ConfigLookup::new(self.config_file.as_deref(), self.environment)
     }
@@ -121,7 +121,7 @@ impl<'a> Settings<'a> {
     }
 }
 
-/// The failure for a faulty configuration, with all its faults.
+/// Returns the failure for a faulty configuration, with all its faults.
 pub(super) fn config_failure(faults: &Faults) -> VerbFailure {
     VerbFailure::Said(ExitStatus::BadConfig, faults.to_string())
 }

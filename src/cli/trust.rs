@@ -137,7 +137,8 @@ pub(super) fn uninstall(
     Ok(status)
 }
 
-/// The stores of this machine that trust `authority`, as far as this user can see.
+/// Returns the names of the stores of this machine that trust `authority`, as far as this user can
+/// see.
 pub(super) fn places(authority: &Authority, settings: &Settings<'_>) -> Vec<String> {
     let Ok(certificate) = of(authority) else { return Vec::new() };
     let ours = Ours::These(vec![certificate.fingerprint()]);
@@ -172,7 +173,7 @@ pub(super) fn into_profile(
     }
 }
 
-/// The tool that edits browser databases.
+/// Returns the path of the tool that edits browser databases.
 pub(super) fn tool(settings: &Settings<'_>) -> Option<PathBuf> {
     settings.program(nss::TOOL)
 }
@@ -221,7 +222,7 @@ fn chosen_certificates(typed: &Uninstall, settings: &Settings<'_>) -> Result<Our
     Ok(Ours::These(fingerprints))
 }
 
-/// The databases of this user, or why there are none.
+/// Returns the databases of this user. The error says why they cannot be determined or changed.
 fn databases(settings: &Settings<'_>) -> Result<Vec<Database>, String> {
     let environment = settings.environment;
     let (Some(home), Some(data)) = (environment.home_directory(), environment.data_home()) else {
@@ -291,9 +292,9 @@ impl TrustWork<'_> {
         Ok(status)
     }
 
-    /// Carries out the steps until one fails, and returns which and why. After a failure, files are
-    /// restored: a written file is useless without the steps after it, and a removed file would not
-    /// be found on the next attempt although programs still trust it.
+    /// Carries out the steps until one fails. The error names that step and the reason. After a
+    /// failure, files are restored: a written file is useless without the steps after it, and a
+    /// removed file would not be found on the next attempt although programs still trust it.
     fn act(&self, steps: &[TrustStep]) -> Result<(), String> {
         let mut before = Vec::new();
         for step in steps {

@@ -17,7 +17,8 @@ use crate::base::error_chain::error_chain;
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
 
-/// Bytes of the longest line: two URLs of 1 MiB, in which every byte may be escaped to six.
+/// Maximum length of a line, in bytes: two URLs of 1 MiB, in which every byte may be escaped to
+/// six.
 const LONGEST_LINE: usize = 16 << 20;
 
 #[derive(Deserialize)]

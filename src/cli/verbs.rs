@@ -154,7 +154,8 @@ impl Telling {
     }
 }
 
-/// Shows events until every request is done; the totals give the exit status.
+/// Shows the events of a call until the stream ends. The totals in the last event give the exit
+/// status.
 pub(super) fn follow(
     control: &Control,
     path: &str,
@@ -278,14 +279,15 @@ fn stop(control: &Control, terminal: &mut Terminal<'_>) -> Result<ExitStatus, Ve
     )))
 }
 
-/// A handle on the process, if it is visible from here: it may be in another container.
+/// Returns a handle on the process. `None` if it is not visible from here, such as in another
+/// container.
 fn process(pid: u32) -> Option<OwnedFd> {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw)?;
     rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok()
 }
 
-/// Waits a moment for the end of the process. If the process is not visible from here, it has ended
-/// if no daemon responds, or a daemon with another process ID.
+/// Waits a moment for the end of the process, and returns whether it has ended. A process that is
+/// not visible from here has ended if no daemon responds, or a daemon with another process ID.
 fn has_ended(process: Option<&OwnedFd>, control: &Control, pid: u32) -> Result<bool, VerbFailure> {
     let Some(process) = process else {
         std::thread::sleep(STOP_POLL);

@@ -99,7 +99,7 @@ pub(crate) struct With {
 }
 
 impl With {
-    /// The classes that were named, and whether they are to be fetched.
+    /// Returns the named classes, and whether each is to be fetched.
     pub(crate) fn named(&self) -> impl Iterator<Item = (PartClass, bool)> {
         let flags = [
             (PartClass::Stylesheets, self.stylesheets),

@@ -103,7 +103,7 @@ impl ListArgs {
             || wwwoffle_api::ListKind::parse(what).is_err() && !what.is_empty()
     }
 
-    /// The options as arguments of a URL.
+    /// Returns the options as arguments of a URL.
     pub(crate) fn arguments(&self) -> Vec<(&'static str, String)> {
         let mut arguments = self.filter.arguments();
         let given = [("what", &self.what), ("sort", &self.sort)];
@@ -115,7 +115,7 @@ impl ListArgs {
 }
 
 impl FilterArgs {
-    /// The filters as arguments of a URL.
+    /// Returns the filters as arguments of a URL.
     pub(crate) fn arguments(&self) -> Vec<(&'static str, String)> {
         let given = [
             ("host", &self.host),

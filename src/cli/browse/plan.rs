@@ -9,9 +9,9 @@ use crate::fetch::chromium;
 /// Browsers that are configured in the same way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
-    /// Takes the proxy and our key from its command line.
+    /// Takes the proxy and the key of our authority from its command line.
     Chromium,
-    /// Takes them from files in its profile.
+    /// Takes the proxy and the certificate of our authority from files in its profile.
     Firefox,
 }
 
@@ -73,7 +73,7 @@ fn names() -> String {
     KNOWN.map(|(name, ..)| name).join(", ")
 }
 
-/// The family by the name of the program, in any directory.
+/// Returns the family of a program, by its name without the directory.
 fn family(program: &str) -> Family {
     let name = program.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
     if ["firefox", "librewolf"].iter().any(|kind| name.contains(kind)) {
@@ -99,7 +99,7 @@ pub(super) struct BrowserSession<'a> {
 }
 
 impl BrowserSession<'_> {
-    /// The command line, without the program.
+    /// Returns the arguments of the browser.
     pub(super) fn arguments(&self, family: Family) -> Vec<OsString> {
         let mut line: Vec<OsString> = match family {
             Family::Chromium => chromium::arguments(self.proxy, self.profile, self.key),
@@ -112,7 +112,7 @@ impl BrowserSession<'_> {
         line
     }
 
-    /// The text of `user.js` in a Firefox profile.
+    /// Returns the text of `user.js` in a Firefox profile.
     pub(super) fn firefox_settings(&self) -> String {
         let (host, port) = (self.proxy.ip(), self.proxy.port());
         let mut text = String::from("// Written by wwwoffle at each start.\n");
@@ -128,7 +128,8 @@ impl BrowserSession<'_> {
             ("network.proxy.allow_hijacking_localhost", "true".to_owned()),
             ("network.proxy.failover_direct", "false".to_owned()),
             ("network.http.http3.enable", "false".to_owned()),
-            // The proxy resolves host names; 5 is "off by choice".
+            // The browser does not use DNS over HTTPS (5 is "off by choice"), because the proxy
+            // resolves host names.
             ("network.trr.mode", "5".to_owned()),
             ("dom.security.https_first", "false".to_owned()),
             ("dom.security.https_first_schemeless", "false".to_owned()),
@@ -147,7 +148,8 @@ impl BrowserSession<'_> {
     }
 }
 
-/// The address at which the browser reaches the proxy: a loopback address if it listens on one.
+/// Returns the address at which the browser reaches the proxy: a loopback address if the proxy
+/// listens on one, or else the first address in `listening`.
 pub(super) fn proxy(listening: &[String]) -> Option<SocketAddr> {
     let all: Vec<SocketAddr> = listening.iter().filter_map(|text| text.parse().ok()).collect();
     let mut best = *all.iter().find(|one| one.ip().is_loopback()).or(all.first())?;
@@ -161,10 +163,10 @@ pub(super) fn proxy(listening: &[String]) -> Option<SocketAddr> {
     Some(best)
 }
 
-/// The page to open, with its protocol; our start page if none was typed.
+/// Returns the page to open, with its protocol; our start page if none was typed.
 ///
-/// It never begins like an option. Chromium trims spaces from its arguments before it looks for
-/// options among them, and some options name programs to run.
+/// The result never begins like an option. Chromium trims spaces from its arguments before it looks
+/// for options among them, and some options name programs to run.
 pub(super) fn address(typed: Option<&str>, proxy: SocketAddr) -> String {
     let Some(url) = typed.map(str::trim) else { return format!("http://{proxy}/") };
     let protocol = url.split_once("://").map(|(protocol, _)| protocol);

@@ -12,7 +12,8 @@ use crate::base::exit::ExitStatus;
 use crate::cli::failure::VerbFailure;
 use wwwoffle_api::{Choice, ModeChange, ModeRequest};
 
-/// Reads one request, sends `answer` in pieces of `piece` bytes, closes, and returns the request.
+/// Serves one connection on the socket of `spool` in a thread: reads one request, sends `answer` in
+/// pieces of `piece` bytes, and closes. The thread returns the request.
 pub(in crate::cli) fn daemon(spool: &Path, answer: String, piece: usize) -> JoinHandle<String> {
     let listener = UnixListener::bind(spool.join("control")).unwrap();
     std::thread::spawn(move || {

@@ -130,7 +130,7 @@ fn cat_decodes_unless_the_raw_bytes_are_asked_for() {
     assert_eq!(err, "wwwoffle: the zstd body ends too early: `--raw` prints it as stored\n");
 }
 
-/// Incompressible bytes, more than one piece.
+/// Returns incompressible bytes, more than one piece.
 fn noise() -> Vec<u8> {
     let mut state = 1_u32;
     let next = || {

@@ -32,7 +32,7 @@ impl AuthorityCertificate {
         Some(Self { der, name })
     }
 
-    /// Its common name, which lists of authorities show.
+    /// Returns the common name of the certificate, which lists of authorities show.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
@@ -41,22 +41,22 @@ impl AuthorityCertificate {
         pem(&self.der)
     }
 
-    /// Its SHA-256, in hex.
+    /// Returns the SHA-256 of the certificate, in hex.
     pub(super) fn fingerprint(&self) -> String {
         fingerprint(&self.der)
     }
 
-    /// The first digits of its fingerprint.
+    /// Returns the first [`MARK`] digits of the fingerprint.
     pub(super) fn mark(&self) -> String {
         self.fingerprint().chars().take(MARK).collect()
     }
 
-    /// The name of its file in a system store, without the extension.
+    /// Returns the name of the certificate's file in a system store, without the extension.
     pub(super) fn file_stem(&self) -> String {
         format!("wwwoffle-{}", self.mark())
     }
 
-    /// The name of its entry in a browser's database.
+    /// Returns the name of the certificate's entry in a browser's database.
     pub(super) fn nickname(&self) -> String {
         format!("{} ({})", self.name, self.mark())
     }

@@ -19,7 +19,7 @@ pub(super) const TOOL: &str = "certutil";
 pub(in crate::cli) const REMEDY: &str = "certutil is missing: install libnss3-tools (Debian), nss-tools \
      (Fedora), nss (Arch) or mozilla-nss-tools (openSUSE)";
 
-/// The database of Chromium and its relatives, in the home directory.
+/// Paths of the databases of Chromium and its relatives, below the home directory.
 const CHROMIUM: [&str; 8] = [
     ".pki/nssdb",
     "snap/chromium/current/.pki/nssdb",
@@ -31,7 +31,7 @@ const CHROMIUM: [&str; 8] = [
     ".var/app/com.vivaldi.Vivaldi/.pki/nssdb",
 ];
 
-/// The directory with Firefox's list of profiles, in the home directory.
+/// Paths of the directories with Firefox's list of profiles, below the home directory.
 const FIREFOX: [&str; 6] = [
     ".mozilla/firefox",
     ".config/mozilla/firefox",
@@ -57,8 +57,8 @@ pub(super) struct Database {
     pub(super) exists: bool,
 }
 
-/// The databases of this user. If `has_chromium`, the one of Chromium is included even if it does
-/// not exist yet.
+/// Returns the databases of this user. If `has_chromium`, the one of Chromium is included even if
+/// it does not exist yet.
 pub(super) fn databases(home: &Path, data_home: &Path, has_chromium: bool) -> Vec<Database> {
     let at = |browser, path: PathBuf| {
         let exists = small_file::read(&path.join("cert9.db")).is_ok_and(|found| found.is_some());
@@ -111,7 +111,7 @@ fn profiles(text: &str, directory: &Path) -> Vec<PathBuf> {
 }
 
 impl Database {
-    /// The name shown to the user.
+    /// Returns the name shown to the user.
     pub(super) fn name(&self) -> String {
         format!("{} ({})", self.browser, self.path.display())
     }
@@ -142,7 +142,7 @@ impl Database {
         TrustPlan::Do(steps.collect())
     }
 
-    /// The names of the entries that contain one of `ours`.
+    /// Returns the names of the entries that contain one of `ours`.
     pub(super) fn entries(&self, tool: &Path, ours: &Ours) -> Vec<String> {
         let mut names = self.nicknames(tool);
         names.retain(|name| name.starts_with("wwwoffle"));

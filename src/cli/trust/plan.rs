@@ -23,7 +23,7 @@ pub(super) enum TrustStep {
 pub(super) struct ProgramCall {
     pub(super) program: PathBuf,
     pub(super) arguments: Vec<OsString>,
-    /// Whether it reads the certificate from its standard input.
+    /// Whether the program reads the certificate from its standard input.
     pub(super) reads_certificate: bool,
 }
 

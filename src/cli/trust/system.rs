@@ -1,8 +1,8 @@
 //! The certificate store of the system, which most programs use.
 //!
-//! Each kind of store has a directory for the administrator's files, and a tool that builds from
-//! them the files which programs read. Ours is one file in this directory, named after its
-//! fingerprint.
+//! Each kind of store has a directory for the administrator's files. After a change of these files,
+//! a tool builds the files that programs read. Our certificate is one file in the directory, named
+//! after its fingerprint.
 
 use std::path::{Path, PathBuf};
 
@@ -16,13 +16,13 @@ use crate::cli::programs;
 /// A kind of system store.
 #[derive(Debug, PartialEq, Eq)]
 struct Kind {
-    /// The system that uses it.
+    /// The system that uses this kind of store.
     system: &'static str,
     /// The directory of the administrator's files, below the root.
     directory: &'static str,
     /// The tool to run after a change.
     tool: &'static str,
-    /// The extension of its files.
+    /// The extension of the administrator's files.
     ending: &'static str,
 }
 
@@ -73,9 +73,9 @@ struct SystemStore {
     kind: &'static Kind,
     directory: PathBuf,
     tool: PathBuf,
-    /// Whether we have permission to change it.
+    /// Whether we have permission to change the store.
     writable: bool,
-    /// Its files whose names begin like ours.
+    /// The files in the directory whose names begin with `wwwoffle`.
     files: Vec<PathBuf>,
 }
 
@@ -102,7 +102,7 @@ impl System {
         Self { store, macos: cfg!(target_os = "macos") }
     }
 
-    /// The name shown to the user.
+    /// Returns the name shown to the user.
     pub(super) fn name(&self) -> String {
         match &self.store {
             Some(store) => format!("system ({})", store.directory.display()),
@@ -110,7 +110,7 @@ impl System {
         }
     }
 
-    /// The file that contains one of `ours`, if any.
+    /// Returns the first file that contains only certificates of `ours`, if any.
     pub(super) fn file_of(&self, ours: &Ours) -> Option<&Path> {
         let store = self.store.as_ref()?;
         store.files.iter().map(PathBuf::as_path).find(|path| ours.has_file(path))

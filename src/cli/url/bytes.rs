@@ -81,12 +81,12 @@ fn record(record: Result<OldRecord, ParseError>) -> UrlAnswer {
     }))
 }
 
-/// The only argument, a string.
+/// Returns the only argument, a string.
 fn argument(given: &Value) -> Result<Vec<u8>, Unanswerable> {
     bytes(given)?.ok_or_else(|| expected(given))
 }
 
-/// The `N` arguments of the function, each a string or null.
+/// Returns the `N` arguments of the function, each a string or null.
 fn arguments<const N: usize>(given: &Value) -> Result<[Option<Vec<u8>>; N], Unanswerable> {
     let values = given.as_array().ok_or_else(|| expected(given))?;
     let arguments = values.iter().map(bytes).collect::<Result<Vec<_>, _>>()?;

@@ -145,7 +145,7 @@ fn pairs(pairs: &[Pair]) -> Value {
     pairs.iter().map(pair).collect()
 }
 
-/// Decoded bytes that are not valid UTF-8 are returned in hex, as an object.
+/// Returns decoded bytes as text, or in hex as an object if they are not valid UTF-8.
 fn decoded_text(bytes: &[u8]) -> Value {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.into(),
