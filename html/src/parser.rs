@@ -1,5 +1,5 @@
-//! Replaces an HTML parser that has reached its memory limit by a new one, which continues at the
-//! same tag.
+//! Limits and types for replacing an HTML parser that has reached its memory limit. The new parser
+//! continues at the same tag.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -27,7 +27,8 @@
 //! At most [`MAX_LINKS`] links with [`MAX_LINK_BYTES`] bytes, URLs of [`wwwoffle_url::MAX_LEN`]
 //! bytes, [`MAX_NESTING`] levels of inner documents and [`MAX_INNER`] inner documents in total,
 //! [`MAX_PARSER_MEMORY`] bytes per parser, and [`MAX_HELD`] bytes of incomplete text. At a bound
-//! parsing stops, [`References::cut`] names the bound, and the references so far are returned.
+//! parsing stops, or continues without the part that is too large. [`References::cut`] names the
+//! first bound that was reached, and the references found are returned.
 
 pub mod charset;
 pub(crate) mod css;
@@ -202,7 +203,7 @@ pub enum Omission {
     Unsupported,
     /// A hint, or an interface for programs (`preconnect`, `pingback`). It is not visible content.
     Service,
-    /// No reference in the document: browsers request it without one (`/favicon.ico`).
+    /// Not in the document: browsers request it on their own (`/favicon.ico`).
     Implied,
     /// A protocol that is not fetched, such as `ftp`.
     Protocol,

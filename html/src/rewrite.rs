@@ -85,7 +85,8 @@ pub enum Removal {
 /// Characters to repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Repair {
-    /// windows-1252 punctuation in pages of other encodings, replaced by ASCII.
+    /// windows-1252 punctuation in pages in windows-1252, ISO-8859 and similar encodings, replaced
+    /// by ASCII.
     MsChars,
     /// windows-1251 characters in pages in KOI8-R.
     Cyrillic,
@@ -133,9 +134,9 @@ pub struct Bar {
 pub struct Changes {
     /// Elements to remove.
     pub cuts: BTreeSet<Removal>,
-    /// The replacement of blocked images.
+    /// The replacement of blocked images; [`BLANK_IMAGE`] if empty. `None` if the images stay.
     pub blocked_images: Option<String>,
-    /// The replacement of one-pixel images.
+    /// The replacement of one-pixel images; [`BLANK_IMAGE`] if empty. `None` if the images stay.
     pub pixels: Option<String>,
     /// How links are marked.
     pub marks: Marks,
@@ -155,7 +156,7 @@ impl Changes {
     }
 }
 
-/// Whether a URL is stored.
+/// Whether a URL is stored or queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UrlStatus {
     /// The URL is stored.

@@ -9,8 +9,8 @@ pub const PRESCAN: usize = 1024;
 
 /// The encoding of a document that begins with `head`: its first [`PRESCAN`] bytes, or all of it if
 /// it is shorter. The encoding comes from its byte order mark, its `Content-Type`, or its own
-/// declaration. Without any of these, it is UTF-8 if the beginning is valid UTF-8, and windows-1252
-/// for other HTML.
+/// declaration. Without any of these, it is windows-1252 for HTML that does not begin as UTF-8, and
+/// UTF-8 for everything else.
 ///
 /// To guess the encoding of a document without a declaration, browsers examine more than its head.
 /// Most such documents are UTF-8 today.
@@ -157,7 +157,8 @@ fn in_content(content: &[u8]) -> Option<&'static Encoding> {
     }
 }
 
-/// The encoding with this label, in a document that is ASCII-compatible so far.
+/// The encoding with this label. A declaration that can be read as ASCII is not UTF-16, so that
+/// label means UTF-8.
 fn label(label: &[u8]) -> Option<&'static Encoding> {
     let encoding = Encoding::for_label(label)?;
     if encoding == UTF_16LE || encoding == UTF_16BE {

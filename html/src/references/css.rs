@@ -1,8 +1,8 @@
 //! References of style sheets, parsed with cssparser.
 //!
-//! A sheet is split into pieces that end after a `}` outside strings and comments, because no rule
-//! that contains references continues after it. Each piece is buffered, parsed and dropped, so a
-//! sheet may have any length.
+//! A sheet is split into pieces that end after a `}` outside strings and comments, because the text
+//! after it can be parsed alone. Each piece is buffered, parsed and dropped, so a sheet may have
+//! any length.
 
 use cssparser::{ParseError, Parser, ParserInput, Token};
 
@@ -143,7 +143,7 @@ enum UrlContext {
     Font,
     /// After `@import`.
     Import,
-    /// After `@namespace`, where names look like URLs but are not.
+    /// After `@namespace`, where names look like URLs but are not references.
     Names,
 }
 
@@ -266,7 +266,8 @@ fn url_in(url: &str, context: UrlContext, gather: &mut Collector) {
     gather.add(url, class);
 }
 
-/// `image-set()`: a browser chooses the image for its screen (CSS Images 4 §2.4).
+/// Reports the options of `image-set()`. A browser chooses the image for its screen (CSS Images 4
+/// §2.4).
 fn image_set(parser: &mut Parser<'_, '_>, gather: &mut Collector) {
     let mut options: Vec<(String, f64, bool)> = Vec::new();
     while let Ok(token) = parser.next() {

@@ -169,7 +169,7 @@ fn plain(tag: &Tag) -> Option<(&'static [&'static str], Class)> {
     })
 }
 
-/// References that any element may have.
+/// Reports the references that any element may have.
 fn common_references(tag: &Tag, hidden: Option<Omission>, gather: &mut Collector) {
     if let Some(style) = tag.filled("style") {
         css::read(style, gather);

@@ -12,7 +12,7 @@ pub(super) struct FeedCollector {
     pub(super) gather: Collector,
     /// The element whose text is a URL, and its text so far.
     collected: Option<(FeedText, String)>,
-    /// In a sitemap: the class of the URLs of its entries.
+    /// The class of the URL of the current entry, in a sitemap.
     entry: Option<Class>,
     /// The prefix of the root element. Elements with other prefixes belong to extensions.
     prefix: Option<String>,

@@ -27,8 +27,8 @@ pub(super) struct Collector {
     /// The encoding of queries.
     encoding: &'static Encoding,
     bytes: usize,
-    /// The index of each link, by the hash of its URL and class. If two hashes are equal, both
-    /// links are reported.
+    /// The index of each link, by the hash of its URL and class. If different links have the same
+    /// hash, all of them are reported.
     seen: HashMap<u64, usize>,
     hasher: RandomState,
 }
@@ -64,8 +64,8 @@ impl Collector {
         self.encoding = encoding.output_encoding();
     }
 
-    /// HTML §4.2.3: the first `base` with `href` counts, unless its scheme is `data` or
-    /// `javascript`.
+    /// Sets the base of relative references. HTML §4.2.3: the first `base` with `href` counts,
+    /// unless its scheme is `data` or `javascript`.
     pub(super) fn set_base(&mut self, reference: &str) {
         if std::mem::replace(&mut self.has_base, true) {
             return;
@@ -176,7 +176,7 @@ impl Collector {
         self.found.cut.get_or_insert(cut);
     }
 
-    /// Whether the limit of links is reached.
+    /// Whether parsing ends because the document has too many links.
     pub(super) fn is_full(&self) -> bool {
         self.found.cut == Some(Truncation::Links)
     }
@@ -208,8 +208,8 @@ fn without_credentials(url: &BrowserUrl) -> Option<BrowserUrl> {
     format!("{}://{host}{port}{}{query}", url.scheme(), url.path()).parse().ok()
 }
 
-/// Encodes the query in the encoding of the document (URL Standard, *query state*). `None` if that
-/// changes nothing.
+/// Returns the reference with its query in the encoding of the document (URL Standard, *query
+/// state*). `None` if that changes nothing.
 pub(crate) fn with_query_encoded(reference: &str, encoding: &'static Encoding) -> Option<String> {
     if encoding == UTF_8 {
         return None;

@@ -46,7 +46,7 @@ fn next(text: &str) -> Option<(Tag, &str)> {
     Some((Tag { name: "link".to_owned(), attributes }, rest))
 }
 
-/// Parses a token or a quoted string. Returns it and the text after it.
+/// Parses a token or a quoted string. Returns its text and the text after it.
 fn value(text: &str) -> (String, &str) {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find([';', ',']).unwrap_or(text.len());

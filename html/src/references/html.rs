@@ -2,7 +2,7 @@
 //!
 //! The parser's memory is limited by [`MAX_PARSER_MEMORY`]. The parser remembers the open elements,
 //! and their number grows where authors omit end tags. At the limit a new parser starts at the same
-//! tag. It loses only the list of open elements, which is rarely needed for references. If a single
+//! tag. Only the list of open elements is lost, which is rarely needed for references. If a single
 //! tag is longer than the limit, parsing ends.
 
 use std::sync::{Arc, Mutex};

@@ -64,8 +64,8 @@ impl CandidateRules<'_> {
     }
 }
 
-/// A `source` element. In a `picture`, the first matching one is chosen; in media, the first
-/// playable one.
+/// Reports the references of a `source` element. In a `picture`, the first matching one is chosen;
+/// in media, the first playable one.
 pub(super) fn source(tag: &Tag, around: &mut ElementContext, gather: &mut Collector) {
     let inert = (around.templates > 0).then_some(Omission::Inert);
     let kind = tag.get("type").unwrap_or_default();
@@ -101,7 +101,8 @@ pub(super) fn source(tag: &Tag, around: &mut ElementContext, gather: &mut Collec
     }
 }
 
-/// A `video` or `audio` element, with its own source or with `source` elements inside.
+/// Reports the references of a `video` or `audio` element, with its own source or with `source`
+/// elements inside.
 pub(super) fn media(tag: &Tag, around: &mut ElementContext, gather: &mut Collector) {
     let inert = (around.templates > 0).then_some(Omission::Inert);
     let src = tag.filled("src").or_else(|| lazy(tag));

@@ -40,8 +40,9 @@ impl Kind {
     ];
 
     /// Determines the kind of a body from its `Content-Type`. For XML, the first bytes decide
-    /// ([`HEAD`] bytes are enough). For a missing type, the first bytes decide, or else the
-    /// extension in the path of the URL.
+    /// ([`HEAD`] bytes are enough). For JSON and plain text, the file name decides whether it is a
+    /// manifest. For a missing type, the first bytes decide, or else the extension in the path of
+    /// the URL.
     #[must_use]
     pub fn of(content_type: Option<&str>, url: &str, head: &[u8]) -> Self {
         let kind = content_type.map(essence).unwrap_or_default();
@@ -108,7 +109,7 @@ fn is_manifest(url: &str) -> bool {
     name.ends_with(".webmanifest") || name == "manifest.json" || name == "site.manifest"
 }
 
-/// The kind of a body that was sent as XML. It is parsed as XML.
+/// The kind of a body that was sent as XML. HTML is then parsed as XML.
 fn xml(head: &[u8]) -> Kind {
     match root(head) {
         Kind::Html => Kind::Xhtml,

@@ -4,7 +4,8 @@ use super::element::{ElementContext, Tag, is_shown_image};
 use super::gather::Collector;
 use super::{Class, Omission, srcset};
 
-/// A `link` element. The most specific word of its `rel` determines the class.
+/// Reports the reference of a `link` element. The most specific word of its `rel` determines the
+/// class.
 pub(super) fn link(tag: &Tag, around: &mut ElementContext, gather: &mut Collector) {
     let (class, reason) = relation(tag);
     let inert = (around.templates > 0).then_some(Omission::Inert);
@@ -27,7 +28,7 @@ pub(super) fn link(tag: &Tag, around: &mut ElementContext, gather: &mut Collecto
     }
 }
 
-/// A `<link rel=preload as=image imagesrcset=…>`.
+/// Reports the references of `<link rel=preload as=image imagesrcset=…>`.
 fn preloaded(tag: &Tag, list: &str, left_out: Option<Omission>, gather: &mut Collector) {
     let candidates = srcset::parse(list);
     let taken = srcset::choose(&candidates, tag.get("imagesizes"), &gather.want);
@@ -136,7 +137,7 @@ fn preload(tag: &Tag, is_preload: bool) -> Class {
     }
 }
 
-/// A `meta` element.
+/// Handles a `meta` element: a refresh, instructions for robots, or an image.
 pub(super) fn meta(tag: &Tag, gather: &mut Collector) {
     let Some(content) = tag.filled("content") else { return };
     let pragma = tag.get("http-equiv").unwrap_or_default();
@@ -182,7 +183,8 @@ fn robots(content: &str, gather: &mut Collector) {
     }
 }
 
-/// HTML §4.2.5.3, *shared declarative refresh steps*: the URL after the seconds.
+/// The URL in a refresh, after the seconds (HTML §4.2.5.3, *shared declarative refresh steps*).
+/// `None` if there is none.
 pub(crate) fn refresh(content: &str) -> Option<&str> {
     let is_digit = |c: char| c.is_ascii_digit() || c == '.';
     let rest = content.trim_start_matches(is_digit);

@@ -202,7 +202,7 @@ fn plain(name: &str, value: &str, want: &Viewport) -> Option<bool> {
     Some(value == meant)
 }
 
-/// `width >= 600px`, `400px <= width < 800px` (Media Queries §2.4.3).
+/// Evaluates a range, such as `width >= 600px` or `400px <= width < 800px` (Media Queries §2.4.3).
 fn range(text: &str, want: &Viewport) -> Option<bool> {
     let side = |text: &str| {
         let text = text.trim();
@@ -231,7 +231,7 @@ fn range(text: &str, want: &Viewport) -> Option<bool> {
     Some(holds)
 }
 
-/// A length, a resolution, a ratio or a number.
+/// Parses a length, a resolution, a ratio or a number.
 fn number(text: &str, want: &Viewport) -> Option<f64> {
     if let Some((left, right)) = text.split_once('/') {
         let (left, right) = (left.trim().parse::<f64>().ok()?, right.trim().parse::<f64>().ok()?);
@@ -240,7 +240,7 @@ fn number(text: &str, want: &Viewport) -> Option<f64> {
     resolution(text).or_else(|| length(text, want)).or_else(|| text.parse().ok())
 }
 
-/// Device pixels per CSS pixel.
+/// Parses a resolution. Returns device pixels per CSS pixel.
 pub(super) fn resolution(text: &str) -> Option<f64> {
     let (number, unit) = unit(text.trim())?;
     match unit.as_str() {
@@ -251,7 +251,7 @@ pub(super) fn resolution(text: &str) -> Option<f64> {
     }
 }
 
-/// A number and its unit.
+/// Splits a number from its unit.
 fn unit(text: &str) -> Option<(f64, String)> {
     let is_unit = |c: char| c.is_ascii_alphabetic() || c == '%';
     let end = text.trim_end_matches(is_unit).len();
@@ -260,7 +260,7 @@ fn unit(text: &str) -> Option<(f64, String)> {
     Some((number, unit.to_ascii_lowercase()))
 }
 
-/// A length in CSS pixels; `calc()` and similar functions are evaluated.
+/// Parses a length. Returns CSS pixels; `calc()` and similar functions are evaluated.
 fn length(text: &str, want: &Viewport) -> Option<f64> {
     let text = text.trim();
     if text.contains('(') {
@@ -272,7 +272,8 @@ fn length(text: &str, want: &Viewport) -> Option<f64> {
     Some(value).filter(|_| is_length || value == 0.0)
 }
 
-/// A number, and whether it is a length.
+/// Parses a number with an optional unit. Also returns whether it is a length; a length is in CSS
+/// pixels.
 fn dimension(text: &str, want: &Viewport) -> Option<(f64, bool)> {
     let (number, unit) = unit(text)?;
     let (width, height) = (f64::from(want.width), f64::from(want.height));
@@ -297,7 +298,7 @@ fn dimension(text: &str, want: &Viewport) -> Option<(f64, bool)> {
     Some((number * pixels, true))
 }
 
-/// `calc(…)`, `min(…)`, `max(…)`, `clamp(…)`, or parentheses.
+/// Evaluates `calc(…)`, `min(…)`, `max(…)`, `clamp(…)`, or parentheses.
 fn function(rest: &mut &str, want: &Viewport, depth: u32) -> Option<(f64, bool)> {
     let (name, after) = rest.split_once('(').filter(|_| depth < MAX_DEPTH)?;
     *rest = after;

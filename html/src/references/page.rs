@@ -197,7 +197,7 @@ impl PageCollector {
     }
 }
 
-/// Appends text up to a maximum length. The rest is dropped.
+/// Appends text up to a maximum length. The rest is dropped, and the document counts as cut.
 fn buffer_text(held: &mut String, text: &str, room: usize, gather: &mut Collector) {
     let fitting = clipped(text, room.saturating_sub(held.len()));
     held.push_str(fitting);

@@ -15,7 +15,7 @@ const MAX_RUN: usize = MAX_LEN + 1;
 /// noncharacter (Unicode §23.7).
 pub(super) const CUT: char = '\u{ffff}';
 
-/// Removes the part of each run beyond the maximum length.
+/// A filter that removes the part of each run beyond the maximum length.
 #[derive(Debug, Default)]
 pub(super) struct Squeeze {
     run: usize,
@@ -39,7 +39,8 @@ impl Squeeze {
         }
     }
 
-    /// Returns the position at which the run becomes too long. If it does not, records its length.
+    /// Returns the position at which a run becomes too long, or `None` if no run does. Updates the
+    /// length of the current run.
     fn end_of_room(&mut self, text: &str) -> Option<usize> {
         for (index, byte) in text.bytes().enumerate() {
             self.run = if ends_run(byte) { 0 } else { self.run + 1 };

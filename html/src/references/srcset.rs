@@ -142,7 +142,8 @@ pub(super) fn choose(
     nearest(&by_density, f64::from(want.density_percent) / 100.0)
 }
 
-/// Chooses among ascending densities with their indices.
+/// The index of the density that Chromium chooses for `screen`. `by_density` has ascending
+/// densities, each with its index. `None` if it is empty.
 pub(super) fn nearest(by_density: &[(f64, usize)], screen: f64) -> Option<usize> {
     for pair in by_density.windows(2) {
         let [(current, index), (next, next_index)] = pair else { continue };

@@ -135,7 +135,8 @@ impl GatewayContext<'_> {
 }
 
 impl Gateway {
-    /// The address of a URL in a gateway page.
+    /// The address of a URL in a gateway page. `None` if the page must not refer to the URL, or if
+    /// the URL has no gateway address.
     #[must_use]
     pub fn place(&self, url: &BrowserUrl) -> Option<String> {
         let is_local =
@@ -233,7 +234,7 @@ mod tests {
             }
         }
 
-        /// Every reference in a page of our own leads to one of our addresses.
+        /// On a page of our own, an address of our own leads to the same URL.
         #[test]
         fn a_page_of_ours_leads_to_nothing_outside(path in "[/\\\\a.?#]{0,6}\\PC{0,20}") {
             let gateway =
@@ -248,7 +249,7 @@ mod tests {
             }
         }
 
-        /// Every target names an external host, or is invalid.
+        /// The URL of every valid target names a host.
         #[test]
         fn no_target_comes_out_of_the_gateway(target in "/https?/\\PC{0,40}") {
             if let Some(Ok(url)) = url_of(&target) {

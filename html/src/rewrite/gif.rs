@@ -159,7 +159,7 @@ mod tests {
             ([plain, OTHER, PICTURE, end].concat(), [plain, OTHER, end].concat()),
             ([plain, PICTURE, end].concat(), [plain, PICTURE, end].concat()),
             ([plain, end, b"rest"].concat(), [plain, end].concat()),
-            // Truncated, and not a GIF.
+            // Truncated, invalid, and not a GIF.
             ([plain, b"\x2c\0"].concat(), [plain, b"\x2c\0"].concat()),
             ([plain, b"\0", PICTURE, PICTURE].concat(), [plain, b"\0", PICTURE, PICTURE].concat()),
             (b"GIF88a".to_vec(), b"GIF88a".to_vec()),

@@ -115,7 +115,7 @@ impl Judge {
         Some(GatewayChange::Parts(deeds))
     }
 
-    /// The HTML of the link that replaces a refresh.
+    /// The HTML of the link that replaces a refresh. `None` if there was none.
     pub(super) fn onward_link(&self) -> Option<String> {
         let (place, within) = (self.onward.as_ref()?, self.gateway_context()?);
         let escaped =
@@ -124,7 +124,7 @@ impl Judge {
         Some(format!("<p><a href=\"{place}\">{words}</a></p>"))
     }
 
-    /// Records the first target of a refresh.
+    /// Records the target of the first refresh.
     fn record_refresh(&mut self, tag: &Tag) {
         let to = link::refresh(tag.get("content").unwrap_or_default());
         if let Some(GatewayTarget::To(place)) = to.map(|to| self.gateway_target(to))
@@ -224,7 +224,7 @@ impl Judge {
 }
 
 /// The maximum number of attributes of a tag that are checked. A tag with more attributes is
-/// removed.
+/// removed; its contents stay.
 const MAX_READ: usize = 200;
 
 /// Whether a tag is removed with its contents.

@@ -20,7 +20,7 @@ const FLASH: [&str; 2] =
 const JAVA: &str = "application/x-java-";
 
 /// The maximum number of attributes that are removed from one tag. If there are more, the tag is
-/// removed.
+/// removed; its contents stay.
 const MAX_DROPPED: usize = 100;
 
 /// Attributes that contain a reference.
@@ -125,7 +125,7 @@ impl Judge {
         deeds
     }
 
-    /// HTML §4.2.3: the first `base` with `href` counts.
+    /// Sets the base of relative references. HTML §4.2.3: the first `base` with `href` counts.
     fn set_base(&mut self, tag: &Tag) {
         let Some(href) = tag.get("href").filter(|_| !self.has_base) else { return };
         self.has_base = true;
@@ -149,7 +149,7 @@ impl Judge {
         self.encoding
     }
 
-    /// The absolute URL of a reference without fragment, if it can be fetched.
+    /// The absolute URL of a reference without fragment. `None` if it cannot be fetched.
     fn resolve(&self, reference: &str) -> Option<String> {
         let encoded = with_query_encoded(reference, self.encoding);
         let reference = encoded.as_deref().unwrap_or(reference);
@@ -255,7 +255,7 @@ impl Judge {
         to.is_empty() || self.resolve(to) == self.resolve(self.document.as_str())
     }
 
-    /// Removes the attributes that would run a script.
+    /// The removal of each attribute that would run a script.
     fn unscripted(&self, tag: &Tag) -> Vec<TagChange> {
         if !self.cuts(Removal::Scripts) {
             return Vec::new();
@@ -266,7 +266,7 @@ impl Judge {
         tag.attributes.iter().filter(runs).map(|(name, _)| TagChange::Drop(name.clone())).collect()
     }
 
-    /// The replacement of an image.
+    /// The changes that replace an image, if it is blocked or invisible.
     fn image(&self, tag: &Tag) -> Vec<TagChange> {
         let is_image = match tag.name.as_str() {
             "img" | "source" => true,
@@ -340,7 +340,8 @@ fn is_pixel(tag: &Tag) -> bool {
     tag.name == "img" && is_tiny("width") && is_tiny("height")
 }
 
-/// URL Standard, *basic URL parser*: tabs, line ends and leading spaces are ignored.
+/// Whether a URL runs a script. Tabs, line ends and leading spaces are ignored (URL Standard,
+/// *basic URL parser*).
 fn is_script_url(value: &str) -> bool {
     let mut letters = value
         .chars()

@@ -15,7 +15,7 @@ pub(super) enum CharRepair {
     Cyrillic,
 }
 
-/// The bytes of windows-1252 punctuation. In other encodings these bytes are control characters.
+/// The bytes of windows-1252 punctuation. In ISO-8859 encodings these bytes are control characters.
 const MS: std::ops::RangeInclusive<u8> = 0x80..=0x9f;
 
 /// The bytes of KOI8-R box drawing characters, which are punctuation in windows-1251.

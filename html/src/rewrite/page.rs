@@ -239,8 +239,8 @@ impl Parser {
         (sent, unread)
     }
 
-    /// Starts a new parser at the position where the old one gave up. If a single tag is too long,
-    /// does nothing and returns false.
+    /// Starts a new parser at the position where the old one gave up. Returns false if that fails,
+    /// because a single tag is too long.
     fn again(&mut self) -> bool {
         self.rewriter = None;
         let unread = {

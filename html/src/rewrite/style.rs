@@ -167,7 +167,8 @@ fn step(token: &Token<'_>) -> StyleToken {
         Token::Function(name) if is(name, "image-set") || is(name, "-webkit-image-set") => {
             block(Some(StyleContext::Images), false)
         }
-        // A function inside an image set, for example `type("image/png")`.
+        // Inside any other function, a bare string is not a URL, for example in `type("image/png")`
+        // of an image set.
         Token::Function(_) => block(Some(StyleContext::Other), false),
         Token::ParenthesisBlock | Token::SquareBracketBlock => block(None, false),
         Token::CurlyBracketBlock => block(Some(StyleContext::Other), true),

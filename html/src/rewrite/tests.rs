@@ -1,5 +1,5 @@
-//! One change per row: options, input, output. Every row is tested with every way to split the
-//! input.
+//! One change per row: options, input, output. Every row is tested whole, and in pieces of 1 and of
+//! 7 bytes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -28,7 +28,7 @@ fn urls(found: &References) -> Vec<&str> {
 
 #[test]
 fn elements_that_never_end_are_no_end_of_reading() {
-    // The document has 400,000 open elements.
+    // The document has about 400,000 open elements.
     let found = repeated(Kind::Html, "<img src=a>", "<p><li class=x>word ", 200_000, "<img src=b>");
     assert_eq!((urls(&found), found.cut), (vec!["a", "b"], None));
     let name = "x".repeat(60_000);
