@@ -49,7 +49,7 @@ use crate::storage::store::Store;
 use crate::tls::Faces;
 use crate::tls::ca::Authority;
 
-/// The port of our own addresses until the listening port is known.
+/// The port of our own addresses if the daemon listens on no address.
 const DEFAULT_PORT: u16 = 8080;
 
 /// The memory limit of [`Repeats`] is the size of the hot set (entries in memory) divided by this

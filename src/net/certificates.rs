@@ -90,7 +90,7 @@ pub enum ChainEnd {
 }
 
 /// The end of a chain that leads to no trusted authority. Compares only names, because the result
-/// is only a description.
+/// is only a description. `None` if the chain is empty, or its names form a circle.
 #[must_use]
 pub fn end_of(chain: &Chain) -> Option<ChainEnd> {
     let first = chain.certificates.first()?;

@@ -59,7 +59,7 @@ pub struct Link {
 /// The last judgement.
 #[derive(Clone, Debug)]
 pub struct Judgement {
-    /// Its reason.
+    /// The reason for the judgement.
     pub reason: LinkReason,
     /// When this judgement was made.
     pub since: SystemTime,
@@ -248,8 +248,8 @@ pub async fn work(context: Arc<NetContext>, prober: Prober) {
         let next = work.next();
         tokio::select! {
             () = context.base.tasks.stopping() => return,
-            // The daemon owns the sender of the choice, so the channel stays open. Earlier reports
-            // are discarded.
+            // The daemon owns the sender of the choice, so the channel stays open. Reports from
+            // before the change are discarded.
             _changed = chosen.changed() => while reports.try_recv().is_ok() {},
             () = context.link.news.notified() => {}
             Some(report) = reports.recv() => work.reported(report),

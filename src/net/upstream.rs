@@ -9,9 +9,9 @@
 //!
 //! A request on a reused connection that the origin had just closed is sent once more on a new
 //! connection, if its method is safe (RFC 9110 §9.2.1) and it has no body. A request is also sent
-//! again, whatever its method, if the origin reports that it did not process it (RFC 9113 §8.7), or
-//! that it used the wrong connection (RFC 9110 §15.5.20) or protocol (RFC 9113 §7). No other
-//! request is sent twice.
+//! again, whatever its method, if the origin reports that it did not process the request (RFC 9113
+//! §8.7), or that the request used the wrong connection (RFC 9110 §15.5.20) or protocol (RFC 9113
+//! §7). No other request is sent twice.
 
 mod activity;
 mod adjustable;
@@ -257,7 +257,7 @@ impl Upstream {
     }
 
     /// Resolves when a request waits for a connection to `origin`, and this transfer is the oldest
-    /// of those that may give theirs up. Returns whether `gives_up` agreed. Dropping the future has
+    /// that may give up its connection. Returns whether `gives_up` agreed. Dropping the future has
     /// no effect.
     pub async fn yields(
         &self,

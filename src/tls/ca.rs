@@ -201,7 +201,8 @@ impl Authority {
         &self.domains
     }
 
-    /// Whether the authority is limited to exactly these domains, in any order.
+    /// Whether the authority is limited to exactly these domains, in any order. `localhost` is
+    /// ignored.
     #[must_use]
     pub fn is_limited_to(&self, domains: &[String]) -> bool {
         let others = |one: &&String| *one != THIS_MACHINE;
@@ -313,7 +314,7 @@ pub fn pem(certificate: &CertificateDer<'_>) -> String {
     text + "\n-----END CERTIFICATE-----\n"
 }
 
-/// `wwwoffle CA on ship, 2026-11-20`.
+/// The name of an authority, such as `wwwoffle CA on ship, 2026-11-20`.
 fn name(machine: &str, now: SystemTime) -> String {
     let machine: String = machine
         .chars()

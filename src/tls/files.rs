@@ -21,7 +21,7 @@ use crate::base::small_file;
 /// The directory below the spool.
 const DIRECTORY: &str = "ca";
 
-/// The authority in use.
+/// The name of the file with the authority in use.
 const FILE: &str = "authority.pem";
 
 /// The number of hash digits in the name of a predecessor. They make the names of two predecessors

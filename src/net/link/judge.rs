@@ -194,7 +194,7 @@ impl LinkJudge {
         }
         self.terms = terms;
         self.wait = first_wait(&terms);
-        // With the old parameters, the next probe may be much later.
+        // With the old parameters, the next probe might be much later.
         let wanted = terms.has_url || self.online == Some(false);
         self.due = wanted.then_some(now);
     }

@@ -177,7 +177,7 @@ impl Dialer {
         self.connect_timeout.set(connect_timeout);
     }
 
-    /// The number of connections refused because the mode was offline.
+    /// The number of connections refused because of the mode.
     #[must_use]
     pub fn refused_count(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)

@@ -41,7 +41,7 @@ pub(super) enum ConnectionUsers {
     Everyone,
     /// Those of one person, because the origin may have logged the connection in (RFC 4559 §6).
     One(Owner),
-    /// None: it may have been logged in for a request without an owner.
+    /// No requests: the connection may have been logged in for a request without an owner.
     Ended,
 }
 

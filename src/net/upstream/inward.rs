@@ -101,7 +101,8 @@ impl InwardGuard {
     }
 }
 
-/// Whether `host`, as spelled in a canonical URL, is an inward address or a name for this machine.
+/// Whether `host`, as spelled in a canonical URL, is an inward address, an address of this machine,
+/// or a name for this machine.
 fn is_named(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     if let Ok(address) = bare.parse() {

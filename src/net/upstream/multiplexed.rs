@@ -28,7 +28,8 @@ use super::{
 use crate::base::tasks::Tasks;
 
 /// The maximum number of simultaneous exchanges on a connection, even if the origin allows more.
-/// Further exchanges wait. Browsers use the same number. It limits the memory of a connection.
+/// Further exchanges wait. Browsers use the same number. The limit bounds the memory of a
+/// connection.
 const MAX_STREAMS: usize = 100;
 
 /// The flow-control window of one response, in bytes. It allows 10 MiB/s at a round-trip time of a
@@ -219,8 +220,8 @@ impl SharedConnection {
         tasks: &Tasks,
         limits: &UpstreamLimits,
     ) -> Result<(Response<StreamedBody>, Slot), StreamRefusal> {
-        // The mode is checked again after the wait, which may be long, because an existing
-        // connection is an outgoing socket too.
+        // The wait may be long, so it ends when the mode becomes offline. The mode also applies to
+        // existing connections.
         let free = timeout(limits.head_timeout, self.state.seats.take(|| self.max_exchanges()));
         let free = contention.wait(origin, message.line_position(), free);
         let seat = dialer.while_allowed(origin, async {
@@ -294,7 +295,7 @@ async fn head_of(
     loop {
         match std::future::poll_fn(|cx| answer.poll_informational(cx)).await {
             Some(Ok(interim)) if interim.status() == StatusCode::SWITCHING_PROTOCOLS => {
-                // RFC 9113 §8.6.
+                // HTTP/2 has no `101` (RFC 9113 §8.6).
                 return Err(Broken::Rules("it switches to a protocol that was not requested"));
             }
             Some(Ok(interim)) => {
@@ -365,7 +366,7 @@ impl ConnectionState {
             Some(Reason::REFUSED_STREAM) if error.is_remote() => StreamRefusal::Unprocessed,
             Some(Reason::HTTP_1_1_REQUIRED) if error.is_remote() => StreamRefusal::NeedsHttp1,
             // RFC 9113 §6.8: a GOAWAY ends only streams above the last one that the origin
-            // processed.
+            // processed. So the origin did not process this request.
             _ if error.is_go_away() && error.is_remote() => match error.reason() {
                 Some(Reason::HTTP_1_1_REQUIRED) => StreamRefusal::NeedsHttp1,
                 _ => StreamRefusal::Unprocessed,

@@ -58,7 +58,8 @@ impl RefusedCertificates {
     }
 }
 
-/// An origin sends the same certificate to every client, so the reach does not matter.
+/// The key of an origin. It does not contain the reach, because an origin sends the same
+/// certificate to every client.
 fn key(origin: &Origin) -> Origin {
     Origin { reach: Reach::Outward, ..origin.clone() }
 }

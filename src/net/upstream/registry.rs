@@ -79,7 +79,7 @@ impl DialTurn<'_> {
     pub(super) fn found_http1(self) {
         let mut origins = self.registry.lock();
         of(&mut origins, &self.origin).speaks_http1 = true;
-        // Dropping the turn takes the lock again.
+        // Dropping the turn takes the lock again, so the lock is released first.
         drop(origins);
     }
 

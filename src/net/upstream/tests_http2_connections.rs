@@ -163,7 +163,7 @@ async fn a_connection_serves_the_other_hosts_of_its_certificate_and_address() {
     // The address is the same, but the certificate is not valid for this name.
     let told = scene.request("stranger.test", Method::GET).await;
     assert!(told.starts_with("the certificate of stranger.test"), "{told}");
-    // A certificate has no name for an address.
+    // The certificate contains no IP address.
     let told = scene.request("127.0.0.1", Method::GET).await;
     assert!(told.starts_with("the certificate of 127.0.0.1"), "{told}");
 }

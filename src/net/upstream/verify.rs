@@ -35,7 +35,8 @@ impl TrustedCertificates {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         match self.authorities.verify_server_cert(own, others, name, ocsp, now) {
-            // webpki checks the validity period before this error, so the certificate is valid now.
+            // webpki reports this error only after it has checked the validity period, so the
+            // certificate is valid now.
             Err(Error::InvalidCertificate(error))
                 if is_of_authority(&error) && self.own.contains(&certificates::sha256(own)) =>
             {
