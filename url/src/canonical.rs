@@ -81,8 +81,8 @@ const SCHEME_MARK: &str = "://";
 const ROOM: usize = 16;
 
 impl CanonicalUrl {
-    /// Parses a URL as README.URL and `docs/` describe. `local` is the host of a URL that has only
-    /// a path.
+    /// Parses a URL as README.URL and `docs/url.md` describe. `local` is the host of a URL that has
+    /// only a path.
     ///
     /// # Errors
     ///
@@ -248,7 +248,7 @@ impl CanonicalUrl {
         self.slice(self.path_start, self.path_end)
     }
 
-    /// The arguments without their `?`; never empty.
+    /// The arguments without their `?`; never empty. `None` without arguments.
     #[must_use]
     pub fn arguments(&self) -> Option<&str> {
         (self.path_end < self.name_end).then(|| self.slice(self.path_end + 1, self.name_end))

@@ -47,7 +47,7 @@ fn cut_port(text: &[u8]) -> Result<(&[u8], Option<u16>), ParseError> {
     }
 }
 
-/// Only digits are allowed, but `str::parse` would accept a sign.
+/// Parses a port. Only digits are allowed, but `str::parse` would accept a sign.
 fn port(digits: &[u8]) -> Result<u16, ParseError> {
     let mut port: u16 = 0;
     for byte in digits {
@@ -86,8 +86,8 @@ fn push_host(out: &mut Vec<u8>, text: &[u8]) -> Result<(), ParseError> {
 }
 
 /// Splits off a name, up to the first byte that a name cannot contain. `None` unless the name is
-/// canonical and contains neither a number nor an IDNA label. Nearly all names are canonical.
-/// `simple`: the text has no `--`.
+/// canonical, needs no check by IDNA, and its last label does not begin with a digit, as that of an
+/// IPv4 address. Nearly all names fulfil this. `simple`: the text has no `--`.
 pub(crate) fn take_plain(text: &[u8], simple: bool) -> Option<(&[u8], &[u8])> {
     let (host, rest) = split_run(text, PLAIN_HOST);
     // Each label that IDNA must check begins with `xn--`, so it contains `--`.

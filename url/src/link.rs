@@ -76,7 +76,8 @@ pub(crate) fn resolve<'a>(base: &CanonicalUrl, link: &'a [u8]) -> LinkTarget<'a>
     if same && !rest.starts_with(b"//") { relative(base, rest) } else { absolute(name, rest) }
 }
 
-/// Under a protocol that browsers know, any number of slashes may precede the host.
+/// Makes an absolute URL under a protocol that browsers know. Any number of slashes may precede the
+/// host.
 fn absolute(protocol: &[u8], rest: &[u8]) -> LinkTarget<'static> {
     let slashes = rest.iter().take_while(|byte| matches!(byte, b'/' | b'\\')).count();
     LinkTarget::Text([protocol, b"://", rest.get(slashes..).unwrap_or_default()].concat())

@@ -100,8 +100,8 @@ impl LocalHost {
         self.tls_port
     }
 
-    /// Whether this canonical host is one of the names. A final dot is ignored: with the dot the
-    /// host is the same machine, and the proxy would send the request to itself.
+    /// Whether this canonical host is one of the names. A final dot is ignored, because the host
+    /// with the dot is the same machine: otherwise the proxy would send the request to itself.
     #[must_use]
     pub fn has_name(&self, host: &str) -> bool {
         let host = host.strip_suffix('.').unwrap_or(host);
@@ -122,7 +122,8 @@ impl LocalHost {
         }
     }
 
-    /// Writes the host of a URL that has only a path, and its port unless it is the default.
+    /// Writes the host of a URL that has only a path, and its port unless it is 80. Returns the end
+    /// of the host and the written port.
     pub(crate) fn push_host_port(&self, out: &mut Vec<u8>) -> (usize, Option<u16>) {
         out.extend_from_slice(self.name().as_bytes());
         let host_end = out.len();

@@ -149,7 +149,8 @@ impl<'a> PdfParts<'a> {
         Self { scheme, net_loc, path, params, query }
     }
 
-    /// RFC 1808 §4; the numbers are its steps. `merged` is the storage for a joined path.
+    /// Resolves a relative URL against `base` as in RFC 1808 §4; the numbers below are its steps.
+    /// `merged` is the storage for a joined path.
     fn against(mut self, base: &PdfParts<'a>, merged: &'a mut String) -> Self {
         // 2c: the scheme of the base.
         self.scheme = base.scheme;

@@ -73,7 +73,7 @@ pub(crate) fn origin(text: &[u8], simple: bool) -> Option<OriginOffsets> {
 }
 
 /// Reads path and arguments up to the fragment or the end, and returns where each ends. The path
-/// may be empty if nothing follows it.
+/// may be empty if nothing follows it. `None` if they are not canonical.
 pub(crate) fn path_and_args(
     text: &[u8],
     path_start: usize,

@@ -90,7 +90,8 @@ fn a_text_above_the_limit_is_refused() {
     };
     assert!(CanonicalUrl::parse_bytes(&text(MAX_LEN), &local).is_ok());
     assert!(CanonicalUrl::parse_bytes(&text(MAX_LEN + 1), &local).unwrap_err().is_too_long());
-    // If a canonical form is longer than the limit, it could not be parsed again.
+    // A canonical form that is longer than the limit is refused, because it could not be parsed
+    // again.
     let grows = [b"http://a/".as_slice(), &vec![b' '; MAX_LEN / 2], b"a"].concat();
     assert!(CanonicalUrl::parse_bytes(&grows, &local).unwrap_err().is_too_long());
 }

@@ -1,8 +1,8 @@
 //! Properties of every text, checked on generated texts.
 //!
 //! The reference is crate `url`, which implements the WHATWG URL Standard, as browsers do. Two URLs
-//! of that crate may have the same key only if [`meaning`] treats them as equal. Its documentation
-//! lists each such case.
+//! of that crate may have the same key only if [`meaning`] treats them as equal. The documentation
+//! of [`meaning`] lists each such case.
 
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -180,7 +180,8 @@ fn only_a_browser_finds_a_host(text: &str) -> bool {
     rest.chars().take_while(|c| matches!(c, '/' | '\\')).count() > 2
 }
 
-/// Failing cases are added to the tables by hand, so proptest writes no files beside the source.
+/// The settings of proptest. Failing cases are added to the tables by hand, so proptest writes no
+/// files beside the source.
 fn config() -> ProptestConfig {
     let default = ProptestConfig::default();
     ProptestConfig { cases: default.cases.max(4096), failure_persistence: None, ..default }

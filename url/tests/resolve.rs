@@ -163,7 +163,8 @@ proptest! {
     fn a_resolved_url_is_its_own(base in "x:(//h)?[a/.]{0,8}", text in "[a:/?#.]{0,12}") {
         let resolved = resolve(&base, &text, ResolutionRules::Rfc3986).unwrap();
         let url = resolved.url().unwrap();
-        // Without dot segments, a URL resolves to itself against any base.
+        // A path that was not copied from the base has no dot segments. So the URL resolves to
+        // itself against any base.
         if Reference::parse(url).path() != Reference::parse(&base).path() {
             let again = resolve("y://z", url, ResolutionRules::Rfc3986).unwrap();
             prop_assert_eq!(again.url(), Some(url));

@@ -24,7 +24,7 @@ fn surroundings() -> LocalScope {
     }
 }
 
-/// Byte strings are written with one character for each byte.
+/// Converts the notation of the file, one character for each byte, to bytes.
 fn bytes(value: &Value) -> Option<Vec<u8>> {
     Some(value.as_str()?.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect())
 }
@@ -100,7 +100,8 @@ fn run(function: &str, given: &Value) -> Value {
     result.map_or_else(refused, |found| record(&found))
 }
 
-/// The names of the differing fields, or `out` if the result is not a record.
+/// The names of the differing fields, or `out` if the results differ and are not records. Empty if
+/// they are equal.
 fn differing(expected: &Value, found: &Value) -> String {
     let (Some(fields), Some(ours)) = (expected.as_object(), found.as_object()) else {
         return if expected == found { String::new() } else { "out".into() };

@@ -157,8 +157,9 @@ impl fmt::Display for ParsedHost {
     }
 }
 
-/// RFC 5952 §4: the first longest run of two or more zero groups is written as `::`. Unlike the
-/// `Display` form of [`Ipv6Addr`], an embedded IPv4 address is not written with dots (WHATWG §3.5).
+/// Writes an IPv6 address as in RFC 5952 §4: the first longest run of two or more zero groups
+/// becomes `::`. Unlike the `Display` form of [`Ipv6Addr`], an embedded IPv4 address is not written
+/// with dots (WHATWG §3.5).
 fn write_ipv6(address: Ipv6Addr, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let groups = address.segments();
     let zeros = longest_zeros(&groups);

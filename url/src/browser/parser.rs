@@ -283,7 +283,7 @@ impl<'a> UrlRecord<'a> {
     }
 
     /// Uses the base's path with its last segment replaced by `rest`. If `rest` is empty, uses the
-    /// whole path of the base.
+    /// whole path of the base, and its query if the reference has none.
     fn inherit_path(&mut self, rest: &str, base: &'a BrowserUrl, input: &ReferenceInput<'_>) {
         base.path().clone_into(&mut self.path.text);
         if !rest.is_empty() {
