@@ -33,7 +33,8 @@ pub fn bar(shell: &Shell, url: &str, kept: Option<Timestamp>, now: Timestamp) ->
     Bar { html, style }
 }
 
-/// The age of an event, in the largest unit that it spans at least twice.
+/// Returns the age of an event in the largest unit that it spans at least twice, or else in
+/// minutes.
 fn age(kept: Timestamp, now: Timestamp) -> Text {
     const HOUR: u64 = 60;
     const DAY: u64 = 24 * HOUR;

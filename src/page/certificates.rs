@@ -14,7 +14,7 @@ pub struct ShownCertificate<'a> {
     pub site: &'a str,
     /// The certificate and the chain that was sent with it.
     pub chain: &'a Chain,
-    /// Whether the user may allow it.
+    /// Whether the user may allow the certificate.
     pub may_be_allowed: bool,
     /// The time by the clock of this machine.
     pub now: Timestamp,
@@ -94,7 +94,7 @@ pub(crate) mod tests {
     use crate::page::testing::{assert_harmless, hostile, shell, time};
     use wwwoffle_api::Certificate;
 
-    /// A chain with `text` in each of its fields.
+    /// Returns a chain with `text` in each of its fields.
     pub(crate) fn chain(text: &str) -> Chain {
         let one = Certificate {
             subject: text.to_owned(),

@@ -12,9 +12,9 @@ pub struct Confirm<'a> {
     pub method: &'a str,
     /// The URL to send the request to.
     pub url: &'a str,
-    /// The length of its body in bytes.
+    /// The length of the request body, in bytes.
     pub body_bytes: u64,
-    /// The `Content-Type` of its body.
+    /// The `Content-Type` of the request body.
     pub content_type: Option<&'a str>,
     /// The ticket under which the daemon keeps the request.
     pub ticket: &'a str,

@@ -21,7 +21,7 @@ pub struct PageContext {
     pub templates: Arc<Templates>,
     /// The faults of the user's templates and texts.
     pub template_faults: Vec<String>,
-    /// Makes and checks form tokens.
+    /// The maker and checker of form tokens.
     pub tokens: Tokens,
 }
 
@@ -35,7 +35,7 @@ pub struct PageReader {
 }
 
 impl PageReader {
-    /// The reader who sent a request with these fields.
+    /// Returns the reader who sent a request with these fields.
     #[must_use]
     pub fn of(mode: Mode, fields: &HeaderMap) -> Self {
         Self { mode, accepted: fields.get(ACCEPT_LANGUAGE).cloned() }
@@ -47,8 +47,8 @@ impl PageReader {
 }
 
 impl PageContext {
-    /// The values that all pages for `reader` share. The origin in them is valid on every page; the
-    /// caller may replace it by the origin that the client used.
+    /// Returns the values that all pages for `reader` share. The origin in them is valid on every
+    /// page; the caller may replace it by the origin that the client used.
     #[must_use]
     pub fn shell(&self, reader: &PageReader) -> Shell {
         let config = self.base.config();

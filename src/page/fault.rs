@@ -18,15 +18,15 @@ impl FormFault {
         Self { field, text }
     }
 
-    /// The name of the field.
+    /// Returns the name of the field.
     #[must_use]
     pub const fn field(&self) -> &'static str {
         self.field
     }
 }
 
-/// The status of a page with a form. With `faults` it is 422: the syntax of the sent form is
-/// correct, but its content cannot be processed (RFC 9110 §15.5.21).
+/// Returns the status of a page with a form. With `faults` it is 422: the syntax of the sent form
+/// is correct, but its content cannot be processed (RFC 9110 §15.5.21).
 #[must_use]
 pub const fn status(faults: &[FormFault]) -> u16 {
     if faults.is_empty() { 200 } else { 422 }

@@ -5,7 +5,7 @@ use wwwoffle_url::url_decode_form_args;
 
 use crate::base::text::Text;
 
-/// Bytes of the longest accepted form. Our forms have short fields and one URL, or the URLs
+/// Maximum length of a form, in bytes. Our forms have short fields and one URL, or the URLs
 /// selected in a list. Each byte of a URL may be encoded as three bytes.
 pub const LONGEST_FORM: usize = 192 * 1024;
 
@@ -81,12 +81,12 @@ impl SubmittedForm {
         Ok(Self { fields })
     }
 
-    /// The fields, in order.
+    /// Returns the fields, in order.
     pub fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
         self.fields.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// The value of the first field called `name`.
+    /// Returns the value of the first field called `name`.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(field, _)| field == name).map(|(_, value)| value.as_str())

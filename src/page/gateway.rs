@@ -14,9 +14,9 @@ pub const SEND: &str = "/gateway/send";
 pub struct Send<'a> {
     /// The URL to send the form to.
     pub url: &'a str,
-    /// The length of its body.
+    /// The length of the form's body, in bytes.
     pub bytes: u64,
-    /// The `Content-Type` of its body.
+    /// The `Content-Type` of the form's body.
     pub content_type: Option<&'a str>,
     /// The ticket under which the daemon keeps the form.
     pub ticket: &'a str,
@@ -24,7 +24,8 @@ pub struct Send<'a> {
     pub token: &'a str,
 }
 
-/// The page with the form; `typed` is an address that cannot be parsed, and the reason.
+/// Renders the page with the address form. `typed` is an address that cannot be parsed, and the
+/// reason.
 #[must_use]
 pub fn page(shell: &Shell, typed: Option<(&str, &str)>) -> Page {
     let (typed, refused) = typed.unzip();
@@ -37,7 +38,7 @@ pub fn page(shell: &Shell, typed: Option<(&str, &str)>) -> Page {
     shell.page("gateway.html", status, &view)
 }
 
-/// The page that asks whether to send a form.
+/// Renders the page that asks whether to send a form.
 #[must_use]
 pub fn send(shell: &Shell, send: &Send<'_>) -> Page {
     let view = view! {
@@ -51,7 +52,7 @@ pub fn send(shell: &Shell, send: &Send<'_>) -> Page {
     shell.page("gateway-send.html", 200, &view)
 }
 
-/// The text of a link that replaces an automatic refresh: HTML.
+/// Renders the text of a link that replaces an automatic refresh, as HTML.
 #[must_use]
 pub fn onward(shell: &Shell) -> String {
     shell.page("gateway-onward.html", 200, &()).body.trim().to_owned()

@@ -11,7 +11,7 @@ use hyper::header::HeaderName;
 /// The input of the decision, which the caller takes from the request.
 #[derive(Clone, Copy, Debug)]
 pub struct Attempt<'a> {
-    /// The way on which the request reached us.
+    /// How the request reached us.
     pub over: Over,
     /// Whether the method promises to change nothing: GET, HEAD or OPTIONS.
     pub safe_method: bool,
@@ -21,9 +21,9 @@ pub struct Attempt<'a> {
     pub fetch_site: Option<&'a str>,
     /// Whether another site may make a browser send this request.
     pub other_sites: OtherSites,
-    /// `Origin`.
+    /// The field `Origin`.
     pub origin: Option<&'a str>,
-    /// Our origin under the name the client used, `http://127.0.0.1:8080`.
+    /// Our origin under the name the client used, such as `http://127.0.0.1:8080`.
     pub our_origin: &'a str,
     /// The validity of the token.
     pub token: Token,
@@ -34,8 +34,8 @@ pub struct Attempt<'a> {
     pub lacks: Option<GuardRefusal>,
 }
 
-/// Returns the value of a field. A repeated field or one that is not text yields an invalid value:
-/// the field is present, but equals nothing.
+/// Returns the value of a field; `None` if it is missing. If the field is repeated or not text,
+/// returns an empty text, so that the field is present but has no expected value.
 #[must_use]
 pub fn single_value<'fields>(
     fields: &'fields HeaderMap,
@@ -66,8 +66,8 @@ pub enum OtherSites {
     Refused,
 }
 
-/// The validity of the form field `token`, or of the header field `X-Wwwoffle-Token`, for the
-/// scope.
+/// The validity of the form field `token`, or of the header field `X-Wwwoffle-Token`, for the scope
+/// of the action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token {
     /// The request has no token.
@@ -131,7 +131,7 @@ pub enum GuardRefusal {
     WrongToken,
 }
 
-/// Decides whether a request may pass.
+/// Decides whether a request may pass. Every request over the Unix socket may pass.
 ///
 /// A request with a safe method changes nothing. It passes if its `Host` is ours and no other site
 /// makes the browser load it in the background.

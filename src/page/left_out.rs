@@ -3,7 +3,7 @@
 use crate::base::text::{Text, say};
 use wwwoffle_api::report::LeftOut;
 
-/// Why links are left out: the end of a sentence that begins with their number. For
+/// Returns why links are left out: the end of a sentence that begins with their number. For
 /// [`LeftOut::Unread`], the number counts pages whose links are not all known.
 #[must_use]
 pub const fn left_out(reason: LeftOut) -> Text {

@@ -4,7 +4,7 @@ use wwwoffle_url::url_encode_form_args;
 
 use crate::base::shown::{self, ShownUrl};
 
-/// The search page.
+/// The path of the search page.
 pub const SEARCH: &str = "/search/";
 
 /// The address of the page about a URL, up to the place where the URL follows.
@@ -13,44 +13,44 @@ pub const ABOUT: &str = "/info/?";
 /// The path of the configuration pages.
 pub const CONFIGURATION: &str = "/configuration/";
 
-/// Bytes of the longest URL that links contain as an argument: the URL is repeated in every link of
-/// a page.
+/// Maximum length of a URL that links contain as an argument, in bytes: the URL is repeated in
+/// every link of a page.
 const LONGEST_CARRIED: usize = 1_024;
 
-/// Address of the list of the versions of `url`.
+/// Returns the address of the list of the versions of `url`.
 #[must_use]
 pub fn history(url: &str) -> String {
     format!("/history/?{}", argument(url))
 }
 
-/// Address of the page with the details of `url`.
+/// Returns the address of the page with the details of `url`.
 #[must_use]
 pub fn info(url: &str) -> String {
     format!("{ABOUT}{}", argument(url))
 }
 
-/// Address of the form with the options for fetching `url`.
+/// Returns the address of the form with the options for fetching `url`.
 #[must_use]
 pub fn fetch(url: &str) -> String {
     format!("/refresh-options/?{}", argument(url))
 }
 
-/// Address of the form that monitors `url`.
+/// Returns the address of the form that monitors `url`.
 #[must_use]
 pub fn monitor(url: &str) -> String {
     format!("/monitor-options/?{}", argument(url))
 }
 
-/// Address of the page on which a person can allow the certificate of `site`. That page links back
-/// to `url`.
+/// Returns the address of the page on which a person can allow the certificate of `site`. That page
+/// links back to `url`.
 #[must_use]
 pub fn certificate(site: &str, url: &str) -> String {
     let site = url_encode_form_args(shown::text(site).as_bytes());
     format!("/certificate?site={site}&url={}", argument(url))
 }
 
-/// Address of the page of a section or an option of the configuration, or of any other page about
-/// the configuration. The address contains `url`, unless `url` is too long.
+/// Returns the address of a page of the configuration: its path consists of `names`, such as a
+/// section and an option. The address contains `url`, unless `url` is too long.
 #[must_use]
 pub fn configuration(names: &[&str], url: Option<&str>) -> String {
     let mut path = CONFIGURATION.to_owned();
@@ -63,7 +63,7 @@ pub fn configuration(names: &[&str], url: Option<&str>) -> String {
     path
 }
 
-/// A URL as the arguments of an address.
+/// Returns a URL as the arguments of an address.
 fn argument(url: &str) -> String {
     let url = ShownUrl::new(url).href.unwrap_or_default();
     url_encode_form_args(url.as_bytes())

@@ -111,7 +111,7 @@ pub enum Message<'a> {
         /// The requested URL.
         url: &'a str,
     },
-    /// A reload of the stored response to a form whose contents are not stored.
+    /// The stored response to a form is reloaded, but the contents of the form are not stored.
     FormUnknown {
         /// The requested URL.
         url: &'a str,
@@ -180,7 +180,7 @@ pub enum Message<'a> {
 pub struct CopyInfo<'a> {
     /// The URL.
     pub url: &'a str,
-    /// When it was stored.
+    /// When the copy was stored.
     pub stored: Timestamp,
     /// When the response arrived.
     pub came: Timestamp,
@@ -252,13 +252,13 @@ struct MessageText {
 }
 
 impl Message<'_> {
-    /// The status the page is sent with.
+    /// Returns the status of the page.
     #[must_use]
     pub fn status(&self) -> u16 {
         self.words().status
     }
 
-    /// The title alone, in English, for a log or a response in plain text.
+    /// Returns the title alone, in English, for a log or a response in plain text.
     #[must_use]
     pub fn title(&self) -> String {
         self.words().title.to_string()
@@ -299,8 +299,8 @@ impl Message<'_> {
         }
     }
 
-    /// The text that comes from outside, such as an error of the origin. The page displays it
-    /// separately.
+    /// Returns the text that comes from outside, such as an error of the origin. The page displays
+    /// it separately.
     fn detail(&self) -> Option<String> {
         match self {
             Self::BadRequest { detail }
@@ -328,7 +328,7 @@ impl Message<'_> {
         }
     }
 
-    /// The requested URL.
+    /// Returns the requested URL, if the message is about one.
     fn requested_url(&self) -> Option<&str> {
         match self {
             Self::OriginFailed { url, .. }
@@ -351,7 +351,7 @@ impl Message<'_> {
         self.requested_url().map(ShownUrl::new)
     }
 
-    /// The place of the rule in the configuration.
+    /// Returns the place of the rule in the configuration, if the reader may see it.
     fn rule(&self) -> Option<String> {
         match self {
             Self::Ruled { place, .. } => place.map(shown::text),

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// A scheme, a name and a port under which our own pages are reached, `http://localhost:8080`.
+/// A scheme, a name and a port under which our own pages are reached, such as
+/// `http://localhost:8080`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocalOrigin {
     /// `scheme://host:port`, in lower case.
@@ -16,14 +17,14 @@ pub struct LocalOrigin {
 #[error("expected a host, or a host and a port, not {0:?}")]
 pub struct NotAnAddress(String);
 
-/// Bytes of the longest host name (RFC 1035 §2.3.4).
+/// Maximum length of a host name, in bytes (RFC 1035 §2.3.4).
 const LONGEST_HOST: usize = 255;
 
 impl LocalOrigin {
-    /// Makes an origin of `http` or `https` and the value of a `Host` field.
+    /// Makes an origin from a scheme, `http` or `https`, and the value of a `Host` field.
     ///
     /// The result is well formed, so it may be written into pages, scripts and header fields. The
-    /// caller must check whether it is one of ours.
+    /// caller must check whether the origin is one of ours.
     ///
     /// # Errors
     ///
@@ -48,20 +49,20 @@ impl LocalOrigin {
         Ok(Self { text, host: (start, start + host_end) })
     }
 
-    /// `http://localhost:8080`, without a slash at its end.
+    /// Returns the whole origin, such as `http://localhost:8080`, without a slash at its end.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// `localhost:8080`.
+    /// Returns the host and port, such as `localhost:8080`.
     #[must_use]
     pub fn host_port(&self) -> &str {
         self.text.get(self.host.0..).unwrap_or_default()
     }
 
     /// Whether browsers regard the origin as potentially trustworthy (W3C Secure Contexts §3.1).
-    /// Only then do they send the site that caused a request (Fetch Metadata §2).
+    /// Only to such an origin do they send the site that caused a request (Fetch Metadata §2).
     #[must_use]
     pub fn is_trustworthy(&self) -> bool {
         let host = self.host();
@@ -75,7 +76,7 @@ impl LocalOrigin {
             || is_loopback(host)
     }
 
-    /// `localhost`; an IPv6 address is in brackets.
+    /// Returns the host, such as `localhost`; an IPv6 address is in brackets.
     #[must_use]
     pub fn host(&self) -> &str {
         self.text.get(self.host.0..self.host.1).unwrap_or_default()

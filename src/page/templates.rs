@@ -75,7 +75,7 @@ pub struct Templates {
     built_in: Environment<'static>,
     /// The same, with the user's templates in place of built-in ones; `None` if the user has none.
     own: Option<Environment<'static>>,
-    /// English first.
+    /// The available languages, English first.
     languages: Vec<LanguageEntry>,
     /// The user's templates that have failed: each failure is logged once.
     failed: Mutex<BTreeSet<&'static str>>,
@@ -155,10 +155,10 @@ struct Context<'a, P> {
 }
 
 impl Templates {
-    /// Adds the user's templates (`queue.html`) and catalogues (`de.po`), each with name and
-    /// text, over the built-in ones.
+    /// Creates templates from the built-in ones and `overrides`, the user's templates
+    /// (`queue.html`) and catalogues (`de.po`), each with name and text.
     ///
-    /// Invalid ones are left out and returned.
+    /// Invalid overrides are left out and returned.
     #[must_use]
     pub fn new(
         overrides: impl IntoIterator<Item = (String, String)>,
@@ -203,7 +203,7 @@ impl Templates {
         Language(wanted.and_then(at).unwrap_or_default())
     }
 
-    /// The stylesheet.
+    /// Returns the style sheet.
     pub(crate) fn style(&self) -> String {
         self.render(Language::default(), "style.css", ())
     }
@@ -235,7 +235,7 @@ impl Templates {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner).insert(name)
     }
 
-    /// The templates in a language, whose texts are parsed on first use.
+    /// Returns the templates in a language, whose texts are parsed on first use.
     fn in_language<'a>(&self, spoken: &'a LanguageEntry) -> &'a LanguageTemplates {
         spoken.templates.get_or_init(|| {
             let catalogue = match &spoken.words {
@@ -277,7 +277,7 @@ impl Shell {
 }
 
 impl Default for Templates {
-    /// The built-in templates alone.
+    /// Returns the built-in templates alone.
     fn default() -> Self {
         Self::new([]).0
     }
@@ -297,7 +297,7 @@ impl LanguageEntry {
     }
 }
 
-/// All languages, English first; the user's texts override the built-in ones.
+/// Returns all languages, English first. The user's texts override the built-in ones.
 fn languages(mut own: Vec<Catalogue>) -> Vec<LanguageEntry> {
     let mut take = |tag: &str| {
         let at = own.iter().position(|catalogue| catalogue.tag() == tag)?;

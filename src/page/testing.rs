@@ -27,14 +27,15 @@ const HOSTILE: &[&str] = &[
     "日本語 ünïcode 🦀",
 ];
 
-/// [`HOSTILE`], and 100 kB that end in markup.
+/// Returns [`HOSTILE`], and 100 kB that end in markup.
 pub(crate) fn hostile() -> Vec<String> {
     let long = format!("http://a.example/{}<script>", "x".repeat(100_000));
     HOSTILE.iter().map(|text| (*text).to_owned()).chain([long]).collect()
 }
 
-/// The same for a key, a ticket or a token. Our own code makes these: they are hex digits, and
-/// never long, private or hidden.
+/// Returns a value for a key, a ticket or a token: `hostile`, unless it is long, private or has
+/// hidden characters. Our own code makes keys, tickets and tokens from hex digits, so they are
+/// never so.
 pub(crate) fn as_key(hostile: &str) -> &str {
     if shown::text(hostile) == hostile { hostile } else { "k" }
 }
@@ -165,7 +166,8 @@ pub(crate) fn assert_harmless(page: &Page) {
     assert!(open.is_empty(), "{open:?} not closed");
 }
 
-/// Each attribute is `name="value"`. Addresses must be ours, or web addresses.
+/// Checks the attributes of a tag. Each is `name="value"`. Addresses must be ours, or web
+/// addresses.
 fn check_attributes(tag: &str, mut rest: &str) {
     while !rest.trim().is_empty() {
         let (name, after) = rest.trim_start().split_once("=\"").expect(tag);

@@ -8,7 +8,7 @@ use std::fmt;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// Bytes of the secret: one block of SHA-256, which HMAC uses unchanged (RFC 2104 §3).
+/// Length of the secret, in bytes: one block of SHA-256, which HMAC uses unchanged (RFC 2104 §3).
 const SECRET_BYTES: usize = 64;
 
 /// Number of hex digits of a token. In the token of a page, the digits of the owner follow.
@@ -34,9 +34,9 @@ pub enum Purpose<'a> {
     General,
     /// The same, in a page made for this owner.
     Page(&'a str),
-    /// Removing the request with this key from the queue. The token is written into the will-get
-    /// page. That page appears under the name of a foreign origin, whose scripts may read the
-    /// token.
+    /// Removing the request with this key from the queue. The token is written into the message
+    /// page for that request. That page appears under the name of a foreign origin, whose scripts
+    /// may read the token.
     Undo(&'a str),
     /// Confirming the request under this ticket. The token appears like that of [`Purpose::Undo`].
     Confirm(&'a str),
@@ -60,20 +60,22 @@ impl Tokens {
         Ok(Self { secret })
     }
 
-    /// The token in the forms of the local pages.
+    /// Returns the token in the forms of the local pages.
     #[must_use]
     pub fn general(&self) -> String {
         self.token(Purpose::General)
     }
 
-    /// The token of a page for one owner, which [`Tokens::owner`] returns. It permits the same as
-    /// [`Purpose::General`]. Nobody can change it into the token for another owner.
+    /// Returns the token of a page for one owner, whom [`Tokens::owner`] finds in the token. It
+    /// permits the same as [`Purpose::General`]. Nobody can change it into the token for another
+    /// owner.
     #[must_use]
     pub fn of_page(&self, owner: &str) -> String {
         self.token(Purpose::Page(owner)) + &hex::encode(owner)
     }
 
-    /// The owner for whom the page with this token was made; `None` if the token names no owner.
+    /// Returns the owner for whom the page with this token was made; `None` if the token names no
+    /// owner or is not valid.
     #[must_use]
     pub fn owner(&self, presented: &str) -> Option<String> {
         let (token, owner) = presented.split_at_checked(TOKEN_LEN)?;
@@ -82,31 +84,32 @@ impl Tokens {
         is_it.then_some(owner)
     }
 
-    /// The token that removes one request, and no other, from the queue.
+    /// Returns the token that removes one request, and no other, from the queue.
     #[must_use]
     pub fn undo(&self, key: &str) -> String {
         self.token(Purpose::Undo(key))
     }
 
-    /// The token that confirms one request, and no other.
+    /// Returns the token that confirms one request, and no other.
     #[must_use]
     pub fn confirm(&self, ticket: &str) -> String {
         self.token(Purpose::Confirm(ticket))
     }
 
-    /// The token that fetches one page, and no other.
+    /// Returns the token that fetches one page, and no other.
     #[must_use]
     pub fn fetch(&self, url: &str) -> String {
         self.token(Purpose::Fetch(url))
     }
 
-    /// The token that sets the priority of one request, and no other.
+    /// Returns the token that sets the priority of one request, and no other.
     #[must_use]
     pub fn priority(&self, key: &str) -> String {
         self.token(Purpose::Priority(key))
     }
 
-    /// Whether `presented` is the token for `purpose`. Takes constant time.
+    /// Whether `presented` is a token for `purpose`. For [`Purpose::General`], the token of a page
+    /// for any owner is valid, too. Tokens are compared in constant time.
     #[must_use]
     pub fn check(&self, purpose: Purpose<'_>, presented: &str) -> bool {
         let is_of_page = || purpose == Purpose::General && self.owner(presented).is_some();

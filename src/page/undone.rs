@@ -1,4 +1,4 @@
-//! The local page after the undo button of a will-get page.
+//! The local page after the undo button of the message page for a queued request.
 
 use wwwoffle_url::url_encode_form_args;
 
@@ -8,11 +8,11 @@ use crate::page::{Page, Shell, view};
 /// The path of the page.
 pub const PATH: &str = "/undone/";
 
-/// Bytes of the longest URL that the address contains; some browsers refuse longer addresses.
+/// Maximum length of the URL in the address, in bytes; some browsers refuse longer addresses.
 const LONGEST_URL: usize = 4096;
 
-/// The address, without our origin. It names the URL that was removed from the queue, if there was
-/// one.
+/// Returns the address, without our origin. It names the URL that was removed from the queue, if
+/// there was one.
 #[must_use]
 pub fn path_of(url: &str, removed: bool) -> String {
     if !removed {

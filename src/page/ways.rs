@@ -14,7 +14,7 @@ use crate::storage::versions::memento::version_path;
 use wwwoffle_api::Mode;
 use wwwoffle_http::caching::like::Likeness;
 
-/// The page that lists stored URLs that resemble a given one.
+/// The path of the page that lists stored URLs that resemble a given one.
 pub const MISSING: &str = "/missing/";
 
 /// Maximum number of words of a URL that are searched for.
@@ -40,7 +40,7 @@ impl PageLink {
         Self { path: path.into(), label }
     }
 
-    /// Link to the welcome page, where the mode is changed.
+    /// Returns a link to the start page, where the mode is changed.
     pub(crate) fn mode(mode: Mode) -> Self {
         let label = match mode {
             Mode::Offline => say("Go online"),
@@ -53,13 +53,14 @@ impl PageLink {
         Self::to("/", say("The start page of the proxy"))
     }
 
-    /// Link to the list that contains the button that was pressed; `path` is a path of ours.
+    /// Returns a link to the list that contains the button that was pressed. `path` is a path of
+    /// ours.
     pub(crate) fn back(path: &str) -> Self {
         Self::to(path, say("Back to the list"))
     }
 
-    /// Link to an address of ours that a page of another site may have opened; `path` is a path of
-    /// ours.
+    /// Returns a link to an address of ours that a page of another site may have opened. `path` is
+    /// a path of ours.
     pub(crate) fn open(path: &str) -> Self {
         Self::to(path, say("Open this address"))
     }
@@ -80,7 +81,7 @@ impl PageLink {
         Self::to("/ca", say("Save pages of secure sites: trust the certificate of this proxy"))
     }
 
-    /// Link to the form that changes an option, prepared for a rule for `url`.
+    /// Returns a link to the form that changes an option, prepared for a rule for `url`.
     pub(crate) fn option(section: &str, key: &str, url: Option<&str>) -> Self {
         let url = url.and_then(linkable);
         let path = links::configuration(&[section, key], url.as_deref());
@@ -89,24 +90,24 @@ impl PageLink {
         Self::to(path, say("Change {option} in the configuration").with("option", option))
     }
 
-    /// Link to the values of all options for a URL.
+    /// Returns a link to the values of all options for a URL.
     pub(crate) fn rules(url: &str) -> Option<Self> {
         let path = links::configuration(&["url"], Some(&linkable(url)?));
         Some(Self::to(path, say("Configuration for this address")))
     }
 
-    /// Link to the stored URLs that resemble `url`.
+    /// Returns a link to the stored URLs that resemble `url`.
     pub(crate) fn like(url: &str) -> Option<Self> {
         let path = with_url(MISSING, url)?;
         Some(Self::to(path, say("Look for similar saved pages")))
     }
 
-    /// Link to the stored URLs of the same host.
+    /// Returns a link to the stored URLs of the same host.
     pub(crate) fn host(url: &str) -> Option<Self> {
         Some(Self::to(with_url("/index/url", url)?, say("Saved from this host")))
     }
 
-    /// Link to a search for stored pages that contain the words of a URL.
+    /// Returns a link to a search for stored pages that contain the words of a URL.
     pub(crate) fn words(url: &str) -> Option<Self> {
         let words = words(&linkable(url)?);
         let path = format!("{}?q={}", links::SEARCH, url_encode_form_args(words.as_bytes()));
@@ -114,7 +115,7 @@ impl PageLink {
         (!words.is_empty()).then(|| Self::to(path, label))
     }
 
-    /// Link to the form that fetches a page, with all its options.
+    /// Returns a link to the form that fetches a page, with all its options.
     pub(crate) fn choices(url: &str) -> Option<Self> {
         linkable(url)?;
         Some(Self::to(links::fetch(url), say("Other ways to fetch it")))
@@ -136,7 +137,7 @@ fn has_option(section: &str, key: &str) -> bool {
     known.is_some_and(|known| known.options.iter().any(|option| option.key == key))
 }
 
-/// A URL in the form in which an address of ours may contain it.
+/// Returns a URL in the form in which an address of ours may contain it.
 fn linkable(url: &str) -> Option<String> {
     ShownUrl::new(url).href
 }
@@ -145,8 +146,8 @@ fn with_url(path: &str, url: &str) -> Option<String> {
     Some(format!("{path}?{}", url_encode_form_args(linkable(url)?.as_bytes())))
 }
 
-/// The most descriptive words of a URL, as written: the last words of its path, or else of the
-/// values of its arguments.
+/// Returns the most descriptive words of a URL, as written: the last words of its path, or else of
+/// the values of its arguments.
 fn words(url: &str) -> String {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let Some((_, rest)) = rest.split_once('/') else { return String::new() };
@@ -159,7 +160,7 @@ fn words(url: &str) -> String {
     words.join(" ")
 }
 
-/// The last significant words of an encoded text.
+/// Returns the last significant words of an encoded text, at most [`MAX_WORDS`].
 fn key_words(text: &str) -> Vec<String> {
     let text = url_decode_form_args(text.as_bytes());
     let text = String::from_utf8_lossy(&text);
@@ -185,7 +186,7 @@ pub struct FetchOffer<'a> {
     pub token: &'a str,
 }
 
-/// The form that fetches the page of a [`FetchOffer`].
+/// The form that fetches the page of a [`FetchOffer`], as a template sees it.
 #[derive(Debug, Serialize)]
 pub(crate) struct FetchOfferView {
     url: String,
@@ -196,7 +197,7 @@ pub(crate) struct FetchOfferView {
 }
 
 impl FetchOfferView {
-    /// Returns `None` if the request is not a URL that a form can send back.
+    /// Creates the form; `None` if a form cannot send the URL back unchanged.
     pub(crate) fn new(fetch: &FetchOffer<'_>, shell: &Shell) -> Option<Self> {
         let url = linkable(fetch.url).filter(|url| url == fetch.url)?;
         Some(Self {
@@ -215,11 +216,11 @@ pub struct SimilarPage {
     pub likeness: Likeness,
     /// The URL.
     pub url: String,
-    /// When it was stored, and when it arrived.
+    /// When the page was stored, and when it arrived.
     pub version: (Timestamp, Timestamp),
 }
 
-/// The same for a template.
+/// A [`SimilarPage`] as a template sees it.
 #[derive(Debug, Serialize)]
 pub(crate) struct SimilarPageView {
     url: ShownUrl,

@@ -28,11 +28,11 @@ pub struct WillGet<'a> {
     pub priority: Priority,
     /// [`Tokens::priority`](crate::page::token::Tokens::priority) for that key.
     pub priority_token: &'a str,
-    /// The offer to fetch it with its sub-resources and its links.
+    /// The offer to fetch the page with its sub-resources and its links.
     pub fetch: Option<FetchOffer<'a>>,
-    /// Stored URLs of the same host that resemble it.
+    /// Stored URLs of the same host that resemble the requested one.
     pub likes: &'a [SimilarPage],
-    /// Whether older versions of it are stored.
+    /// Whether older versions of the page are stored.
     pub has_versions: bool,
 }
 

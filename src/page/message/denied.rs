@@ -35,7 +35,7 @@ fn again() -> Vec<Text> {
 }
 
 impl Denied {
-    /// The status of the message.
+    /// Returns the status of the message.
     #[must_use]
     pub fn status(self) -> u16 {
         self.words().status

@@ -1,4 +1,4 @@
-//! Texts about origins that did not respond.
+//! Texts about origins that did not respond, or whose response cannot be used.
 
 use super::{MessageText, OriginFailure, Phase};
 use crate::base::shown;
@@ -61,7 +61,7 @@ impl OriginFailure<'_> {
         MessageText { status, title, happened, advice }
     }
 
-    /// The same for origins that did respond.
+    /// Returns the texts about a response that cannot be used.
     fn of_answer(&self) -> MessageText {
         let (title, happened, advice) = match self {
             Self::HeadTooLarge => (

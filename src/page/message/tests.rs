@@ -10,7 +10,7 @@ use crate::page::ways::{FetchOffer, SimilarPage};
 use wwwoffle_api::{Chain, Mode};
 use wwwoffle_http::caching::like::Likeness;
 
-/// Every message, with its status.
+/// Returns every message, with its status.
 pub(crate) fn all<'a>(text: &'a str, chain: &'a Chain) -> Vec<(u16, Message<'a>)> {
     let failed = |failure| Message::OriginFailed { url: text, failure, kept: None };
     let kept = Some(CopyInfo { url: text, stored: time(), came: time() });

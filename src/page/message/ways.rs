@@ -5,8 +5,8 @@ use crate::page::ways::PageLink;
 use wwwoffle_api::Mode;
 
 impl Message<'_> {
-    /// The links of the page, the most useful first. They must not disclose anything: the page is
-    /// shown under the name of another site, whose scripts may read it.
+    /// Returns the links of the page, the most useful first. They must not disclose anything: the
+    /// page is shown under the name of another site, whose scripts may read it.
     pub(super) fn ways(&self, mode: Mode) -> Vec<PageLink> {
         let url = self.requested_url().unwrap_or_default();
         match self {

@@ -43,7 +43,7 @@ fn a_faulty_template_gives_way_to_the_built_in_one() {
     assert_eq!(testing::undone(&Arc::new(templates)), built_in);
 }
 
-/// A catalogue with a translation of "Queue".
+/// Returns a catalogue with a translation of "Queue".
 fn queue(translated: &str) -> String {
     let head = "msgid \"\"\nmsgstr \"Plural-Forms: nplurals=1; plural=0;\\n\"\n\n";
     format!("{head}msgid \"Queue\"\nmsgstr \"{translated}\"\n")

@@ -1,4 +1,4 @@
-//! The page `/undone/`, to which the cancel button of the message page for a queued request
+//! The page `/undone/`, to which the undo button of the message page for a queued request
 //! redirects. Because of the redirect, reloading the page does not remove another request from the
 //! queue.
 
