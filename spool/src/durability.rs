@@ -34,7 +34,7 @@ pub(crate) const MONITOR: &str = "monitor";
 pub(crate) const PARTIAL: &str = "partial";
 pub(crate) const RUNS: &str = "runs";
 
-/// The number of failures stored until [`Root::take_failures`].
+/// The largest number of failures stored until [`Root::take_failures`] returns them.
 const MAX_FAILURES: usize = 64;
 
 /// Which finished entries a crash may undo. Under every setting but [`Durability::None`], each
@@ -43,9 +43,9 @@ const MAX_FAILURES: usize = 64;
 pub enum Durability {
     /// No entry can be lost: [`crate::Writer::finish`] returns only when the entry is durable.
     Each,
-    /// A power failure may undo the entries of the last moments; the end of the program undoes
-    /// none. Readers find an entry at once. It becomes durable within
-    /// [`crate::Options::batch_interval`] plus the time of the sync.
+    /// A power failure may undo the entries stored last. A crash of the program alone undoes none.
+    /// Readers find an entry at once. It becomes durable within [`crate::Options::batch_interval`]
+    /// plus the time of the sync.
     #[default]
     Batch,
     /// A power failure may undo every entry that the system had not yet written to disk. Some
@@ -68,7 +68,7 @@ pub(crate) struct Root {
     /// Reasons why finished entries could not be stored, and damage found during other work.
     failures: Mutex<Vec<Error>>,
     last_stamp: Mutex<Timestamp>,
-    /// Directories whose name is durable, together with the name of each directory above.
+    /// Directories whose names, and the names of all directories above them, are durable.
     synced: Mutex<HashSet<PathBuf>>,
 }
 
@@ -87,7 +87,6 @@ impl Root {
         }
     }
 
-    /// A path below the root.
     pub(crate) fn join(&self, below: impl AsRef<Path>) -> PathBuf {
         self.path.join(below)
     }

@@ -80,7 +80,8 @@ impl From<Entries> for Lookup {
 /// bytes.
 #[derive(Clone)]
 pub struct Entry {
-    /// The whole file, or its beginning and its tail.
+    /// The beginning of the file, and the records after its body. Both are the whole file if it was
+    /// read at once.
     pub(crate) bytes: SharedBytes,
     pub(crate) tail: SharedBytes,
     pub(crate) first: EntryStart,
@@ -144,7 +145,8 @@ impl Entry {
     }
 
     /// The time since which the entry may be outdated, because a later request may have changed the
-    /// resource (RFC 9111 §4.4). The entry is not fresh until the origin has confirmed it.
+    /// resource (RFC 9111 §4.4). The entry is not fresh until the origin has confirmed it. `None`
+    /// if the entry is valid.
     #[must_use]
     pub fn invalid_since(&self) -> Option<Timestamp> {
         self.state().invalid
@@ -231,8 +233,8 @@ impl Entry {
         self.first.refers.is_some()
     }
 
-    /// The length of its file on the disk in bytes; smaller than [`Entry::plain_len`] if it is
-    /// compressed.
+    /// The length of its file on the disk in bytes; smaller than [`Entry::plain_len`] if the file
+    /// is compressed.
     #[must_use]
     pub fn file_len(&self) -> u64 {
         self.disk_len
@@ -244,7 +246,8 @@ impl Entry {
         self.is_compressed.then_some(self.first.length)
     }
 
-    /// Whether both entries were read from a file with the same content, apart from later updates.
+    /// Whether both entries were read from files with the same content. Their update files may
+    /// differ.
     pub(crate) fn is_same_file(&self, other: &Entry) -> bool {
         let of = |entry: &Entry| {
             (entry.first.stored, entry.first.state, entry.first.digest, entry.first.length)
@@ -277,8 +280,7 @@ impl Entry {
 
     /// The bytes behind the body, as in the file.
     pub(crate) fn tail(&self) -> &[u8] {
-        // A small file was read as a whole, so `tail` is the whole file, and its tail begins after
-        // the body.
+        // If the file was read at once, `tail` is the whole file.
         let is_read_at_once = Arc::ptr_eq(&self.bytes, &self.tail);
         let start =
             if is_read_at_once { narrow(self.first.body_end()).unwrap_or(usize::MAX) } else { 0 };

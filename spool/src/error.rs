@@ -180,7 +180,7 @@ impl Error {
         matches!(&*self.0, Kind::MonitorsFull { .. })
     }
 
-    /// A file was damaged, and has been set aside.
+    /// A file is damaged. If it was set aside, the message gives its new path.
     #[must_use]
     pub fn is_damaged(&self) -> bool {
         matches!(&*self.0, Kind::Damaged(_))
@@ -211,7 +211,7 @@ impl Error {
     }
 
     pub(crate) fn invalid(what: &'static str, why: &'static str, found: &[u8]) -> Error {
-        /// The longest quote in a message, in bytes: a longer quote would not make the message
+        /// The longest quote in a message, in characters: a longer quote would not make the message
         /// clearer.
         const SHOWN: usize = 80;
         let found = String::from_utf8_lossy(found).chars().take(SHOWN).collect();
@@ -257,7 +257,7 @@ impl Error {
     }
 }
 
-/// A file is also missing if a name on its path is not a directory.
+/// Whether a file is missing. It is also missing if a name on its path is not a directory.
 pub(crate) fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

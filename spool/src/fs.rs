@@ -30,12 +30,12 @@ pub use shared::{SharedDisk, make_root_for};
 pub use space::{Space, is_read_only, space};
 pub use system::SystemDisk;
 
-/// Only the owner may read the spool: directories have mode 0700, files 0600.
+/// The default permission bits: only the owner may read the spool.
 const FILE_MODE: u32 = 0o600;
 const DIRECTORY_MODE: u32 = 0o700;
 
-/// The number of threads that wait for the disk at once. More gain little, and other programs
-/// need the disk too.
+/// The number of threads that wait for the disk at once. More threads gain little, and other
+/// programs need the disk too.
 const WAITS_AT_ONCE: usize = 8;
 
 /// The calls that the spool makes to a file system. Paths begin with the root.
@@ -156,8 +156,8 @@ pub trait Disk: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// Those of the system, and `Unsupported` if the disk has no stamps. Lookups are then not
-    /// cached.
+    /// Those of the system, and `Unsupported` if the disk has no stamps. Without stamps, lookups
+    /// are not cached.
     fn stamp(&self, path: &Path) -> io::Result<Option<Stamp>> {
         let _ = path;
         Err(io::ErrorKind::Unsupported.into())
@@ -219,7 +219,7 @@ pub trait DiskFile: fmt::Debug + Send + Sync {
     /// Those of the system. Any part may then have been written.
     fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
 
-    /// Shortens the file.
+    /// Shortens the file to `len` bytes.
     ///
     /// # Errors
     ///
@@ -306,7 +306,7 @@ pub(crate) fn read_exactly(file: &dyn DiskFile, len: usize, offset: u64) -> io::
     Ok(bytes)
 }
 
-/// The directory of a path. Every path of the spool lies below its root.
+/// The directory of a path. Every path of the spool lies below its root, so it has a directory.
 pub(crate) fn parent(path: &Path) -> &Path {
     path.parent().unwrap_or(path)
 }

@@ -2,7 +2,7 @@
 //! every record, files that belong together, and permissions.
 //!
 //! A check changes nothing and needs no lock, so it can run while the program runs; every fault is
-//! confirmed by reading the file again. A repair needs exclusive access. A valid file gets its
+//! confirmed by looking at the file again. A repair needs exclusive access. A valid file gets its
 //! right name, unless a newer file has it. An irreparable file goes to `damaged/` with its reason.
 //! Only files that the format declares useless are deleted.
 //!
@@ -39,16 +39,16 @@ pub use self::finding::{CheckTotals, CheckVerdict, Finding};
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct CheckOptions {
-    /// Read every body completely, and compare it with its digest.
+    /// Whether every body is read completely and compared with its digest.
     pub is_deep: bool,
-    /// Report foreign files too: [`CheckVerdict::Foreign`]. They are always counted.
+    /// Whether foreign files are reported too ([`CheckVerdict::Foreign`]). They are always counted.
     pub reports_foreign: bool,
     /// Prefixes of names in the root that belong to other parts of the program.
     pub known: Vec<String>,
 }
 
 impl CheckOptions {
-    /// A check that reads every body if `is_deep`.
+    /// Returns options for a check that reads every body if `is_deep`, and reports foreign files.
     #[must_use]
     pub fn new(is_deep: bool) -> CheckOptions {
         CheckOptions { is_deep, reports_foreign: true, known: Vec::new() }

@@ -18,7 +18,7 @@
 //! <root>/reserve/                                room for small files on a full disk
 //! <root>/tmp/                                    entries being written; emptied on opening
 //! <root>/damaged/                                damaged files, each with a note beside it
-//! <root>/version lock state secret               format; who uses it; mode; key of stored secrets
+//! <root>/version lock state secret               format; process that has it open; mode; key of stored secrets
 //! <root>/recent                                  the entries stored last; missing while the spool is closed
 //! <root>/statistics                              the counts of the last days
 //! ```
@@ -32,7 +32,7 @@
 //! 1. A file is never changed in place. It is written under `tmp/`, or on a full disk in
 //!    `reserve/`, synced, then renamed.
 //! 2. So a reader sees a complete entry, old or new. A crash leaves partial files only in `tmp/`.
-//! 3. A missing entry is a result, [`Lookup::Missing`]. Only the disk can fail.
+//! 3. A missing entry is a result, [`Lookup::Missing`], not an error.
 //! 4. A truncated, damaged or foreign file is a result too, [`Lookup::SetAside`]. It is never
 //!    served.
 //!

@@ -1,7 +1,7 @@
 //! The outgoing queue: one file for each request, `outgoing/<key>.warc`.
 //!
-//! The directory is authoritative. For lists, a summary of each request is in memory; it is read
-//! once.
+//! The directory is authoritative. A summary of each request is read when the spool is opened, and
+//! stays in memory for lists.
 
 pub(crate) mod files;
 mod index;
@@ -137,8 +137,9 @@ impl Queue {
         self.put(request, Durability::Each)
     }
 
-    /// Adds a request that follows from one in the queue. Under [`Durability::Batch`] it becomes
-    /// durable with the next batch, before the other request is removed; see [`Queue::finish`].
+    /// Adds a request that follows from one in the queue. Under [`Durability::Batch`] the added
+    /// request becomes durable with the next batch, before the file of the other request is
+    /// removed; see [`Queue::finish`].
     ///
     /// # Errors
     ///
@@ -261,7 +262,7 @@ impl Queue {
         self.len() == 0
     }
 
-    /// Reads a request, with its secrets.
+    /// Reads a request, with its secrets. `None` if it is not in the queue.
     ///
     /// # Errors
     ///
@@ -297,7 +298,7 @@ impl Queue {
         let key = request.summary.place.key();
         let _changing = lock(&self.tree.outbox.changing);
         let Some(known) = self.summary(&key) else { return Ok(false) };
-        // Only [`Queue::prioritize`] changes the priority.
+        // The priority may have been changed since `request` was read, so the present one stays.
         let mut request = Cow::Borrowed(request);
         if request.summary.priority != known.priority {
             request.to_mut().summary.priority = known.priority;

@@ -210,7 +210,8 @@ impl Tree {
         Ok(entries)
     }
 
-    /// Sets an entry with a damaged body aside. `None` if it has been replaced already.
+    /// Sets an entry with a damaged body aside. `None` if it is no longer the entry of its place,
+    /// or if its body is in memory.
     pub(crate) fn set_aside(&self, entry: &Entry, reason: &str) -> Result<Option<Damage>> {
         let damage = self.set_entry_aside(entry, reason)?;
         if damage.is_some() {
@@ -253,7 +254,7 @@ impl Tree {
         self.admit_if(finished, ReplaceCondition::Anything).map(|_| ())
     }
 
-    /// Stores a finished file if its place is in the expected state. False if it is not.
+    /// Stores a finished file if its place is in the expected state. Returns false if it is not.
     pub(crate) fn admit_if(
         &self,
         finished: FinishedFile,
@@ -433,7 +434,7 @@ impl Tree {
         }
     }
 
-    /// Discards a finished file that cannot be stored. False if it was already replaced.
+    /// Discards a finished file that cannot be stored. Returns false if it was already replaced.
     fn discard(&self, finished: &FinishedFile) -> bool {
         let _told = self.changing(&finished.place);
         let _commit = lock(&self.commit);

@@ -8,7 +8,7 @@ use crate::entry::read::EntryContent;
 use crate::entry::summary::read_start;
 use crate::error::{Damage, Error};
 
-/// The ending of the notes.
+/// The ending of the file names of these notes.
 pub(crate) const NOTE: &str = ".reason";
 
 /// The longest part of the old name that the new name contains, in bytes. A file name has at most
@@ -54,7 +54,7 @@ impl Root {
         }
     }
 
-    /// Returns a free name in `damaged/`.
+    /// Returns an unused path in `damaged/` for the file at `path`: the current time and its name.
     pub(crate) fn name_aside(&self, path: &Path) -> PathBuf {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let mut start = name.len().saturating_sub(MAX_NAME);
@@ -71,7 +71,7 @@ impl Root {
         reason = "quoted: a path may hold control bytes"
     )]
     pub(crate) fn write_note(&self, path: &Path, to: &Path, reason: &str) {
-        // The damaged file is moved even if the note cannot be written.
+        // A note that cannot be written is not an error: the file is already in `damaged/`.
         if let Ok(file) = self.disk.create(&note_of(to)) {
             let _ = file.write_all_at(format!("{path:?}\n{reason}\n").as_bytes(), 0);
         }

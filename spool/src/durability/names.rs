@@ -7,7 +7,7 @@ use crate::error::{Error, Result, is_missing};
 use crate::fs::parallel::lock;
 use crate::fs::{OpenedFile, parallel};
 
-/// The number of directories remembered as synced. Above it, all are forgotten.
+/// The largest number of directories remembered as synced. If there are more, all are forgotten.
 const MAX_SYNCED: usize = 8_192;
 
 impl Root {
@@ -45,8 +45,9 @@ impl Root {
             let known = lock(&self.synced);
             for directory in directories {
                 let upward = directory.ancestors().take_while(|path| path.starts_with(&self.path));
-                // If the name of a directory is durable, so are the names above it. The directory
-                // itself must be synced again, because a name in it has changed.
+                // The directories above a directory in `known` need no sync: its name is durable,
+                // and so are the names above it. Each of `directories` itself is synced again,
+                // because a name in it has changed.
                 above.push(directory);
                 above.extend(
                     upward.take_while(|path| !known.contains(*path)).filter_map(Path::parent),
@@ -81,7 +82,7 @@ impl Root {
         self.disk.sync_dir(directory).map_err(|error| Error::disk("write", directory, error))
     }
 
-    /// Removes a file. False if it is missing.
+    /// Removes a file. Returns false if it was missing.
     pub(crate) fn remove_file(&self, path: &Path) -> Result<bool> {
         match self.disk.remove_file(path) {
             Ok(()) => Ok(true),

@@ -18,10 +18,10 @@ const LOCK_FILE: &str = "lock";
 /// and `lost+found` of an empty file system.
 const MAY_BE_THERE: [&str; 4] = [LOCK_FILE, TMP, VERSION_FILE, "lost+found"];
 
-/// The longest version file or lock file, in bytes.
+/// The largest number of bytes read from the files `version` and `lock`.
 const MAX_LINE: usize = 64;
 
-/// Creates the root if needed, and takes its lock.
+/// Creates the root if needed, and takes its lock. Fails if another process holds the lock.
 pub(crate) fn lock_root(disk: &dyn Disk, root: &Path) -> Result<Lock> {
     make_root(disk, root)?;
     let path = root.join(LOCK_FILE);
@@ -29,8 +29,8 @@ pub(crate) fn lock_root(disk: &dyn Disk, root: &Path) -> Result<Lock> {
     lock.ok_or_else(|| Error::locked(root, lock_holder(disk, &path)))
 }
 
-/// Creates the root if needed, and takes its lock. Returns `None` on a read-only file system, where
-/// the spool is opened for reading only.
+/// Creates the root if needed, and takes its lock. `None` if the root is a spool on a read-only
+/// file system: the caller then opens it for reading only.
 pub(crate) fn lock_root_to_write(disk: &dyn Disk, root: &Path) -> Result<Option<Lock>> {
     if is_read_only(root) && check_version(disk, root)? {
         return Ok(None);
@@ -38,7 +38,8 @@ pub(crate) fn lock_root_to_write(disk: &dyn Disk, root: &Path) -> Result<Option<
     lock_root(disk, root).map(Some)
 }
 
-/// Checks the version, or makes an empty directory a spool. The caller holds the lock.
+/// Checks the version and creates missing directories, or makes an empty directory a spool. The
+/// caller holds the lock.
 pub(crate) fn prepare(root: &Root) -> Result<()> {
     let (disk, path) = (&*root.disk, root.path.as_path());
     if check_version(disk, path)? {
@@ -53,11 +54,13 @@ pub(crate) fn prepare(root: &Root) -> Result<()> {
     for directory in [TMP, DAMAGED, OUTGOING, RUNS] {
         root.make_dir(&root.join(directory))?;
     }
-    // A `version` left empty by a power failure is written again; nothing was stored before it.
+    // This also replaces a `version` that a power failure left empty: nothing is stored in a spool
+    // before its `version` is written.
     root.replace_file(&root.join(VERSION_FILE), format!("{VERSION}\n").as_bytes())
 }
 
-/// Whether the root is a spool of this version. False if it has no `version` file yet.
+/// Whether the root is a spool of this version. False if its file `version` is missing or empty, an
+/// error if the file names another version.
 pub(crate) fn check_version(disk: &dyn Disk, root: &Path) -> Result<bool> {
     let Some(text) = read_line(disk, &root.join(VERSION_FILE))? else { return Ok(false) };
     match text.trim() {
@@ -84,8 +87,8 @@ fn make_root(disk: &dyn Disk, root: &Path) -> Result<()> {
     let mut made = disk.create_dir(root);
     if made.as_ref().is_err_and(is_missing) && parent(root) != root {
         make_root(disk, parent(root))?;
-        // Tried only once more: where nothing can be created, as in /proc, the directory stays
-        // missing.
+        // No loop: where nothing can be created, as in /proc, each attempt ends with the same
+        // error.
         made = disk.create_dir(root);
     }
     match made {
@@ -107,7 +110,7 @@ fn make_root(disk: &dyn Disk, root: &Path) -> Result<()> {
     }
 }
 
-/// Returns the first name in a directory that a new spool would not contain.
+/// Returns a name in the root that a new spool does not have. `None` if there is no such name.
 fn foreign_name(disk: &dyn Disk, root: &Path) -> Result<Option<String>> {
     let names = disk.read_dir(root).map_err(|error| Error::disk("read", root, error))?;
     for name in names {
@@ -124,7 +127,8 @@ fn lock_holder(disk: &dyn Disk, lock: &Path) -> Option<u32> {
     read_line(disk, lock).ok()??.trim().parse().ok()
 }
 
-/// Reads a short file. `None` if it is missing.
+/// Reads the first [`MAX_LINE`] bytes of a file. `None` if it is missing. For a directory or a
+/// device, the text says that it is not a plain file.
 fn read_line(disk: &dyn Disk, path: &Path) -> Result<Option<String>> {
     match disk.open(path) {
         Ok(OpenedFile::File(file, _)) => {

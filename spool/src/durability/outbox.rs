@@ -18,7 +18,7 @@ use crate::fs::parallel::lock;
 use crate::fs::{DiskFile, parallel};
 
 /// The number of waiting changes at which the caller that adds a change writes the batch itself.
-/// Each new request holds a file open.
+/// Each waiting new request holds a file open.
 const MAX_DUE: usize = 256;
 
 /// The changes of the queue that wait for the next batch.
@@ -32,8 +32,9 @@ pub(crate) struct Outbox {
 #[derive(Debug, Default)]
 struct DueChanges {
     added: HashMap<Key, NewRequest>,
-    /// The number of the change is stored with each key, because a request may be added and removed
-    /// again before the batch is written.
+    /// For each key, the number of its removal, counted by `changes`. A batch removes the file only
+    /// if the number is still the same, because the request may have been added and removed again
+    /// since the batch began.
     removed: HashMap<Key, u64>,
     changes: u64,
 }
@@ -82,8 +83,8 @@ impl Outbox {
         DueBatch { added: taken.added, removed: Vec::new() }
     }
 
-    /// Returns the changes that are waiting now. Must be called before the waiting entries are
-    /// listed.
+    /// Returns the changes that are waiting now. Must be called before the entries of the batch are
+    /// listed, so that the responses to the removed requests are in the batch or already durable.
     pub(crate) fn due_batch(&self) -> DueBatch {
         let due = lock(&self.due);
         DueBatch {

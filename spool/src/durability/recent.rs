@@ -1,13 +1,13 @@
 //! The list of the entries stored last, which an unclean stop may have damaged.
 //!
-//! The file `recent` exists while the spool is open. It has a line for each file that was renamed
-//! into place: the time in microseconds since 1970, a space, and the path below the root. The time
-//! is that of the rename, not of the entry: an entry that is rewritten or moved keeps the time it
-//! was stored. Closing the spool removes the file. If an opening finds it, the spool was not closed
-//! properly; the entries listed last are then verified in the background.
+//! The file `recent` exists while the spool is open. It has a line for each entry file that was
+//! renamed into place: the time in microseconds since 1970, a space, and the path below the root.
+//! The time is that of the rename, not of the entry: an entry that is rewritten or moved keeps the
+//! time it was stored. Closing the spool removes the file. If an opening finds it, the spool was
+//! not closed properly; the entries listed last are then verified in the background.
 //!
-//! The list is only an aid. A failure to write it stops nothing, a full disk deletes it to make
-//! room for more important files, and its content is verified before use. It is synced when the
+//! The list is only an aid. A failure to write it stops nothing, it is deleted if a full disk has
+//! no room for a more important file, and its content is verified before use. It is synced when the
 //! spool is opened, and never after. So after a power failure its last lines may be missing, as may
 //! the files that they name.
 
@@ -59,7 +59,9 @@ struct RecentList {
 }
 
 impl Root {
-    /// Begins the list. Returns true if the spool was not closed properly.
+    /// Reads the list of the previous run, if any, and begins a new list. Returns true if the spool
+    /// was not closed properly, or if the old list cannot be opened. In the second case no list is
+    /// begun.
     pub(crate) fn open_recent(&self) -> bool {
         let path = self.join(FILE);
         let bytes = match self.disk.open(&path) {
@@ -71,8 +73,8 @@ impl Root {
                 Vec::new()
             }
             Err(error) if is_missing(&error) => {
-                // The program may stop before the first line is written. The file must exist by
-                // then.
+                // The file must exist at once: the program may stop before the first line is
+                // written.
                 let _written_or_not = self.begin_recent(&path, &[]);
                 return false;
             }
@@ -108,7 +110,8 @@ impl Root {
         if is_synced { self.sync_dir(&self.path) } else { Ok(()) }
     }
 
-    /// The file renamed last among those that are not checked yet.
+    /// The file renamed last among the unchecked files of the previous run. `None` if all are
+    /// checked.
     pub(crate) fn last_unchecked(&self) -> Option<RecentFile> {
         lock(&self.recent.left).last().cloned()
     }
@@ -169,17 +172,17 @@ impl Root {
     }
 
     /// Deletes the list until the next opening, to make room on the disk. Returns false if there is
-    /// no list.
+    /// no list or it cannot be deleted.
     pub(crate) fn delete_recent(&self) -> bool {
         // The file must be closed first, or its blocks stay allocated.
         let had_one = lock(&self.recent.now).file.take().is_some();
         had_one && self.disk.remove_file(&self.join(FILE)).is_ok()
     }
 
-    /// Removes the list when the spool is closed properly.
+    /// Removes the list when the spool is closed properly. The list stays if files of the previous
+    /// run are not checked yet.
     pub(crate) fn close_recent(&self) {
         if lock(&self.recent.now).file.take().is_none() || !lock(&self.recent.left).is_empty() {
-            // Some files of the previous run are not checked yet.
             return;
         }
         // If the file cannot be removed, the next opening only checks more than needed.
@@ -187,7 +190,8 @@ impl Root {
     }
 }
 
-/// Returns the lines that begin after the offset `from`; empty if the file is unreadable.
+/// Returns the lines that begin after the offset `from`, or all lines if it is 0. Empty if the file
+/// is unreadable. `len` is the length of the file.
 fn last_lines(file: &dyn DiskFile, len: u64, from: u64) -> Vec<u8> {
     let Ok(len) = narrow(len.saturating_sub(from)) else { return Vec::new() };
     let mut bytes = read_exactly(file, len, from).unwrap_or_default();

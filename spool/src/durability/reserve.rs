@@ -3,12 +3,13 @@
 //! The reserve is [`SLOTS`] files of [`SLOT`] bytes, called slots. If a small file finds no room, a
 //! slot is overwritten with the new content and renamed. Its blocks are never free in between, so
 //! no other program can take them, and a file system that writes in place needs no further block.
-//! On other file systems the slot is removed first, and the file is then written as usual.
+//! If overwriting fails, as on other file systems, the slot is removed and the file is then written
+//! as usual.
 //!
-//! This is the only place that changes a file in place. After a crash, a file that has just been
-//! renamed may have its old name, that of a slot, again. So a slot is overwritten only if every
-//! byte is that of a slot, which proves that it is no other file. Any other file below `reserve/`
-//! is removed.
+//! Only this module changes files in place. After a crash, a file that has just been renamed may
+//! have its old name, that of a slot, again. So a slot is overwritten only if every byte is that of
+//! a slot, which proves that it is no other file. Any other file with the name of a slot is
+//! removed.
 //!
 //! Deleting the slots loses nothing. [`crate::Spool::keep_reserve`] creates them. Opening a spool
 //! does not, because a program that opens it for one action needs no reserve.
@@ -27,7 +28,7 @@ use crate::fs::{DiskFile, OpenedFile, parent, read_exactly};
 /// The directory in the root.
 pub(crate) const RESERVE: &str = "reserve";
 
-/// The number of small files that can be written on a full disk.
+/// The number of slots. Each makes room for one small file on a full disk.
 const SLOTS: u8 = 16;
 
 /// The slots reserved for the state file, so that the mode can be saved even after many requests
@@ -47,7 +48,7 @@ pub(crate) struct Reserve {
 }
 
 impl Root {
-    /// Creates the slots that are missing.
+    /// Creates the missing slots, now and whenever slots have been used.
     pub(crate) fn keep_reserve(&self) -> Result<()> {
         let mut reserve = lock(&self.reserve);
         reserve.is_kept = true;
@@ -55,7 +56,7 @@ impl Root {
     }
 
     /// Writes a small file as a whole: to `tmp/`, synced unless the spool syncs nothing, then
-    /// renamed.
+    /// renamed. On a full disk, it may use the slots that are not reserved for the state file.
     pub(crate) fn replace_file(&self, to: &Path, bytes: &[u8]) -> Result<()> {
         self.replace_with(to, bytes, FOR_STATE..SLOTS)
     }
@@ -70,7 +71,8 @@ impl Root {
         self.put_file(to, bytes, self.create_private_tmp()?)
     }
 
-    /// Writes a file without using the reserve.
+    /// Writes `bytes` to the new `file` at `path` and renames it to `to`, without using the
+    /// reserve.
     pub(crate) fn put_file(
         &self,
         to: &Path,
@@ -108,7 +110,8 @@ impl Root {
         }
         let mut reserve = lock(&self.reserve);
         reserve.is_whole = false;
-        // A file longer than all slots together cannot fit, so no slot is used.
+        // No slot is used for a file that is longer than all slots not reserved for the state file:
+        // it would not fit.
         let slots = slots.rev().filter(|_| bytes.len() <= SLOT * usize::from(SLOTS - FOR_STATE));
         for number in slots {
             done = self.put_with_slot(number, to, bytes, &put).unwrap_or(done);
@@ -120,12 +123,13 @@ impl Root {
         if is_full(&done) && self.delete_recent() {
             done = put();
         }
-        // The replaced file has freed about as much room as the slot took.
+        // The blocks of the replaced file are free now. They are about enough for a new slot.
         let _as_much_as_there_is = self.fill_reserve(&mut reserve);
         done
     }
 
-    /// Writes a file into the blocks of a slot. `None` if the slot does not exist.
+    /// Writes `bytes` to `to` in the blocks of a slot. If that fails, removes the slot and calls
+    /// `put`. `None` if the slot does not exist.
     fn put_with_slot(
         &self,
         number: u8,
@@ -147,7 +151,7 @@ impl Root {
         Some(put())
     }
 
-    /// Turns a slot into the file at `to`. If that fails, the file is no longer a slot.
+    /// Turns a slot into the file at `to`. If that fails, the file may no longer be a slot.
     fn convert_slot(
         &self,
         slot: &Path,

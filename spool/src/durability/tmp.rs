@@ -1,7 +1,8 @@
 //! The directory `tmp/`: files being written, and complete files that are not renamed yet.
 //!
-//! When the spool is opened, each complete file in `tmp/` is moved to its place, unless the file
-//! there is newer. So an unwanted file must be removed before the newer file is removed.
+//! When the spool is opened, each complete file in `tmp/` is moved to its place, unless a newer
+//! file is there. So an unwanted file must be removed from `tmp/` before that newer file is
+//! removed.
 
 use std::io::{
     self,
@@ -16,8 +17,8 @@ use crate::error::{Error, Result};
 use crate::fs::DiskFile;
 use crate::fs::parallel::lock;
 
-/// The number of unwanted files to remember because they could not be removed. Only a failing disk
-/// causes more.
+/// The largest number of unwanted files remembered because they could not be removed. Only a
+/// failing disk causes more.
 const MAX_LITTER: usize = 1_024;
 
 /// The ending of files that replace a file with equivalent content.
@@ -28,7 +29,7 @@ pub(crate) fn is_rewrite(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == REWRITE)
 }
 
-/// The state of the directory.
+/// The state of `tmp/`.
 #[derive(Debug)]
 pub(crate) struct Tmp {
     next: AtomicU64,
@@ -94,8 +95,8 @@ impl Root {
         }
     }
 
-    /// Removes an unwanted file of `tmp/`. If that fails, the removal is tried again later: the
-    /// file is older than the entry that replaced it, so it does no harm while that entry exists.
+    /// Removes an unwanted file of `tmp/`. If that fails, the removal is tried again later. Until
+    /// then the file does no harm, because the entry that replaced it is newer.
     pub(crate) fn discard(&self, path: &Path) {
         let mut litter = lock(&self.tmp.litter);
         if self.remove_file(path).is_err() && litter.len() < MAX_LITTER {

@@ -1,14 +1,14 @@
 //! Checksums for the blocks of a large body, so that a range can be verified without the rest.
 //!
-//! They form a metadata record behind the body in the file:
+//! They form a metadata record after the body in the file:
 //!
 //! ```text
 //! block-length: 1048576
 //! crc-32: 0a1b2c3d 4e5f6071 …                    up to eight to a line
 //! ```
 //!
-//! The last block may be shorter. A block has [`BLOCK`] bytes; the length doubles whenever there
-//! would be more than [`MAX_BLOCKS`] blocks, so the record stays small for any body.
+//! The last block may be shorter. At first a block has [`BLOCK`] bytes. Whenever [`MAX_BLOCKS`]
+//! blocks are full, the length is doubled, so the record stays small for any body.
 
 use crc32fast::Hasher;
 
@@ -24,7 +24,8 @@ pub(crate) const MAX_BLOCKS: usize = 4_096;
 /// The number of sums in one line.
 const TO_A_LINE: usize = 8;
 
-/// An upper bound for the text of [`MAX_BLOCKS`] sums: nine bytes for each, and ten for each line.
+/// An upper bound, in bytes, for the text of [`MAX_BLOCKS`] sums: nine for each sum, nine for each
+/// line of eight sums, and fewer than 64 for the first line.
 pub(crate) const MAX_BLOCKS_TEXT: usize = MAX_BLOCKS * 11 + 64;
 
 /// The checksums of a body.
@@ -45,7 +46,7 @@ impl Blocks {
         self.sums.get(index).copied()
     }
 
-    /// The block of the WARC record.
+    /// Returns the content of the metadata record.
     pub(crate) fn text(&self) -> Vec<u8> {
         let mut text = format!("block-length: {}\r\n", self.len);
         for line in self.sums.chunks(TO_A_LINE) {
@@ -59,7 +60,7 @@ impl Blocks {
         text.into_bytes()
     }
 
-    /// Parses the block of the WARC record for a body of `body_len` bytes.
+    /// Parses the content of the metadata record for a body of `body_len` bytes.
     pub(crate) fn parse(text: &[u8], body_len: u64) -> Result<Blocks, Reason> {
         let wrong = "its list of checksums is invalid";
         let text = std::str::from_utf8(text).map_err(|_| wrong)?;
@@ -114,7 +115,7 @@ impl BlockSummer {
         }
     }
 
-    /// The checksums of all bytes.
+    /// Returns the checksums of all blocks.
     pub(crate) fn finish(mut self) -> Blocks {
         if self.filled > 0 {
             self.close();
@@ -140,7 +141,8 @@ impl BlockSummer {
     }
 }
 
-/// The checksum of two consecutive ranges; the second has `len` bytes.
+/// Returns the CRC-32 of two consecutive ranges whose sums are `first` and `second`. The second
+/// range has `len` bytes.
 pub(crate) fn joined(first: u32, second: u32, len: u64) -> u32 {
     let mut sum = Hasher::new_with_initial_len(first, 0);
     sum.combine(&Hasher::new_with_initial_len(second, len));

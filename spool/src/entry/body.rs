@@ -100,11 +100,13 @@ impl BodyFile {
         self.len == 0
     }
 
-    /// Reads at `offset` of the body, at most the length of `buffer`. Returns 0 at its end.
+    /// Reads at `offset` of the body, at most the length of `buffer`. Returns 0 at the end of the
+    /// body.
     ///
     /// # Errors
     ///
-    /// If the disk fails, or the file is shorter than when it was opened.
+    /// If the disk fails, the file is shorter than when it was opened, or its compressed form is
+    /// damaged.
     pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
         let left = self.len.saturating_sub(offset);
         let most = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
@@ -136,8 +138,9 @@ impl BodyFile {
         self.verified.load(Ordering::Acquire)
     }
 
-    /// Reads like [`BodyFile::read_at`] if the bytes are in the page cache of the system. `None` if
-    /// the read would have to wait for the disk, or if that cannot be known.
+    /// Reads like [`BodyFile::read_at`] if the bytes are in the page cache of the system. `None` at
+    /// the end of the body, if the read would have to wait for the disk, or if that cannot be
+    /// known.
     #[must_use]
     pub fn read_cached(&self, offset: u64, buffer: &mut [u8]) -> Option<usize> {
         let left = self.len.saturating_sub(offset);
@@ -175,7 +178,8 @@ impl Verifier {
     }
 }
 
-/// Reads the complete body and compares it with its digest.
+/// Whether the body matches its digest, after reading it completely. A body in memory was verified
+/// before.
 pub(crate) fn is_whole(entry: &Entry) -> Result<bool> {
     match entry.body() {
         Body::Whole(_) => Ok(true),

@@ -63,7 +63,7 @@ pub(crate) fn refuse_secrets(head: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// The offset after the first empty line, which ends a head.
+/// The offset after the first empty line, which ends a head. `None` if the head has no end.
 pub(crate) fn empty_line(head: &[u8]) -> Option<usize> {
     head.windows(4).position(|window| window == b"\r\n\r\n").map(|start| start + 4)
 }
@@ -83,7 +83,8 @@ fn has_field(head: &[u8], names: &[&str]) -> bool {
     })
 }
 
-/// The status code in a head: `HTTP/1.1 200 OK`.
+/// The status code of a head such as `HTTP/1.1 200 OK`. `None` if the head does not begin with an
+/// HTTP/1 status line.
 pub(crate) fn status_of(head: &[u8]) -> Option<u16> {
     let rest = head.strip_prefix(b"HTTP/1.")?;
     let digits = rest.get(2..5).filter(|digits| digits.iter().all(u8::is_ascii_digit))?;

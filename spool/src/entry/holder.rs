@@ -52,16 +52,17 @@ impl BodyReference {
     }
 }
 
-/// A shared body, as one of its entries refers to it.
+/// A shared body that an entry refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SharedBody {
-    /// The short form of its name, which identifies the body.
+    /// The short form of the name of its holder (see [`short`]), which identifies the body.
     pub(crate) name: u64,
-    /// The length of its file in bytes.
+    /// The length of its holder in bytes.
     pub(crate) size: u64,
 }
 
-/// Returns the shared body of the entry at a path. `None` if the entry has its own body.
+/// Returns the shared body of the entry at a path. `None` if the entry has its own body, or if the
+/// entry or the holder is missing.
 pub(crate) fn shared_body_at(
     disk: &dyn Disk,
     root: &Path,
@@ -71,7 +72,8 @@ pub(crate) fn shared_body_at(
     first.map_or(Ok(None), |first| shared_body_of(disk, root, &first))
 }
 
-/// Returns the shared body of an entry, given the beginning of its file.
+/// Returns the shared body of an entry, given the beginning of its file. `None` if the entry has
+/// its own body, or if the holder is missing.
 pub(crate) fn shared_body_of(
     disk: &dyn Disk,
     root: &Path,
@@ -155,7 +157,8 @@ fn fault_of(holder: &Entry) -> Option<Reason> {
 }
 
 /// Builds the file of an entry with this head and state, and a reference in place of its body.
-/// `None` if the file is too long to be read at once, or could become so by an update.
+/// `None` if the file is too long to be read at once. An entry that does not share its body yet
+/// must also leave room for later updates.
 pub(crate) fn file_of(
     entry: &Entry,
     (head, state): (&[u8], &EntryState),

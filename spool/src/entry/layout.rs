@@ -304,7 +304,7 @@ pub(crate) struct EntryStart {
     pub(crate) digest: [u8; 32],
     pub(crate) head: Range<usize>,
     pub(crate) body_len: u64,
-    /// The length of the file.
+    /// The length of the uncompressed file in bytes.
     pub(crate) length: u64,
     /// Whether the body is incomplete, or the file was begun as a segment.
     pub(crate) is_part: bool,

@@ -20,7 +20,7 @@ use crate::fs::{Disk, OpenedFile, read_exactly};
 /// The ending of update files, in place of the ending of the entry.
 const EXTENSION: &str = "update.warc";
 
-/// WARC 1.1 §6.7.3.
+/// The profile of a record that updates a response (WARC 1.1 §6.7.3).
 const PROFILE: &str = "http://netpreserve.org/warc/1.1/revisit/server-not-modified";
 
 /// The field with the time when the updated entry was stored.
@@ -44,7 +44,7 @@ pub(crate) enum OverlayLookup {
     Its(Overlay),
     /// The file is missing, or updates another entry.
     Nothing,
-    /// The update file is unreadable.
+    /// The update file is damaged, or is not a plain file.
     Bad,
 }
 

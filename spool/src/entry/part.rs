@@ -1,7 +1,7 @@
 //! The position of a segment in its body: a metadata record in the tail of its file.
 //!
 //! ```text
-//! start: 1048576                                 where in the whole body it begins
+//! start: 1048576                                 the offset of the segment in the complete body
 //! complete-length: 5242880                       or "unknown"
 //! validator: "33a64df5"                          `%` and unprintable bytes are `%` and two hex digits
 //! ```
@@ -47,7 +47,8 @@ impl SegmentedBody {
             && !matches!(lengths, (Some(one), Some(other)) if one != other)
     }
 
-    /// Whether a range, given as its beginning and end, lies within the body.
+    /// Whether `span`, the beginning and the end of a range, lies within the body. False for
+    /// `None`.
     pub(crate) fn contains_range(&self, span: Option<(u64, u64)>) -> bool {
         span.is_some_and(|(_, end)| self.complete_length.is_none_or(|complete| end <= complete))
     }
@@ -60,7 +61,7 @@ impl SegmentPosition {
         end.is_some_and(|end| self.whole.complete_length.is_none_or(|complete| end <= complete))
     }
 
-    /// The block of the WARC record.
+    /// Returns the content of the metadata record.
     pub(crate) fn text(&self) -> Vec<u8> {
         let complete = self.whole.complete_length;
         let complete = complete.map_or_else(|| "unknown".to_owned(), |length| length.to_string());
@@ -78,7 +79,7 @@ impl SegmentPosition {
         text
     }
 
-    /// Parses the block of the WARC record.
+    /// Parses the content of the metadata record.
     pub(crate) fn parse(text: &[u8]) -> Result<SegmentPosition, Reason> {
         let wrong = "its position in the complete body is invalid";
         let text = std::str::from_utf8(text).map_err(|_| wrong)?;

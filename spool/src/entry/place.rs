@@ -17,7 +17,7 @@ use wwwoffle_url::{CanonicalUrl, Key};
 
 pub(crate) use names::{SCHEMES, host_directory, host_of, scheme_directory, scheme_of};
 
-/// The ending of entries and requests.
+/// The ending of the file names of entries and requests.
 pub(crate) const EXTENSION: &str = ".warc";
 
 /// The ending of the directory with the variants of a key.
@@ -37,8 +37,8 @@ const RESPELLED: &str = ":spelling::";
 pub struct Place {
     /// The canonical URL, never with credentials.
     url: String,
-    /// The key of the URL alone. It is not always known for a place read from a file, so
-    /// comparisons ignore it.
+    /// The key of the URL alone. A place read from a file may not know it and then has the value of
+    /// `key` here, so comparisons ignore this field.
     base: Key,
     origin: KeyOrigin,
     /// The owner. An empty text means that there is no owner.
@@ -48,7 +48,7 @@ pub struct Place {
     variant: String,
 }
 
-/// What the key was computed from.
+/// The data from which the key was computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum KeyOrigin {
     /// The stored URL and the owner, so the key of a file can be checked.
@@ -131,7 +131,7 @@ impl Place {
     }
 
     /// Rebuilds the place from the fields of a file. `key` includes the owner. `None` if the key
-    /// does not match URL and owner. For a variant key this cannot be checked.
+    /// does not match URL and owner. For [`KeyOrigin::Variant`] this cannot be checked.
     pub(crate) fn recorded(url: &str, owner: &str, key: Key, origin: KeyOrigin) -> Option<Place> {
         let place = match origin {
             KeyOrigin::Url => {
@@ -146,8 +146,9 @@ impl Place {
         Some(place).filter(|place| place.key == key)
     }
 
-    /// Rebuilds a place from stored parts. `None` if the key does not match them. For a URL with
-    /// credentials this cannot be checked.
+    /// Rebuilds a place from stored parts. `follows_from_url` is the result of
+    /// [`Place::follows_from_url`]. If it is true and the key does not match the URL and the owner,
+    /// returns `None`. If it is false, the key cannot be checked.
     ///
     /// ```
     /// # fn main() -> Result<(), wwwoffle_url::ParseError> {
@@ -203,8 +204,8 @@ impl Place {
     }
 
     /// The variant text of a response to another spelling of the URL than the canonical one:
-    /// `spelling` names it, `varies` is the text for `Vary`. No field has an empty name, so the
-    /// prefix cannot come from a `Vary`.
+    /// `spelling` names it, `varies` is the text for `Vary`. The result begins with a colon. A text
+    /// for `Vary` begins with the name of a field, so it never has this form.
     #[must_use]
     pub fn respelled(spelling: &str, varies: &str) -> String {
         let and = if varies.is_empty() { "" } else { "&" };
@@ -218,14 +219,16 @@ impl Place {
         variant.strip_prefix(RESPELLED)?.split('&').next()
     }
 
-    /// The path of the entry below the root of the spool. If the key has a directory of variants,
-    /// the entry without variant is in that directory too.
+    /// The path of the entry below the root of the spool. For an entry without variant, the path
+    /// that it has while its key has no directory of variants. Later the entry is in that
+    /// directory.
     #[must_use]
     pub fn relative_path(&self) -> PathBuf {
         if self.variant.is_empty() { self.single_path() } else { self.variant_path() }
     }
 
-    /// The SHA-256 of the empty text: the name of a response that does not vary.
+    /// The SHA-256 of the empty text: the name, in the directory of variants, of a response that
+    /// does not vary.
     pub(crate) const SINGLE: Key = Key::from_bytes([
         0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14, 0x9a, 0xfb, 0xf4, 0xc8, 0x99, 0x6f, 0xb9,
         0x24, 0x27, 0xae, 0x41, 0xe4, 0x64, 0x9b, 0x93, 0x4c, 0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52,
@@ -261,7 +264,7 @@ impl Place {
             == (other.key, other.origin, &other.url, &other.owner)
     }
 
-    /// The path `<host>/9f/9f86d081…`, with an ending.
+    /// The path `<scheme>/<host>/9f/9f86d081…`, with the ending `end`.
     fn stem(&self, end: &str) -> PathBuf {
         let (scheme, host) = scheme_and_host(&self.url);
         let key = self.key.to_string();

@@ -38,7 +38,7 @@ pub(crate) enum EntryContent {
 pub(crate) struct ExpectedEntry<'a> {
     /// A place with the expected key; the variant of this place is ignored.
     pub(crate) place: &'a Place,
-    /// The name of the variant.
+    /// The name of the entry in the directory of variants.
     pub(crate) name: Key,
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn read_updated(
     Ok(EntryContent::Whole(entry))
 }
 
-/// Whether an open file still has its name.
+/// Whether `file`, which was opened at `path`, is still the file at `path`.
 pub(crate) fn is_there(disk: &dyn Disk, path: &Path, file: &dyn DiskFile) -> Result<bool> {
     let fail = |error| Error::disk("look at", path, error);
     match disk.open(path) {
@@ -95,8 +95,8 @@ pub(crate) fn is_there(disk: &dyn Disk, path: &Path, file: &dyn DiskFile) -> Res
     }
 }
 
-/// Reads the entry at `path` without its update file. If it is not the `expected` one, it is
-/// [`EntryContent::Bad`].
+/// Reads the entry at `path` without its update file. A segment, or another entry than the
+/// `expected` one, is [`EntryContent::Bad`].
 pub(crate) fn read(
     disk: &dyn Disk,
     root: &Path,
@@ -111,7 +111,7 @@ pub(crate) fn read(
     })
 }
 
-/// Reads a segment.
+/// Reads a segment. If `place` is given, a segment of another place is [`EntryContent::Bad`].
 pub(crate) fn read_part(
     disk: &dyn Disk,
     path: &Path,

@@ -30,8 +30,8 @@ pub struct Summary {
     pub when: Timestamp,
     /// When the entry was finished.
     pub stored: Timestamp,
-    /// When the origin last confirmed the entry, according to its own file. The update file of a
-    /// large entry may have a newer time.
+    /// When the origin last confirmed the entry. Lists read this time from the entry's own file.
+    /// The update file of a large entry may have a newer time.
     pub checked: Timestamp,
     /// The SHA-256 of its body.
     pub digest: [u8; 32],
@@ -47,7 +47,8 @@ pub(crate) fn read_summary(disk: &dyn Disk, path: &Path) -> Result<Option<Summar
     Ok(found.map(|(summary, _)| summary))
 }
 
-/// The summary of an entry with this beginning. `None` if the file is not an entry.
+/// The summary of an entry with this beginning, and the stamp of its file when it was opened.
+/// `None` if the file is not an entry.
 pub(crate) fn summary_of(
     first: EntryStart,
     opening: &OpenEntry,
@@ -75,7 +76,8 @@ pub(crate) fn summary_of(
     Some((summary, opening.file.opened_as()))
 }
 
-/// Reads a file up to its body. `None` if the file is neither an entry nor a segment.
+/// Reads a file up to its body. `None` if the file is missing, or is neither an entry nor a
+/// segment.
 pub(crate) fn read_start(disk: &dyn Disk, path: &Path) -> Result<Option<(EntryStart, OpenEntry)>> {
     let OpenLookup::File(mut opening) = gzip::open(disk, path, SUMMARY_READ)? else {
         return Ok(None);

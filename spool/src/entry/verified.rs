@@ -7,10 +7,11 @@ use crate::entry::{Body, BodyBytes, BodyFile, Entry};
 use crate::error::Result;
 use crate::fs::size::{narrow, wide};
 
-/// Reads a body at any offset, in any order. Holds at most one block, of 1 MiB.
+/// Reads a body at any offset, in any order. Holds at most 1 MiB of it.
 ///
-/// Sequential reads read each block from the disk once. A body stored before blocks had checksums
-/// is verified as a whole at the first read.
+/// Sequential reads read each byte from the disk once, or twice if the blocks of a very large body
+/// are longer than 1 MiB. A body stored before blocks had checksums is verified as a whole at the
+/// first read.
 #[derive(Debug)]
 pub struct VerifiedReader {
     source: BodySource,
@@ -37,7 +38,7 @@ impl VerifiedReader {
         }
     }
 
-    /// A reader for segments.
+    /// Returns a reader for segments of one body.
     pub(crate) fn of_segments(all: Arc<[Entry]>) -> VerifiedReader {
         let len = all.iter().filter_map(|segment| span(segment).map(|span| span.1)).max();
         VerifiedReader {
@@ -68,7 +69,7 @@ impl VerifiedReader {
         }
     }
 
-    /// The length of the body in bytes. For segments: the end of the last one.
+    /// The length of the body in bytes. For segments: the largest offset at which one of them ends.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.len
@@ -81,7 +82,7 @@ impl VerifiedReader {
     }
 }
 
-/// The beginning and end of a segment in the complete body.
+/// The beginning and end of a segment in the complete body. `None` if the entry is not a segment.
 pub(crate) fn span(segment: &Entry) -> Option<(u64, u64)> {
     let start = segment.part()?.start;
     Some((start, start.checked_add(segment.body_len())?))
@@ -111,7 +112,7 @@ fn read_segments(
     reader.read_at(offset.saturating_sub(start), buffer)
 }
 
-/// Copies the bytes from `offset` on.
+/// Copies the bytes from `offset` on into `buffer`. Returns how many were copied.
 fn copy(bytes: &[u8], offset: u64, buffer: &mut [u8]) -> usize {
     let offset = narrow(offset).unwrap_or(usize::MAX);
     let rest = bytes.get(offset..).unwrap_or_default();

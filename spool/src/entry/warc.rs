@@ -2,8 +2,8 @@
 //!
 //! A record is a header, a block, and two line ends. Every record that we write has the additional
 //! field `Wwwoffle-Check`, which detects changed bits in the header; the digests of the standard do
-//! not cover it. The names of our own fields begin with `Wwwoffle-`; the standard lets readers skip
-//! them.
+//! not cover the header. The names of our own fields begin with `Wwwoffle-`; the standard lets
+//! readers skip them.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 /// The first line of every record.
 pub(crate) const VERSION_LINE: &str = "WARC/1.1\r\n";
 
-/// A line end, and an empty line: the end of a header and of a record.
+/// A line end, and the two line ends after a header or a block.
 pub(crate) const LINE_END: &str = "\r\n";
 pub(crate) const BLOCK_END: &str = "\r\n\r\n";
 
@@ -30,7 +30,7 @@ pub(crate) const RESPONSE: &str = "application/http; msgtype=response";
 pub(crate) const REQUEST: &str = "application/http; msgtype=request";
 pub(crate) const FIELDS: &str = "application/warc-fields";
 
-/// The reason why a record was refused: a few words that follow "damaged: ".
+/// The reason why a record or file was refused: a few words, shown after "is damaged or foreign: ".
 pub(crate) type Reason = &'static str;
 
 /// The parsed header of a record.
@@ -39,7 +39,7 @@ pub(crate) struct Header<'a> {
     fields: [(&'a str, &'a str); MAX_FIELDS],
     /// The length in bytes, including the empty line: the offset of the block.
     pub(crate) len: usize,
-    /// Where the digits of `Wwwoffle-Check` are in the record.
+    /// The range of the digits of `Wwwoffle-Check` in the record.
     check: Range<usize>,
 }
 
@@ -99,7 +99,8 @@ impl<'a> Header<'a> {
         Ok(digest)
     }
 
-    /// Compares the check with that of `covered`, the bytes of the record from its header on.
+    /// Compares the check with the CRC-32 of `covered`, the bytes of the record from its header on.
+    /// The digits of the check are left out.
     pub(crate) fn verify(&self, covered: &[u8]) -> Result<(), Reason> {
         let found = covered.get(self.check.clone()).unwrap_or_default();
         let before = covered.get(..self.check.start).unwrap_or_default();
@@ -112,7 +113,7 @@ impl<'a> Header<'a> {
     }
 }
 
-/// Returns the line at `start`, without its line end.
+/// Returns the line at `start`, without its line end. `None` if the line end is missing.
 fn line_at(bytes: &[u8], start: usize) -> Option<&[u8]> {
     let rest = bytes.get(start..)?;
     let end = rest.iter().position(|&byte| byte == b'\r')?;
@@ -207,8 +208,8 @@ pub(crate) fn time_text(time: Timestamp) -> String {
     format!("{:.6}", time.max(Timestamp::UNIX_EPOCH))
 }
 
-/// Escapes text for one header line: control characters and `%` become `%` and two hex digits. The
-/// result is cut at `most` bytes.
+/// Escapes the first `most` bytes of a text for one header line: control characters and `%` become
+/// `%` and two hex digits for each byte.
 pub(crate) fn escape(text: &str, most: usize) -> String {
     let mut line = String::new();
     for (start, character) in text.char_indices() {

@@ -20,7 +20,7 @@ const PERMISSIONS: u32 = 0o777;
 pub struct FileInfo {
     /// The type of the file.
     pub kind: FileKind,
-    /// The permission bits; `None` if the disk has none.
+    /// The permission bits. `None` for a link, or if the disk has no permission bits.
     pub mode: Option<u32>,
     /// The length of a file in bytes.
     pub len: u64,
@@ -71,8 +71,8 @@ pub(super) fn by_opening(disk: &(impl Disk + ?Sized), path: &Path) -> io::Result
     }
 }
 
-/// The user and group ids of the owner of a directory; `None` if it is not a directory. A link is
-/// followed.
+/// The user and group ids of the owner of a directory. `None` if the directory is missing or is
+/// another type of file. A link is followed.
 ///
 /// # Errors
 ///

@@ -19,8 +19,8 @@ pub enum PathTarget {
     File(Arc<dyn DiskFile>, u64, Stamp),
     /// A directory.
     Directory,
-    /// Nothing that may be read: the name is missing, is another type of file, or leads through a
-    /// link.
+    /// Nothing that may be read: the name is missing or too long, is another type of file, leads
+    /// through a link, or this user has no permission.
     Nothing,
 }
 
@@ -70,8 +70,8 @@ fn is_plain(name: &OsStr) -> bool {
 fn nothing(error: io::Error) -> io::Result<PathTarget> {
     use rustix::io::Errno;
     let number = error.raw_os_error().map(Errno::from_raw_os_error);
-    // A link, a file where a directory is expected, a name that is too long, or a device without a
-    // driver.
+    // A link (`MLINK` on FreeBSD), a file where a directory is expected, a name that is too long, a
+    // device without a driver, or a missing permission.
     let is_none =
         [Errno::LOOP, Errno::NOTDIR, Errno::NAMETOOLONG, Errno::NXIO, Errno::ACCESS, Errno::MLINK];
     if is_missing(&error) || number.is_some_and(|number| is_none.contains(&number)) {

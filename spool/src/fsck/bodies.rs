@@ -16,7 +16,7 @@ use wwwoffle_url::Key;
 /// The facts about shared bodies that a check has gathered.
 #[derive(Debug, Default)]
 pub(super) struct BodyIndex {
-    /// The bodies that some entry refers to.
+    /// The bodies that some entry refers to, by the short form of their names.
     needed: HashSet<u64>,
     /// The bodies that were read, each with its fault, if any.
     read: HashMap<u64, Option<Reason>>,
@@ -90,7 +90,7 @@ impl FileJudge<'_> {
         if bodies.is_blind || bodies.needed.contains(&holder::short(key)) {
             return Ok(None);
         }
-        // The body was created after the check began, so the check may have missed references to
+        // If the body was changed after the check began, the check may have missed references to
         // it.
         let stamp = self.disk.stamp(path).ok().flatten();
         if stamp.zip(self.began).is_some_and(|(stamp, began)| stamp.changed() >= began) {

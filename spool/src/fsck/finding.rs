@@ -13,11 +13,11 @@ use std::path::PathBuf;
 pub struct Finding {
     /// The path of the file below the root of the spool.
     pub path: PathBuf,
-    /// What can be done about the fault, or was done.
+    /// The remedy that the fault allows, or that was applied.
     pub verdict: CheckVerdict,
     /// The fault, in a few words.
     pub reason: String,
-    /// The new path below the root, if it was renamed.
+    /// The new path below the root, if the file was moved.
     pub moved_to: Option<PathBuf>,
 }
 
@@ -40,7 +40,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What can be done about a fault, or was done.
+/// The remedy that a fault allows, or that was applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CheckVerdict {
     /// A repair can restore the file without loss.
@@ -125,7 +125,7 @@ impl CheckTotals {
         } += 1;
     }
 
-    /// Whether the spool is now free of faults.
+    /// Whether the spool is now free of faults. Leftovers and foreign files are not faults.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.mendable == 0 && self.beyond_repair == 0
@@ -148,7 +148,7 @@ pub(super) struct FileFault {
 /// The remedy for a fault. Paths are below the root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Remedy {
-    /// Rename the valid file to this path, where it replaces an older file.
+    /// Rename the valid file to this path. An older file there is replaced.
     Rename(PathBuf),
     /// Move it to `damaged/`.
     SetAside,

@@ -170,7 +170,8 @@ impl FileJudge<'_> {
         Ok(if varies { place.variant_path() } else { place.single_path() })
     }
 
-    /// The entries in the directory of variants of a key, except the one that does not vary.
+    /// The names in the directory of variants of a key, except that of the entry that does not
+    /// vary.
     fn others(&self, place: &Place) -> Result<Vec<Key>> {
         let mut names = shelf::names(self.disk, &self.root.join(place.variants_path()))?;
         names.retain(|name| *name != Place::SINGLE);
@@ -220,7 +221,8 @@ impl FileJudge<'_> {
         Ok(about.is_some())
     }
 
-    /// Returns the fault of the records or the body of an entry, if every body is to be read.
+    /// Returns the fault of the records or the body of an entry. `None` if there is none, or if
+    /// bodies are not read.
     pub(super) fn body(&self, path: &Path, entry: &Entry) -> Result<Option<Reason>> {
         if !self.is_deep {
             return Ok(None);

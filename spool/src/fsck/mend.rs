@@ -82,8 +82,8 @@ fn rename(
     Ok(())
 }
 
-/// Renames one file. If the target name is taken, the other file is invalid, older, or misnamed. A
-/// misnamed file is parked, and returned with its right name.
+/// Renames one file. If the target name is taken, the file there is invalid, older, or misnamed. A
+/// misnamed file is parked, and its temporary path and its right path are returned.
 fn rename_one(
     tree: &Tree,
     judge: &FileJudge<'_>,
@@ -111,7 +111,8 @@ fn rename_one(
     let has_overlay = is_entry && tree.root.is_file(&overlay)?;
     if has_overlay {
         tree.root.link_into_place(&overlay, &overlay_to)?;
-        // The entry must never exist without its update file, so that name is synced first.
+        // The entry must never exist without its update file, so the new name of the update file is
+        // synced first.
         tree.root.sync_names(&[parent(to)])?;
     }
     tree.root.link_into_place(from, to)?;
@@ -167,7 +168,8 @@ enum UnhideOutcome {
     Aside(PathBuf),
 }
 
-/// Moves the entry that hides the variants of its key into their directory.
+/// Moves the entry that hides the variants of its key into their directory, or sets it aside if a
+/// newer entry is there.
 fn unhide(tree: &Tree, judge: &FileJudge<'_>, path: &Path) -> Result<UnhideOutcome> {
     let entry = read_valid(tree, path)?;
     let place = entry.place();

@@ -72,15 +72,14 @@ pub(super) fn is_group(name: &str) -> bool {
     name.len() == 2 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Where an entry belongs.
+/// The right path of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NameVerdict {
-    /// At its present path.
+    /// Its present path.
     Right,
-    /// At this path, because it is an older version.
+    /// This path, because the entry is an older version.
     Version(PathBuf),
-    /// At the path of the entry of its place: among the variants, if its key has a directory of
-    /// them.
+    /// The path of the entry of its place: among the variants, if its key has a directory of them.
     Entry,
 }
 

@@ -31,8 +31,8 @@ const MAX_DEPTH: usize = 8;
 /// The largest number of names in the root that are checked.
 const MAX_ROOT: usize = 65_536;
 
-/// Names in the root that are not checked: files of the spool without content, files of other parts
-/// of the program, and `lost+found` of an empty file system.
+/// Names in the root that are known, but not checked: some of the spool, some of other parts of the
+/// program, and `lost+found` of an empty file system.
 const KNOWN: [&str; 11] = [
     "version",
     "lock",
@@ -280,7 +280,7 @@ impl<'a> CheckWalk<'a> {
         }
     }
 
-    /// Checks a plain file that has this role.
+    /// Checks a file with this role. Anything but a plain file is a fault.
     fn file(&mut self, path: &Path, role: FileRole, about: FileInfo) {
         if about.kind == FileKind::File {
             self.checked(path, role, about);

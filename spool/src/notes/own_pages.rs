@@ -44,7 +44,7 @@ impl fmt::Display for UnreadPage {
 
 impl std::error::Error for UnreadPage {}
 
-/// Reads the directory. An unreadable file is reported in place of its text.
+/// Reads the files in `html/`. An unreadable file is listed in [`UserPages::not_read`].
 pub(crate) fn read_all(root: &Root) -> Result<UserPages> {
     let directory = root.join(DIRECTORY);
     let UserPages { mut pages, mut not_read } = UserPages::default();

@@ -5,8 +5,8 @@
 //! http://www.example.org/
 //! ```
 //!
-//! A URL pins every entry with this URL, whatever its owner. Unlike other files, an unreadable one
-//! is not set aside: while the pins are unknown, nothing may be purged.
+//! A URL pins every entry with this URL, whatever its owner. An unreadable file is not set aside,
+//! unlike other files: while the pins are unknown, nothing may be purged.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -28,7 +28,7 @@ pub const MAX_PINS: usize = 20_000;
 /// The longest file, in bytes.
 pub(crate) const MAX_FILE: usize = 16 << 20;
 
-/// Held while the pins change. The number counts their changes.
+/// The lock that is held while the pins change. Its value counts their changes.
 #[derive(Debug, Default)]
 pub(crate) struct PinLock(Mutex<u64>);
 
@@ -41,7 +41,7 @@ pub(crate) struct PinCache {
 }
 
 impl PinLock {
-    /// Pins or unpins a URL, durably. False if nothing had to change.
+    /// Pins or unpins a URL, durably. Returns false if nothing had to change.
     pub(crate) fn set(&self, root: &Root, url: &str, is_pinned: bool) -> Result<bool> {
         if url.is_empty() || url.contains(['\n', '\r']) {
             return Err(Error::invalid("the URL", "is not one line", url.as_bytes()));
@@ -65,7 +65,7 @@ impl PinLock {
     }
 
     /// Calls `act` unless the URL is pinned; `None` if it is. The pins cannot change during the
-    /// call.
+    /// call. They are read into `seen` if they changed since the last call.
     pub(crate) fn unless_pinned<T>(
         &self,
         root: &Root,

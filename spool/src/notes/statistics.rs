@@ -54,8 +54,8 @@ impl Counts {
         self.0.get(name).copied().unwrap_or_default()
     }
 
-    /// Adds `more` to a count. Ignored if the name is invalid (not of `a`–`z` and `-`), or if the
-    /// count is new and the number of counts has reached its limit.
+    /// Adds `more` to a count. Ignored if the name is too long or has other characters than `a`–`z`
+    /// and `-`, or if the count is new and the number of counts has reached its limit.
     pub fn add(&mut self, name: &str, more: u64) {
         if more == 0 {
             return;

@@ -1,4 +1,4 @@
-//! When entries were last used: the file `used`, one line each.
+//! The times at which entries were last used: the file `used`, with one line for each entry.
 //!
 //! ```text
 //! wwwoffle-used 1
@@ -6,9 +6,9 @@
 //! ```
 //!
 //! A line has the first 16 digits of the key, and the time in seconds since 1970. The access times
-//! of the files are not used: setting one also alters the stamp by which caches recognize a changed
-//! file, and most systems set them on every read. Invalid lines are skipped, because the file only
-//! says how long ago a page was used.
+//! of the files are not used: setting an access time also alters the stamp by which caches
+//! recognize a changed file, and most systems set it on every read. Invalid lines are skipped,
+//! because the file only says how long ago a page was used.
 
 use std::fmt::Write as _;
 
@@ -33,7 +33,7 @@ pub const MAX_USED: usize = 2_000_000;
 /// The number of lines read or written at once.
 const AT_ONCE: usize = 4096;
 
-/// When entries were last used, by key.
+/// The times at which entries were last used, by key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Uses(Vec<(u64, i64)>);
 

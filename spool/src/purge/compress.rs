@@ -61,7 +61,7 @@ pub struct CompressionRun {
     failure: Option<CompressFailure>,
 }
 
-/// Why an entry was not compressed.
+/// The reason why an entry was not compressed.
 #[derive(Debug)]
 pub enum CompressFailure {
     /// The disk has too little free space for the compressed file.

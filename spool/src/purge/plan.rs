@@ -1,4 +1,5 @@
-//! Which entries are purged, which stay, and why. This module is pure.
+//! The rules that decide which entries are purged, which stay, and why. Nothing here reads the
+//! disk.
 //!
 //! # How old is old
 //!
@@ -46,18 +47,18 @@ pub const GRACE: Duration = Duration::from_secs(60 * 60);
 /// The share at which an entry is purged because of its age alone.
 const ONE: u32 = 1 << 20;
 
-/// How long an entry may stay, determined by its URL.
+/// The age limit of an entry, determined by its URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryLimit {
-    /// Without limit.
+    /// The entry has no age limit.
     Never,
-    /// Until the entry has this age.
+    /// The entry is old at this age.
     At(Duration),
-    /// Not at all: a rule now excludes the URL from being fetched or stored.
+    /// The entry is always purged: a rule now excludes the URL from being fetched or stored.
     Excluded(Exclusion),
 }
 
-/// Why an entry would no longer be stored.
+/// The reason why an entry would no longer be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exclusion {
     /// The URL is never fetched.
@@ -86,9 +87,9 @@ pub struct PurgeCandidate {
     pub size: u64,
     /// When it was stored completely.
     pub stored: Timestamp,
-    /// When it was last used, if known.
+    /// When it was last used, as far as known.
     pub used: Timestamp,
-    /// How long it may stay.
+    /// Its age limit.
     pub limit: EntryLimit,
     /// Whether its URL is pinned.
     pub is_pinned: bool,
@@ -119,7 +120,7 @@ impl PurgeLimits {
     }
 }
 
-/// Why an entry is purged.
+/// The reason why an entry is purged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PurgeReason {
     /// The entry has reached its age limit.
@@ -132,7 +133,7 @@ pub enum PurgeReason {
     NeverKept,
 }
 
-/// Why an entry stays.
+/// The reason why an entry stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum KeepReason {
     /// The entry is younger than its age limit.
@@ -149,7 +150,7 @@ pub enum KeepReason {
     PerhapsNeeded,
 }
 
-/// What happens to an entry.
+/// The decision of a plan about an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fate {
     /// The entry is purged.
@@ -175,7 +176,7 @@ struct SiteExpiry {
     open: ExpiryMark,
 }
 
-/// How long a name is needed.
+/// The longest expiry of the entries that need a name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct NeedMark {
     expiry: ExpiryMark,
@@ -215,11 +216,11 @@ pub struct Plan {
     needs: Vec<(u64, NeedMark)>,
     /// The names added with [`Plan::keep`].
     kept: HashSet<u64>,
-    /// The number of entries for each fate.
+    /// The number and size of the entries for each fate.
     pub fates: Vec<(Fate, Sum)>,
     /// The number of bytes that should be freed to meet the limits, but cannot be freed.
     pub missing: u64,
-    /// All shared bodies of the candidates.
+    /// The number and size of all shared bodies of the candidates.
     pub shared: Sum,
 }
 
@@ -279,13 +280,13 @@ impl Plan {
         }
     }
 
-    /// The entries that are purged.
+    /// The number and size of the entries that are purged.
     #[must_use]
     pub fn removed_sum(&self) -> Sum {
         self.sum(|fate| matches!(fate, Fate::Goes(_)))
     }
 
-    /// The entries that stay.
+    /// The number and size of the entries that stay.
     #[must_use]
     pub fn remaining_sum(&self) -> Sum {
         self.sum(|fate| matches!(fate, Fate::Stays(_)))

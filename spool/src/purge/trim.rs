@@ -157,11 +157,10 @@ mod tests {
             // Recent files stay even above the limit.
             (20, days(90), Some(days(30)), 50, "a", 10),
             (0, days(25), Some(days(10)), 50, "abc", 10),
-            // A time in the future, from a clock that was set back, neither keeps nor removes a
-            // file.
+            // A file with a time in the future, from a clock that was set back, counts as recent.
             (40, days(25), None, 1, "", 0),
             (0, days(25), Some(days(10)), 1, "", 40),
-            // The clock is decades ahead.
+            // The clock is decades ahead, so ages are ignored.
             (40, days(25), None, 30_000, "", 0),
             (0, days(25), Some(days(10)), 30_000, "", 40),
             (20, days(25), None, 30_000, "ab", 0),

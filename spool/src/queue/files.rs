@@ -78,7 +78,7 @@ pub(crate) fn list_requests(disk: &dyn Disk, root: &Path) -> Result<Vec<Outgoing
     Ok(list)
 }
 
-/// Reads one request from its file.
+/// Reads one request from its file. `None` if the file is missing or invalid.
 pub(crate) fn find_request(disk: &dyn Disk, root: &Path, key: &Key) -> Result<Option<Outgoing>> {
     Ok(match read_request(disk, &request_path(root, key), key, None)? {
         RequestFile::Valid(request) => Some(request),

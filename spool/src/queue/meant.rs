@@ -30,8 +30,8 @@ impl Queue {
         self.remove_file(key)
     }
 
-    /// Changes a request, durably: `change` returns its new form, or `None` to leave it. False if
-    /// nothing was changed. `change` must not call the queue.
+    /// Changes a request, durably: `change` returns its new form, or `None` to leave it unchanged.
+    /// Returns false if nothing was changed. `change` must not call the queue.
     ///
     /// # Errors
     ///

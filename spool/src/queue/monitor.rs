@@ -1,6 +1,7 @@
 //! Monitored pages: one request file for each, `monitor/<key>.warc`.
 //!
-//! The directory is authoritative. For lists, a summary of each page is in memory; it is read once.
+//! The directory is authoritative. A summary of each page is read when the spool is opened, and
+//! stays in memory for lists.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -121,7 +122,7 @@ impl Monitor {
 impl MonitorSummary {
     /// When the page is next due, by the clocks of `zone`. The time is in the past if the page
     /// became due while it could not be fetched. The page is then due once, even if several
-    /// scheduled times have passed.
+    /// scheduled times have passed. `None` only beyond the supported years.
     #[must_use]
     pub fn next_run(&self, now: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
         // A wrong clock may have recorded a time in the future.
@@ -191,7 +192,7 @@ impl Monitors {
         Ok(if is_known { SetOutcome::Changed } else { SetOutcome::New })
     }
 
-    /// Records that a page was queued. False if it is not monitored any more.
+    /// Records that a page was queued. Returns false if it is not monitored any more.
     ///
     /// # Errors
     ///
@@ -238,7 +239,7 @@ impl Monitors {
         self.len() == 0
     }
 
-    /// Reads a monitored page, with its secrets.
+    /// Reads a monitored page, with its secrets. `None` if the page is not monitored.
     ///
     /// # Errors
     ///
@@ -249,7 +250,7 @@ impl Monitors {
         self.read_or_set_aside(key)
     }
 
-    /// Stops monitoring a page. False if it was not monitored.
+    /// Stops monitoring a page. Returns false if it was not monitored.
     ///
     /// # Errors
     ///

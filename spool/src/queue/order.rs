@@ -101,7 +101,7 @@ impl OutgoingSummary {
 
 impl Queue {
     /// Sets the priority of requests, durably, one after the other. Missing requests are skipped.
-    /// Returns the number of requests that have it now.
+    /// Returns the number of requests that now have this priority.
     ///
     /// # Errors
     ///
@@ -112,7 +112,7 @@ impl Queue {
             let _changing = lock(&self.tree.outbox.changing);
             let Some(known) = self.summary(key) else { continue };
             if known.priority != priority {
-                // An unreadable file is set aside when it is fetched.
+                // An unreadable file is set aside when the request is fetched.
                 let RequestFile::Valid(mut request) = self.read(key)? else { continue };
                 request.summary.priority = priority;
                 self.write(&request)?;

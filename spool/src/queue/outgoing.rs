@@ -86,7 +86,8 @@ pub struct OutgoingSummary {
     pub wishes: Vec<Wish>,
     /// The type of the sub-resource, a word of `a`–`z` and `-`. `None` for a page.
     pub class: Option<String>,
-    /// Whether to fetch the request even if a copy is stored. Always true for some kinds.
+    /// Whether to fetch the request even if a copy is stored. Always true for the kinds of
+    /// [`RequestKind::always_revalidates`].
     pub renew: bool,
     /// Where the person who made the request was.
     pub asked_from: RequesterLocation,
@@ -94,7 +95,7 @@ pub struct OutgoingSummary {
     pub priority: Priority,
 }
 
-/// The request line of a request, and those of other spellings of its URL.
+/// The method and target of a request, and the targets of other spellings of its URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestLine {
     /// The method, for example `GET`; empty if the head has none.
@@ -143,7 +144,7 @@ impl RequesterLocation {
     }
 }
 
-/// Why a request was made.
+/// The reason why a request was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RequestKind {
@@ -161,7 +162,7 @@ pub enum RequestKind {
     Monitored,
 }
 
-/// Whether a request still waits.
+/// The state of a request: whether it still waits.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum RequestState {
     /// The request will be tried.
@@ -191,7 +192,8 @@ pub enum Secrets {
     None,
     /// Secrets in clear. They exist in memory only.
     Open(Vec<u8>),
-    /// Secrets encrypted with a key that the spool no longer has. They are stored unchanged.
+    /// Encrypted secrets: the key was not read, or is not in the spool any more. They are stored
+    /// unchanged.
     Unreadable(SealedSecrets),
 }
 

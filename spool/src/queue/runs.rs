@@ -43,7 +43,7 @@ pub(crate) fn write(root: &Root, id: RunId, text: &str) -> Result<()> {
     root.replace_file(&path(root, id), text.as_bytes())
 }
 
-/// Removes the text of a run. False if there was none.
+/// Removes the text of a run. Returns false if there was none.
 pub(crate) fn remove(root: &Root, id: RunId) -> Result<bool> {
     root.remove_file(&path(root, id))
 }

@@ -23,7 +23,7 @@ use std::str::FromStr;
 
 use self::field::{CronField, DAYS, HOURS, MINUTES, MONTHS, WEEKDAYS};
 
-/// The longest text of a schedule, in bytes. A list of all sixty minutes takes 170.
+/// The longest text of a schedule, in bytes. A list of all sixty minutes takes 169.
 pub const MAX_SCHEDULE: usize = 1 << 10;
 
 /// The word at the end of a schedule that requires a day to be in both sets of days.

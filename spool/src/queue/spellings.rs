@@ -70,8 +70,8 @@ impl OutgoingSummary {
     }
 }
 
-/// Records the spellings of `known` and `new`, which have been combined in `request`: of those made
-/// at the same machine as the result.
+/// Records in `request` the spellings of `known` and `new`, which have been combined in it. A
+/// request that was made at another machine than `request` adds none.
 pub(crate) fn merge(request: &mut OutgoingSummary, known: &OutgoingSummary, new: &OutgoingSummary) {
     let mut others: Vec<String> = Vec::new();
     let sources = [known, new].into_iter().filter(|from| from.asked_from == request.asked_from);

@@ -100,8 +100,8 @@ pub(crate) fn from_text(text: &str) -> Vec<Wish> {
     text.split_ascii_whitespace().filter_map(wish).take(MAX_WISHES).collect()
 }
 
-/// Adds a wish. Of two wishes of one run, the one with the greater depth stays. False if nothing
-/// has changed.
+/// Adds a wish. Of two wishes of one run, the one with the greater depth stays. Returns false if
+/// nothing has changed.
 pub(crate) fn add(wishes: &mut Vec<Wish>, wish: Wish) -> bool {
     if let Some(known) = wishes.iter_mut().find(|known| known.run == wish.run) {
         let is_further = wish.depth > known.depth;
@@ -115,7 +115,8 @@ pub(crate) fn add(wishes: &mut Vec<Wish>, wish: Wish) -> bool {
     has_room
 }
 
-/// Whether `new` asks for more than `known`.
+/// Whether `new` asks for more than `known`. False if one of them is a form, because forms are not
+/// combined.
 pub(crate) fn requests_more(new: &OutgoingSummary, known: &OutgoingSummary) -> bool {
     if known.kind == RequestKind::Post || new.kind == RequestKind::Post {
         return false;

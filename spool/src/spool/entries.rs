@@ -69,8 +69,8 @@ impl Spool {
         self.tree().is_there(place)
     }
 
-    /// Reports every later change of entries by this process to `watcher`. False if there are too many
-    /// watchers.
+    /// Reports every later change of entries by this process to `watcher`. Returns false if there
+    /// are too many watchers.
     #[must_use]
     pub fn watch(&self, watcher: Arc<dyn Watcher>) -> bool {
         self.tree().watch(watcher)
@@ -103,7 +103,7 @@ impl Spool {
         disk_usage::of_place(&*self.disk_root().disk, self.root(), place)
     }
 
-    /// How many older versions of a place are kept.
+    /// Returns how many older versions of a place are kept.
     #[must_use]
     pub fn versions_kept(&self, place: &Place) -> usize {
         self.tree().versions_kept(place)
@@ -120,7 +120,7 @@ impl Spool {
         restore::restore(self.session(), place, stored)
     }
 
-    /// Removes an older version of exactly this place. False if it is missing.
+    /// Removes an older version of exactly this place. Returns false if it is missing.
     ///
     /// # Errors
     ///
@@ -129,7 +129,7 @@ impl Spool {
         self.tree().remove_version(place, stored)
     }
 
-    /// Records a change of an entry's state, and returns the updated entry. `None` if it is no
+    /// Records a change of an entry's state, and returns the updated entry. `None` if `entry` is no
     /// longer the entry of its place, because it was replaced or removed; nothing is then changed.
     ///
     /// [`crate::Durability`] says what a crash may undo, as for a new entry.
@@ -164,13 +164,14 @@ impl Spool {
     ///
     /// [`crate::Error::is_too_large`] and [`crate::Error::is_invalid`] for a place that cannot be
     /// stored, or the same place; [`crate::Error::is_damaged`] if a body is damaged; or if the disk
-    /// fails or is full. Everything is then still at the old place.
+    /// fails or is full. No entry is then lost: each is at the old place, at the new place, or at
+    /// both.
     pub fn move_to(&self, from: &Place, to: &Place, is_forced: bool) -> Result<MoveOutcome> {
         rekey::move_to(self.session(), from, to, is_forced)
     }
 
-    /// Removes the entry of exactly this place; other variants of its key stay. False if there was
-    /// none.
+    /// Removes the entry of exactly this place; other variants of its key stay. Returns false if
+    /// there was no entry.
     ///
     /// # Errors
     ///
@@ -179,7 +180,8 @@ impl Spool {
         self.tree().remove_variant(place)
     }
 
-    /// Removes an entry, unless it was replaced or updated since it was read.
+    /// Removes an entry, unless it was replaced or updated since it was read. Returns whether it
+    /// was removed.
     ///
     /// # Errors
     ///
@@ -188,7 +190,7 @@ impl Spool {
         self.tree().remove_seen(entry)
     }
 
-    /// Removes every entry of a key, whatever its variant. False if there was none.
+    /// Removes every entry of a key, whatever its variant. Returns false if there was no entry.
     ///
     /// # Errors
     ///
@@ -214,7 +216,8 @@ impl Spool {
     }
 
     /// Removes every entry of a key like [`Spool::remove`], but keeps the files under `removal` for
-    /// [`Spool::undo_removal`]. Segments are removed for ever. False if there was nothing to remove.
+    /// [`Spool::undo_removal`]. Segments are removed for ever. Returns false if there was nothing
+    /// to remove.
     ///
     /// # Errors
     ///
@@ -233,9 +236,9 @@ impl Spool {
         self.tree().list_removals(who)
     }
 
-    /// Deletes removals older than [`crate::REMOVED_FOR`]. Also deletes the oldest ones while all
-    /// of them together have more than `most` bytes (at most [`crate::MAX_REMOVED_BYTES`]). Returns
-    /// the number of deleted bytes.
+    /// Deletes removals older than [`crate::REMOVED_FOR`]. Then deletes the oldest removals until
+    /// the rest has at most `most` bytes, and at most [`crate::MAX_REMOVED_BYTES`]. Returns the
+    /// number of deleted bytes.
     ///
     /// # Errors
     ///

@@ -82,7 +82,7 @@ impl Spool {
         pins::read(&*self.disk_root().disk, self.root())
     }
 
-    /// Pins or unpins a URL, durably. False if nothing had to change.
+    /// Pins or unpins a URL, durably. Returns false if nothing had to change.
     ///
     /// # Errors
     ///
@@ -102,7 +102,7 @@ impl Spool {
         runs::list(self.disk_root())
     }
 
-    /// Reads the text of a run; `None` if it is missing.
+    /// Reads the text of a run. `None` if it is missing, or was invalid and set aside.
     ///
     /// # Errors
     ///
@@ -120,7 +120,7 @@ impl Spool {
         runs::write(self.disk_root(), id, text)
     }
 
-    /// Removes the text of a run. False if there was none.
+    /// Removes the text of a run. Returns false if there was none.
     ///
     /// # Errors
     ///
@@ -135,7 +135,8 @@ impl Spool {
         runs::set_aside(self.disk_root(), id, reason)
     }
 
-    /// Reads the progress of an unfinished import; `None` if it is missing.
+    /// Reads the progress of an unfinished import. `None` if it is missing, or was invalid and set
+    /// aside.
     ///
     /// # Errors
     ///
@@ -153,7 +154,7 @@ impl Spool {
         imports::write(self.disk_root(), key, text)
     }
 
-    /// Removes the progress of an import. False if there was none.
+    /// Removes the progress of an import. Returns false if there was none.
     ///
     /// # Errors
     ///

@@ -11,7 +11,7 @@ use crate::tree::versions::Versions;
 /// The options for opening a spool.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// What a crash may undo.
+    /// Which finished entries a crash may undo.
     pub durability: Durability,
     /// How long finished entries are collected before they are synced, under [`Durability::Batch`].
     pub batch_interval: Duration,

@@ -32,8 +32,8 @@ impl Spool {
         Writer::begin(session, place, new, WritePurpose::WholeOrPart, Some(part))
     }
 
-    /// Returns the segments of exactly this place. Damaged and foreign files are set aside, and not
-    /// returned.
+    /// Returns the segments of exactly this place, or `None` if it has no valid segment. Damaged
+    /// and foreign files are set aside.
     ///
     /// # Errors
     ///
@@ -74,7 +74,7 @@ impl Spool {
         segments::complete(self.session(), partial, head)
     }
 
-    /// Removes the segments of exactly this place. False if there were none.
+    /// Removes the segments of exactly this place. Returns false if there were none.
     ///
     /// # Errors
     ///
@@ -83,8 +83,8 @@ impl Spool {
         files::remove(self.tree(), place, None)
     }
 
-    /// Reads every segment of a place completely, and sets the damaged ones aside. Call this after
-    /// a [`crate::VerifiedReader`] has reported damage.
+    /// Reads every segment of a place completely, sets the damaged ones aside, and returns them.
+    /// Call this after a [`crate::VerifiedReader`] has reported damage.
     ///
     /// # Errors
     ///

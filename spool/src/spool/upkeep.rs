@@ -16,7 +16,7 @@ use crate::purge::{Candidates, CompressionRun, Sweep};
 use crate::tree::check_recent::RecentCheck;
 use crate::tree::sharing::{SharedBodies, SharingReport};
 
-/// The usual size of an entry without its body, with its name, in bytes.
+/// The space in bytes that is reserved for the other parts of an entry: head, request, file name.
 const BESIDES_BODY: u64 = 16 << 10;
 
 impl Reader {
@@ -62,8 +62,8 @@ impl Spool {
         fsck::repair(disk, root, options.versions.clone(), how, tell)
     }
 
-    /// Compresses the file of exactly this place, if that saves enough space. Reads of the whole or
-    /// a part of it work as before. At each moment one of the two forms is durable.
+    /// Compresses the file of exactly this place, if that saves enough space. The entry, or a range
+    /// of its body, can be read as before. At each moment one of the two forms is durable.
     ///
     /// # Errors
     ///

@@ -11,7 +11,7 @@ use crate::error::{Damage, Error, Result};
 use crate::fs::parallel::lock;
 use crate::tree::Tree;
 
-/// The number of reasons that are returned. Further failures are only counted.
+/// The largest number of failures that are returned. Further failures are only counted.
 const MAX_FAILURES: usize = 16;
 
 /// Entries stored at most this long before the last one are checked.
@@ -27,7 +27,7 @@ pub struct RecentCheck {
     /// The number of entries that could not be read because the disk failed. They are not checked
     /// again.
     pub failed: u64,
-    /// The first of these failures.
+    /// The first of these failures, at most 16.
     pub failures: Vec<Error>,
 }
 

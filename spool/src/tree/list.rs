@@ -22,7 +22,7 @@ use crate::tree::FinishedFile;
 /// A host with entries.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SpoolHost {
-    /// For example `http`.
+    /// The scheme, for example `http`.
     pub scheme: String,
     /// The name of the host, with its port unless that is the default.
     pub host: String,
@@ -49,7 +49,7 @@ struct DirectoryLevel {
     names: DirectoryNames,
 }
 
-/// The depth of the directories that contain entries.
+/// The depth of the directories of keys, which contain entries.
 const KEYS: usize = 3;
 
 impl EntryList {
@@ -214,7 +214,8 @@ fn hashed_host(disk: &Arc<dyn Disk>, root: &Path, directory: PathBuf) -> Option<
     Some(place::scheme_and_host(entry.place.url()).1.to_owned())
 }
 
-/// The schemes that have a directory, or the requested one.
+/// The supported schemes, and the other schemes that have a directory. Only `wanted`, if it is
+/// given.
 pub(crate) fn schemes(disk: &dyn Disk, root: &Path, wanted: Option<&str>) -> Result<Vec<String>> {
     if let Some(scheme) = wanted {
         return Ok(vec![scheme.to_owned()]);

@@ -12,7 +12,7 @@ use crate::fs::names::names;
 use crate::fs::{OpenedFile, parent};
 use crate::tree::{FinishedFile, Tree, salvage, segments};
 
-/// What an opening found and did after the previous run.
+/// The report about the files that the previous run left, and what an opening did with them.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Recovery {

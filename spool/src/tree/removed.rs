@@ -178,7 +178,7 @@ pub(crate) struct RemovalLocks {
     resting: Mutex<()>,
 }
 
-/// While the guard exists, files count as moving.
+/// A guard: while it exists, files count as moving.
 pub(crate) struct MoveGuard<'a>(&'a Tree);
 
 impl Drop for MoveGuard<'_> {
@@ -196,9 +196,9 @@ impl Tree {
         all.iter().rev().map(|removal| self.summarize(removal)).collect()
     }
 
-    /// Deletes removals older than [`REMOVED_FOR`]. Then deletes the oldest removals until all of
-    /// them together have at most `most` bytes (at most [`MAX_REMOVED_BYTES`]). Returns the number
-    /// of deleted bytes.
+    /// Deletes removals older than [`REMOVED_FOR`]. Then deletes the oldest removals until the rest
+    /// has at most `most` bytes, and at most [`MAX_REMOVED_BYTES`]. Returns the number of deleted
+    /// bytes.
     pub(crate) fn forget_removed(&self, most: u64) -> Result<u64> {
         let (now, most, mut gone) = (self.root.disk.now(), most.min(MAX_REMOVED_BYTES), 0_u64);
         let mut all = Vec::new();

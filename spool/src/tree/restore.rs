@@ -101,7 +101,7 @@ fn copy(session: &Arc<Session>, old: &Entry) -> Result<Option<Writer>> {
     Ok(Some(writer))
 }
 
-/// While it exists, the versions of one place are not removed.
+/// A guard: while it exists, surplus versions of one place are not removed.
 struct SpareGuard<'a> {
     tree: &'a Tree,
     _one: MutexGuard<'a, ()>,
@@ -115,7 +115,7 @@ impl Drop for SpareGuard<'_> {
 
 impl Tree {
     /// Gives the present entry of a place a second name as a version, durably, unless it has the
-    /// body of `old`. Returns the present entry.
+    /// body of `old`. Returns the present entry, if any.
     fn link_present(&self, old: &Entry) -> Result<Option<Entry>> {
         // An entry that waits for its batch has no name yet, so the batch is written first.
         self.write_batch();
@@ -159,8 +159,7 @@ impl Tree {
         let _commit = lock(&self.commit);
         let removed = self.root.remove_file(&path)?;
         self.drop_overlay(&path)?;
-        // An update file is useless without its version. The directory of variants may be empty
-        // now.
+        // The directory of variants is removed if it is empty now.
         let _ = self.root.disk.remove_dir(&self.root.join(place.variants_path()));
         if removed && self.root.durability == Durability::Each {
             self.root.sync_names(&[parent(&path)])?;
@@ -169,8 +168,8 @@ impl Tree {
     }
 
     /// Gives the entry at `path` a second name as an older version. `old` is the entry that was
-    /// read at this path, with its update file. If there is now another update file beside it, that
-    /// file is not linked. The caller holds `commit`, also during a sync.
+    /// read at this path, with its update file. If `old` had no update file, one that is now beside
+    /// it is not linked. The caller holds `commit`, also during a sync.
     pub(crate) fn link_version(&self, old: &Entry, path: &Path) -> Result<()> {
         let to = self.root.join(version_path(old.place(), old.stored()));
         if old.overlay.is_some() && self.root.is_file(&overlay_path(path))? {

@@ -105,7 +105,7 @@ impl Tree {
         done
     }
 
-    /// Returns the file of a place that should be rewritten.
+    /// Returns the file to rewrite. `None` if there is no such entry or version.
     fn file_of(&self, place: &Place, which: RewriteTarget) -> Result<Option<(PathBuf, Entry)>> {
         let found = match which {
             RewriteTarget::Entry => self.newest_in_tree(place)?,

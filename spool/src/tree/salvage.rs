@@ -260,7 +260,7 @@ impl CheckpointFile {
         Ok(CheckpointFile { place, new, id, body_offset, lines: lines(rest) })
     }
 
-    /// The path of a file below `partial/` after a crash, in the directory of its key.
+    /// The path below `partial/` that a file gets after a crash, with the ending `extension`.
     fn path(&self, root: &Path, extension: &str) -> PathBuf {
         let name = format!("{:020}-{}.{extension}", self.new.start, self.id);
         directory(root, &self.place).join(name)

@@ -1,4 +1,5 @@
-//! Which files a lookup read, so that its result can be cached and checked for changes.
+//! The trace of a lookup: the files that it read, so that its result can be cached and checked for
+//! changes.
 //!
 //! A lookup whose result may be cached uses [`RecordingDisk`]. This disk records each name that the
 //! lookup reads, with its stamp, including missing names. While all of these are unchanged, another
@@ -31,7 +32,7 @@ const MAX_WATCHERS: usize = 4;
 pub struct LookupTrace(Box<[(PathBuf, Option<Stamp>)]>);
 
 impl LookupTrace {
-    /// The memory that it takes in bytes.
+    /// The memory that the trace takes, in bytes.
     #[must_use]
     pub fn memory_size(&self) -> usize {
         let one = size_of::<(PathBuf, Option<Stamp>)>();
@@ -47,11 +48,13 @@ impl LookupTrace {
 /// Receives changes; see [`crate::Spool::watch`].
 pub trait Watcher: std::fmt::Debug + Send + Sync {
     /// The entries of this place's key have changed. Called by the thread that changed them, before
-    /// its own call returns. An implementation must neither wait nor call the spool.
+    /// the call that makes the change returns. An implementation must neither wait nor call the
+    /// spool.
     fn changed(&self, place: &Place);
 }
 
-/// Reports a change when it is dropped: after all changes were made, even if some failed.
+/// A guard that reports a change when it is dropped: after all changes were made, even if some
+/// failed.
 pub(crate) struct ChangeGuard<'a> {
     tree: &'a Tree,
     place: &'a Place,
@@ -123,7 +126,7 @@ impl<'a> RecordingDisk<'a> {
         lock(&self.notes).is_vague = true;
     }
 
-    /// Returns the trace, if every stamp is old enough.
+    /// Returns the trace. `None` if a stamp is too recent, or if a name without a stamp was read.
     pub(crate) fn into_trace(self, now: Timestamp) -> Option<LookupTrace> {
         let notes = self.notes.into_inner().unwrap_or_else(PoisonError::into_inner);
         let is_on_medium = |stamp: &Stamp| now.duration_since(stamp.changed()) >= SETTLED_AFTER;

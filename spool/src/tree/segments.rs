@@ -1,7 +1,7 @@
 //! Incomplete bodies: ranges, and downloads that broke off.
 //!
 //! ```text
-//! <root>/partial/9f/9f86d081…/00000000000001048576.warc   a segment: where it begins in the whole body
+//! <root>/partial/9f/9f86d081…/00000000000001048576.warc   a segment, named after its offset in the complete body
 //! <root>/partial/9f/9f86d081….5d0b9d1e…/…                 the same for a response that varies
 //! ```
 //!
@@ -226,7 +226,8 @@ pub(crate) fn read(session: &Arc<Session>, place: &Place) -> Result<Option<Parti
 /// The number of bytes of a body that are copied at once.
 const PIECE: usize = 256 << 10;
 
-/// Joins segments into an entry with a new head.
+/// Joins segments into an entry with a new head. `None` if some bytes are missing or damaged, or if
+/// the stored segments now belong to another body.
 pub(crate) fn complete(
     session: &Arc<Session>,
     partial: &Partial,

@@ -1,7 +1,7 @@
 //! Bodies that several entries share, stored once.
 //!
 //! ```text
-//! bodies/6a/6ae8a755….warc    a holder: the file of the first entry with this body, and the body
+//! bodies/6a/6ae8a755….warc    a holder: the former file of the first entry with this body
 //! ```
 //!
 //! A holder is named by the SHA-256 of its body. For an entry with an owner, the name is the
@@ -38,7 +38,7 @@ pub use all::SharedBodies;
 pub use share::{MIN_SHARED, SharingReport};
 
 impl Tree {
-    /// Reads the holder that an entry refers to, with its path.
+    /// Reads the holder that an entry refers to, with its path. `None` if there is no valid holder.
     pub(crate) fn holder_of(&self, entry: &Entry) -> Result<Option<(PathBuf, Entry)>> {
         let path = path_of(name_of(*entry.digest(), entry.place().owner()));
         let held = holder(&*self.root.disk, &self.root.path, *entry.digest(), entry.place())?;

@@ -42,7 +42,7 @@ pub(crate) fn eviction_order(place: &Place, stored: Timestamp) -> (bool, Timesta
     (Place::spelling_of(place.variant_text()).is_none(), stored)
 }
 
-/// Which entries of a key a lookup returns.
+/// The entries of a key that a lookup returns.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum VariantChoice {
     All,
@@ -290,7 +290,8 @@ impl Tree {
         Ok(newest)
     }
 
-    /// Removes the entry of exactly this place; other variants stay. False if there was none.
+    /// Removes the entry of exactly this place; other variants stay. Returns false if there was
+    /// none.
     pub(crate) fn remove_variant(&self, place: &Place) -> Result<bool> {
         self.remove_variant_if(place, None, || Ok(true))
     }
@@ -353,13 +354,13 @@ impl Tree {
         Ok(Some(removed))
     }
 
-    /// Removes every entry of a key. False if there was none.
+    /// Removes every entry of a key. Returns false if there was none.
     pub(crate) fn remove(&self, place: &Place) -> Result<bool> {
         self.remove_after(place, || Ok(false))
     }
 
-    /// Removes every entry of a key. First calls `first`, while names cannot change; it returns
-    /// whether there was an entry.
+    /// Removes every entry of a key. First calls `first`, while names cannot change; `first`
+    /// returns whether there was an entry.
     pub(crate) fn remove_after(
         &self,
         place: &Place,
@@ -384,7 +385,7 @@ impl Tree {
         self.removed(place, removed)
     }
 
-    /// Empties and removes a directory of variants. False if it held no entry.
+    /// Empties and removes a directory of variants. Returns false if it held no entry.
     fn remove_variants(&self, directory: &Path) -> Result<bool> {
         let mut removed = self.remove_all_versions(directory)?;
         loop {

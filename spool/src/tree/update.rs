@@ -31,7 +31,7 @@ pub enum Update {
         /// When the head of the confirming response arrived.
         responded: Timestamp,
     },
-    /// A request may have changed the resource (§4.4). If the entry is invalid already, its earlier
+    /// A request may have changed the resource (§4.4). If the entry is invalid already, the earlier
     /// time stays.
     Invalid {
         /// When the response arrived that makes the entry invalid.

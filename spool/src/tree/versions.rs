@@ -45,8 +45,9 @@ pub struct Versions(Option<Arc<VersionRule>>);
 type VersionRule = dyn Fn(&str) -> usize + Send + Sync;
 
 impl Versions {
-    /// A rule that returns the number of versions for a canonical URL without credentials; at most
-    /// [`MAX_VERSIONS`] are kept. It is called for each new response, and must not call the spool.
+    /// Builds the numbers from `rule`, which returns the number of versions for a canonical URL
+    /// without credentials. At most [`MAX_VERSIONS`] are kept. `rule` is called for each new
+    /// response, and must not call the spool.
     #[must_use]
     pub fn from_rule(rule: impl Fn(&str) -> usize + Send + Sync + 'static) -> Versions {
         Versions(Some(Arc::new(rule)))
@@ -57,7 +58,8 @@ impl Versions {
     }
 }
 
-/// How many older versions are kept, and which are exempt from removal.
+/// The numbers of older versions that are kept, and the place whose versions are exempt from
+/// removal.
 #[derive(Debug)]
 pub(crate) struct VersionLimits {
     rule: Versions,
@@ -120,9 +122,10 @@ impl Tree {
         self.link_version(&old, path)
     }
 
-    /// Handles a finished file that was replaced before it was renamed into place. Renames it to a
-    /// version if it belongs to the entry with this key and variant, whose body is `newer`;
-    /// otherwise discards it. The caller holds `commit`, also during syncs.
+    /// Handles a finished file that was replaced before it was renamed into place. If its key and
+    /// variant are `name`, and its body is not `newer`, renames it into place now: it becomes a
+    /// version when the newer entry is renamed. Otherwise discards it. The caller holds `commit`,
+    /// also during syncs.
     pub(crate) fn keep_replaced(&self, old: &FinishedFile, name: (Key, Key), newer: [u8; 32]) {
         let is_version = (old.place.key(), old.place.variant_name()) == name && old.digest != newer;
         if !is_version || self.versions_kept(&old.place) == 0 {

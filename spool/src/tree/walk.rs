@@ -78,7 +78,8 @@ impl SpoolWalk {
         Ok(schemes.into_iter().flat_map(move |scheme| walk.hosts_of(&scheme)))
     }
 
-    /// The directories of one scheme. If it cannot be read, the error is the only item.
+    /// The directories of the hosts of one scheme. If the directory of the scheme cannot be read,
+    /// the error is the only item.
     fn hosts_of(&self, scheme: &str) -> Box<dyn Iterator<Item = Result<HostDirectory>> + Send> {
         let scheme = place::scheme_directory(scheme).into_owned();
         let directory = self.root.join(&scheme);

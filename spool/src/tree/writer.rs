@@ -104,7 +104,7 @@ enum WriteState {
     Finished,
 }
 
-/// How the body of a file ended.
+/// The body that a finished file contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BodyExtent {
     /// The body of an entry.
@@ -235,7 +235,7 @@ impl Writer {
         self.body.len
     }
 
-    /// The place it is for.
+    /// The place of the entry.
     #[must_use]
     pub fn place(&self) -> &Place {
         &self.place
@@ -309,7 +309,6 @@ impl Writer {
         Ok(())
     }
 
-    /// Ends the checkpoints.
     pub(crate) fn stop_checkpoints(&mut self) {
         self.checkpoints = None;
     }

@@ -43,9 +43,10 @@ impl fmt::Debug for RewriteBounds<'_> {
 }
 
 impl<'a> RewriteBounds<'a> {
-    /// At least `spare` bytes stay free, and never less than 8 MiB. `free` returns the free bytes
-    /// of the disk, or `None` if they are unknown. `go_on` is called before each file, and
-    /// repeatedly within a large one; when it returns false, the work stops.
+    /// Creates limits that keep at least `spare` bytes free, and never less than 8 MiB. `free`
+    /// returns the free bytes of the disk, or `None` if they are unknown; then the space is not
+    /// limited. `go_on` is called before each file, and repeatedly within a large one; when it
+    /// returns false, the work stops.
     #[must_use]
     pub fn new(
         spare: u64,
@@ -55,12 +56,11 @@ impl<'a> RewriteBounds<'a> {
         RewriteBounds { spare: spare.max(RESERVE), free, go_on }
     }
 
-    /// No bounds.
     pub(crate) fn unlimited() -> RewriteBounds<'static> {
         RewriteBounds { spare: 0, free: &|| None, go_on: &|| true }
     }
 
-    /// Whether the disk already has less free space than the limit.
+    /// Whether the disk already has less free space than must stay free.
     #[must_use]
     pub fn is_short(&self) -> bool {
         !self.has_room(0)

@@ -21,8 +21,9 @@ const LEAST_WINDOW: usize = 8 << 10;
 
 /// Reads a compressed file by the offsets of the uncompressed file.
 ///
-/// For each of a few readers, it holds the bytes expanded last, about 150 KiB, until the reader
-/// reaches the end of a stretch: a range that can be expanded without other ranges.
+/// A stretch is a range that can be expanded without other ranges. For each of up to
+/// [`MAX_CURSORS`] readers, the bytes expanded last and the state of the decompressor are held
+/// until the reader reaches the end of a stretch. Together they take about 150 KiB.
 #[derive(Debug)]
 pub(crate) struct ExpandedFile {
     file: Arc<dyn DiskFile>,
@@ -71,7 +72,8 @@ impl ExpandedFile {
         ExpandedFile { file, table, cursors: Mutex::default() }
     }
 
-    /// Takes the nearest cursor before `offset` out of the list, or creates one.
+    /// Takes the most advanced cursor that can reach `offset` out of the list, or creates one.
+    /// `None` if no stretch contains `offset`.
     fn cursor(&self, offset: u64) -> Option<StretchCursor> {
         let mut cursors = lock(&self.cursors);
         let reaching = cursors.iter().enumerate().filter(|(_, cursor)| cursor.can_reach(offset));

@@ -16,7 +16,7 @@ const INPUT: usize = 32 << 10;
 /// The header of every member except the first: deflate, without further information.
 pub(super) const PLAIN_HEAD: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
 
-/// The reason for a compressed file that cannot be expanded.
+/// The reason given for a compressed file that cannot be expanded.
 pub(crate) const BROKEN: Reason = "its compressed form is damaged";
 
 /// Why a file could not be expanded, inside an [`io::Error`].
@@ -37,7 +37,7 @@ pub(super) fn broken(reason: Reason) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, DamagedGzip(reason))
 }
 
-/// The reason, if the error says that the compressed file is damaged.
+/// Returns why the compressed file is damaged. `None` if `error` is another failure.
 pub(crate) fn reason_of(error: &io::Error) -> Option<Reason> {
     error.get_ref()?.downcast_ref::<DamagedGzip>().map(|broken| broken.0)
 }
@@ -52,7 +52,7 @@ pub(super) struct Inflater {
     /// The offset of the first compressed byte not yet read.
     packed_at: u64,
     input: Vec<u8>,
-    /// The number of bytes of the input that are used.
+    /// The number of bytes of `input` that are already expanded.
     used: usize,
     is_ended: bool,
 }

@@ -33,8 +33,8 @@ pub(crate) struct OpenEntry {
     /// The length of the file on the disk, in bytes.
     pub(crate) disk_len: u64,
     pub(crate) beginning: Vec<u8>,
-    /// How many bytes may be read as the beginning. The body is excluded if it forms a separate
-    /// stretch.
+    /// The largest length that `beginning` may have. The body is excluded if it forms separate
+    /// stretches.
     most: u64,
     /// The reader of the uncompressed bytes, if the file is compressed.
     pub(crate) expanded: Option<Arc<ExpandedFile>>,
@@ -85,7 +85,7 @@ pub(crate) fn bad(error: io::Error, path: &Path) -> Result<Reason> {
 }
 
 impl OpenEntry {
-    /// Reads the first bytes again, up to `most` of them.
+    /// Extends `beginning` to at most `most` bytes.
     pub(crate) fn read_to(&mut self, most: usize) -> io::Result<()> {
         if wide(self.beginning.len()) < self.most.min(wide(most)) {
             self.beginning = first_bytes(&*self.file, self.most, most)?;
@@ -98,7 +98,8 @@ fn first_bytes(file: &dyn DiskFile, len: u64, most: usize) -> io::Result<Vec<u8>
     read_exactly(file, usize::try_from(len).unwrap_or(most).min(most), 0)
 }
 
-/// Reads the compressed file at `path` completely, and returns its fault, if any.
+/// Reads the compressed file at `path` completely, and returns its fault. `None` if it is intact,
+/// missing or not compressed.
 pub(crate) fn fault(disk: &dyn Disk, path: &Path) -> Result<Option<Reason>> {
     let opening = match open(disk, path, LEAST)? {
         OpenLookup::File(opening) => opening,
@@ -110,8 +111,8 @@ pub(crate) fn fault(disk: &dyn Disk, path: &Path) -> Result<Option<Reason>> {
     Ok(verified.err())
 }
 
-/// Expands the compressed file just written to `file`, as a check. Returns the SHA-256 of the
-/// uncompressed file.
+/// Expands the compressed file of `len` bytes just written to `file`, as a check. Returns the
+/// SHA-256 of the uncompressed file, or `None` if the compressed file is damaged.
 pub(crate) fn read_back(file: Arc<dyn DiskFile>, len: u64) -> io::Result<Option<[u8; 32]>> {
     let most = super::table::MAX_HEADER;
     let header = first_bytes(&*file, len, most)?;

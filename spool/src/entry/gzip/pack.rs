@@ -32,7 +32,8 @@ const PIECE: usize = 64 << 10;
 /// The result of compressing a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PackOutcome {
-    /// The file is complete, with `len` bytes. `digest` is the SHA-256 of the uncompressed file.
+    /// The compressed file is complete and has `len` bytes. `digest` is the SHA-256 of the
+    /// uncompressed file.
     Whole { len: u64, digest: [u8; 32] },
     /// The body is damaged.
     Damaged,
@@ -108,7 +109,7 @@ pub(crate) fn pack(
     packer.finish(OffsetTable { expanded, record, start, tail, length: 0, points: Vec::new() })
 }
 
-/// Compresses a body from its file. Returns an outcome if it stopped early.
+/// Compresses a body from its file. `None` if the body was compressed completely and is intact.
 fn feed_file(
     packer: &mut Packer<'_>,
     body: &BodyFile,
@@ -134,7 +135,7 @@ fn feed_file(
     Ok((!verifier.finish()).then_some(PackOutcome::Damaged))
 }
 
-/// The first bytes of a body.
+/// Reads the first [`PIECE`] bytes of a body, or fewer if it is shorter.
 fn read_first_bytes(body: &BodyFile) -> Result<Vec<u8>> {
     let mut bytes = vec![0; narrow(body.len()).unwrap_or(PIECE).min(PIECE)];
     let mut read = 0;
@@ -144,8 +145,8 @@ fn read_first_bytes(body: &BodyFile) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Whether compression saves a tenth. An empty body counts as compressible, because the records
-/// around it may be.
+/// Whether compression saves at least a tenth. An empty body counts as compressible, because the
+/// records around it may be.
 fn is_compressible(bytes: &[u8]) -> bool {
     let mut out = Vec::with_capacity(bytes.len() + 64);
     let mut compress = Compress::new(Compression::fast(), false);
@@ -163,7 +164,7 @@ struct Packer<'a> {
     buffer: Vec<u8>,
     written: u64,
     points: Vec<u64>,
-    /// Checksum and length of the current member.
+    /// Checksum and length of the uncompressed bytes of the current member.
     sum: crc32fast::Hasher,
     len: u64,
     /// The digest of all input.
@@ -171,7 +172,7 @@ struct Packer<'a> {
 }
 
 impl<'a> Packer<'a> {
-    /// A packer that writes from `offset` on, after the space for the header.
+    /// Returns a packer that writes from `offset` on, which leaves room for the header.
     fn new((path, file): (&'a Path, &'a dyn DiskFile), offset: u64) -> Packer<'a> {
         Packer {
             path,

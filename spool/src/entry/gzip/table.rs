@@ -34,7 +34,8 @@ const NAME: [u8; 2] = *b"WO";
 
 const VERSION: u8 = 1;
 
-/// The bytes before the table: header, length of the extra field, name and length of our subfield.
+/// The number of bytes before the table: header, length of the extra field, name and length of our
+/// subfield.
 const BEFORE: usize = HEAD.len() + 2 + NAME.len() + 2;
 
 /// The length of the table without its points.
@@ -67,8 +68,7 @@ pub(super) struct OffsetTable {
     pub(super) tail: u64,
     /// The length of the compressed file.
     pub(super) length: u64,
-    /// The offsets in the compressed file of each block after the first, and of the end of record
-    /// 1.
+    /// The offsets in the compressed file of each block of the body, and of the end of record 1.
     pub(super) points: Vec<u64>,
 }
 
@@ -83,7 +83,8 @@ pub(super) struct Stretch {
     pub(super) packed_to: u64,
 }
 
-/// The length of a block for a body of `body_len` bytes, as for its checksums.
+/// The length of a block for a body of `body_len` bytes: [`BLOCK`], doubled until there are at most
+/// [`MAX_BLOCKS`] blocks.
 pub(super) fn block_len(body_len: u64) -> u64 {
     let mut len = BLOCK;
     while body_len.div_ceil(len) > wide(MAX_BLOCKS) {
@@ -122,7 +123,7 @@ impl OffsetTable {
         wide(header_len(self.points.len()))
     }
 
-    /// The stretch of the first record that contains `offset`.
+    /// The stretch of the first record that contains `offset`. `None` after the first record.
     pub(super) fn stretch_at(&self, offset: u64) -> Option<Stretch> {
         if offset >= self.record {
             return None;
@@ -184,8 +185,8 @@ impl OffsetTable {
         header
     }
 
-    /// The length of the header that begins with these bytes. `None` if it is not written by this
-    /// program.
+    /// The length of the header that begins with these bytes. `None` if this program did not write
+    /// the header.
     pub(super) fn header_len_of(beginning: &[u8]) -> Option<usize> {
         let rest = beginning.strip_prefix(&HEAD)?;
         let (extra, rest) = rest.split_first_chunk()?;

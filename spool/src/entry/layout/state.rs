@@ -1,4 +1,4 @@
-//! What happened to an entry since its request was sent, as fields of its first record.
+//! The times and later changes of an entry, as fields of its first record.
 
 use jiff::Timestamp;
 

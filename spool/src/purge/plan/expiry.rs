@@ -14,7 +14,7 @@ use super::{
 /// in 1970 or 1980.
 const CLOCK_IS_SET: Timestamp = Timestamp::constant(631_152_000, 0);
 
-/// How soon an entry is purged. An entry with a smaller value stays longer.
+/// The expiry of an entry. An entry with a smaller value stays longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Expiry {
     /// The entry is never purged.
@@ -103,7 +103,7 @@ pub(super) fn as_long_as(own: Expiry, others: ExpiryMark) -> Expiry {
     }
 }
 
-/// The age of an entry since its last use, or since it was stored if `by_stored`.
+/// The time since an entry was last used or stored, or since it was stored if `by_stored`.
 #[must_use]
 pub fn age(candidate: &PurgeCandidate, by_stored: bool, now: Timestamp) -> Duration {
     let stored = candidate.stored;

@@ -1,9 +1,9 @@
 //! Gathering the candidates of a plan, and their needs.
 //!
-//! A need connects two entries: a page and a resource that the page refers to. The page is
-//! identified by its number, which is its position among the candidates. The resource is identified
-//! by its name, which may be ambiguous. Each entry takes about forty bytes. Needs take no memory:
-//! for each name, only the longest-lived entry that needs it is recorded.
+//! A need connects two entries: a page or sub-resource, and a resource to which it refers. The
+//! first is identified by its number, which is its position among the candidates. The second is
+//! identified by its name, which may be ambiguous. Each entry takes about forty bytes. Needs take
+//! no memory: for each name, only the longest-lived entry that needs it is recorded.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -28,7 +28,6 @@ pub struct Planner {
     site_expiries: Vec<SiteExpiry>,
     /// All sites together.
     overall: SiteExpiry,
-    /// The shared bodies.
     shared: SharedUses,
 }
 
@@ -179,7 +178,8 @@ impl Needs {
         let Some(one) = self.planner.entries.get_mut(entry) else { return };
         one.has_parts = true;
         if one.is_part {
-            // The needs of a sub-resource count only if pages need it, so they are added later.
+            // The needs of a sub-resource count only if pages need it, so [`Needs::propagate`] adds
+            // them.
             return;
         }
         let (own, name) = (one.own, one.name);
@@ -279,7 +279,7 @@ impl Needs {
         Ok(())
     }
 
-    /// The expiry of an entry, considering known needs only, or also possible needs.
+    /// The expiry of an entry. If `is_known`, only known needs count, otherwise possible needs too.
     fn extended_expiry(&self, one: &PlannedEntry, is_known: bool) -> ExpiryMark {
         if !is_known {
             return self.planner.combined_expiry(one).0.into();

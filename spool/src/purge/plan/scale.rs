@@ -3,8 +3,8 @@
 use super::expiry::Expiry;
 use super::{ONE, PurgeLimits};
 
-/// Shares are counted first by their upper half and then by their lower half, so that few sums are
-/// needed.
+/// The number of bits in the lower half of a share. Shares are counted first by their upper half
+/// and then by their lower half, so that few sums are needed.
 const HALF: u32 = 10;
 
 /// The scale for the limits of a purge.

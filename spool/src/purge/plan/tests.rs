@@ -41,7 +41,8 @@ struct Row {
     of: Vec<usize>,
 }
 
-/// `page a 30d [limit=7d|never|dont-get|dont-cache] [stored=90d] [size=5] [pinned] [#3]`, `part a 30d of=1,2`.
+/// Parses a row such as `page a 30d [limit=7d|never|dont-get|dont-cache] [stored=90d] [size=5]
+/// [pinned] [body=1] [#3]` or `part a 30d of=1,2`.
 fn parse(text: &str) -> Row {
     let mut words = text.split_whitespace();
     let (kind, site) = (words.next().unwrap(), words.next().unwrap());
@@ -123,7 +124,7 @@ fn plan_follows_the_table() {
         } else if let Some((given, want)) = row.split_once("->") {
             held.push((number, given, parse(given), want.trim()));
         } else {
-            // A blank line ends the list of entries that stay.
+            // A blank line ends a group of rows, for which one plan is made.
             let mut all: Vec<Row> = held.iter().map(|(.., one, _)| Row::clone(one)).collect();
             let plan = plan(&mut all, limits(options));
             for ((number, given, _, want), one) in held.drain(..).zip(all) {

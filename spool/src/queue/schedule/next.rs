@@ -15,7 +15,8 @@ use super::{DaysIn, Schedule, has};
 /// week at least once in 40 years; every other date does so more often.
 const HORIZON: i16 = 41;
 
-/// The limit for the binary search to one second. A clock is never changed by more than some days.
+/// The largest number of steps of the binary search for a second. No change of a clock is longer
+/// than some days, so fewer steps suffice.
 const MAX_HALVINGS: usize = 40;
 
 impl Schedule {

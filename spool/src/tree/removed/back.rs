@@ -1,8 +1,8 @@
 //! Undoing a removal.
 //!
 //! If the place has a newer entry, that entry stays, and the removed entry becomes its older
-//! version. If the present entry was itself brought back and is older, it becomes the version. So
-//! the newest response is the entry, in whatever order removals are undone.
+//! version. If the present entry is older, for example because it was brought back before, it
+//! becomes the version. So the newest response is the entry, in whatever order removals are undone.
 
 use std::path::{Path, PathBuf};
 
@@ -82,7 +82,7 @@ impl Tree {
     }
 
     /// Brings back an entry or version with its update file, and returns its place. `None` if the
-    /// file stays removed.
+    /// file stays removed, or is gone.
     fn restore_file(
         &self,
         base: &Path,
@@ -187,7 +187,8 @@ impl Tree {
     }
 
     /// If the file at `path` is newer than the present entry, makes the present entry a version,
-    /// and returns the path that this frees. The caller holds `commit`, also during syncs.
+    /// and returns the path that this frees. `None` if it is not newer, or if the present entry has
+    /// changed. The caller holds `commit`, also during syncs.
     fn replace_older(&self, path: &Path, newer: &Entry, there: &Entry) -> Result<Option<PathBuf>> {
         if there.order() >= newer.order() {
             return Ok(None);

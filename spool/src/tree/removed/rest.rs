@@ -49,7 +49,8 @@ impl Tree {
             self.root.rename_into_place(&from, &to)?;
         }
         self.sync_resting(&base, &files)?;
-        // If a removed name in `tmp/` came back after a crash, the entry would be restored.
+        // The removals from `tmp/` are synced: if such a name came back after a crash, the next
+        // opening would restore the entry.
         self.root.leaves_tmp();
         self.root.sync_tmp()?;
         Ok(!files.is_empty())

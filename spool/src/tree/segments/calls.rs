@@ -12,7 +12,7 @@ impl Writer {
     ///
     /// [`crate::Error::is_invalid`] if the segments are of another place or body than this entry,
     /// or if bytes were written already; nothing is then added. [`crate::Error::is_damaged`] if a
-    /// segment is damaged; those of [`Writer::write`]. In these two cases begin the entry again.
+    /// segment is damaged; those of [`Writer::write`]. In the last two cases begin the entry again.
     pub fn write_prefix(&mut self, partial: &Partial) -> Result<u64> {
         let is_its = self.part().is_some_and(|part| part.whole.is_compatible_with(&partial.whole));
         if !is_its || self.place() != partial.place() || self.written() > 0 {

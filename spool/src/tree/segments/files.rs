@@ -356,7 +356,7 @@ pub(super) fn reduce_variants(tree: &Tree, place: &Place) -> Result<()> {
     Ok(())
 }
 
-/// Removes the segments of a key, whatever their variant. False if there were none.
+/// Removes the segments of a key, whatever their variant. Returns false if there were none.
 pub(crate) fn remove_all(tree: &Tree, place: &Place) -> Result<bool> {
     let mut removed = false;
     for directory in directories(tree, place)? {

@@ -105,7 +105,8 @@ pub(super) fn summary(disk: &dyn Disk, directory: &Path) -> Result<Option<Partia
     Ok(summary)
 }
 
-/// The place of a file, when it was received, and when it was finished.
+/// The place of a file, when it was received, and when it was finished. `None` if the file is
+/// neither a segment nor a file of checkpoints.
 fn about(disk: &dyn Disk, path: &Path) -> Result<Option<(Place, Timestamp, Timestamp)>> {
     if salvage::is_checkpoint(path) {
         let read = salvage::CheckpointFile::from(disk, path)?;

@@ -73,8 +73,8 @@ impl Tree {
         self.root.disk.open(path).map_err(|error| Error::disk("open", path, error))
     }
 
-    /// Copies the file of an entry, for a file system that allows only one name. False if the entry
-    /// has changed.
+    /// Copies the file of an entry, for a file system that allows only one name. Returns false if
+    /// the entry has changed.
     fn copy_file(&self, from: &Path, entry: &Entry, to: &Path) -> Result<bool> {
         let OpenedFile::File(source, len) = self.open_file(from)? else { return Ok(false) };
         let (aside, file) = self.root.create_rewrite()?;

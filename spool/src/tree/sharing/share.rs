@@ -80,7 +80,7 @@ struct SharingWork<'a> {
     moves: MoveCount,
 }
 
-/// What a file contributes: a reference, or a body that could be shared.
+/// The mark of a file: its reference to a holder, or its own body, which could be shared.
 enum BodyMark {
     Refers(u64, u64),
     Own(u64),

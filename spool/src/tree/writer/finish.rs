@@ -111,8 +111,8 @@ impl Writer {
     }
 
     /// Stores the received part of an interrupted transfer as a segment for
-    /// [`crate::Spool::partial`], without copying it. False if nothing was stored: the entry was
-    /// not begun with [`crate::Spool::begin_resumable`], or its body is empty.
+    /// [`crate::Spool::partial`], without copying it. Returns false if nothing was stored: the
+    /// entry was not begun with [`crate::Spool::begin_resumable`], or its body is empty.
     ///
     /// # Errors
     ///
