@@ -74,7 +74,8 @@ pub(super) async fn act(
     }
 }
 
-/// Asks the origin as if nothing was stored, because the stored body is damaged.
+/// Asks the origin as if nothing was stored, if the stored body is damaged. Any other fault of the
+/// body leads to a message.
 async fn fetch_again(
     context: &Arc<ProxyContext>,
     client: &Client,

@@ -59,8 +59,8 @@ pub(super) fn end(
 }
 
 /// Identifies the user, if users are configured, and records it in `visitor`. `control` is the
-/// control password. A client that sends it in place of a user's password is asked again, but that
-/// is not counted as a guess.
+/// control password. A client that sends the control password in place of a user's password is
+/// asked for a login again, but this does not count as a wrong password.
 pub(super) async fn as_user(
     context: &ProxyContext,
     visitor: &mut Visitor,

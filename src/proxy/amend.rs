@@ -19,7 +19,7 @@ use crate::page::message::{Message, Ruled};
 use crate::proxy::context::ProxyContext;
 use wwwoffle_http::redirect::location;
 
-/// The changes to the responses of one request.
+/// The changes to the response of one request.
 pub(super) struct Amendment {
     config: Arc<Config>,
     url: CanonicalUrl,

@@ -117,7 +117,8 @@ pub struct RequestStart {
 pub struct CopyTerms {
     /// The client's cache directives, as far as they are honoured.
     pub control: RequestControl,
-    /// The option that overrules some of these directives, if that makes a difference.
+    /// The option that overrules some of these directives, if it changes whether the request is a
+    /// reload.
     pub overruled: Option<&'static str>,
     /// The date of the version to which the sub-resource belongs, if the page that loads it shows a
     /// version at an address of ours.
@@ -296,14 +297,15 @@ impl ProxyRequest {
         self.head.fields.contains_key(AUTHORIZATION) || self.resource.url.user().is_some()
     }
 
-    /// The page that loads the sub-resource: its `Referer`, if that is a page of the web.
+    /// The page that loads the sub-resource, from `Referer`. `None` if that is missing, or a page
+    /// of ours.
     #[must_use]
     pub fn page(&self, context: &ProxyContext) -> Option<CanonicalUrl> {
         rules::page(&self.head.fields, &context.base.local)
     }
 
-    /// Whether the client is on this machine, which is recorded with a queued request. If the
-    /// connection does not come from this machine, the owner of the queued request decides.
+    /// Whether the requester is on this machine, to be recorded with a queued request. The
+    /// connection shows this, or else the owner of the queued request.
     #[must_use]
     pub fn requester_location(&self) -> RequesterLocation {
         match self.resource.origin.reach {
@@ -370,7 +372,7 @@ fn kind(method: &Method, small_post: bool, is_more: bool) -> MethodKind {
     }
 }
 
-/// The spellings of a reload that are honoured.
+/// Which forms of a reload are honoured.
 #[derive(Clone, Copy)]
 struct HonouredReloads {
     pragma: bool,
@@ -396,8 +398,8 @@ fn honoured_reloads(config: &Config, mode: Mode, url: &UrlParts<'_>) -> Honoured
     }
 }
 
-/// The client's cache directives, as far as they are honoured, and the option that overrules them,
-/// if there is one.
+/// The client's cache directives, as far as they are honoured. Also the option that overrules them,
+/// if it changes whether the request is a reload.
 fn control(
     config: &Config,
     mode: Mode,

@@ -280,8 +280,8 @@ pub(crate) async fn find(
     Ok(CopyLookup { shelves: Some(shelves), ..CopyLookup::new(own, public, request) })
 }
 
-/// Leaves out redirects to the URL that they are stored for. Instead of another spelling of this
-/// URL, they would redirect the client to the spelling that it requests, in a loop.
+/// Leaves out redirects to their own URL. They were stored for another spelling of this URL, and
+/// would send the client back to the spelling that it requests, in a loop.
 fn without_redirects_back(mut copies: Vec<Arc<Kept>>) -> Vec<Arc<Kept>> {
     copies.retain(|kept| {
         let url = kept.entry.url();

@@ -97,7 +97,7 @@ pub fn not_modified(answer: &mut HeaderMap) {
     }
 }
 
-/// The weak comparison (RFC 9110 §8.8.3.2).
+/// Compares two entity tags weakly (RFC 9110 §8.8.3.2).
 fn weakly_equal(one: &str, other: &str) -> bool {
     fn opaque(tag: &str) -> &str {
         tag.strip_prefix("W/").unwrap_or(tag)

@@ -29,7 +29,7 @@ pub struct ProxyContext {
     pub pages: Arc<PageContext>,
     /// Access control, and our side of TLS with clients.
     pub clients: ClientSecurity,
-    /// The downloads under way, and the last responses.
+    /// The downloads under way, and the actions taken for the last requests.
     pub traffic: Traffic,
     /// Forms that a person has to confirm.
     pub confirmations: Confirmations,
@@ -58,7 +58,7 @@ pub struct Traffic {
 /// Forms that a person has to confirm.
 #[derive(Debug)]
 pub struct Confirmations {
-    /// Forms to sites.
+    /// Forms sent through the proxy.
     pub tickets: Tickets,
     /// Forms sent in the gateway.
     pub(crate) posted: Tickets<Posted>,

@@ -15,25 +15,27 @@ pub struct DecisionInput {
     pub method: MethodKind,
     /// The sender of the request: a person, a page or a program.
     pub intent: Intent,
-    /// The client wants a new copy: `Cache-Control: no-cache` or `max-age=0`, `Pragma: no-cache`.
+    /// Whether the client wants a new copy: `Cache-Control: no-cache` or `max-age=0`, `Pragma:
+    /// no-cache`.
     pub reload: bool,
-    /// The client accepts only a stored copy (RFC 9111 §5.2.1.7).
+    /// Whether the client accepts only a stored copy (RFC 9111 §5.2.1.7).
     pub only_if_cached: bool,
-    /// The client asks for another protocol, so the response is not a page.
+    /// Whether the client asks for another protocol, so that the response is not a page.
     pub upgrade: bool,
-    /// The URL is on the list of URLs that browsers request without a person's action.
+    /// Whether the URL is on the list of URLs that browsers request without a person's action.
     pub noise: bool,
-    /// The client wants an event stream, which has no end and is useless later.
+    /// Whether the client wants an event stream, which has no end and is useless later.
     pub event_stream: bool,
     /// Whether responses to the request are stored at all.
     pub standing: StoragePolicy,
     /// Whether the request may be queued.
     pub queueing: Queueing,
-    /// The URL may be fetched together with a page that refers to it: `get-recursive`.
+    /// Whether the URL may be fetched together with a page that refers to it: `get-recursive`.
     pub recursive: bool,
-    /// The request names a date for which a version is stored: `Accept-Datetime` (RFC 7089).
+    /// Whether the request names a date for which a version is stored: `Accept-Datetime` (RFC
+    /// 7089).
     pub dated: bool,
-    /// The URL names the stored response to a form, which origins do not know.
+    /// Whether the URL names the stored response to a form, which origins do not know.
     pub form_answer: bool,
 }
 
@@ -144,7 +146,8 @@ pub enum DecisionRefusal {
     NotQueued,
     /// Offline, and the request would need a person's confirmation, but a program has sent it.
     Unconfirmed,
-    /// Offline, and a sub-resource that must not be fetched together with its page.
+    /// Offline, and the request is for a sub-resource that must not be fetched together with its
+    /// page.
     LeftToBrowsers,
     /// The URL names the stored response to a form, and no stored response matches this request.
     FormAnswer,

@@ -86,7 +86,7 @@ pub struct DownloadJob {
     pub head: Request<()>,
     /// The body of a POST.
     pub body: Option<Bytes>,
-    /// The status of the stored copy.
+    /// The status of the stored copy, if there is one.
     pub kept: Option<StatusCode>,
     /// The rules for storing the response.
     pub keeping: StorageRules,
@@ -352,12 +352,12 @@ impl Download {
         self.progress.stalled_for() >= limit || (self.is_unwanted() && !has_head)
     }
 
-    /// Whether its clients have left, and the queue does not wait for it.
+    /// Whether all clients have left, and the queue does not wait for the download.
     fn is_unwanted(&self) -> bool {
         self.feed.is_left() && !self.is_awaited()
     }
 
-    /// Whether the queue waits for its end.
+    /// Whether the queue waits for the end of the download.
     fn is_awaited(&self) -> bool {
         self.ended.receiver_count() > 0
     }
@@ -430,7 +430,7 @@ impl Download {
         }
     }
 
-    /// A new download for the same request.
+    /// A new download for the request of `former`.
     fn after(former: &Self, id: u64) -> Self {
         let next = Self::new(id, DownloadRequest { succeeds: true, ..former.request.clone() });
         // The new response may also have been sent before the unsafe request that made the former

@@ -39,8 +39,8 @@ pub struct RequestTimes {
 }
 
 /// Finds the copies to which a `304` with the fields `newer` applies, and updates them. Returns
-/// `None` if it applies to no stored copy. With a login, of the request or of its connection, no
-/// shared copy is updated: the origin has answered one person.
+/// `None` if it applies to no stored copy. `login` says that the request or its connection has a
+/// login. Then no shared copy is updated, because the origin has answered one person.
 pub async fn apply_not_modified(
     store: &Store,
     about: &Revalidation,

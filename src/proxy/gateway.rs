@@ -87,7 +87,7 @@ pub(super) fn question_first(ask: &ProxyRequest, decision: Decision) -> Option<R
     Some(response)
 }
 
-/// Marks that a form was not sent, because it was not confirmed.
+/// Marks the response to a form that was not sent, because the person has not confirmed it.
 #[derive(Clone, Copy, Debug)]
 struct Unasked;
 
@@ -108,7 +108,7 @@ struct GatewayRequest {
     is_unasked: bool,
 }
 
-/// The client, and the address that it used.
+/// A client of the gateway, with the address of ours that it used.
 struct GatewayClient {
     context: Arc<ProxyContext>,
     client: Client,
@@ -169,7 +169,8 @@ impl GatewayClient {
         if !fields::is_of_a_page(&parts.headers) {
             return Some(reply::plain(403, "only pages without scripts are read here"));
         }
-        // A browser sends a login for the control pages to all our addresses.
+        // A browser sends a login for the control pages to all our addresses, so the control
+        // password does not count as a wrong password.
         let control = self.context.base.config().startup.password.hash().cloned();
         let visitor = &mut self.client.visitor;
         let admitted = admit::as_user(&self.context, visitor, login, control).await;
@@ -369,7 +370,7 @@ async fn read_page(mut body: Body) -> Option<Vec<u8>> {
     Some(whole)
 }
 
-/// Our own pages have no marks for stored links.
+/// Knows nothing about URLs, because our own pages have no marks for stored links.
 struct Unknown;
 
 impl PageKnowledge for Unknown {

@@ -26,8 +26,8 @@ pub(super) fn receive<B: hyper::body::Body>(request: &mut Request<B>) {
     }
 }
 
-/// A browser may send each cookie in a field of its own, for better compression. Other versions of
-/// HTTP need a single field (RFC 9113 §8.2.3).
+/// Joins the cookies into one field. A browser may send each cookie in a field of its own, for
+/// better compression, but other versions of HTTP need a single field (RFC 9113 §8.2.3).
 fn join_cookies(fields: &mut HeaderMap) {
     let crumbs: Vec<&[u8]> = fields.get_all(COOKIE).iter().map(HeaderValue::as_bytes).collect();
     if crumbs.len() < 2 {

@@ -21,8 +21,8 @@ struct InterimQueue {
 }
 
 impl Interims {
-    /// Queues one interim response. It is written after all earlier bytes, usually at once, and
-    /// always before the final response.
+    /// Queues one interim response, or drops it if too many wait. It is written after all earlier
+    /// bytes, usually at once, and always before the final response.
     pub fn send(&self, status: StatusCode, fields: &HeaderMap) {
         let mut queue = self.lock();
         if queue.bytes.len() < MAX_WAITING_INTERIMS {

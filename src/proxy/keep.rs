@@ -52,7 +52,7 @@ impl NotKept {
 pub struct StorageRules {
     /// Whether we are a shared cache, and the heuristics for lifetimes.
     pub cache: (bool, Heuristics),
-    /// The relevant facts of the request.
+    /// The properties of the request on which storing depends.
     pub requested: RequestFacts,
     /// Whether errors of the origin are stored for as long as they are fresh. True for requests of
     /// clients, false for the queue.

@@ -44,7 +44,7 @@ impl LastKey {
         Self::new(ask.places.public.key(), ask.owner.clone())
     }
 
-    /// A request of `owner` for the URL with this key.
+    /// Identifies the last request of `owner` for the URL with this key.
     #[must_use]
     pub fn new(key: Key, owner: Owner) -> Self {
         Self { key, owner }

@@ -46,7 +46,7 @@ const MAX_READ: usize = 8;
 /// Why no version is selected.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NotChosen {
-    /// The field is not a date: the response is 400 (§4.5.3).
+    /// `Accept-Datetime` is not a date: the response is 400 (§4.5.3).
     #[error("expected a date, as in Accept-Datetime: Fri, 20 Nov 2026 14:25:15 GMT")]
     Malformed,
     /// The spool failed.

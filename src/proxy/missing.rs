@@ -97,8 +97,9 @@ async fn find_similar(context: &ProxyContext, ask: &ProxyRequest) -> (Vec<Simila
     (likes.unwrap_or_default(), versions.unwrap_or_default())
 }
 
-/// The URL that the message about a missing page offers to fetch, and the token for the fetch. If
-/// fetching needs a password, only one of our own pages can start it.
+/// The URL that the message about a missing page offers to fetch, and the token for the fetch.
+/// `None` if the request cannot be fetched in this way. If a password is required for fetching,
+/// only one of our own pages can start the fetch.
 pub(super) fn offered(context: &ProxyContext, ask: &ProxyRequest) -> (String, Option<String>) {
     let url = ask.bare.as_str().to_owned();
     let may = matches!(ask.asked.method, MethodKind::Get | MethodKind::Head)

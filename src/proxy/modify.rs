@@ -70,7 +70,7 @@ pub(super) struct Modification {
     owner: Owner,
     config: Arc<Config>,
     reader: PageReader,
-    /// Set if the response is for the gateway.
+    /// The gateway request, if the response is for the gateway.
     gate: Option<Arc<GatewayMark>>,
 }
 
@@ -296,7 +296,7 @@ fn essence(content_type: Option<&str>) -> String {
     essence.trim().to_ascii_lowercase()
 }
 
-/// Whether the body of a response may be modified and can be modified.
+/// Whether a response may be modified, and has a whole body without a coding.
 fn may_change(answer: &Response<Body>) -> bool {
     answer.extensions().get::<Foreign>().is_some()
         && answer.status() == StatusCode::OK

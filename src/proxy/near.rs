@@ -1,8 +1,9 @@
-//! Offline, if the requested URL is not stored: finds another URL that names the same page.
+//! Finds another stored URL of the same page, if the requested URL is not stored and the mode is
+//! offline.
 //!
 //! [`wwwoffle_http::caching::noise`] defines which URLs are equivalent. Only a success may replace
-//! the requested page: a redirect would lead back to the requested URL, and an error does not apply
-//! to it. A person's own copies are visible to that person only.
+//! the requested page: a redirect would lead back to the requested URL, and an error of another URL
+//! does not apply to it. A person's own copies are visible to that person only.
 
 use std::sync::Arc;
 

@@ -30,7 +30,7 @@ use crate::proxy::context::ProxyContext;
 use wwwoffle_http::caching::coding::Delivery;
 use wwwoffle_http::fields::{add_via, complete_date, strip_one_hop};
 
-/// Forwards the request with a streamed body, and streams the response back.
+/// Forwards the request and its body, and streams the response back.
 pub(super) async fn pass(
     context: &Arc<ProxyContext>,
     client: &Client,

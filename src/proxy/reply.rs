@@ -298,7 +298,7 @@ pub fn log_spool_failure(error: &SpoolError, detail: &str) {
     }
 }
 
-/// The response if the spool itself fails.
+/// The response if the spool cannot do what was requested.
 #[must_use]
 pub fn spool_failed(
     context: &ProxyContext,

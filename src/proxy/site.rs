@@ -67,9 +67,9 @@ pub enum ConnectionPlan {
     Intercept,
     /// The target of the connection is this proxy itself.
     Ourselves,
-    /// It is tunnelled.
+    /// The connection is tunnelled.
     Tunnel(TunnelReason),
-    /// It is refused.
+    /// The connection is refused.
     Refuse,
 }
 

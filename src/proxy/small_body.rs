@@ -41,7 +41,7 @@ const NEXT_PIECE: Duration = Duration::from_secs(1);
 
 /// A body of unknown length.
 pub(super) enum SmallBody {
-    /// It is small.
+    /// The body is small.
     Whole(Bytes),
     /// The body is larger than the limit, or arrives too slowly. It must be streamed.
     Started(ClientBody),

@@ -78,9 +78,9 @@ impl<T> Tickets<T> {
         waiting.remove(name).map(|waiting| waiting.form)
     }
 
-    /// Uses the form of a ticket, which is then invalid. During the use, the ticket is invalid too,
-    /// so that it is not used twice. If the use fails, the ticket becomes valid again. Returns
-    /// `None` if the ticket does not exist.
+    /// Uses the form of a ticket. From the start of the use the ticket is invalid, so that it is
+    /// not used twice. If the use fails, the ticket becomes valid again. Returns `None` if the
+    /// ticket does not exist.
     pub fn redeem_by<R, E>(
         &self,
         name: &str,

@@ -142,7 +142,7 @@ fn has_rejected(context: &ProxyContext, mode: Mode, client: SocketAddr, site: &H
 }
 
 /// Converts a connection into a tunnel after its client has received the `200` and sent `first`. An
-/// error response is no longer possible.
+/// error response is no longer possible, so a failure only closes the connection.
 pub(super) async fn pass_on(
     context: &ProxyContext,
     origin: &Origin,

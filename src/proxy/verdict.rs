@@ -28,7 +28,8 @@ pub(super) fn verdict(context: &ProxyContext, ask: &ProxyRequest, kept: &Kept) -
         &policy,
         ask.start.now,
     );
-    // Revalidations of segments are not recorded: each client would cause another one.
+    // Revalidations of segments are not recorded. In the background, each client would cause
+    // another one.
     if kept.part.is_some() && verdict.reuse == Reuse::Refreshing {
         verdict.reuse = Reuse::Validate(RevalidationReason::Stale);
     }

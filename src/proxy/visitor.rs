@@ -46,20 +46,20 @@ pub struct Visitor {
 }
 
 impl Visitor {
-    /// A client at `peer`, connected to our address `ours`. `connected` is its slot.
+    /// A client at `peer`, connected to our address `ours`. `connected` is the slot of the client.
     #[must_use]
     pub fn new(peer: SocketAddr, ours: IpAddr, connected: HeldPlace) -> Self {
         let (door, nested) = (Door::Plain, false);
         Self { peer, ours, user: None, door, nested, _connected: connected, _place: None }
     }
 
-    /// The owner of its requests.
+    /// The owner of the client's requests.
     #[must_use]
     pub fn owner(&self) -> Owner {
         Owner::of(self.peer.ip(), self.user.as_ref().map(|user| &user.name))
     }
 
-    /// The networks that its requests may access.
+    /// The networks that the client's requests may access.
     #[must_use]
     pub fn reach(&self) -> Reach {
         Reach::of(self.peer.ip())

@@ -100,8 +100,8 @@ impl Strangers {
         self.send(tasks, stream, CROWDED);
     }
 
-    /// The recent refusals of clients because of their address. `None` if there was no such refusal
-    /// within the last hour.
+    /// The recent refusals of clients that may not use the proxy. `None` if there was no such
+    /// refusal within the last hour.
     #[must_use]
     pub fn recent_refusals(&self, now: SystemTime) -> Option<SentAway> {
         let sent_away = self.sent_away.lock().unwrap_or_else(PoisonError::into_inner);

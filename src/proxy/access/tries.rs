@@ -9,7 +9,8 @@ use lru::LruCache;
 /// Number of wrong passwords before a client has to wait.
 const FREE: u32 = 5;
 
-/// The wait after `FREE` wrong passwords. Each further one doubles the wait.
+/// The wait after `FREE` wrong passwords. Each further wrong password doubles it, up to
+/// `LONGEST_WAIT`.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 
 /// The longest wait. It is short, so that a person who mistypes, or who shares an address with an

@@ -22,8 +22,8 @@ impl Faulty {
         self.is_full.store(fails, Ordering::SeqCst);
     }
 
-    /// Makes the next rename wait. The first channel signals that it waits; dropping the second one
-    /// releases it.
+    /// Makes the next rename wait. The first channel gets a message when the rename waits. Dropping
+    /// the second channel lets the rename continue.
     pub(super) fn hold(&self) -> (oneshot::Receiver<()>, SyncSender<()>) {
         let ((waits, told), (free, freed)) = (oneshot::channel(), sync_channel(1));
         *self.gate.lock().unwrap() = Some((waits, freed));

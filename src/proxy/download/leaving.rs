@@ -5,18 +5,19 @@ use wwwoffle_config::{Config, UrlParts};
 /// The configured rules for a download without readers, and for one that breaks off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeavingRules {
-    /// The download always continues to its end: `finish-downloads`, or a request of the queue.
+    /// Whether the download always continues to its end: `finish-downloads`, or a request of the
+    /// queue.
     pub finishes: bool,
-    /// The bytes are saved as a segment: `intr-download-keep`.
+    /// Whether the bytes are saved as a segment: `intr-download-keep`.
     pub keeps: bool,
-    /// If bytes are saved, a body smaller than this still continues to its end:
-    /// `intr-download-size`, in bytes.
+    /// The length, in bytes, below which a body continues to its end although its bytes could be
+    /// saved: `intr-download-size`.
     pub below: u64,
-    /// If bytes are saved, a body of which more than this share has arrived also continues:
+    /// The share, in percent, of a body that must be exceeded so that it also continues to its end:
     /// `intr-download-percent`.
     pub above_percent: u8,
-    /// The bytes are saved as a segment if the connection to the origin breaks and no attempt is
-    /// left: `timeout-download-keep`.
+    /// Whether the bytes are saved as a segment if the connection to the origin breaks and no
+    /// attempt is left: `timeout-download-keep`.
     pub keeps_broken: bool,
 }
 

@@ -38,7 +38,7 @@ impl ProgressSnapshot {
 /// The wait of a download between two attempts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryWait {
-    /// When the connection first broke since bytes last arrived.
+    /// When the connection broke, before the first of the attempts.
     pub since: SystemTime,
     /// The time of the next attempt. It may have passed already.
     pub next: SystemTime,

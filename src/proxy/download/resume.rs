@@ -92,8 +92,8 @@ impl BodyValidator {
         self.length
     }
 
-    /// Makes the request ask for the bytes after `from`. It uses a new connection, because the old
-    /// one broke off and its leftover bytes must not be appended to this body.
+    /// Makes the request ask for the bytes after `from`. The request uses a new connection, because
+    /// the old one broke off and its leftover bytes must not be appended to this body.
     pub(super) fn add_range(&self, request: &mut Request<()>, from: u64) {
         request.extensions_mut().insert(NewConnection);
         let fields = request.headers_mut();

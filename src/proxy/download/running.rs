@@ -28,7 +28,7 @@ impl Default for Downloads {
     }
 }
 
-/// The running downloads while they are locked.
+/// The table of the running downloads.
 #[derive(Debug, Default)]
 pub(super) struct DownloadTable {
     /// All downloads, by their numbers.

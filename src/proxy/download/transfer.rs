@@ -59,10 +59,10 @@ pub(super) struct Transfer<'a, A> {
     stops: OnceLock<Instant>,
 }
 
-/// The file of a body in the spool.
+/// The storage of a body in the spool.
 #[derive(Default)]
 struct BodyStorage {
-    /// The file; `None` if the disk has failed.
+    /// The file; `None` if the disk has failed or the body is too large.
     writer: Option<Writer>,
     /// The last bytes of the body. The readers get them after the page is stored.
     last: Vec<Bytes>,
@@ -355,7 +355,7 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
         })
     }
 
-    /// Resolves when there are no readers, if the transfer depends on them.
+    /// Resolves when there are no readers. Never resolves if the transfer continues without them.
     async fn left(&self) {
         if self.unread.goes_on && self.storing.disk_error.is_none() && !self.storing.is_too_large {
             std::future::pending::<()>().await;

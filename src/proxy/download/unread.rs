@@ -36,7 +36,7 @@ pub(super) struct LastRead {
 }
 
 impl LastRead {
-    /// The last reader of `download` has left now.
+    /// Records that the last reader of `download` leaves now.
     pub(super) fn now(download: &Download) -> Self {
         Self { since: Instant::now(), bytes: download.progress.snapshot().bytes }
     }

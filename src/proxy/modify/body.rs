@@ -57,8 +57,8 @@ impl Changing {
     }
 }
 
-/// The modified body of an image. After the first frame the original is still read to its end,
-/// because stopping would end its download.
+/// The modified body of an image. After the first picture of an animation the original is still
+/// read to its end, because stopping would end its download.
 pub(super) fn image(body: Body, still: FirstFrame) -> Body {
     let frames = stream::unfold(Some((body, still)), |state| async move {
         let (mut body, mut still) = state?;

@@ -104,7 +104,8 @@ fn overwrite(fields: &mut HeaderMap, newer: &HeaderMap) {
     }
 }
 
-/// Whether `request` selects the same response as `stored`, as far as `Vary` shows.
+/// Whether `request` selects the same response as `stored`, as far as `Vary` shows. False if `Vary`
+/// names a secret field.
 fn serves(stored: &HeaderMap, fields: &HeaderMap, request: &HeaderMap) -> bool {
     list(fields, &VARY).all(|name| {
         HeaderName::from_bytes(name.as_bytes()).is_ok_and(|name| {
