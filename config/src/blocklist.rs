@@ -149,7 +149,7 @@ impl BlockList {
         })
     }
 
-    /// Returns the entry that blocks a request, if it is blocked.
+    /// Returns the entry that blocks a request. `None` if the request is not blocked.
     #[must_use]
     pub fn blocks(&self, asked: &BlockQuery<'_>) -> Option<BlockVerdict<'_>> {
         self.decide(asked).filter(BlockVerdict::blocks)

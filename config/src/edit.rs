@@ -53,7 +53,7 @@ pub enum Edit {
     Set {
         /// The section, without brackets.
         section: String,
-        /// The option in it.
+        /// The option in the section.
         key: String,
         /// The value.
         value: String,
@@ -62,7 +62,7 @@ pub enum Edit {
     Unset {
         /// The section, without brackets.
         section: String,
-        /// The option in it.
+        /// The option in the section.
         key: String,
     },
     /// Adds an element to an option that is an array. If the option is not set, the element is
@@ -70,7 +70,7 @@ pub enum Edit {
     Add {
         /// The section, without brackets.
         section: String,
-        /// The option in it.
+        /// The option in the section.
         key: String,
         /// The element.
         item: String,
@@ -82,7 +82,7 @@ pub enum Edit {
     Remove {
         /// The section, without brackets.
         section: String,
-        /// The option in it.
+        /// The option in the section.
         key: String,
         /// The element.
         item: String,
@@ -135,9 +135,11 @@ pub struct EditResult {
     pub text: String,
     /// The line of the change, counted from 1: the present or former line of the value.
     pub line: usize,
-    /// The former value as written; `None` if it was not set. A secret is never included.
+    /// The former value or rule as written; `None` if there was none. A secret is replaced by a
+    /// placeholder.
     pub was: Option<String>,
-    /// The new value as written; `None` if it is not set.
+    /// The new value or rule as written; `None` if there is none. A secret is replaced by a
+    /// placeholder.
     pub now: Option<String>,
 }
 
@@ -231,7 +233,7 @@ fn carry_out(text: &str, edit: &Edit) -> Result<EditResult, EditError> {
         }
         Edit::Unset { section, key } => {
             let unset = entry::unset(text, &EditTarget::Section(section), key)?;
-            // A name that is neither set nor known may be a typing error.
+            // A name that is neither set nor known may be a typing error, so it is refused.
             if unset.was.is_none() {
                 known(section, key)?;
             }

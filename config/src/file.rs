@@ -363,7 +363,8 @@ impl ConfigFile {
         Ok(AppliedChange { text: new, config, edited, options, is_new: true })
     }
 
-    /// The file itself, even if the path is a link. Its directory is created if needed.
+    /// The real path of the file, with links resolved. The directory of a missing file is created
+    /// if needed.
     fn real(&self) -> Result<PathBuf, ChangeError> {
         match fs::canonicalize(&self.path) {
             Ok(real) => return Ok(real),

@@ -360,7 +360,8 @@ fn convert_setting(
             Ok((ours, rule_line(item, key, value)))
         }
         Some(Counterpart::Member(ours, key)) => {
-            // 2.9 names these values one by one instead of in a list: `file-ext = .gz`.
+            // In 2.9 the values of `[DontCompress]` are separate lines instead of a list: `file-ext
+            // = .gz`.
             let member = given.filter(|_| section == "DontCompress");
             Ok((ours, SheetLine::Member { key, value: quoted(member.unwrap_or(&item.text)) }))
         }
@@ -420,7 +421,7 @@ fn url_prefix(spec: &str) -> &str {
     spec.strip_suffix('*').filter(|rest| rest.ends_with('/')).unwrap_or(spec)
 }
 
-/// The fault that the parser finds in the line on its own, if any.
+/// The fault of a converted line that is parsed on its own. `None` if it has no fault.
 fn fault(section: &'static str, put: &SheetLine) -> Option<String> {
     if let SheetLine::Member { key: "urls", value } = put
         && matches!(section, "dont-get" | "dont-cache")

@@ -248,8 +248,8 @@ impl Config {
         &self.noise
     }
 
-    /// HTTPS that passes through a tunnel: `tunnel` of `[https]`, then the shipped list. Match it
-    /// against the root URL of a host, because the requests inside the connection are still
+    /// HTTPS that passes through a tunnel: `tunnel` of `[https]`, then the shipped list. Compare
+    /// this list with the root URL of a host, because the requests inside the connection are still
     /// unknown.
     ///
     /// ```

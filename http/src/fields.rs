@@ -139,9 +139,9 @@ fn overrides(name: &str) -> bool {
         || ENDS.iter().any(|end| ends(end))
 }
 
-/// Whether the body determines what a form with these fields means: it has the usual type, no
-/// content coding, and no field that overrides the method or the URL. The key under which the
-/// response to a form is stored covers the URL and the body, but no fields.
+/// Whether the body of a form with these fields determines its meaning: the form has the usual
+/// type, no content coding, and no field that overrides the method or the URL. The key under which
+/// the response to a form is stored covers the URL and the body, but no fields.
 #[must_use]
 pub fn is_keyed_form(request: &HeaderMap) -> bool {
     let mut types = request.get_all(CONTENT_TYPE).iter();

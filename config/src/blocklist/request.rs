@@ -16,7 +16,7 @@ pub struct BlockQuery<'a> {
     pub url: &'a UrlParts<'a>,
     /// The page that causes the request: `Referer`. Rules compare its host.
     pub page: Option<&'a CanonicalUrl>,
-    /// The relation of that page to the URL, if the browser sends it: `Sec-Fetch-Site`.
+    /// The relation of `page` to the URL, if the browser sends it: `Sec-Fetch-Site`.
     pub site: Option<PageRelation>,
     /// The intended use of the response.
     pub purpose: RequestPurpose,
@@ -29,7 +29,7 @@ impl<'a> BlockQuery<'a> {
         Self { url, page: None, site: None, purpose: RequestPurpose::default() }
     }
 
-    /// The host of the page, if it is known.
+    /// The host of the page. `None` if it is unknown.
     #[cfg_attr(not(feature = "easylist"), expect(dead_code, reason = "only EasyList asks"))]
     pub(crate) fn page_host(&self) -> Option<&'a str> {
         let own = || (self.site == Some(PageRelation::Same)).then_some(self.url.host);

@@ -5,7 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 
 impl Config {
     /// Checks that it is safe to listen on these addresses. It is safe if only this machine reaches
-    /// them, or if the configuration names who may use and who may control the proxy.
+    /// them. For other addresses, the configuration must name the hosts or users that may use the
+    /// proxy, and set a control password or `share-without-password`.
     ///
     /// ```
     /// let config = wwwoffle_config::Config::default();
@@ -42,9 +43,9 @@ impl Config {
         if is_us || !hosts.is_empty() {
             return is_us || hosts.allows(client, names);
         }
-        // No hosts are listed. If no users are listed either, only this machine is served: other
-        // machines can reach a listener if the configuration has changed since the listeners were
-        // checked.
+        // No hosts are listed. If no users are listed either, only this machine is served. Other
+        // machines may still reach a listener, because the configuration can change after the
+        // listeners were checked.
         client.is_loopback() || !self.allowed_users.users.is_empty()
     }
 }

@@ -1,4 +1,4 @@
-//! The value of every option for a URL, and its location in the files.
+//! The value of every option for a URL, with the location in the files.
 
 use crate::{
     disk::location::Location,

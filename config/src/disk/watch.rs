@@ -34,8 +34,9 @@ impl FileState {
     }
 }
 
-/// The state of all files involved in reading a configuration, just before they were read: the
-/// possible locations of the configuration, and every list that it names. Includes missing files.
+/// The state of all files involved in reading a configuration, each just before it was read: the
+/// possible locations of the configuration, and every file that the configuration names. Includes
+/// missing files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WatchedFiles(BTreeMap<PathBuf, Option<FileState>>);
 
@@ -57,7 +58,7 @@ impl WatchedFiles {
 }
 
 thread_local! {
-    /// The files read on this thread inside [`watch_reads`].
+    /// The files read on this thread inside [`watch_reads`]. `None` outside it.
     static READING: RefCell<Option<WatchedFiles>> = const { RefCell::new(None) };
 }
 

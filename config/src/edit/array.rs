@@ -77,7 +77,7 @@ pub(super) fn remove(
     check_result(text, &splice, section, key, was)
 }
 
-/// Sets an option to the result of `edit` on its default.
+/// Applies `edit` to the default of an option that is not set, and sets the option to the result.
 fn edit_default(
     text: &str,
     section: &str,
@@ -119,7 +119,7 @@ fn position(array: &Array, item: &str) -> Option<usize> {
     array.iter().position(|element| same(element, &wanted))
 }
 
-/// Whether two values mean the same. A number is equal to its text.
+/// Whether two values mean the same. A number equals a text with the same digits.
 fn same(a: &Toml, b: &Toml) -> bool {
     let plain = |value: &Toml| match value.as_str() {
         Some(text) => text.to_owned(),

@@ -15,7 +15,7 @@ pub(super) enum EditTarget<'a> {
     Rule(&'a str, usize),
 }
 
-/// An option and its place in the text.
+/// An option and its position in the text.
 pub(super) struct OptionEntry<'a> {
     pub(super) item: &'a Item,
     /// The range of the value.
@@ -299,7 +299,7 @@ fn remove_from_inline(
     Splice { at, with: String::new() }
 }
 
-/// Returns the new text after checking that it has the intended meaning.
+/// Returns the result, after checking that the option has the given value in the new text.
 fn check_result(
     new: &str,
     was: Option<String>,

@@ -9,8 +9,8 @@ pub enum ChangeScope {
     /// Every option: for the Unix socket, the control password and the command line.
     #[default]
     Whole,
-    /// Only [ordinary](crate::schema::Protection::Ordinary) options. The change must not name a new
-    /// file either, because messages about faults would quote its lines.
+    /// Only [ordinary](crate::schema::Protection::Ordinary) options. The change must also not name
+    /// a new file, because messages about faults would quote lines of that file.
     Guarded,
 }
 

@@ -7,10 +7,10 @@
 //!     new                                            the text being written
 //! ```
 //!
-//! The directory is beside the file. An account that may replace the file may also create files
-//! there, and on some systems only `/etc` is writable. Only the owner of the versions can access
-//! them, because a configuration can contain passwords. If the administrator changes the
-//! configuration of a service, all files still belong to the user of the service.
+//! The directory is beside the file, because every account that may replace the file can also
+//! create files beside it. This works even where only `/etc` is writable. Only the owner of the
+//! versions can access them, because a configuration can contain passwords. If the administrator
+//! changes the configuration of a service, all files still belong to the user of the service.
 #![expect(clippy::disallowed_methods, reason = "this is the part that keeps the versions")]
 
 use super::{ChangeError, disk};

@@ -20,7 +20,7 @@ pub(super) fn convert_bool(text: &str) -> Result<String, &'static str> {
 
 /// The reason why the import never disables the storing of HTTPS.
 ///
-/// 2.9 refuses HTTPS by default, so a file of 2.9 sets these options only to make HTTPS work at
+/// 2.9 refuses HTTPS by default, so a file of 2.9 has options for HTTPS only to make it work at
 /// all.
 pub(super) const HTTPS_IS_STORED: &str = "HTTPS is stored by default; to let all of it pass \
                                           unread, set \"intercept = false\" in [https]";

@@ -1,8 +1,8 @@
 //! An index of the specifications in a list that could match a URL.
 //!
 //! Each specification is filed under one property that it requires of a URL: the host, the end of
-//! the host, or a few consecutive bytes of path or arguments. The host is used unless many
-//! specifications share it already. Then bytes are used that few specifications share so far. So
+//! the host, or a few consecutive bytes of path or arguments. Usually this is the host. If many
+//! specifications already share the host, it is a run of bytes that few specifications share. So
 //! fifty thousand specifications may contain `/ads/` if each also requires another property. A URL
 //! is looked up by all of its properties. This takes one pass over its bytes, and nearly all
 //! lookups end at a bit of a table that fits the cache.

@@ -35,11 +35,11 @@ pub enum AgeLimit {
 /// The age at which a stored page is revalidated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RevalidationAge {
-    /// If it is stale by HTTP's own rules (RFC 9111).
+    /// If the page is stale by HTTP's own rules (RFC 9111).
     Standard,
     /// At no age.
     Never,
-    /// If it is older than this, whatever its response header says.
+    /// If the page is older than this age, whatever its response header says.
     OlderThan(Age),
 }
 
@@ -224,7 +224,7 @@ fn permissions(text: &str) -> Result<Permissions, &'static str> {
     }
 }
 
-/// Parses a value from its text.
+/// Parses a value given as text with `read`. A value of any other type is a fault.
 pub(super) fn from_text<T>(
     given: &RawValue<'_>,
     source: &mut ValueSource<'_>,

@@ -1,8 +1,8 @@
 //! The clients that may use the proxy, by their addresses.
 //!
-//! A client shows only its address. The name of an address (a reverse look-up) comes from the owner
-//! of the address, who can return any name. So a name is resolved to addresses instead, before it
-//! is compared ([`ResolvedNames`]), and a name with a `*` cannot be used.
+//! Only the address of a client is known. The name of an address (a reverse look-up) comes from the
+//! owner of the address, who can return any name. So a name is resolved to addresses instead,
+//! before it is compared ([`ResolvedNames`]), and a name with a `*` cannot be used.
 
 use crate::{
     pattern::wildcard::Wildcard,

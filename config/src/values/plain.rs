@@ -150,7 +150,7 @@ An array of addresses with a port, at least one. An IPv6 address is in brackets:
 pub struct SpoolDir(Option<PathBuf>);
 
 impl SpoolDir {
-    /// Chooses this directory.
+    /// A given directory.
     #[must_use]
     pub fn at(path: &Path) -> Self {
         Self(Some(path.to_owned()))
@@ -191,7 +191,7 @@ impl HostNames {
         &self.0
     }
 
-    /// Combines the names with these ports.
+    /// The names with these ports, as a [`LocalHost`].
     #[must_use]
     #[expect(clippy::missing_panics_doc, reason = "the names were read as names")]
     pub fn at(&self, http_port: u16, tls_port: Option<u16>) -> LocalHost {

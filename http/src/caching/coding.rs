@@ -21,8 +21,8 @@ use http::header::{
 use super::control::{RequestControl, ResponseControl};
 use crate::decoding::{Coding, MAX_LAYERS};
 
-/// The codings requested from origins, in the order browsers use and without weights. Some origins
-/// compare the text of the field, and we can decode whichever coding they choose.
+/// The codings requested from origins, in the order browsers use, because some origins compare the
+/// text of the field. There are no weights: we can decode whichever coding an origin chooses.
 pub const OUR_CODINGS: &str = "gzip, deflate, br, zstd";
 
 /// The maximum number of members of `Accept-Encoding` that are read. Fewer codings exist.
@@ -161,7 +161,7 @@ fn is_file_of(coding: Coding, answer: &HeaderMap) -> bool {
     names.contains(&kind.as_str())
 }
 
-/// How content codings are handled for one request and its response.
+/// The handling of content codings for one request and its response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodingTerms {
     accepted: AcceptedCodings,
@@ -188,11 +188,11 @@ enum RequestedCodings {
 /// Whether a body may be decoded before it is sent to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BodyChange {
-    /// The request forbids it.
+    /// The request forbids decoding.
     Forbidden,
-    /// Allowed, unless the response forbids it.
+    /// Decoding is allowed, unless the response forbids it.
     Allowed,
-    /// Always allowed, because our own program reads the body.
+    /// Decoding is always allowed, because our own program reads the body.
     AtTheEnd,
 }
 
@@ -311,7 +311,7 @@ impl CodingTerms {
 pub enum Delivery {
     /// Unchanged, for every client.
     AsItIs,
-    /// Unchanged for this client; for other clients the body is decoded.
+    /// Unchanged for this client; for other clients the body may be decoded.
     AsKept,
     /// Some codings are decoded, the last one first. The client accepts the remaining ones.
     Decoded {

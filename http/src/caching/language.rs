@@ -68,7 +68,7 @@ impl Languages {
 
     /// The tag that suits the client best, found by lookup (RFC 4647 §3.4): the ranges are tried in
     /// descending weight, each with its prefixes. `*` matches nothing, because the caller has a
-    /// default.
+    /// default. `None` if no tag is found.
     #[must_use]
     pub fn best_of<'a>(&self, tags: &[&'a str]) -> Option<&'a str> {
         let known = |range: &str| tags.iter().find(|tag| tag.eq_ignore_ascii_case(range));

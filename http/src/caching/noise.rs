@@ -29,7 +29,8 @@ pub enum Nearness {
     /// The scheme is `http` instead of `https`, or the reverse. Arguments that do not select
     /// content may differ too.
     Scheme,
-    /// One path ends in `index.html`, and the stored response shows that it is the same page.
+    /// One of the paths ends in `index.html`, and the stored response shows that both name the same
+    /// page.
     Index,
     /// The canonical URL is equal, but the client spelled the URL differently.
     Spelling,

@@ -22,7 +22,7 @@ pub struct StoredResponse<'a> {
     pub fields: &'a HeaderMap,
     /// When the response, or the last `304` that confirmed it, was requested and received.
     pub exchange: ExchangeTimes,
-    /// Properties of the request to which it was the response.
+    /// Properties of the request that led to the stored response.
     pub requested: RequestFacts,
     /// Whether a later change of the resource has invalidated it (RFC 9111 §4.4).
     pub is_invalid: bool,

@@ -42,8 +42,8 @@ impl ReuseRefusal {
         }
     }
 
-    /// Whether the response must not be reused, as opposed to having no permission for reuse. It is
-    /// then not served online even if its origin is unreachable.
+    /// Whether reuse is forbidden, and not just lacks a permission. The response is then not served
+    /// online even if its origin is unreachable.
     #[must_use]
     pub const fn is_forbidden(self) -> bool {
         !matches!(self, ReuseRefusal::NotCacheable)

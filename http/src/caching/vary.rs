@@ -106,7 +106,7 @@ pub struct StoredVariant<'a> {
     pub fields: &'a HeaderMap,
     /// Its variant text.
     pub variant: &'a str,
-    /// The fields of the request to which it was the response, without the secret ones.
+    /// The fields of the request that led to the response, without the secret ones.
     pub request: &'a HeaderMap,
     /// When the response was received.
     pub received: SystemTime,
@@ -177,9 +177,9 @@ impl StoredVariant<'_> {
 /// How well a stored response fits a request. The best fit comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fit {
-    /// All fields in its `Vary` are equal.
+    /// The request has equal values for all fields in the `Vary` of the response.
     Exact,
-    /// All fields except the languages are equal, and the response is in the client's preferred
+    /// All values except the languages are equal, and the response is in the client's preferred
     /// language.
     Favourite,
     /// The response has no `Vary`, and belongs to a different request.

@@ -11,7 +11,7 @@ pub(super) struct Inflate {
 }
 
 impl Inflate {
-    /// Creates a decoder. With `has_frame`, it verifies the zlib header and checksum.
+    /// Creates a decoder. With `has_frame`, the decoder verifies the zlib header and checksum.
     pub(super) fn new(coding: Coding, has_frame: bool) -> Self {
         Self { state: Decompress::new(has_frame), coding }
     }

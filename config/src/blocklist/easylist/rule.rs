@@ -18,7 +18,8 @@ const MAX_PATTERN: usize = 512;
 const MAX_WILDCARDS: usize = 32;
 
 /// The largest compiled regular expression, in bytes, and the largest cache for matching it, in
-/// bytes. Matching time is linear in the length of the URL, and this limit bounds the factor.
+/// bytes. Matching time is linear in the length of the URL, and this limit bounds the time per
+/// byte.
 const MAX_EXPRESSION: usize = 256 << 10;
 
 /// The class of a line of a list.

@@ -14,8 +14,8 @@ use http::header::{
 /// within a second, and the two dates may come from different clocks.
 const SETTLED: Duration = Duration::from_secs(60);
 
-/// Whether the requested ranges apply to this response: `If-Range` is missing or matches its strong
-/// validator. Otherwise the whole response is sent.
+/// Whether the requested ranges apply to this response: `If-Range` is missing or matches the strong
+/// validator of the response. Otherwise the whole response is sent.
 #[must_use]
 pub fn is_satisfied(request: &HeaderMap, answer: &HeaderMap) -> bool {
     if !request.contains_key(IF_RANGE) {

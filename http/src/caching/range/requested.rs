@@ -81,7 +81,7 @@ impl Ranges {
         }
     }
 
-    /// Whether it is a single range.
+    /// Whether a single range is requested.
     #[must_use]
     pub fn is_one(&self) -> bool {
         self.0.len() == 1

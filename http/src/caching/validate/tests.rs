@@ -101,7 +101,7 @@ fn all_tags_of_a_url_are_asked_with_at_once() {
         (&["ETag: a, b", "ETag: \"b\""], Some(0), "a, b", ""),
         (&["ETag: a, b", "ETag: \"b\""], Some(1), "\"b\"", ""),
         // An origin that gets a tag ignores the date. So the tags of other responses are not sent
-        // with it.
+        // with the date.
         (&["ETag: \"a\"", &only_dated], Some(1), "", NEW),
         (&["ETag: \"a,b\""], Some(0), "\"a,b\"", ""),
     ] {
@@ -156,7 +156,7 @@ fn a_304_is_about_those_it_names() {
         // If several responses have the same date, only the selected one is certain.
         (&[(DE, &dated_a), (EN, &same_b)], EN, &date, all(1, &[1])),
         (&[(DE, &dated_a), (EN, &same_b)], "Accept-Language: fr", &date, None),
-        // If the request asked about one response, the `304` can only mean this one.
+        // If the request asked about one response, the `304` can only mean that response.
         (&[(DE, &a)], DE, "Date: x", all(0, &[0])),
         (&[(DE, &a)], DE, "ETag: \"b\"", all(0, &[0])),
         (&[(DE, &a)], EN, "Date: x", all(0, &[])),

@@ -12,7 +12,7 @@ fn fields(text: &str) -> HeaderMap {
         (name, HeaderValue::from_bytes(value.as_bytes()).unwrap())
     };
     let mut all = HeaderMap::new();
-    // In these tables a weight has no space after its semicolon.
+    // In these tables a weight has no space after its semicolon, so `; ` separates only fields.
     for (name, value) in text.split("; ").filter(|line| !line.is_empty()).map(field) {
         all.append(name, value);
     }
