@@ -130,8 +130,8 @@ fn parse_query(verb: &str, arguments: &[(&str, String)]) -> Result<ListQuery, Ve
     .map_err(|error| VerbFailure::Said(ExitStatus::Usage, format!("{verb}: {error}")))
 }
 
-/// Fails with the first fault of the indexing tasks. A damaged index is rebuilt, and an unreadable part
-/// of the spool does not affect the rest, so neither is a failure.
+/// Fails with the first fault of the indexing tasks. A damaged index is rebuilt, and an unreadable
+/// part of the spool does not affect the rest, so neither is a failure.
 fn first_fault(opened: &OpenedSpool) -> Result<(), VerbFailure> {
     match opened.index.faults().into_iter().find(|fault| !fault.is_damaged() && !fault.is_partial())
     {

@@ -18,7 +18,8 @@ use wwwoffle_api::{Event, Whole};
 /// The shortest interval between redraws of the live line.
 const REDRAW: Duration = Duration::from_millis(100);
 
-/// Characters of the live line, so that it stays one line on a terminal of 80.
+/// Maximum number of characters of the live line, so that it fits on a line of a terminal with 80
+/// columns.
 const LIVE_WIDTH: usize = 79;
 
 /// A display of a stream of events.

@@ -51,7 +51,8 @@ pub struct CertificatePage<'a> {
     pub sha256: &'a str,
     /// The configuration file that gets the entry; `None` if the program runs without one.
     pub file: Option<&'a str>,
-    /// Whether the button may work: through the Unix socket, or with a control password.
+    /// Whether to show the button: the caller is an administrator, or could log in with a control
+    /// password.
     pub has_button: bool,
 }
 

@@ -82,7 +82,7 @@ pub enum Message<'a> {
     OriginFailed {
         /// The requested URL.
         url: &'a str,
-        /// How it failed.
+        /// How the origin failed.
         failure: OriginFailure<'a>,
         /// The stored copy that the page offers instead.
         kept: Option<CopyInfo<'a>>,
@@ -159,7 +159,7 @@ pub enum Message<'a> {
     SpoolFull,
     /// The outgoing queue is full.
     QueueFull,
-    /// This person's share of the outgoing queue is used up.
+    /// The part of the outgoing queue that one person may use is full.
     ShareUsedUp,
     /// The request is too large to be recorded.
     TooLargeToQueue {

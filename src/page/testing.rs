@@ -33,9 +33,9 @@ pub(crate) fn hostile() -> Vec<String> {
     HOSTILE.iter().map(|text| (*text).to_owned()).chain([long]).collect()
 }
 
-/// Returns a value for a key, a ticket or a token: `hostile`, unless it is long, private or has
-/// hidden characters. Our own code makes keys, tickets and tokens from hex digits, so they are
-/// never so.
+/// Returns a text for a key, a ticket or a token: `hostile`, or another text if `hostile` is long,
+/// private or has hidden characters. Real keys, tickets and tokens are made by our own code and
+/// consist of hex digits.
 pub(crate) fn as_key(hostile: &str) -> &str {
     if shown::text(hostile) == hostile { hostile } else { "k" }
 }

@@ -32,18 +32,19 @@ pub enum Purpose<'a> {
     /// Every action on the local pages. The token is only written into pages under one of the local
     /// names, where a page of another origin cannot read it.
     General,
-    /// The same, in a page made for this owner.
+    /// As [`Purpose::General`], in a page made for this owner.
     Page(&'a str),
     /// Removing the request with this key from the queue. The token is written into the message
     /// page for that request. That page appears under the name of a foreign origin, whose scripts
     /// may read the token.
     Undo(&'a str),
-    /// Confirming the request under this ticket. The token appears like that of [`Purpose::Undo`].
+    /// Confirming the request under this ticket. Scripts may read the token, like that of
+    /// [`Purpose::Undo`].
     Confirm(&'a str),
     /// Fetching the page of this URL with its sub-resources, and a few pages of its host that it
-    /// links to. The token appears like that of [`Purpose::Undo`].
+    /// links to. Scripts may read the token, like that of [`Purpose::Undo`].
     Fetch(&'a str),
-    /// Setting the priority of the request with this key. The token appears like that of
+    /// Setting the priority of the request with this key. Scripts may read the token, like that of
     /// [`Purpose::Undo`].
     Priority(&'a str),
 }
@@ -66,9 +67,9 @@ impl Tokens {
         self.token(Purpose::General)
     }
 
-    /// Returns the token of a page for one owner, whom [`Tokens::owner`] finds in the token. It
-    /// permits the same as [`Purpose::General`]. Nobody can change it into the token for another
-    /// owner.
+    /// Returns the token of a page for one owner, whom [`Tokens::owner`] finds in the token. The
+    /// token permits the same as [`Purpose::General`]. Nobody can change it into the token for
+    /// another owner.
     #[must_use]
     pub fn of_page(&self, owner: &str) -> String {
         self.token(Purpose::Page(owner)) + &hex::encode(owner)

@@ -1,5 +1,5 @@
-//! The message page for a page that is missing offline: its request was recorded, and can be
-//! undone.
+//! The message page for a page that is missing offline: its request was queued, and can be removed
+//! from the queue.
 
 use jiff::Timestamp;
 use serde::Serialize;

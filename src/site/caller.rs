@@ -41,7 +41,7 @@ use crate::site::context::SiteContext;
 #[derive(Clone, Debug)]
 pub(super) struct Caller {
     pub(super) context: Arc<SiteContext>,
-    /// The values that all pages share. Its origin is the one that the client used.
+    /// The values that all pages of the request share, with the origin that the client used.
     pub(super) shell: Shell,
     pub(super) permission: Permission,
     /// Identity of the caller, who sees the entries of this owner and the public ones.
@@ -116,8 +116,8 @@ impl RequestBodyError {
 }
 
 impl Caller {
-    /// The caller of a request on the proxy port. `url` is the requested URL: the scheme of the
-    /// connection, the host from the request target or else from `Host`, and the path.
+    /// Returns the caller of a request on the proxy port. `url` is the requested URL: the scheme of
+    /// the connection, the host from the request target or else from `Host`, and the path.
     pub(super) fn over_tcp<B>(
         context: Arc<SiteContext>,
         mode: Mode,
@@ -167,7 +167,7 @@ impl Caller {
         self.source.over == Over::UnixSocket
     }
 
-    /// A caller on the control socket.
+    /// Returns a caller on the control socket.
     pub(super) fn over_socket(context: Arc<SiteContext>) -> Self {
         let mut shell =
             context.pages.shell(&PageReader::of(context.base.mode.now(), &HeaderMap::new()));
@@ -200,7 +200,7 @@ impl Caller {
         }
     }
 
-    /// The requester for fetches of this caller.
+    /// Returns the requester for fetches of this caller.
     pub(super) fn requester(&self) -> Requester {
         Requester { owner: self.owner.clone(), asked_from: self.asked_from }
     }
@@ -278,7 +278,7 @@ impl Caller {
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
-    /// The mode when the request began.
+    /// Returns the mode in which the request began.
     pub(super) fn mode(&self) -> Mode {
         self.shell.mode
     }

@@ -79,7 +79,8 @@ pub(super) async fn reload(caller: &Caller) -> Result<Response<Body>, Error> {
     Ok(caller.see_other(CONFIGURATION))
 }
 
-/// Returns the arguments of a link to a form of WWWOFFLE 2.9, in which `;` may separate them.
+/// Returns the arguments of a link to a form of WWWOFFLE 2.9, separated by `&` even if the link
+/// separates them by `;`.
 pub(super) fn former_arguments(arguments: Option<&str>) -> String {
     arguments.unwrap_or_default().replace(';', "&")
 }

@@ -75,8 +75,8 @@ pub(super) async fn admit<B>(
 ) -> Result<(), Denied> {
     let config = caller.context.base.config();
     let to_us = Login::take(request.headers_mut(), &AUTHORIZATION);
-    // In HTTP/2 every request has a scheme; there, a client that uses us as its proxy also accepts
-    // a 401.
+    // A request with a scheme is one for a proxy. In HTTP/2 every request has a scheme, but there,
+    // a client that uses us as its proxy also accepts a 401.
     let is_proxied = request.uri().scheme().is_some() && request.version() < Version::HTTP_2;
     let control = config.startup.password.hash();
     let need = need(&config, request.method(), path, to_us.is_some());

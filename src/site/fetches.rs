@@ -105,8 +105,9 @@ pub(super) fn show_for_link(caller: &Caller, arguments: Option<&str>) -> Respons
     show(caller, &asked, None)
 }
 
-/// `/refresh/?URL`: fetches the page again, now or as soon as we are online, and redirects to it.
-/// If another site caused the request, only shows the form, which the user may submit.
+/// Fetches the page in the arguments (`/refresh/?URL`) again, now or as soon as we are online, and
+/// redirects to the page. If another site caused the request, only shows the form, which the user
+/// may submit.
 pub(super) async fn refresh(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let url = named(arguments);
     if url.is_empty() || caller.is_sent_by_another_site() {
@@ -121,8 +122,9 @@ pub(super) async fn refresh(caller: &Caller, arguments: Option<&str>) -> Respons
     }
 }
 
-/// `/refresh-recurse/?url=…;depth=…`: starts the fetch, as the form of WWWOFFLE 2.9 did. Only shows
-/// the form if the caller may not send it, or if another site caused the request.
+/// Starts the fetch that the arguments describe, as WWWOFFLE 2.9 did:
+/// `/refresh-recurse/?url=…;depth=…`. Only shows the form if the caller may not send it, or if
+/// another site caused the request.
 pub(super) async fn recurse(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let pairs = pairs(arguments.unwrap_or_default());
     let pairs: Vec<_> = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
@@ -205,7 +207,7 @@ async fn submit_for_site(
     url: &str,
 ) -> Result<Response<Body>, RefreshError> {
     let mut asked = parse_form(form)?;
-    // A form may name several URLs; only this one was offered.
+    // A form may name several URLs; only `url` was offered.
     url.clone_into(&mut asked.url);
     let (pages, bytes) = (MOST_FOR_SITE, Some(MOST_BYTES_FOR_SITE));
     let limits = Limits { pages, bytes, ..Limits::default() };

@@ -108,7 +108,7 @@ fn searched(rest: &str, arguments: Option<&str>) -> Option<String> {
     }
 }
 
-/// Returns the first value that is not empty of the arguments with one of these names.
+/// Returns the first non-empty value of an argument with one of these names.
 fn field(arguments: Option<&str>, names: &[&str]) -> Option<String> {
     split_form_args(arguments?.as_bytes()).find_map(|argument| {
         let argument = std::str::from_utf8(argument).ok()?;

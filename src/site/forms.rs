@@ -219,7 +219,7 @@ pub(super) fn run<'a, E: Into<FormError>>(
 /// reads.
 const BUSY_FOR: HeaderValue = HeaderValue::from_static("30");
 
-/// Message if the form to confirm is missing: it was sent already, or its ticket has expired.
+/// Message if the form to confirm is missing: the form was sent already, or its ticket has expired.
 const NO_TICKET: &str =
     "the form was confirmed already, or asked about too long ago: send it again";
 

@@ -1,10 +1,10 @@
-//! Limits what pages of other sites can do with our addresses. They may load public files, and may
-//! open a page in a window unless the response could be a file.
+//! Limits what pages of other sites can do with our addresses. These pages may load public files,
+//! and may open a page of ours in a window unless the response could be a file.
 //!
-//! Otherwise they could find out from the result which URLs are stored. Browsers name the site that
-//! causes a request only to trustworthy origins (Fetch Metadata §2), so the response carries the
-//! restriction, too. At the plain HTTP address of a proxy in the network, only the response keeps
-//! other sites out.
+//! Without these limits they could find out from the result which URLs are stored. Browsers name
+//! the site that causes a request only to trustworthy origins (Fetch Metadata §2), so the response
+//! carries the restriction, too. At the plain HTTP address of a proxy in the network, only the
+//! response keeps other sites out.
 
 use hyper::HeaderMap;
 use hyper::header::HeaderName;

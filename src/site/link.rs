@@ -10,7 +10,7 @@ use crate::base::text::Text;
 pub struct LinkReport {
     /// The state and its reason, in words.
     pub reason: Text,
-    /// Since when the mode follows the link; `None` if it does not follow it.
+    /// When the state of the link was judged, if the mode follows the link; otherwise `None`.
     pub decides: Option<Timestamp>,
     /// Login page, if a captive portal intercepts requests.
     pub portal: Option<String>,

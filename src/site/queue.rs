@@ -39,7 +39,7 @@ pub(super) enum RequestAction {
     Prioritize(Priority),
     /// Retries the selected requests now.
     Retry,
-    /// Removes them from the queue.
+    /// Removes the selected requests from the queue.
     Delete,
 }
 
@@ -78,8 +78,8 @@ impl QueueRank {
     }
 }
 
-/// Shows the part of the queue that the arguments select, of those requests that the caller may see
-/// and that the configuration allows in lists.
+/// Shows the requests that the arguments select, if the caller may see them and the configuration
+/// allows them in lists.
 pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let (context, now) = (&caller.context, timestamp(clock::now()));
     let config = context.base.config();
@@ -338,7 +338,7 @@ pub(super) async fn prioritize(
     Ok(count)
 }
 
-/// Returns, for each of these canonical URLs, the keys of the requests that the caller may see.
+/// Returns the keys of the requests that the caller may see, for each of these canonical URLs.
 pub(super) fn with_urls(caller: &Caller, urls: &[String]) -> HashMap<String, Vec<Key>> {
     let wanted: HashSet<&str> = urls.iter().map(String::as_str).collect();
     let mut found = HashMap::<String, Vec<Key>>::new();

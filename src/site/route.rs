@@ -57,7 +57,7 @@ pub(super) enum Guard {
     Button(ButtonToken),
 }
 
-/// Validates the token of a form as a token for only this form.
+/// A function that validates the token of a form as a token for only this form.
 pub(super) type ButtonToken = fn(&Caller, &SubmittedForm) -> OwnToken;
 
 /// The validity of a token that is only for one form.

@@ -67,12 +67,12 @@ impl AuthorityCertificate {
 pub(super) enum Ours {
     /// Those with these fingerprints.
     These(Vec<String>),
-    /// All that any wwwoffle has made, recognized by their names.
+    /// All certificates that wwwoffle has made for any spool, recognized by their names.
     All,
 }
 
 impl Ours {
-    /// Whether the certificate is among these.
+    /// Whether the certificate belongs to this set.
     pub(super) fn has(&self, der: &CertificateDer<'_>) -> bool {
         match self {
             Self::These(fingerprints) => fingerprints.contains(&fingerprint(der)),
@@ -80,13 +80,13 @@ impl Ours {
         }
     }
 
-    /// Whether a file contains certificates, all of them among these.
+    /// Whether `text` contains certificates, and only certificates of this set.
     pub(super) fn has_all_of(&self, text: &[u8]) -> bool {
         let all: Vec<_> = CertificateDer::pem_slice_iter(text).collect();
         !all.is_empty() && all.iter().all(|der| der.as_ref().is_ok_and(|der| self.has(der)))
     }
 
-    /// Whether one of the certificates in `text` is among these.
+    /// Whether one of the certificates in `text` belongs to this set.
     pub(super) fn has_any_of(&self, text: &[u8]) -> bool {
         CertificateDer::pem_slice_iter(text).flatten().any(|der| self.has(&der))
     }

@@ -31,8 +31,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// After this time without an event a comment is sent, which detects a disconnected reader.
 const ALIVE_EVERY: Duration = Duration::from_secs(15);
 
-/// Maximum duration of a stream. The browser then reconnects automatically, which checks its
-/// password again.
+/// Maximum duration of a stream. The browser then reconnects automatically, so that its password is
+/// checked again.
 const LIFETIME: Duration = Duration::from_secs(60 * 60);
 
 /// Maximum number of downloads in a message.

@@ -28,7 +28,7 @@ impl CallFault {
         Self::new(StatusCode::BAD_REQUEST, error)
     }
 
-    /// The fault of a call whose URL `text` is invalid or not suitable for the call.
+    /// Returns the fault of a call whose URL `text` is invalid or not suitable for the call.
     pub(in crate::site) fn url(text: &str, error: &dyn Error) -> Self {
         Self::bad(format!("{:?}: {}", shown::text(text), error_chain(error)))
     }

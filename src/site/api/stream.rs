@@ -71,7 +71,7 @@ struct FollowedRequest {
     found_settled: u8,
     /// Last reported size, in bytes.
     bytes: u64,
-    /// Whether a page refers to it.
+    /// Whether the URL is the target of a link in a page.
     is_link: bool,
 }
 

@@ -47,7 +47,7 @@ pub(in crate::site) enum ReportTrigger {
 
 /// A report, sent line by line.
 pub(in crate::site) trait LineReport: Send + 'static {
-    /// The receivers and unsent events.
+    /// Returns the receivers and unsent events.
     fn inbox(&mut self) -> &mut EventInbox;
 
     /// Does the next step, or waits for news. Called when no event is ready to be sent.

@@ -136,7 +136,7 @@ fn refusal_response(caller: &Caller, error: &ChangeError) -> Response<Body> {
     error_response(caller, status, &config_error(error))
 }
 
-/// The error of a change, as the daemon and the command line report it.
+/// Returns the error of a change, as the daemon and the command line report it.
 pub(crate) fn config_error(error: &ChangeError) -> ConfigError {
     match error {
         ChangeError::Faults(faults) => ConfigError {

@@ -44,7 +44,7 @@ pub(in crate::site) async fn submit_undo(
     Ok(undo(caller, form).await.unwrap_or_else(|error| failed(caller, &error)))
 }
 
-/// Reads the file again, and shows its faults if it has any.
+/// Reloads the configuration file. If the file has faults, shows them.
 pub(in crate::site) async fn reload(caller: &Caller) -> Result<Response<Body>, FormError> {
     Ok(match caller.context.base.reload().await {
         Ok(_) => caller.see_other(links::CONFIGURATION),

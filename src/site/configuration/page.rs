@@ -25,7 +25,7 @@ const SHOWN_VALUE: usize = 120;
 /// The name of an option, with the address of its page.
 #[derive(Debug, Serialize)]
 struct OptionLink {
-    /// Name of the option, or of the section if its rules are meant.
+    /// Name of the option, or of the section if the link leads to its rules.
     name: String,
     is_rules: bool,
     path: String,

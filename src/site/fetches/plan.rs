@@ -1,5 +1,5 @@
-//! Fetch plans in words, for pages and the command line. They state which figures are measured and
-//! which are estimated.
+//! Fetch plans in words, for pages and the command line. The texts state which figures are measured
+//! and which are estimated.
 
 use crate::base::shown;
 use crate::base::text::{Text, TextValue, count, row, say};

@@ -120,7 +120,8 @@ impl VersionRow {
         }
     }
 
-    /// Size of the version's row after escaping, in bytes; `form` is the size of the form in it.
+    /// Returns the size of the version's row after escaping, in bytes. `form` is the size of the
+    /// form in the row.
     fn cost(&self, form: usize) -> usize {
         let kind = self.content_type.as_deref().map_or(0, written);
         ROW + kind + written(&self.path) + self.diff.as_deref().map_or(0, written) + form

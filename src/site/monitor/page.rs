@@ -153,7 +153,7 @@ pub fn page<'a>(shell: &Shell, items: &'a [MonitorItem], changed: &[bool]) -> Pa
     shell.page("monitor.html", 200, &view)
 }
 
-/// Size of a row of the list after escaping, in bytes.
+/// Returns the size of a row of the list after escaping, in bytes.
 fn cost(page: &MonitorRow<'_>, token: &str) -> usize {
     let owner = page.owner.as_ref().map_or(0, |owner| written(&owner.to_string()));
     let addresses = written(&page.options) + page.changes.as_deref().map_or(0, written);

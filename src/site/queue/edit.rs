@@ -26,7 +26,7 @@ struct Bring {
     aim: Aim,
     /// The aim that follows from the configuration alone.
     usual: Aim,
-    /// The runs that start with this request, and end if it is removed.
+    /// The runs that start with this request, and end if the request is removed.
     runs: Vec<RunId>,
 }
 

@@ -73,7 +73,7 @@ impl OptionControl {
         }
     }
 
-    /// Name in templates.
+    /// Returns the name of the control in templates.
     fn name(&self) -> &'static str {
         match self {
             Self::YesNo => "yes-no",
@@ -132,7 +132,7 @@ struct ControlChoice {
 }
 
 impl OptionControlView {
-    /// A view of `control`, filled in with `typed`.
+    /// Returns a view of `control`, filled in with `typed`.
     pub(super) fn new(control: &OptionControl, typed: &str) -> Self {
         let typed = if *control == OptionControl::Secret { "" } else { typed };
         let mut choices: Vec<String> = match control {

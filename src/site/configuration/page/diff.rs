@@ -22,7 +22,7 @@ pub struct DiffLine {
 }
 
 impl DiffLine {
-    /// A line of a difference computed elsewhere.
+    /// Returns a line of a difference computed elsewhere.
     pub(crate) fn new(kind: &'static str, number: usize, text: &str) -> Self {
         Self { kind, number, text: shown::text(text) }
     }

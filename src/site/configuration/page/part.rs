@@ -19,7 +19,8 @@ const MOST_URLS: usize = 10;
 pub struct OptionSetting {
     /// The value, in the syntax of the file. For a secret, it only says that the option is set.
     pub value: Option<String>,
-    /// Where the option is set: the line, and the file if it is an included file.
+    /// Where the option is set: the line, and the file if it is an included file. `None` if the
+    /// option is not set.
     pub place: Option<(usize, Option<String>)>,
 }
 

@@ -129,7 +129,7 @@ fn parts(url: Option<&CanonicalUrl>) -> Vec<ComponentView> {
     all
 }
 
-/// Maximum length of a choice, in bytes.
+/// Returns the maximum length of a choice, in bytes.
 fn shown_length() -> usize {
     400
 }

@@ -30,7 +30,7 @@ pub enum DeletionTarget<'a> {
     Monitor {
         /// The URL of the page.
         url: &'a str,
-        /// The key of its schedule.
+        /// The key of the schedule.
         key: &'a str,
     },
     /// The stored copy of one URL.
@@ -104,7 +104,7 @@ const MONITOR: BackLink = ("/monitor/", say("All monitored pages"));
 const LISTS: BackLink = ("/index/", say("Lists of everything saved"));
 
 impl QuestionView {
-    /// A question; `act` is the last component of the form's target path.
+    /// Creates a question. `act` is the last component of the form's target path.
     fn new(
         heading: Text,
         explanation: Text,

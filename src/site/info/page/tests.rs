@@ -50,7 +50,7 @@ fn info(text: &str, connection: bool) -> Info<Text> {
     Info { url, key, kept: Some(kept), pinned: true, parts: Some(parts) }
 }
 
-/// The given number of sub-resources in each state, in the order of the states.
+/// Returns the given number of sub-resources in each state, in the order of the states.
 fn parts(many: [usize; 5], text: &str) -> Parts<Text> {
     let mut parts = Parts { cut: Some(told(text)), ..Parts::default() };
     let states = [

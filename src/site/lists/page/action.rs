@@ -39,7 +39,7 @@ impl CompletedAction {
         CompletedAction::Deleted,
     ];
 
-    /// Name in addresses.
+    /// Returns the name of the action in addresses.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
