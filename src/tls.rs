@@ -8,7 +8,7 @@
 //! rejected   clients that rejected our certificates, so that their TLS is not intercepted
 //! ```
 //!
-//! Private keys never leave this module: they are neither shown, logged nor returned.
+//! Private keys leave this module only in that file: they are neither shown nor logged.
 
 pub mod ca;
 pub mod files;

@@ -44,7 +44,7 @@ pub fn with_colons(digits: &str) -> String {
     pairs.join(":")
 }
 
-/// Describes a chain.
+/// Describes a chain. At most [`MAX_CHAIN`] certificates are described, and the others are counted.
 #[must_use]
 pub fn chain(sent: &[CertificateDer<'_>]) -> Chain {
     Chain {
@@ -165,7 +165,7 @@ fn time(time: ASN1Time) -> Option<Timestamp> {
     Timestamp::from_second(time.timestamp()).ok()
 }
 
-/// The beginning of a foreign text, with visible hidden characters.
+/// The beginning of a foreign text, with hidden characters made visible.
 fn bounded(text: &str) -> String {
     let mut safe: String = shown::line(text.get(..boundary(text)).unwrap_or_default());
     if let Some((end, _)) = safe.char_indices().nth(MAX_NAME) {
@@ -175,7 +175,7 @@ fn bounded(text: &str) -> String {
     safe
 }
 
-/// The end of the longest prefix of `text` that is described.
+/// The position after the longest prefix of `text` that is described, in bytes.
 fn boundary(text: &str) -> usize {
     text.char_indices().nth(MAX_NAME + 1).map_or(text.len(), |(end, _)| end)
 }

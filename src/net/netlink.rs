@@ -40,7 +40,8 @@ pub(super) fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     attribute
 }
 
-/// Parses the first message: its type, sequence number and body, and the bytes after it.
+/// Parses the first message: its type, sequence number and body, and the bytes after it. `None` if
+/// the message is incomplete.
 pub(super) fn message(bytes: &[u8]) -> Option<(u16, u32, &[u8], &[u8])> {
     let length = usize::try_from(u32_at(bytes, 0)?).ok()?;
     let body = bytes.get(HEAD..length)?;
@@ -60,12 +61,13 @@ pub(super) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])>
     })
 }
 
-/// The length with padding.
+/// The length with padding, as a multiple of the alignment.
 pub(super) fn aligned(length: usize) -> usize {
     length.saturating_add(ATTRIBUTE_HEAD - 1) & !(ATTRIBUTE_HEAD - 1)
 }
 
-/// The number at this position.
+/// The 16-bit number at this position, in the byte order of this machine. `None` if the bytes end
+/// before.
 pub(super) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(bytes.get(at..)?.first_chunk().copied()?))
 }

@@ -224,7 +224,7 @@ impl Upstream {
         upstream
     }
 
-    /// Sets new limits, which apply from now on. Running exchanges continue with the old ones.
+    /// Sets new limits, which apply from now on. Running exchanges continue with the old limits.
     pub fn set_limits(
         &self,
         limits: UpstreamLimits,

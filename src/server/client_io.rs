@@ -45,7 +45,7 @@ pub struct ClientIo<T> {
     half_closed: Option<Pin<Box<Sleep>>>,
     /// How long a client that has closed its half waits for the first byte of its response.
     half_closed_limit: Duration,
-    /// Whether a byte was written since the last one was read: the response has begun.
+    /// Whether a byte was written since the last byte was read: the response has begun.
     has_begun: bool,
     /// Shows requests whether the client has closed its half.
     presence: Presence,
@@ -59,7 +59,7 @@ pub struct ClientIo<T> {
 #[derive(Debug)]
 struct Linger {
     until: Pin<Box<Sleep>>,
-    /// The number of bytes that may still come.
+    /// The number of bytes that may still be discarded.
     left: usize,
 }
 

@@ -119,7 +119,8 @@ fn log_resets() -> hyper::Result<()> {
     Ok(())
 }
 
-/// Answers the request of one stream when a request slot is free.
+/// Answers the request of one stream when a request slot is free. Refuses the request if no slot
+/// becomes free in time.
 async fn answer(
     context: Arc<ServerContext>,
     visitor: Visitor,

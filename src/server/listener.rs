@@ -20,7 +20,7 @@ const BACKLOG: i32 = 4096;
 /// The pause after a failure to accept, such as too many open files.
 const AFTER_FAILURE: Duration = Duration::from_millis(100);
 
-/// Binds a socket to `address` without listening. Port 0 chooses a free one.
+/// Binds a socket to `address` without listening. Port 0 chooses a free port.
 ///
 /// # Errors
 ///

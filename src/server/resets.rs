@@ -1,8 +1,8 @@
 //! Counts the streams that an HTTP/2 client resets.
 //!
-//! Neither hyper nor h2 reports resets. If hyper drops a request, this program may have ended it,
-//! and a client may reset a stream that is already answered. So the frames are counted as they
-//! arrive.
+//! Neither hyper nor h2 reports resets. A dropped request does not show one either: this program
+//! may have ended the request itself, and a client may reset a stream that is already answered. So
+//! the frames are counted as they arrive.
 
 use super::streams::Streams;
 

@@ -332,7 +332,7 @@ pub fn day(time: SystemTime) -> String {
     time.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d").to_string()
 }
 
-/// A new serial number for each certificate. Browsers refuse an authority that uses a number twice.
+/// Creates a new serial number. Browsers refuse an authority that uses a number twice.
 pub(super) fn serial() -> Result<SerialNumber, BadAuthority> {
     let mut bytes = [0; SERIAL_BYTES];
     getrandom::fill(&mut bytes)?;

@@ -28,8 +28,8 @@ const MAX_FAILED: usize = 16;
 /// The number of consecutive failed probes that make the link offline without other evidence.
 const BAD_PROBES: u32 = 2;
 
-/// The delay before the first probe while offline. If the delay while online is shorter, that one
-/// is used.
+/// The delay before the first probe while offline. If the delay while online is shorter, the
+/// shorter delay is used.
 const FIRST_WAIT: Duration = Duration::from_secs(5);
 
 /// After this time online, the delays while offline start again at [`FIRST_WAIT`]. So an unstable
@@ -41,7 +41,7 @@ const STEADY: Duration = Duration::from_secs(60);
 pub struct Terms {
     /// Whether there is a URL to probe.
     pub has_url: bool,
-    /// The number of hosts that must fail within `failing_within`.
+    /// The number of hosts that must fail within `failing_within` before a probe is made at once.
     pub failing_hosts: usize,
     /// The time within which `failing_hosts` hosts must fail.
     pub failing_within: Duration,

@@ -34,12 +34,12 @@ const MAX_ADDRESSES: usize = 8;
 /// threads too. Without this limit, a dead name server could block reading stored pages.
 const MAX_LOOKUPS: usize = 64;
 
-/// Whether an origin answered a request.
+/// Whether an origin could be reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OriginReport {
     /// The origin.
     pub origin: Origin,
-    /// Whether the origin answered. If not, it could not be reached.
+    /// Whether the origin was reached, or answered a request.
     pub answered: bool,
 }
 
@@ -126,8 +126,8 @@ impl Dialer {
         Self { reports: Some(reports), ..self }
     }
 
-    /// Reports whether `origin` answered a request. Nearby hosts and this machine are not reported,
-    /// because they say nothing about the link.
+    /// Reports whether `origin` was reached, or answered a request. Nearby hosts and this machine
+    /// are not reported, because they say nothing about the link.
     pub(super) fn report_result(&self, origin: &Origin, answered: bool) {
         let Some(reports) = &self.reports else { return };
         if self.mode.chosen() == Choice::Auto && !is_here(origin) && !self.is_near(origin) {

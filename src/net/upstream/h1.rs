@@ -61,7 +61,7 @@ pub(super) enum Http1Refusal {
     Failed(Failure),
 }
 
-/// A new connection.
+/// A new connection, before its first exchange.
 pub(super) struct Greeted {
     pub(super) link: Http1Connection,
     /// The TLS alert that ended the connection, if any. With TLS 1.3, an origin may refuse a client

@@ -18,8 +18,8 @@ pub struct Secured {
     pub suite: CipherSuite,
     /// The certificates as sent by the origin, the origin's own first.
     pub chain: Arc<[CertificateDer<'static>]>,
-    /// Whether the chain is accepted only because a person allowed it. Then it proves nothing about
-    /// other hosts.
+    /// Whether the origin's certificate is one that a person allowed, even if an authority has
+    /// signed it. Then it proves nothing about other hosts.
     pub by_exception: bool,
 }
 
@@ -35,8 +35,8 @@ impl Secured {
         })
     }
 
-    /// The same details, with `by_exception` set if the certificate is one of the `allowed`
-    /// fingerprints. This holds even if an authority has signed it.
+    /// The same details, with `by_exception` set if the origin's certificate has one of the
+    /// `allowed` fingerprints.
     pub(super) fn where_allowed(self, allowed: &AllowedFingerprints) -> Self {
         let own = self.chain.first().map(|own| certificates::sha256(own));
         Self { by_exception: own.is_some_and(|own| allowed.contains(&own)), ..self }

@@ -17,7 +17,7 @@ const MAX_HEAD: usize = 16 * 1024;
 const MAX_FIELDS: usize = 128;
 
 /// A parent proxy and our login to it. For HTTPS, the parent opens connections (CONNECT). For HTTP,
-/// it receives the whole request. It looks up the names of origins.
+/// it receives the whole request. The parent looks up the names of origins.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Via {
     /// A name or an address, IPv6 in brackets.

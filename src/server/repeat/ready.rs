@@ -24,7 +24,7 @@ use crate::server::context::ServerContext;
 /// The number of shards of the map, each with its own lock.
 const PARTS: usize = 16;
 
-/// The memory of an entry in bytes, without its request and response.
+/// The estimated memory of an entry in bytes, in addition to its request and response.
 const OVERHEAD: usize = 512;
 
 /// The connection properties of a request. The same bytes with the same properties are the same
@@ -77,7 +77,7 @@ impl Ready {
         Some(Self { whence, request, grounds, head, body, given: given.cloned() })
     }
 
-    /// Counts the response in the statistics, each time it is sent.
+    /// Counts the response in the statistics. Called each time the response is sent.
     pub(super) fn count(&self) {
         if let Some(given) = &self.given {
             given.again(self.body.len());

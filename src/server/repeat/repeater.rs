@@ -52,7 +52,7 @@ struct Answering {
 }
 
 impl Repeater {
-    /// The state of a new connection.
+    /// Creates the repeater of a new connection.
     pub(in crate::server) fn new(context: Arc<ServerContext>, visitor: Visitor) -> Self {
         let whence = Whence::of(&visitor);
         let patience = context.base.config().options.idle_timeout / 4;
@@ -77,7 +77,7 @@ impl Repeater {
     }
 
     /// Takes `fresh`, the bytes of the request after `heads` others, if a complete response for it
-    /// is available. Returns whether it does: then hyper does not receive the bytes.
+    /// is available. Returns true in this case, and hyper does not receive the bytes.
     pub(in crate::server) fn take(&mut self, heads: usize, fresh: &[u8]) -> bool {
         // hyper still has an earlier request, or is writing a response.
         if fresh.is_empty() || !self.is_idle(heads) {
