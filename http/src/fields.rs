@@ -52,7 +52,7 @@ pub fn strip_one_hop(fields: &mut HeaderMap) {
 const FORM_TYPE: &str = "application/x-www-form-urlencoded";
 
 /// Beginnings of the names of fields with which a reverse proxy or a content delivery network tells
-/// an origin the client and the original address, or with which it controls the origin's framework.
+/// an origin about the client and the original address, or controls the framework of the origin.
 const BEGINNINGS: [&str; 13] = [
     "cloudfront-",
     "fastly-",

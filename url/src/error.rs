@@ -4,8 +4,8 @@ use std::fmt;
 
 /// A text without a canonical form.
 ///
-/// The message never quotes user, password or port. A raw `/` in a password ends the authority
-/// early, so the start of the password would be read as a port.
+/// The message never quotes user, password or port. The text that is read as a port may be the
+/// start of a password: a raw `/` in a password ends the authority early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError(Kind);
 

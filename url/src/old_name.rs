@@ -167,7 +167,7 @@ pub struct LocalScope {
 /// where the two differ ([`OldName`]). The record holds the password in clear text: never log it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct OldRecord {
-    /// The URL. 2.9 has its parts as fields.
+    /// The URL. In 2.9 its parts are separate fields.
     pub url: CanonicalUrl,
     /// The password, decoded. Even a password without a user is stored here, although a URL cannot
     /// have one.

@@ -95,8 +95,8 @@ pub enum ResolveError {
     Browser(#[source] BrowserError),
 }
 
-/// Resolves `reference` against `base`. An empty base is unknown; an absolute reference needs no
-/// base (draft-fielding-url-syntax-02 §5.1.4).
+/// Resolves `reference` against `base`. An empty `base` means that the base is unknown. An absolute
+/// reference needs no base (draft-fielding-url-syntax-02 §5.1.4).
 ///
 /// The two document rules change no character: they split, remove dot segments and join. The result
 /// of [`ResolutionRules::Browser`] is a serialized URL.

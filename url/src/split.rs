@@ -137,7 +137,7 @@ const NOT_HIERARCHICAL: [&[u8]; 11] = [
 /// (`http:www.a.example/`). Any other word before a `:` is taken for a protocol, unless it looks
 /// more like a host (`a.example:80`) or a user (`u:p@h`).
 fn cut_protocol(text: &[u8]) -> Result<(&[u8], &[u8]), ParseError> {
-    // This is checked first, because nearly all URLs begin so.
+    // This is checked first, because nearly all URLs begin with one of these two.
     if let Some(rest) = text.strip_prefix(b"https://") {
         return Ok((b"https", rest));
     }

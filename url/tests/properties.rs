@@ -172,8 +172,8 @@ fn bytes(text: &str, same: impl Fn(u8) -> bool) -> Vec<Byte> {
     out
 }
 
-/// Whether this is the known difference between browsers and us: only browsers skip slashes before
-/// a host.
+/// Whether the difference between browsers and us is the known one: only browsers skip more than
+/// two slashes before a host.
 fn only_a_browser_finds_a_host(text: &str) -> bool {
     let text: String = text.chars().filter(|c| !matches!(c, '\t' | '\r' | '\n')).collect();
     let rest = text.split_once(':').map_or("", |(_, rest)| rest);

@@ -9,7 +9,7 @@ pub const PRESCAN: usize = 1024;
 
 /// The encoding of a document that begins with `head`: its first [`PRESCAN`] bytes, or all of it if
 /// it is shorter. The encoding comes from its byte order mark, its `Content-Type`, or its own
-/// declaration. Without any of these, it is windows-1252 for HTML that does not begin as UTF-8, and
+/// declaration. Without any of these, it is windows-1252 for HTML whose beginning is not UTF-8, and
 /// UTF-8 for everything else.
 ///
 /// To guess the encoding of a document without a declaration, browsers examine more than its head.
@@ -157,8 +157,8 @@ fn in_content(content: &[u8]) -> Option<&'static Encoding> {
     }
 }
 
-/// The encoding with this label. A declaration that can be read as ASCII is not UTF-16, so that
-/// label means UTF-8.
+/// The encoding with this label. The label was read as ASCII, so the document is not UTF-16, and
+/// the label of UTF-16 means UTF-8.
 fn label(label: &[u8]) -> Option<&'static Encoding> {
     let encoding = Encoding::for_label(label)?;
     if encoding == UTF_16LE || encoding == UTF_16BE {

@@ -1,7 +1,7 @@
 //! The references of one element.
 //!
-//! The HTML and XML parsers pass their tags to this table. It does not see text, but it knows the
-//! enclosing `picture` or `video`, in which only one of several sources is chosen.
+//! The HTML and XML parsers pass the tags to this module. The module does not see text, but it
+//! knows the enclosing `picture` or `video`, in which only one of several sources is chosen.
 
 use super::gather::Collector;
 use super::{Class, Omission, css, image, link};

@@ -197,7 +197,7 @@ fn is_no_link(reference: &str) -> bool {
         && !known.iter().any(|known| scheme.eq_ignore_ascii_case(known))
 }
 
-/// Removes the page's credentials from a URL, because references must not inherit them.
+/// Removes the credentials from the URL of a page, because references must not inherit them.
 fn without_credentials(url: &BrowserUrl) -> Option<BrowserUrl> {
     if url.username().is_empty() && url.password().is_none() {
         return Some(url.clone());

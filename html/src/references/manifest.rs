@@ -73,14 +73,14 @@ pub(super) struct ImportMap {
 }
 
 impl ImportMap {
-    /// Parses a map and reports its URLs. They are also reported if no module here uses the name,
-    /// because modules in other scopes may.
+    /// Parses a map and reports all of its URLs, because modules in other scopes may use a name
+    /// that no module here uses.
     pub(super) fn read(text: &str, gather: &mut Collector) -> Self {
         let Ok(Value::Object(map)) = serde_json::from_str(text) else { return Self::default() };
         let imports = map.get("imports").and_then(Value::as_object);
         let scopes = map.get("scopes").and_then(Value::as_object).into_iter().flatten();
-        // The importing module would be needed to determine the scope of a name, so all URLs are
-        // reported.
+        // The scope of a name depends on the importing module, which is not known here. So all URLs
+        // are reported.
         let elsewhere = scopes.filter_map(|(_, names)| names.as_object()).flatten().take(MAX_NAMES);
         for url in elsewhere.filter_map(|(_, url)| url.as_str()) {
             if !url.ends_with('/') {

@@ -19,8 +19,9 @@ pub fn style_source(text: &str) -> String {
     format!("'sha256-{}'", BASE64_STANDARD.encode(Sha256::digest(text)))
 }
 
-/// The value of a `Content-Security-Policy` extended to allow one more style; `None` if it already
-/// does. The value may contain several policies separated by commas; all of them must allow it.
+/// The value of a `Content-Security-Policy`, extended to allow one more style. `None` if the value
+/// already allows the style. The value may contain several policies separated by commas, and all of
+/// them must allow the style.
 ///
 /// ```
 /// # use wwwoffle_html::rewrite::csp::allow_style;

@@ -97,8 +97,8 @@ pub struct Gateway {
 /// The target of a reference in a gateway page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum GatewayTarget {
-    /// The reference stays unchanged: it is within the page, or its scheme needs no request of
-    /// ours, such as `mailto`.
+    /// The reference stays unchanged: it is within the page, or its scheme sends no request to a
+    /// site, such as `mailto`.
     Same,
     /// A gateway address.
     To(String),
@@ -218,8 +218,8 @@ mod tests {
     }
 
     proptest! {
-        /// Each address is converted back to its URL, and a browser resolves it to itself on any of
-        /// our pages.
+        /// Each address is converted back to its URL. On any of our pages, a browser resolves the
+        /// address without changing it.
         #[test]
         fn address_and_url_are_inverse(text in "(https?)://[a-zA-Z0-9.:\\[\\]-]{1,12}[/?#]?\\PC{0,40}") {
             if let Ok(url) = BrowserUrl::parse(&text, None)

@@ -42,8 +42,8 @@ const STYLES: [&str; 9] = [
     "cursor",
 ];
 
-/// Attributes to remove. The loaded content no longer matches the signature in them, comes from
-/// another origin than they say, or would be loaded without the user's intention.
+/// Attributes to remove. They contain a signature that the loaded content no longer matches, name
+/// an origin from which it no longer comes, or load content without the user's intention.
 const DROPPED: [&str; 12] = [
     "integrity",
     "crossorigin",
@@ -206,8 +206,8 @@ impl Judge {
         within.gateway.place(self.document()).map(|place| TagChange::Set("action", place))
     }
 
-    /// Makes the browser load an image immediately that a script would load when it scrolls into
-    /// view.
+    /// Sets the source of an image that a script would load when the image scrolls into view. So
+    /// the browser loads the image at once.
     fn lazy(&self, tag: &Tag) -> Option<TagChange> {
         let is_empty = |src: &str| src.is_empty() || src.starts_with("data:");
         if tag.name != "img" || !tag.get("src").is_none_or(is_empty) {

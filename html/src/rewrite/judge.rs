@@ -190,8 +190,8 @@ impl Judge {
             "area" if cuts(Removal::BlockedLinks) && self.is_blocked(tag.get("href")) => {
                 Some(TagChange::Remove)
             }
-            // The tags stay. Links are often not closed properly, so the end tag of another element
-            // would be removed instead.
+            // The tags stay, because links are often not closed properly: the end tag of another
+            // element would be removed instead.
             "a" if cuts(Removal::BlockedLinks) && self.is_blocked(tag.get("href")) => {
                 Some(TagChange::Drop("href".to_owned()))
             }

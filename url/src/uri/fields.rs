@@ -108,7 +108,7 @@ pub enum HostField {
 /// A path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PathFields {
-    /// Whether it begins with a slash.
+    /// Whether the path begins with a slash.
     pub rooted: bool,
     /// The texts between the slashes.
     pub segments: Vec<Vec<u8>>,
