@@ -51,7 +51,8 @@ pub(super) fn run(
     }
 }
 
-/// Builds the schedule from the options: a cron line, or a named interval with a time of day.
+/// Builds the schedule from the options: a cron line, or a named interval. The other options
+/// replace fields of the interval.
 fn schedule(when: &When) -> Result<Schedule, String> {
     if let Some(line) = &when.cron {
         return line.parse().map_err(|error| format!("--cron: {error}"));

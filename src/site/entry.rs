@@ -65,8 +65,8 @@ fn need(config: &Config, method: &Method, path: &str, has_login: bool) -> Requir
     }
 }
 
-/// Admits a request and sets the identity and permission of `caller`, or responds with a request
-/// for credentials. The credentials are removed from the request.
+/// Admits a request and sets the identity and permission of `caller`, or returns why the request is
+/// denied. The credentials are removed from the request.
 pub(super) async fn admit<B>(
     caller: &mut Caller,
     path: &str,

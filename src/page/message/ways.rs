@@ -6,7 +6,7 @@ use wwwoffle_api::Mode;
 
 impl Message<'_> {
     /// Returns the links of the page, the most useful first. They must not disclose anything: the
-    /// page is shown under the name of another site, whose scripts may read it.
+    /// page may be shown under the name of another site, whose scripts may read it.
     pub(super) fn ways(&self, mode: Mode) -> Vec<PageLink> {
         let url = self.requested_url().unwrap_or_default();
         match self {
