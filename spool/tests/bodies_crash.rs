@@ -13,8 +13,8 @@ use support::sim::{Fault, SimDisk};
 use support::{bytes, place, store};
 use wwwoffle_spool::{Durability, Lookup, Options, Result, Spool, Timestamp, Update, Versions};
 
-/// The settings, each with the number of power cuts after each stop. Each power cut loses other
-/// data at random. Under `None`, a power cut may lose new entries.
+/// The settings, each with the number of power cuts after each stop. Each power cut loses different
+/// data, chosen at random. Under `None` there are no power cuts, because they may lose new entries.
 const DURABILITIES: [(Durability, u64); 3] =
     [(Durability::Each, 1), (Durability::Batch, 2), (Durability::None, 0)];
 
@@ -72,7 +72,8 @@ fn run(disk: &SimDisk, durability: Durability) {
     drop(spool.share(Some(0), &|| true));
 }
 
-/// Each entry has its body, or is gone if it was removed. This also holds after the next run.
+/// Checks that each entry has its body, or is gone if it was removed. In each turn, sharing runs
+/// once more.
 fn check(disk: &SimDisk, durability: Durability, turns: u8, what: &str) {
     let spool = open(disk, durability);
     for turn in 0..turns {

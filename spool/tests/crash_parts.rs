@@ -221,7 +221,7 @@ fn check(disk: &SimDisk, durability: Durability, done: &Acknowledged, loss: Loss
     assert!(grown || careless || has(GROWS, 0..1_000), "{what}: the old part is lost");
     if !careless {
         assert!(grown || !done.grown || has(GROWS, 0..LEN as u64), "{what}: the rest is lost");
-        // Until the entry is complete, the segments exist.
+        // A completed entry may be lost only if its durability was not promised.
         let is_promised = loss == Loss::Nothing || durability == Durability::Each || done.flushed;
         assert!(grown || !done.completed || !is_promised, "{what}: what was completed is lost");
         assert!(!done.begun || has(WHOLE, 500..1_500), "{what}: a new part is lost");
@@ -269,7 +269,8 @@ fn at_every_call(
     }
 }
 
-/// After a stop every acknowledged change exists. After a power cut every promised change exists.
+/// Checks that every acknowledged change exists after a stop, and every promised change after a
+/// power cut.
 fn stop_everywhere(durability: Durability) {
     at_every_call(durability, Fault::Stop, |disk, call, done, _| {
         let what = format!("{durability:?}, stopped at {call}");

@@ -162,7 +162,7 @@ fn what_tmp_holds_is_admitted_only_if_whole_and_newest() {
     let mut damaged = new.bytes.clone();
     damaged[200_000] ^= 1;
     let cut = &new.bytes[..290_000];
-    // The content of tmp/, the file in place, and the entry found afterwards.
+    // The content of tmp/, the file in place, and the length of the body found afterwards.
     let cases: [(&[&[u8]], Option<&[u8]>, Option<usize>); 9] = [
         (&[&new.bytes], None, Some(300_001)),
         (&[&new.bytes], Some(&old.bytes), Some(300_001)),

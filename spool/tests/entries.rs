@@ -192,7 +192,7 @@ fn the_variant_stored_longest_ago_goes() {
             if variant % 5 == 0 {
                 spool.flush().unwrap();
             }
-            // If this entry is stored again, it becomes the newest.
+            // This entry is stored again in each round, so it is always the newest.
             let first = all.clone().with_variant("0");
             spool.begin(&first, entry(&head(200))).unwrap().finish(None).unwrap();
         }

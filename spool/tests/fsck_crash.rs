@@ -45,7 +45,7 @@ fn spoil(disk: &SimDisk, path: &Path, at: usize) {
     disk.sync_dir(path.parent().unwrap()).unwrap();
 }
 
-/// A spool with every repairable fault, and one that cannot be repaired.
+/// A spool with several faults that can be repaired, and one that cannot.
 fn damaged() -> SimDisk {
     let disk = SimDisk::new();
     let (spool, _) = Spool::open_with(Arc::new(disk.clone()), root(), &full::options()).unwrap();
@@ -87,7 +87,7 @@ fn contents(disk: &SimDisk) -> BTreeSet<Vec<u8>> {
     files.map(|path| disk.content(&path).unwrap()).collect()
 }
 
-/// Every file exists somewhere. After a repair it has its right name.
+/// Checks that every file exists somewhere, and that a repair gives it its right name.
 fn check(base: &SimDisk, disk: &SimDisk, what: &str) {
     assert!(contents(disk).is_superset(&contents(base)), "{what}: something is lost");
     let sums = repair(disk).unwrap_or_else(|error| panic!("{what}: {error:?}"));

@@ -34,7 +34,7 @@ fn text(len: usize) -> Vec<u8> {
     text
 }
 
-/// The output of other programs for a file.
+/// The content that other programs read from a compressed file.
 fn zcat(bytes: &[u8]) -> Vec<u8> {
     let mut all = Vec::new();
     MultiGzDecoder::new(bytes).read_to_end(&mut all).unwrap();

@@ -109,12 +109,12 @@ fn what_is_no_schedule_is_set_aside() {
         assert_eq!(recovery.damaged.len(), 1, "{why}");
         assert!(recovery.damaged[0].moved_to.as_ref().unwrap().exists());
         assert!(spool.monitors().is_empty());
-        // The same while the spool is open.
+        // An invalid file is also set aside while the spool is open.
         fs::write(&path, &whole[1..]).unwrap();
         assert!(spool.monitors().get(&one.request.summary.place.key()).unwrap_err().is_damaged());
         assert!(!path.exists());
     }
-    // The same for a page under the name of another.
+    // So is a page under the name of another.
     fs::write(path.with_file_name(format!("{}.warc", "0".repeat(64))), &whole).unwrap();
     let (_, recovery) = Spool::open(root.path(), &support::options(Durability::Batch)).unwrap();
     assert_eq!(recovery.damaged.len(), 1);

@@ -81,7 +81,8 @@ fn what_is_no_spool_is_left_alone() {
 
 #[test]
 fn where_nothing_can_be_made_is_refused() {
-    // Below /proc the system reports a missing name, even if its parents were just created.
+    // Below /proc nothing can be created: the system reports a missing name, even if its parent
+    // exists.
     for path in ["/proc/spool", "/proc/a/b/spool"] {
         let error = refused(Path::new(path));
         assert!(error.to_string().contains("cannot make the directory"), "{error}");

@@ -1,6 +1,6 @@
-//! The update file of a large entry belongs to no other entry. It still exists just after the entry
-//! was replaced. It must not be renamed together with another file, because no lookup would find it
-//! there.
+//! Update files of large entries. Just after an entry was replaced, its update file still exists.
+//! It must not be renamed together with the file of another entry, to a name where no lookup would
+//! find it.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -33,7 +33,7 @@ fn since() -> Timestamp {
     Timestamp::from_second(1_700_000_001).unwrap()
 }
 
-/// A spool with two large entries of one body on disk, and an update of the first.
+/// A spool with two large entries with the same body, and an update of the first.
 fn base(disk: &SimDisk, durability: Durability) -> Spool {
     let options = Options { versions: Versions::from_rule(|_| 3), ..support::options(durability) };
     let (spool, _) = Spool::open_with(Arc::new(disk.clone()), root(), &options).unwrap();
@@ -79,7 +79,8 @@ fn has(entry: &Entry, body: &[u8], invalid: Option<Timestamp>) {
     assert_eq!(entry.invalid_since(), invalid, "{entry:?}");
 }
 
-/// Older versions, the newest first. Each has its body, and the time since which it is invalid.
+/// Checks the older versions, the newest first. `all` has the body of each, and the time since
+/// which it is invalid.
 fn has_versions(spool: &Spool, all: &[(&[u8], Option<Timestamp>)]) {
     let versions = spool.versions(&place(URL)).unwrap();
     assert_eq!(versions.len(), all.len());
@@ -100,8 +101,8 @@ fn update_file_is_removed_if_its_entry_shares_its_body_and_becomes_a_version() {
         let disk = SimDisk::new();
         let spool = base(&disk, durability);
         let (beside, its) = (spool.clone(), disk.clone());
-        // The update file is opened five times before the step: three times by the walks, once with
-        // its entry, and once just before the entry is replaced.
+        // The update file is opened five times before the concurrent step: three times by the
+        // walks, once with its entry, and once just before the entry is replaced.
         disk.set_between_opens(&overlay(), 5, move || {
             is_replaced(&its);
             store(&beside, URL, b"new").unwrap();
@@ -163,7 +164,7 @@ fn update_file_does_not_follow_the_replacement_to_variants() {
             has(entry, if is_german { b"german" } else { b"new" }, None);
         }
         has_versions(&spool, &[(&large(), Some(since()))]);
-        // The update file of the version.
+        // Only the version has an update file.
         assert_eq!(overlays(&disk).len(), 1, "{durability:?}: {:?}", overlays(&disk));
         is_sound(&disk);
     }

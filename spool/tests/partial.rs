@@ -212,7 +212,7 @@ fn another_body_takes_the_place_of_the_older() {
     }
 }
 
-/// A copy of a directory.
+/// Returns a copy of the spool as a crash would leave it.
 fn killed_copy(root: &std::path::Path) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
     for file in support::files(root) {

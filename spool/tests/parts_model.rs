@@ -138,7 +138,7 @@ fn take(spool: &Spool, step: &Step, model: &mut Model) {
         Step::Complete => {
             let partial = spool.partial(&place(URL)).unwrap();
             let done = partial.and_then(|it| spool.complete(&it, head(200)).unwrap());
-            // The model does not record of which body the length is known.
+            // The model does not record whether the complete length of a body is known.
             assert!(done.is_none() || model.is_complete());
             if done.is_some() {
                 (model.whole, model.parts) = (model.parts.take().map(|parts| parts.0), None);
@@ -207,7 +207,7 @@ proptest! {
             // Under `Batch` the segments stay until the entry is durable.
             spool.flush().unwrap();
             compare(&spool, &model);
-            // Above this number the oldest segment may be removed, if no segments touch. The model
+            // From this number of segments on, the oldest may be removed if none touch. The model
             // does not represent this.
             if model.segments >= MAX_SEGMENTS {
                 break;

@@ -61,8 +61,8 @@ fn what_a_recursive_fetch_asks_for_comes_back() {
     assert!(bad(|request| request.options = Some("x".repeat(MAX_OPTIONS + 1))).is_too_large());
 }
 
-/// Each row has the waiting request, the new one, and the result. Each of them is a kind, depths,
-/// and whether it is a sub-resource.
+/// Each row has the waiting request, the new one, the outcome of adding it, and the resulting
+/// request. A request is given as a kind, the depths of its runs, and whether it is a sub-resource.
 #[test]
 fn of_several_wishes_the_stronger_one_wins() {
     use RequestKind::{Monitored, Page, Part, Recursive, Refresh};
@@ -256,7 +256,7 @@ fn observer_receives_every_queue_change() {
     assert_eq!(told, ["http://a/old 0", "http://a/next 0", "http://a/next 3", "gone"]);
 }
 
-/// One request is fetched and leads to two more, of which one is fetched too.
+/// Fetches one request, which leads to two more, and fetches one of these.
 fn run(disk: &SimDisk) -> Result<()> {
     let (spool, _) = Spool::open_with(Arc::new(disk.clone()), root(), &options(Durability::Batch))?;
     let queue = spool.queue();

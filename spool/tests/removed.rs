@@ -317,7 +317,7 @@ fn a_check_says_what_does_not_belong_there() {
     assert_eq!(spool.undo_removal(&removal, &mut |_| {}).unwrap(), None);
 }
 
-/// A step that concerns one of three URLs.
+/// A step of the test. The number of `Store` and `Remove` selects one of three URLs.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Store(usize),

@@ -16,8 +16,8 @@ use wwwoffle_spool::{
     Update, Versions,
 };
 
-/// The settings, each with the number of power cuts after each stop. Each power cut loses other
-/// data at random.
+/// The settings, each with the number of power cuts after each stop. Each power cut loses different
+/// data, chosen at random.
 const DURABILITIES: [(Durability, u64); 3] =
     [(Durability::Each, 1), (Durability::Batch, 2), (Durability::None, 0)];
 
@@ -66,7 +66,8 @@ fn base() -> SimDisk {
     disk.restarted()
 }
 
-/// Removes all entries and brings them back, twice. After a failure the next step is still tried.
+/// Removes all entries, brings them back, and removes them again. After a failure the next step is
+/// still tried.
 fn run(disk: &SimDisk, durability: Durability) {
     let opened = Spool::open_with(Arc::new(disk.clone()), root(), &options(durability));
     let Ok((spool, _)) = opened else { return };
@@ -82,7 +83,7 @@ fn run(disk: &SimDisk, durability: Durability) {
     }
 }
 
-/// When all removals are undone, every entry is found.
+/// Checks that every entry is found when all removals are undone.
 fn check(disk: &SimDisk, durability: Durability, what: &str) {
     let reader = Reader::open_with(Arc::new(disk.clone()), root()).unwrap();
     let sums = reader.check(&CheckOptions::new(true), &mut |finding| {
@@ -170,8 +171,8 @@ fn an_error_at_any_step_loses_nothing() {
     }
 }
 
-/// Two responses of each of two URLs, each removed separately, with all changes durable. One
-/// response or both have an update.
+/// Returns a disk with two removed responses of each URL of [`TWICE`], each removed separately. All
+/// changes are durable.
 fn twice() -> SimDisk {
     let disk = SimDisk::new();
     let spool = open(&disk, Durability::Each);

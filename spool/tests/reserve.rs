@@ -69,7 +69,7 @@ fn slots(disk: &SimDisk) -> usize {
     disk.files(&root().join("reserve")).len()
 }
 
-/// Checks that nothing else has changed.
+/// Checks that the entry is unchanged, and that a check of the spool finds no fault.
 #[track_caller]
 fn assert_sound(disk: &SimDisk) {
     let reader = Reader::open_with(Arc::new(disk.clone()), root()).unwrap();
@@ -205,7 +205,8 @@ fn set_mode_if_read(spool: &Spool, mode: &str) -> bool {
     spool.set_state(&state).is_ok()
 }
 
-/// Acknowledged changes exist. Then the disk is full again, and further writes change nothing else.
+/// Checks that acknowledged changes exist, and that further writes on a full disk change nothing
+/// else.
 #[track_caller]
 fn assert_after(disk: &SimDisk, durability: Durability, changed: bool, asked: bool) {
     let (spool, recovery) = open(disk, durability);

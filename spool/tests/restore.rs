@@ -179,7 +179,7 @@ fn one_version_is_removed_and_nothing_else() {
     assert!(spool.remove_version(&place, stored).unwrap());
     assert!(!spool.remove_version(&place, stored).unwrap());
     assert_eq!(texts(&spool, &place), "c a");
-    // The time of the entry itself is not a version.
+    // The entry itself is not a version.
     let present = spool.entry(&place).unwrap().found().unwrap().stored();
     assert!(!spool.remove_version(&place, present).unwrap());
 }

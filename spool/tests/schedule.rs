@@ -221,7 +221,7 @@ fn every_moment(ahead: fn(i64) -> i64) -> Vec<Vec<i64>> {
     moments
 }
 
-/// Each of these is checked in each zone.
+/// The schedules that are checked in each zone.
 const SCHEDULES: [&str; 22] = [
     "0 0 * * *",
     "30 2 * * *",

@@ -49,7 +49,7 @@ fn what_others_change_is_seen() {
     assert_eq!(entries.found.len(), 1);
     assert!(spool.is_as_seen(&one));
     let path = only(root);
-    // Another file with the same bytes.
+    // The file is replaced by another file with the same bytes.
     let bytes_of_it = std::fs::read(&path).unwrap();
     std::fs::write(root.join("copy"), &bytes_of_it).unwrap();
     std::fs::rename(root.join("copy"), &path).unwrap();

@@ -26,7 +26,7 @@ use wwwoffle_spool::{Durability, Entry, Place, Result, Spool, Timestamp, Update}
 
 const DURABILITIES: [Durability; 3] = [Durability::Each, Durability::Batch, Durability::None];
 
-/// The number of power cuts after each stop, each with another random loss.
+/// The number of power cuts after each stop. Each power cut loses different data, chosen at random.
 const CUTS: u64 = 2;
 
 const VARIANTS: [&str; 3] = ["", "accept-language: de", "accept-language: en\n"];
@@ -137,8 +137,8 @@ fn state(entry: &Entry) -> State {
     state
 }
 
-/// Every entry found, by place, and whether any entry was set aside. If `careless`, a large entry
-/// may have a damaged body, and is then ignored.
+/// Every entry found, by place, and the number of entries that were set aside. If `careless`, a
+/// large entry may have a damaged body, and is then ignored.
 fn found(spool: &Spool, careless: bool) -> (BTreeMap<Slot, State>, usize) {
     let (mut found, mut set_aside) = (BTreeMap::new(), 0);
     for owner in 0..2 {
@@ -184,7 +184,7 @@ fn check(spool: &Spool, model: &Model, careless: bool, what: &str) {
     assert_eq!(listed, expected, "{what}");
 }
 
-/// Does one step and records it in the model. False if it failed.
+/// Does one step and records it in the model. Returns false if it failed.
 fn act(spool: &Spool, model: &mut Model, op: Op, number: u8, lasting: bool) -> bool {
     let done = match op {
         Op::Store(slot, large) => {
@@ -281,7 +281,8 @@ fn run(
     (model, all)
 }
 
-/// The state before each run: a large single entry with an update file.
+/// The state before each run: a large single entry with an update file, and a small entry of
+/// another owner.
 fn base() -> (SimDisk, Model) {
     let disk = SimDisk::new();
     let ops = [Op::Store((0, 0), true), Op::Confirm((0, 0)), Op::Store((1, 0), false)];

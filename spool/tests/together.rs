@@ -37,7 +37,8 @@ fn readers_see_the_old_or_the_new_while_it_is_replaced() {
                 });
             }
             for number in 1..100 {
-                // Entries are alternately small and large, and always longer than before.
+                // Each entry is longer than the previous one. The later ones are too large to be
+                // read at once.
                 store(&spool, URL, &support::bytes(number * 3_000)).unwrap();
             }
             done.store(true, Ordering::Relaxed);

@@ -57,8 +57,8 @@ fn another_program_reads_every_file() {
     }
 }
 
-/// A small and a large entry with updates, of which one varies, and an entry that was moved because
-/// the key got a variant.
+/// Writes a small and two large entries, each with an update, and a further variant of the large
+/// ones.
 fn write_updates_and_variants(spool: &Spool) {
     let place = place("http://example.org/updated");
     let german = place.clone().owned_by("user ä\n").with_variant("accept-language: de\r\n");
@@ -81,7 +81,7 @@ fn write_updates_and_variants(spool: &Spool) {
     writer.finish(None).unwrap();
 }
 
-/// Compressed entries, one of which is read in parts.
+/// Writes compressed entries: one that is read at once, and two that are divided.
 fn write_compressed(spool: &Spool) {
     for (number, len) in [30_000, 200_000, (2 << 20) + 1].into_iter().enumerate() {
         let place = place(&format!("http://example.org/packed/{number}"));

@@ -47,7 +47,7 @@ fn read(spool: &Spool, place: &Place) -> Entry {
     }
 }
 
-/// Whether an entry has this body by every way of reading it.
+/// Checks that an entry has this body, however it is read.
 fn has(spool: &Spool, place: &Place, body: &[u8]) {
     let entry = read(spool, place);
     is(&entry, body);

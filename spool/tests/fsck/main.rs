@@ -246,8 +246,8 @@ fn base() -> (&'static Path, &'static full::SpoolContents) {
     (root.path(), whole)
 }
 
-/// The files of a spool whose content matters. The format is excluded, because the spool would be
-/// refused, and so is the lock.
+/// The files of a spool whose content matters. `version` is excluded, because a spool with another
+/// version is not opened, and so is `lock`.
 fn spoilable(root: &Path) -> Vec<PathBuf> {
     let mut files: Vec<_> = support::files(root)
         .into_iter()

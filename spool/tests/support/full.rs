@@ -23,7 +23,7 @@ pub fn options() -> Options {
     Options { versions: Versions::from_rule(|_| 3), ..super::options(Durability::Each) }
 }
 
-/// The places of the varying entry; the second does not vary.
+/// The places of the entries of [`VARIES`]. The second has no variant text.
 pub fn varying() -> [Place; 3] {
     ["accept-language: de", "", "accept-language: en"].map(|text| place(VARIES).with_variant(text))
 }

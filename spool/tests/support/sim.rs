@@ -80,7 +80,7 @@ impl std::fmt::Debug for Meanwhile {
 
 #[derive(Debug, Clone)]
 enum Node {
-    /// Shared by the copies of the disk, of which there is one for each call.
+    /// The contents are shared by the copies of the disk: tests make one copy for each call.
     File {
         now: Arc<Vec<u8>>,
         synced: Arc<Vec<u8>>,
