@@ -117,8 +117,8 @@ pub(super) fn absent(root: &Path) -> VerbFailure {
     VerbFailure::Said(ExitStatus::BadSpool, what)
 }
 
-/// Calls `with_daemon`, or `without` if no daemon runs. If a daemon starts in between, the error
-/// says that the spool is in use.
+/// Calls `with_daemon`, or `without` if no daemon runs. If a daemon starts between the two calls,
+/// the error says that the spool is in use.
 pub(super) fn with_or_without_daemon<T>(
     settings: &Settings<'_>,
     with_daemon: impl FnOnce() -> Result<T, VerbFailure>,

@@ -149,7 +149,7 @@ struct Context<'a, P> {
     path: &'a str,
     /// The token for the forms of a local page.
     token: &'a str,
-    /// Formats a time for the macro `when`.
+    /// The function that formats a time, for the macro `when`.
     time: Value,
     page: &'a P,
 }

@@ -75,7 +75,7 @@ pub(super) struct SentRequest {
     /// Request line.
     pub(super) line: String,
     pub(super) fields: HeaderMap,
-    /// Whether the fields included credentials for the proxy, which were removed.
+    /// Whether the request had credentials for the proxy, which were removed from the fields.
     pub(super) has_proxy_login: bool,
 }
 

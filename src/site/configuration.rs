@@ -236,7 +236,7 @@ async fn index(
     let (versions, text) = (seen.standing.versions.clone(), seen.standing.text.text.clone());
     let versions = blocking(move || {
         let versions = versions.into_iter().map(|version| {
-            // A version that was deleted in between counts as unchanged.
+            // A version that was deleted since the list was read counts as unchanged.
             let old = version.text().unwrap_or_else(|_| text.clone());
             (version.number, end_time(&version), changes(&text, &old))
         });

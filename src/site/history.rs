@@ -275,9 +275,9 @@ pub(super) async fn remove(
 /// A button of the list, which acts on the version that its form names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum VersionAction {
-    /// Makes it the current version.
+    /// Makes the version the current one.
     Restore,
-    /// Deletes it.
+    /// Deletes the version.
     Remove,
 }
 

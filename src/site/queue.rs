@@ -99,7 +99,7 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     asked.page = asked.page.min(total.div_ceil(ROWS)).max(1);
     let from = (asked.page - 1).saturating_mul(ROWS);
     let (holder, queue) = (Holder::new(&context.fetch), context.storage.store.spool().queue());
-    // Requests that were removed in between are skipped.
+    // Requests that were removed since the queue was read are skipped.
     let found =
         page_of_ranks(stands, from).into_iter().filter_map(|stand| queue.summary(&stand.turn.key));
     let items = found.map(|request| {

@@ -28,7 +28,7 @@ const EVENTS: &str = "text/event-stream";
 /// Minimum interval between messages.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// After this time without an event a comment is sent, which detects a disconnected reader.
+/// Time without an event after which a comment is sent. Sending it detects a disconnected reader.
 const ALIVE_EVERY: Duration = Duration::from_secs(15);
 
 /// Maximum duration of a stream. The browser then reconnects automatically, so that its password is

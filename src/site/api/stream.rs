@@ -267,8 +267,8 @@ impl RequestFollower {
                 }
             }
             None if matches!(self.task, FollowScope::WorkOff) => {}
-            // The target is already stored, or was fetched in between. The next look, or an event,
-            // will show this.
+            // The target is already stored, or was fetched since the redirect. The next look, or an
+            // event, will show this.
             None => {
                 let mut followed = FollowedRequest::new(self.queued_place(&mut url), false);
                 followed.found_settled = LOOKS_TO_SETTLE.saturating_sub(1);

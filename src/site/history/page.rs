@@ -35,7 +35,7 @@ pub struct LineCounts {
 
 #[derive(Serialize)]
 struct VersionRow {
-    /// The time as the value of a form field, which identifies the version.
+    /// The time that identifies the version, as the value of a form field.
     at: String,
     received: ShownTime,
     present: bool,

@@ -81,7 +81,7 @@ struct EntryActionsView {
     pinned: bool,
     /// Whether the URL alone identifies the entry. Otherwise no button could find it.
     is_named_by_url: bool,
-    /// Whether the entry is the response to a form, which cannot be fetched again.
+    /// Whether the entry is the response to a form. Such a response cannot be fetched again.
     is_form_answer: bool,
 }
 

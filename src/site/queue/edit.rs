@@ -74,8 +74,8 @@ pub(in crate::site) async fn save(
 async fn replace(caller: &Caller, key: Key, now: &Bring, aim: &Aim) -> Result<(), RefreshError> {
     let context = &caller.context;
     if is_other(aim, &now.usual) {
-        // The request as recorded, with its secrets. If a run started in between, the request
-        // belongs to both runs.
+        // The request as recorded, with its secrets. If a run has started since `now` was
+        // determined, the request belongs to both runs.
         let Some(mut outgoing) = context.storage.store.queued(key).await? else { return Ok(()) };
         outgoing.summary.wishes.clear();
         begin_at(&context.fetch, outgoing, aim).await?;

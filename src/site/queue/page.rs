@@ -30,7 +30,7 @@ const MOST_LINKS: usize = 7_000;
 /// Filter and position in the queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueSelection {
-    /// Shows only requests in this state.
+    /// The state of the shown requests; `None` for all.
     pub state: Option<ItemState>,
     /// Page number, counted from 1.
     pub page: usize,

@@ -37,9 +37,9 @@ const MARK: usize = 13;
 pub struct SearchQuery {
     /// The words.
     pub words: String,
-    /// Shows only results of this host.
+    /// The host of the results; empty for all.
     pub host: String,
-    /// Shows only results of this class.
+    /// The class of the results; `None` for all.
     pub kind: Option<Class>,
 }
 

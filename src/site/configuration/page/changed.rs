@@ -45,7 +45,7 @@ pub fn page(shell: &Shell, change: &LastChange<'_>) -> Page {
     shell.page("configuration-changed.html", 200, &view)
 }
 
-/// A change that was refused because the file was changed in between.
+/// A change that was refused because the file has changed since its page was made.
 #[derive(Clone, Copy, Debug)]
 pub struct ConfigurationConflict<'a> {
     /// The text for which the change was made, without secrets; `None` if it is unknown.

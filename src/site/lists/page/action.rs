@@ -10,7 +10,7 @@ use crate::page::Shell;
 /// The result of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ActionResult {
-    /// Entries were deleted, which can be undone.
+    /// Entries were deleted, and can be restored.
     Removed(RemovalSummary),
     /// A deletion was undone.
     Restored(RestoredCounts),

@@ -34,13 +34,13 @@ pub struct ListAddress {
 /// The filters of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListFilter {
-    /// Shows only entries of this class.
+    /// The class of the listed entries; `None` for all.
     pub kind: Option<Class>,
-    /// Shows only entries with this text in their URL or title.
+    /// Text that the URL or title of the listed entries contains; empty for all.
     pub text: String,
-    /// Shows only pages, without sub-resources.
+    /// Whether only pages are listed, without sub-resources.
     pub pages_only: bool,
-    /// Also shows entries that the configuration excludes from lists.
+    /// Whether entries that the configuration excludes from lists are listed, too.
     pub all: bool,
     /// Further filters as (name, value), as they were given.
     pub others: Vec<(&'static str, String)>,
