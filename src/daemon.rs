@@ -78,9 +78,7 @@ struct Daemon {
 struct DaemonParts {
     /// The configuration and its file.
     live: Live,
-    /// The open spool.
     store: Store,
-    /// Our certificate authority.
     authority: Authority,
     /// The chosen mode to start in.
     mode: Choice,

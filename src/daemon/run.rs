@@ -371,7 +371,6 @@ fn ready_line(daemon: &Daemon, spool: &Path) -> String {
     line
 }
 
-/// The handled signals.
 struct Signals {
     terminate: Signal,
     interrupt: Signal,

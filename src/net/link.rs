@@ -212,13 +212,14 @@ impl Kernel {
     }
 }
 
-/// One probe of the link. Without a URL to probe, it connects to one of the given hosts.
+/// A probe of the link in progress.
 pub type Probe = Pin<Box<dyn Future<Output = ProbeResult> + Send>>;
 
-/// Begins a probe. A higher layer supplies this function, because it can read URLs and the queue.
+/// Begins a probe. Without a URL to probe, the probe connects to the given hosts. A higher layer
+/// supplies this function, because it can read URLs and the queue.
 pub type Prober = Box<dyn Fn(Vec<Origin>) -> Probe + Send>;
 
-/// The state of the task.
+/// The state of [`work`].
 struct LinkTask {
     context: Arc<NetContext>,
     prober: Prober,

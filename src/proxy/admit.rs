@@ -109,7 +109,7 @@ pub(crate) fn denied(refused: LoginRefusal, again: Denied) -> Denied {
     }
 }
 
-/// The refusal of a request: a page for a person, a line of text for a program, nothing for a
+/// The refusal of a request: a page for a person, a line of text for a program, an empty body for a
 /// sub-resource.
 pub(super) fn refuse(
     context: &ProxyContext,

@@ -95,7 +95,6 @@ struct Unasked;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Led;
 
-/// A request through the gateway.
 struct GatewayRequest {
     /// The URL in the browser's spelling.
     url: String,

@@ -14,7 +14,6 @@ use super::ask::ProxyRequest;
 use super::status::CacheStatus;
 use crate::base::owner::Owner;
 
-/// Maximum number of records.
 const MAX_RECORDS: NonZeroUsize = NonZeroUsize::new(4_096).unwrap();
 
 /// The action taken for a request.

@@ -288,8 +288,8 @@ pub(super) fn not_chosen(
     }
 }
 
-/// Logs why the spool did not do what was requested. A full queue is not logged as a failure,
-/// because any client can fill it as often as it likes.
+/// Logs why the spool refused or failed. A full queue is not logged as a failure, because any
+/// client can fill it as often as it likes.
 pub fn log_spool_failure(error: &SpoolError, detail: &str) {
     if error.is_queue_full() || error.is_share_used_up() {
         tracing::debug!(error = detail, "a request was refused");
@@ -298,7 +298,7 @@ pub fn log_spool_failure(error: &SpoolError, detail: &str) {
     }
 }
 
-/// The response if the spool cannot do what was requested.
+/// The response if the spool refuses or fails.
 #[must_use]
 pub fn spool_failed(
     context: &ProxyContext,

@@ -156,7 +156,6 @@ impl OriginFetch<'_> {
         }
     }
 
-    /// A download that other clients cannot join.
     fn create_unshared_download(self) -> Arc<Download> {
         self.context.traffic.downloads.unshared(
             &self.ask.places,
@@ -238,7 +237,6 @@ impl OriginFetch<'_> {
         is_ours && !owner::sets_cookie(&head.fields)
     }
 
-    /// The revalidation to request.
     fn revalidation(self) -> Revalidation {
         let (config, url) = (&self.ask.start.config, UrlParts::of(&self.ask.bare));
         // Every submission of a form is a new action.

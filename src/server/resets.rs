@@ -37,7 +37,6 @@ impl ResetCounter {
     }
 }
 
-/// A scanner of a sequence of frames.
 #[derive(Debug)]
 struct FrameScanner {
     /// The number of bytes to skip before the next frame header.

@@ -18,7 +18,7 @@ use wwwoffle_spool::fs::{Disk, SystemDisk};
 use super::ca::{self, Authority, BadAuthority};
 use crate::base::small_file;
 
-/// The directory below the spool.
+/// The name of the directory in the spool.
 const DIRECTORY: &str = "ca";
 
 /// The name of the file with the authority in use.

@@ -149,7 +149,7 @@ pub enum Observation {
 #[derive(Debug)]
 pub struct LinkJudge {
     terms: Terms,
-    /// `None` until the first judgement.
+    /// Whether the link works. `None` until the first judgement.
     online: Option<bool>,
     reason: LinkReason,
     /// The time of the current judgement.

@@ -75,7 +75,7 @@ struct Interface {
 #[derive(Clone, Copy, Debug)]
 struct DefaultRoute {
     metric: u32,
-    /// `None` if the route has no interface.
+    /// The number of the interface. `None` if the route has none.
     interface: Option<u32>,
 }
 

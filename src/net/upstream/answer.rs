@@ -113,7 +113,6 @@ impl ConnectionBody {
         };
     }
 
-    /// Abandons the exchange.
     fn abandon(&mut self) {
         match self {
             Self::Http1(_, lease) => *lease = None,

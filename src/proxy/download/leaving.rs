@@ -13,7 +13,7 @@ pub struct LeavingRules {
     /// The length, in bytes, below which a body continues to its end although its bytes could be
     /// saved: `intr-download-size`.
     pub below: u64,
-    /// The share, in percent, of a body that must be exceeded so that it also continues to its end:
+    /// The received share, in percent, above which a body also continues to its end:
     /// `intr-download-percent`.
     pub above_percent: u8,
     /// Whether the bytes are saved as a segment if the connection to the origin breaks and no

@@ -72,7 +72,6 @@ struct BodyStorage {
     is_too_large: bool,
 }
 
-/// The attempts to resume a body.
 #[derive(Default)]
 struct ResumeAttempts {
     /// The validators of the body, if it may be resumed.

@@ -26,7 +26,7 @@ pub(super) fn page(store: Store, body: Body, page: Rewriter) -> Body {
 struct Changing {
     store: Store,
     body: Body,
-    /// `None` after the end of the body.
+    /// The rewriter of the page. `None` after the end of the body.
     page: Option<Rewriter>,
 }
 

@@ -38,7 +38,6 @@ pub(super) fn body(store: &Store, kept: &Arc<Kept>, stretches: Vec<BodyPiece>) -
     StreamBody::new(frames).boxed_unsync()
 }
 
-/// A body being read.
 struct RangeReader {
     store: Store,
     kept: Arc<Kept>,
