@@ -37,8 +37,8 @@ pub(crate) const RUNS: &str = "runs";
 /// The largest number of failures stored until [`Root::take_failures`] returns them.
 const MAX_FAILURES: usize = 64;
 
-/// Which finished entries a crash may undo. Under every setting but [`Durability::None`], each
-/// entry is complete after a crash (old or new) or absent.
+/// The durability of finished entries: which of them a crash may undo. Under every setting but
+/// [`Durability::None`], each entry is complete after a crash (old or new) or absent.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
     /// No entry can be lost: [`crate::Writer::finish`] returns only when the entry is durable.
@@ -108,7 +108,7 @@ impl Root {
         std::mem::take(&mut *lock(&self.failures))
     }
 
-    /// Returns the current time, but always a later one than any returned before.
+    /// Returns the current time, or the microsecond after the last result if that is later.
     pub(crate) fn stamp(&self) -> Timestamp {
         let mut last = lock(&self.last_stamp);
         let next = last.saturating_add(SignedDuration::from_micros(1)).unwrap_or(*last);

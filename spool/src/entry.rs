@@ -240,7 +240,7 @@ impl Entry {
         self.disk_len
     }
 
-    /// The length of the file without compression, if it is compressed.
+    /// The length of the file without compression, if the file is compressed.
     #[must_use]
     pub fn plain_len(&self) -> Option<u64> {
         self.is_compressed.then_some(self.first.length)
@@ -255,7 +255,7 @@ impl Entry {
         of(self) == of(other) && self.id() == other.id() && self.disk_len == other.disk_len
     }
 
-    /// Whether it is a segment, not a complete response.
+    /// Whether the entry is a segment, not a complete response.
     pub(crate) fn is_part(&self) -> bool {
         self.first.is_part || self.part.is_some()
     }
@@ -273,7 +273,8 @@ impl Entry {
         self.overlay.as_ref().map_or(&self.first.state, |overlay| &overlay.state)
     }
 
-    /// Orders the entries of a place, and the states of one entry: the newer is greater.
+    /// The sort key of the entries of a place, and of the states of one entry: the newer is
+    /// greater.
     pub(crate) fn order(&self) -> (Timestamp, Option<Timestamp>) {
         (self.first.stored, self.state().updated)
     }

@@ -255,7 +255,7 @@ pub trait DiskFile: fmt::Debug + Send + Sync {
     }
 }
 
-/// Identifies a file or directory in its present state: every change of it alters the stamp.
+/// The identity of a file or directory in its present state: every change alters the stamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stamp {
     device: u64,
@@ -277,14 +277,14 @@ impl Stamp {
         }
     }
 
-    /// When its content was last changed, according to the system.
+    /// The time of the last change of the content, according to the system.
     #[must_use]
     pub fn modified(&self) -> Timestamp {
         let nanoseconds = i32::try_from(self.modified.1).unwrap_or_default();
         Timestamp::new(self.modified.0, nanoseconds).unwrap_or(Timestamp::UNIX_EPOCH)
     }
 
-    /// When it was last changed in any way.
+    /// The time of the last change of any kind.
     #[must_use]
     pub fn changed(&self) -> Timestamp {
         let nanoseconds = i32::try_from(self.changed.1).unwrap_or_default();

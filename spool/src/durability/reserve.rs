@@ -56,7 +56,7 @@ impl Root {
     }
 
     /// Writes a small file as a whole: to `tmp/`, synced unless the spool syncs nothing, then
-    /// renamed. On a full disk, it may use the slots that are not reserved for the state file.
+    /// renamed. On a full disk, a slot that is not reserved for the state file may be used.
     pub(crate) fn replace_file(&self, to: &Path, bytes: &[u8]) -> Result<()> {
         self.replace_with(to, bytes, FOR_STATE..SLOTS)
     }

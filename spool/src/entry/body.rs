@@ -48,9 +48,10 @@ pub struct BodyFile {
     pub(crate) start: u64,
     pub(crate) len: u64,
     pub(crate) digest: [u8; 32],
-    /// The checksums of its blocks, read from the file or computed when first needed.
+    /// The checksums of its blocks: read from the file when it was opened, or computed when first
+    /// needed.
     pub(crate) blocks: Arc<OnceLock<Blocks>>,
-    /// Whether the complete body was read since it was opened and matched its digest.
+    /// Whether the complete body was read since the file was opened, and matched its digest.
     pub(crate) verified: Arc<AtomicBool>,
 }
 

@@ -52,8 +52,8 @@ pub const MAX_TRAILERS: usize = 64 << 10;
 /// The longest record of a connection, in bytes.
 pub const MAX_CONNECTION: usize = 32 << 10;
 
-/// How many bytes of a file are read at once. A file up to this length is read and verified as a
-/// whole.
+/// The number of bytes of a file that are read at once. A file up to this length is read and
+/// verified as a whole.
 pub(crate) const FIRST_READ: usize = 128 << 10;
 
 /// The length of the fixed-width fields. Numbers have 20 digits, enough for any `u64`.

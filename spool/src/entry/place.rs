@@ -220,8 +220,8 @@ impl Place {
     }
 
     /// The path of the entry below the root of the spool. For an entry without variant, the path
-    /// that it has while its key has no directory of variants. Later the entry is in that
-    /// directory.
+    /// that it has while its key has no directory of variants. If the key gets one, the entry moves
+    /// there.
     #[must_use]
     pub fn relative_path(&self) -> PathBuf {
         if self.variant.is_empty() { self.single_path() } else { self.variant_path() }

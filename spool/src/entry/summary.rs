@@ -37,11 +37,11 @@ pub struct Summary {
     pub digest: [u8; 32],
     /// The length of its file on the disk in bytes.
     pub file_len: u64,
-    /// The length of the file without compression, if it is compressed.
+    /// The length of the file without compression, if the file is compressed.
     pub plain_len: Option<u64>,
 }
 
-/// Reads the beginning of an entry. `None` if it is not an entry.
+/// Reads the summary of the entry at `path`. `None` if the file is missing or is not an entry.
 pub(crate) fn read_summary(disk: &dyn Disk, path: &Path) -> Result<Option<Summary>> {
     let found = read_start(disk, path)?.and_then(|(first, opening)| summary_of(first, &opening));
     Ok(found.map(|(summary, _)| summary))

@@ -150,7 +150,7 @@ pub(super) struct FileFault {
 pub(super) enum Remedy {
     /// Rename the valid file to this path. An older file there is replaced.
     Rename(PathBuf),
-    /// Move it to `damaged/`.
+    /// Move the file to `damaged/`.
     SetAside,
     /// Move the entry, which prevents the variants of its key from being found, into the directory
     /// of variants.

@@ -74,7 +74,7 @@ pub(super) struct FileJudge<'a> {
     pub(super) vault: Option<Vault>,
     /// The facts about shared bodies found so far.
     pub(super) bodies: RefCell<BodyIndex>,
-    /// When the check began, if other processes may change files at the same time.
+    /// When the check began. `None` during a repair, when no other process can change files.
     pub(super) began: Option<Timestamp>,
 }
 

@@ -83,7 +83,7 @@ pub struct PurgeCandidate {
     pub name: u64,
     /// The registrable domain of its host, for example `example.co.uk`.
     pub site: String,
-    /// The bytes that removing it would free.
+    /// The number of bytes that removing the entry would free.
     pub size: u64,
     /// When it was stored completely.
     pub stored: Timestamp,
@@ -108,7 +108,7 @@ pub struct PurgeLimits {
     pub by_stored: bool,
     /// The largest size of the spool, in bytes.
     pub max_size: Option<u64>,
-    /// How many bytes of the disk must be free, and how many are free.
+    /// The number of bytes of the disk that must be free, and the number that are free.
     pub min_free: Option<(u64, u64)>,
 }
 

@@ -72,15 +72,15 @@ pub struct OutgoingSummary {
     pub place: Place,
     /// The method and the target of the request.
     pub line: RequestLine,
-    /// Why the request was made.
+    /// The reason why the request was made.
     pub kind: RequestKind,
     /// When the request was made.
     pub queued: Timestamp,
-    /// The URL of the page that it belongs to.
+    /// The URL of the page that the request belongs to, if any.
     pub page: Option<String>,
-    /// The number of redirects that led to it.
+    /// The number of redirects that led to the request.
     pub hops: u8,
-    /// The attempts to fetch it.
+    /// The attempts to fetch the request.
     pub fetching: AttemptState,
     /// The runs that need the response.
     pub wishes: Vec<Wish>,
@@ -89,9 +89,9 @@ pub struct OutgoingSummary {
     /// Whether to fetch the request even if a copy is stored. Always true for the kinds of
     /// [`RequestKind::always_revalidates`].
     pub renew: bool,
-    /// Where the person who made the request was.
+    /// The location of the person who made the request.
     pub asked_from: RequesterLocation,
-    /// The priority that a person gave it.
+    /// The priority that a person gave the request.
     pub priority: Priority,
 }
 
@@ -115,11 +115,11 @@ pub struct AttemptState {
     pub not_before: Option<Timestamp>,
     /// Whether the request still waits.
     pub state: RequestState,
-    /// How the last attempt failed.
+    /// The failure of the last attempt.
     pub last_error: Option<String>,
 }
 
-/// Where the person who made a request was. This decides which hosts the request may reach.
+/// The location of the person who made a request. It decides which hosts the request may reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RequesterLocation {
     /// At this machine.
@@ -215,8 +215,8 @@ impl RequestLine {
 }
 
 impl Outgoing {
-    /// A request for `place` that is made now, without body or secrets. The owner determines where
-    /// it was made.
+    /// A request for `place` that is made now, without body or secrets. The owner of `place`
+    /// determines [`OutgoingSummary::asked_from`].
     #[must_use]
     pub fn new(place: Place, head: Vec<u8>, kind: RequestKind, queued: Timestamp) -> Outgoing {
         let summary = OutgoingSummary {

@@ -115,8 +115,8 @@ pub(crate) fn add(wishes: &mut Vec<Wish>, wish: Wish) -> bool {
     has_room
 }
 
-/// Whether `new` asks for more than `known`. False if one of them is a form, because forms are not
-/// combined.
+/// Whether `new` asks for more than `known`. False if one of the two is a form, because forms are
+/// not combined.
 pub(crate) fn requests_more(new: &OutgoingSummary, known: &OutgoingSummary) -> bool {
     if known.kind == RequestKind::Post || new.kind == RequestKind::Post {
         return false;

@@ -11,14 +11,15 @@ use crate::tree::versions::Versions;
 /// The options for opening a spool.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Which finished entries a crash may undo.
+    /// The setting for what a crash may undo.
     pub durability: Durability,
-    /// How long finished entries are collected before they are synced, under [`Durability::Batch`].
+    /// The time for which finished entries are collected before they are synced, under
+    /// [`Durability::Batch`].
     pub batch_interval: Duration,
     /// The permissions of new directories and files. `None`: only the owner of the spool may use
     /// them.
     pub shared: Option<SharedDisk>,
-    /// How many older versions are kept. Monitored pages may keep more.
+    /// The numbers of older versions that are kept. Monitored pages may keep more.
     pub versions: Versions,
 }
 

@@ -20,9 +20,9 @@ use crate::tree::shelf::{KeyLookup, VariantChoice};
 use crate::tree::{LOOKUP_TRIES, list, versions};
 use wwwoffle_url::Key;
 
-/// A spool opened for reading, even while another process has it open. The command line uses it. It
-/// changes nothing: damaged files stay where they are. Entries in the current batch of the other
-/// process are not found.
+/// A spool opened for reading, as by the command line, even while another process has it open. A
+/// reader changes nothing: damaged files stay where they are. Entries in the current batch of the
+/// other process are not found.
 #[derive(Debug, Clone)]
 pub struct Reader {
     pub(crate) disk: Arc<dyn Disk>,

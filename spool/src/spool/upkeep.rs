@@ -128,10 +128,10 @@ impl Spool {
     }
 
     /// Stores each body of at least `above` bytes only once, and removes shared bodies that no
-    /// entry needs. `above` is at least [`crate::MIN_SHARED`]; `None` shares no further bodies. Two
-    /// bodies are compared byte by byte before they count as equal. This walks over all files,
-    /// twice if there is something to share, and needs eight bytes of memory for each body that may
-    /// be shared.
+    /// entry needs. A value of `above` below [`crate::MIN_SHARED`] counts as that; `None` shares no
+    /// further bodies. Two bodies are compared byte by byte before they count as equal. This walks
+    /// over all files, twice if there is something to share, and needs eight bytes of memory for
+    /// each body that may be shared.
     ///
     /// `go_on` is called between files; when it returns false, the work stops. Whenever the program
     /// stops, each entry has its old or its new form.

@@ -15,7 +15,7 @@ use crate::tree::shelf::{MAX_VARIANTS, eviction_order};
 use crate::tree::{FinishedFile, Tree};
 use wwwoffle_url::Key;
 
-/// How long finished entries are collected before they are written as a batch.
+/// The time for which finished entries are collected before they are written as a batch.
 pub const BATCH_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The number of waiting entries at which the caller that finishes an entry writes the batch

@@ -38,7 +38,7 @@ pub use self::back::BringBackReport;
 /// The directory of removed files.
 pub(crate) const REMOVED: &str = "removed";
 
-/// How long a removal can be undone.
+/// The time during which a removal can be undone.
 pub const REMOVED_FOR: SignedDuration = SignedDuration::from_hours(1);
 
 /// The largest size of `removed/`, in bytes.

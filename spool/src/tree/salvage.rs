@@ -343,8 +343,8 @@ fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension() == Some(OsStr::new(extension))
 }
 
-/// Moves an unfinished file of `tmp/` to `partial/`, if it has a checkpoint. Returns false if it
-/// has no checkpoint, and so is useless.
+/// Moves an unfinished file of `tmp/` to `partial/`, if it has a checkpoint. Returns false if the
+/// file is useless, because it has no checkpoint or is shorter than the first one.
 pub(crate) fn move_to_partial(tree: &Tree, data: &Path) -> Result<bool> {
     let check = data.with_extension(CHECK);
     let Some(read) = CheckpointFile::from(&*tree.root.disk, &check)? else { return Ok(false) };

@@ -78,7 +78,6 @@ impl VersionLimits {
         VersionLimits { rule, monitored, restoring, spared }
     }
 
-    /// How many older versions of a canonical URL are kept.
     fn of(&self, url: &str) -> usize {
         let monitored = lock(&self.monitored).get(url).copied().unwrap_or_default();
         self.rule.of(url).max(usize::from(monitored)).min(MAX_VERSIONS)
@@ -97,7 +96,6 @@ impl fmt::Debug for Versions {
 }
 
 impl Tree {
-    /// How many older versions of a place are kept.
     pub(crate) fn versions_kept(&self, place: &Place) -> usize {
         self.versions.of(place.url())
     }

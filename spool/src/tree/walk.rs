@@ -168,7 +168,7 @@ impl HostDirectory {
 }
 
 impl KeyDirectory {
-    /// The first byte of the keys in it.
+    /// The first byte of the keys in this directory.
     #[must_use]
     pub fn first(&self) -> u8 {
         self.first

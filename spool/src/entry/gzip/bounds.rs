@@ -71,7 +71,7 @@ impl<'a> RewriteBounds<'a> {
         (self.free)().is_none_or(|free| free >= self.spare.saturating_add(len))
     }
 
-    /// Why a file of `len` bytes must not be written; `None` if it may be.
+    /// Returns why a file of `len` bytes must not be written, or `None` if it may be.
     pub(crate) fn refuse(&self, len: u64) -> Option<RewriteOutcome> {
         if !(self.go_on)() {
             return Some(RewriteOutcome::Stopped);

@@ -19,7 +19,7 @@ pub(super) const PLAIN_HEAD: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
 /// The reason given for a compressed file that cannot be expanded.
 pub(crate) const BROKEN: Reason = "its compressed form is damaged";
 
-/// Why a file could not be expanded, inside an [`io::Error`].
+/// The reason why a file could not be expanded, inside an [`io::Error`].
 #[derive(Debug)]
 struct DamagedGzip(Reason);
 

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::fs::DiskFile;
 use crate::fs::size::{narrow, wide};
 
-/// How many bytes are gathered before a write.
+/// The number of bytes that are gathered before a write.
 const BUFFER: usize = 256 << 10;
 
 /// The block size of most file systems, in bytes.
@@ -26,7 +26,7 @@ pub(crate) const DISK_BLOCK: u64 = 4_096;
 /// Room for the bytes that a compressor still holds when it is flushed.
 const ROOM: usize = 192 << 10;
 
-/// How many bytes of a body are compressed at once.
+/// The number of bytes of a body that are compressed at once.
 const PIECE: usize = 64 << 10;
 
 /// The result of compressing a file.
@@ -97,7 +97,7 @@ pub(crate) fn pack(
     let (record, tail) = (entry.first.body_end() + END, packer.at());
     let mut left = rest;
     while !left.is_empty() {
-        // The tail was verified when the entry was read, so these bytes are a record.
+        // The tail was verified when the entry was read, so `left` begins with a valid record.
         let after = parse_record(left).map_or(&[][..], |(_, _, after)| after);
         let one = left.get(..left.len() - after.len()).unwrap_or_default();
         packer.append(&PLAIN_HEAD)?;

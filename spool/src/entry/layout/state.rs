@@ -10,14 +10,15 @@ const RESPONDED: &str = "Wwwoffle-Responded";
 const UPDATED: &str = "Wwwoffle-Updated";
 const INVALID: &str = "Wwwoffle-Invalid";
 
-/// When the request was sent, when the origin last responded, and later changes of the entry.
+/// The time of the request, the time of the last confirmation by the origin, and later changes of
+/// the entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EntryState {
     pub(crate) asked: Timestamp,
     /// When the origin last confirmed the entry. `None` if it never did: the time of the entry's
     /// own response then counts.
     pub(crate) responded: Option<Timestamp>,
-    /// Orders the states of one entry: the later is the newer, and `None` is the oldest.
+    /// The time of the last update. It orders the states of one entry: `None` is the oldest.
     pub(crate) updated: Option<Timestamp>,
     pub(crate) invalid: Option<Timestamp>,
 }

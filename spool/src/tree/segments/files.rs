@@ -89,7 +89,8 @@ pub(crate) fn read_only(disk: &dyn Disk, root: &Path, place: &Place) -> Result<O
 
 /// Makes a finished file under `tmp/` a segment of its place, and removes the segments that become
 /// useless. With `instead`, the new segment replaces the segments finished at these times, and is
-/// discarded if these are gone. Returns its path; `None` if it was useless and discarded.
+/// discarded unless all of them still exist. Returns its path; `None` if it was useless and
+/// discarded.
 pub(crate) fn admit(
     tree: &Tree,
     finished: &FinishedFile,
@@ -341,8 +342,8 @@ fn places_and_times(tree: &Tree, place: &Place) -> Result<Vec<(Place, Timestamp)
     Ok(found)
 }
 
-/// Limits the variants of a key that have segments to [`MAX_VARIANTS`]. The one to which nothing
-/// was added for the longest time is removed.
+/// Limits the variants of a key that have segments to [`MAX_VARIANTS`]. Those to which nothing was
+/// added for the longest time are removed.
 pub(super) fn reduce_variants(tree: &Tree, place: &Place) -> Result<()> {
     if place.variant_text().is_empty() || directories(tree, place)?.len() <= MAX_VARIANTS {
         return Ok(());

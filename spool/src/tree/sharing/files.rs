@@ -13,9 +13,9 @@ const KEYS: usize = 3;
 /// The number of levels to which unexpected directories are followed.
 const MAX_DEPTH: usize = 8;
 
-/// The directories of keys, read as the iterator advances. It returns every directory inside the
-/// directories of hosts, whatever its name. A directory that exists but cannot be read is an error,
-/// and so is a dangling link, because the references in them are unknown.
+/// The directories of keys, read as the iterator advances: every directory inside the directories
+/// of hosts, whatever its name. A directory that exists but cannot be read is an error, and so is a
+/// dangling link, because the references in them are unknown.
 pub(super) struct Directories<'a> {
     disk: &'a dyn Disk,
     ahead: Vec<(PathBuf, usize)>,
