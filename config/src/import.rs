@@ -132,7 +132,6 @@ impl ImportedConfig {
     }
 }
 
-/// The state of a conversion.
 struct Importer {
     sheet: ConfigDraft,
     left_out: Vec<SkippedLine>,

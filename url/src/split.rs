@@ -183,7 +183,7 @@ pub(crate) fn backslash(protocol: &[u8]) -> Backslash {
     }
 }
 
-/// The default port of a protocol.
+/// The default port of a protocol. `None` for a protocol that this crate does not know.
 pub(crate) fn default_port(protocol: &[u8]) -> Option<u16> {
     const PORTS: [(&[u8], u16); 6] =
         [(b"https", 443), (b"http", 80), (b"ftp", 21), (b"ws", 80), (b"wss", 443), (b"finger", 79)];

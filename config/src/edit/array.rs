@@ -113,7 +113,6 @@ fn check_result(
     Ok(EditResult { line: line_number(&new, after), text: new, was: Some(was), now })
 }
 
-/// The position of `item` in the array.
 fn position(array: &Array, item: &str) -> Option<usize> {
     let wanted: Toml = item.parse().ok()?;
     array.iter().position(|element| same(element, &wanted))

@@ -200,7 +200,6 @@ fn is_inside(table: &dyn TableLike, at: usize) -> bool {
     spans.into_iter().any(|span| span.start < at && at < span.end)
 }
 
-/// The indentation of the first option.
 fn first_indent<'a>(text: &'a str, table: &dyn TableLike) -> Option<&'a str> {
     let (first, _) = table.iter().find(|(_, item)| item.is_value())?;
     Some(indent(text, table.key(first)?.span()?.start))

@@ -115,7 +115,6 @@ fn array(urls: &[String]) -> String {
     format!("[{}]", quoted.join(", "))
 }
 
-/// The rules of a section, in order.
 fn rules<'a>(layout: &'a Layout<'_>, section: &str) -> Result<Vec<&'a Table>, EditError> {
     let own = layout.root().get(section).and_then(Item::as_table_like);
     match own.and_then(|own| own.get("for")) {

@@ -187,7 +187,7 @@ impl PageCollector {
         (self.around.templates, self.pictures) = (0, 0);
     }
 
-    /// Ends the document.
+    /// Ends the document. `is_page` adds the implied icon, except in an inner document.
     pub(super) fn finish(mut self, is_page: bool) -> Collector {
         self.end_element_text();
         if is_page && self.depth == 0 && !self.around.has_icon {

@@ -3,7 +3,7 @@
 /// The last byte of an image.
 const TRAILER: u8 = 0x3b;
 
-/// The parser state. The numbers count remaining bytes.
+/// The parser state. The numbers count remaining bytes, except in `Header`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum GifState {
     /// `GIF87a` or `GIF89a`, with the number of bytes read.
