@@ -285,7 +285,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Collects faults while a configuration is read.
+/// The faults found so far while a configuration is read.
 #[derive(Debug, Default)]
 pub(crate) struct FaultCollector {
     faults: Vec<Fault>,

@@ -17,7 +17,7 @@ pub(crate) const MAX_UNREAD: usize = 1 << 20;
 /// The output of a parser.
 pub(crate) type Sink = Box<dyn FnMut(&[u8]) + Send>;
 
-/// Stops a parser at a tag, which a new parser reads again.
+/// An error that stops a parser at a tag. A new parser reads this tag again.
 #[derive(Debug, thiserror::Error)]
 #[error("the parser is replaced")]
 pub(crate) struct Restart;

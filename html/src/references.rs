@@ -62,7 +62,7 @@ pub const MAX_LINKS: usize = 50_000;
 /// The maximum length of all URLs of one document together, in bytes.
 pub const MAX_LINK_BYTES: usize = 8 << 20;
 
-/// How deep inner documents are parsed: `srcdoc` and `noscript`.
+/// The largest depth at which inner documents (`srcdoc` and `noscript`) are parsed.
 pub const MAX_NESTING: u32 = 4;
 
 /// The maximum number of inner documents of one document that are parsed, at any depth. Each needs
@@ -78,7 +78,7 @@ pub const MAX_HELD: usize = 4 << 20;
 /// The longest title, in bytes.
 pub const MAX_TITLE: usize = 1024;
 
-/// How a document uses a reference.
+/// The use of a reference in a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Class {
     /// A style sheet, including `@import`.

@@ -101,7 +101,7 @@ pub struct Mark {
     pub end: String,
 }
 
-/// How links are marked.
+/// The marks of links.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
     /// Links to stored pages.
@@ -156,7 +156,7 @@ impl Changes {
     }
 }
 
-/// Whether a URL is stored or queued.
+/// The status of a URL: stored, queued or neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UrlStatus {
     /// The URL is stored.

@@ -84,7 +84,7 @@ impl fmt::Display for Coding {
     }
 }
 
-/// Why a body cannot be decoded completely.
+/// The reason why a body cannot be decoded completely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// The data is invalid, or decoding it would need more memory than the codings of the web may
@@ -115,7 +115,7 @@ pub enum Output {
     End,
 }
 
-/// How many bytes a step read and wrote.
+/// The numbers of bytes that a step read and wrote.
 #[derive(Clone, Copy, Debug, Default)]
 struct DecodeStep {
     taken: usize,
@@ -133,7 +133,7 @@ trait LayerDecoder: Send {
     fn may_end(&self) -> bool;
 }
 
-/// Decodes one body.
+/// A decoder for one body.
 pub struct Decoder {
     /// The decoders, in the order of decoding.
     layers: Vec<Layer>,

@@ -35,7 +35,7 @@ struct Refusal {
     why: &'static str,
 }
 
-/// How far a part of a request has been read.
+/// The progress in reading a part of a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum PartProgress {
     /// This many bytes belong to the part, and more follow.
@@ -46,7 +46,7 @@ enum PartProgress {
 
 type StepResult = Result<PartProgress, Refusal>;
 
-/// Checks the bytes of one connection.
+/// A gate that checks the bytes of one connection.
 #[derive(Debug, Default)]
 pub struct Gate {
     state: GateState,

@@ -16,7 +16,7 @@ pub(crate) const ARGS_AS_TYPED: u8 = 1 << 3;
 pub(crate) const PATH_NO_DOT: u8 = 1 << 4;
 /// Bytes of a host name that stays unchanged, unless IDNA or a number is involved.
 pub(crate) const PLAIN_HOST: u8 = 1 << 5;
-/// RFC 3986 §3.1: bytes of a protocol after its first letter.
+/// Bytes of a protocol after its first letter (RFC 3986 §3.1).
 pub(crate) const PROTOCOL: u8 = 1 << 6;
 /// Bytes that end the authority. WHATWG reads `\` as `/` here.
 pub(crate) const AUTHORITY_END: u8 = 1 << 7;

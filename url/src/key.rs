@@ -29,7 +29,7 @@ impl Key {
     /// The key of one contiguous text. The padding is done here, because the buffer and state of
     /// `sha2::Sha256` would take a sixth of the time for such short texts.
     pub(crate) fn of(text: &[u8]) -> Self {
-        /// FIPS 180-4 §5.3.3.
+        /// The initial state of SHA-256 (FIPS 180-4 §5.3.3).
         const START: [u32; 8] = [
             0x6a09_e667,
             0xbb67_ae85,

@@ -176,7 +176,7 @@ fn draft_fielding(text: &str, reference: &Reference<'_>) -> Result<Resolution, R
     Ok(Resolution::Url(Reference { path, query, ..result }.to_string()))
 }
 
-/// RFC 3986 §5.2.2, "Transform References", strict.
+/// Resolves a reference as in RFC 3986 §5.2.2, "Transform References", strict.
 fn rfc3986(text: &str, reference: &Reference<'_>) -> Result<Resolution, ResolveError> {
     let path;
     let mut result = *reference;
@@ -209,7 +209,7 @@ fn rfc3986(text: &str, reference: &Reference<'_>) -> Result<Resolution, ResolveE
     Ok(Resolution::Url(result.to_string()))
 }
 
-/// RFC 3986 §5.2.3, "Merge Paths".
+/// Merges a relative path with the path of the base (RFC 3986 §5.2.3, "Merge Paths").
 fn merge(base: &Reference<'_>, path: &str) -> String {
     if base.authority.is_some() && base.path.is_empty() {
         return format!("/{path}");

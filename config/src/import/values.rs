@@ -2,7 +2,8 @@
 
 use super::sheet::quoted;
 
-/// Converts a value of 2.9 to TOML, or returns the reason why it has no counterpart.
+/// A function that converts a value of 2.9 to TOML, or returns the reason why the value has no
+/// counterpart.
 pub(super) type Converter = fn(&str) -> Result<String, &'static str>;
 
 /// Whether `text` is an empty value in 2.9.

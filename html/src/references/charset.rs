@@ -54,8 +54,8 @@ fn of_content_type(content_type: &str) -> Option<&'static Encoding> {
     Encoding::for_label(charset.1.trim().trim_matches(['"', '\'']).as_bytes())
 }
 
-/// CSS Syntax §3.2: the bytes `@charset "…";` at the very beginning. Text in this form cannot be
-/// UTF-16.
+/// The encoding in the bytes `@charset "…";` at the very beginning (CSS Syntax §3.2). Text in this
+/// form cannot be UTF-16.
 fn at_charset(head: &[u8]) -> Option<&'static Encoding> {
     let rest = head.strip_prefix(b"@charset \"")?;
     let end = rest.iter().position(|byte| *byte == b'"')?;
@@ -79,7 +79,8 @@ fn xml(head: &[u8]) -> Option<&'static Encoding> {
     label(value.get(..value.iter().position(|byte| byte == quote)?)?)
 }
 
-/// HTML §13.2.3.2, *prescan a byte stream to determine its encoding*.
+/// The encoding in a `meta` element (HTML §13.2.3.2, *prescan a byte stream to determine its
+/// encoding*).
 fn meta(head: &[u8]) -> Option<&'static Encoding> {
     let mut rest = head.get(..PRESCAN).unwrap_or(head);
     loop {
@@ -167,7 +168,7 @@ fn label(label: &[u8]) -> Option<&'static Encoding> {
     Some(if encoding == X_USER_DEFINED { WINDOWS_1252 } else { encoding })
 }
 
-/// Iterates over the attributes of a tag, with lower-case names (*get an attribute*).
+/// The attributes of a tag, in lower case (*get an attribute*).
 struct Attributes<'a> {
     rest: &'a [u8],
 }

@@ -15,7 +15,7 @@ const PIECE: usize = 64 * 1024;
 /// The maximum nesting of blocks and functions that is parsed.
 const MAX_DEPTH: u32 = 64;
 
-/// Parses a style sheet that arrives in pieces of any length.
+/// A parser for a style sheet that arrives in pieces of any length.
 #[derive(Debug, Default)]
 pub(super) struct Css {
     pieces: Pieces,
@@ -36,7 +36,7 @@ impl Css {
     }
 }
 
-/// Splits a sheet at the ends of rules.
+/// A buffer that splits a sheet at the ends of rules.
 #[derive(Debug, Default)]
 pub(crate) struct Pieces {
     held: String,

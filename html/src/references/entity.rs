@@ -22,7 +22,7 @@ const WITHOUT_SEMICOLON: [&str; 106] = [
     "ugrave", "uml", "uuml", "yacute", "yen", "yuml",
 ];
 
-/// Where a text is. In an attribute, `&copy=1` is not a character reference.
+/// The position of a text. In an attribute, `&copy=1` is not a character reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextPosition {
     /// The value of an attribute.

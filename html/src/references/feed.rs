@@ -6,7 +6,7 @@ use super::element::Tag;
 use super::gather::Collector;
 use super::{Class, Omission, boundary, page};
 
-/// Receives the elements of a feed or sitemap from an XML parser.
+/// The receiver of the elements of a feed or sitemap from an XML parser.
 #[derive(Debug, Default)]
 pub(super) struct FeedCollector {
     pub(super) gather: Collector,

@@ -21,7 +21,7 @@ use super::{Kind, References, Viewport};
 /// The amount of text that is decoded at once, in bytes.
 const DECODED: usize = 16 * 1024;
 
-/// Parses a document and returns its references.
+/// A parser that finds the references of a document.
 ///
 /// # Examples
 ///

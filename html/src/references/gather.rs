@@ -256,7 +256,8 @@ fn push_encoded(query: &str, encoding: &'static Encoding, written: &mut String) 
     }
 }
 
-/// URL Standard, *special-query percent-encode set*. A `%` stays unescaped.
+/// Writes a byte of a query, escaped if it is in the *special-query percent-encode set* (URL
+/// Standard). A `%` stays unescaped.
 fn push_query_byte(text: &mut String, byte: u8) {
     match byte {
         0..=b' ' | b'"' | b'#' | b'<' | b'>' | b'\'' | 0x7f.. => {

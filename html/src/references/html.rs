@@ -19,7 +19,7 @@ use super::page::{PageCollector, TextForm};
 use super::{MAX_PARSER_MEMORY, Truncation};
 use crate::parser::{MAX_NAMES, MAX_UNREAD, Restart, STEP, Sink, lock};
 
-/// Parses HTML that arrives in pieces of any length.
+/// A parser for HTML that arrives in pieces of any length.
 pub(super) struct Html {
     shared: Arc<Mutex<ParserState>>,
     parser: Option<HtmlRewriter<'static, Sink>>,

@@ -84,7 +84,7 @@ fn essence(content_type: &str) -> String {
     content_type.split([';', ',']).next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-/// WHATWG MIME Sniffing §4.6, *JavaScript MIME type*.
+/// Whether a media type is a *JavaScript MIME type* (WHATWG MIME Sniffing §4.6).
 fn is_script(essence: &str) -> bool {
     let subtype = essence.split_once('/').map_or("", |(kind, subtype)| match kind {
         "text" | "application" => subtype.strip_prefix("x-").unwrap_or(subtype),

@@ -10,7 +10,7 @@ use super::{Class, MAX_HELD, Truncation};
 /// The maximum number of names in a map.
 const MAX_NAMES: usize = 10_000;
 
-/// Parses a manifest, which is buffered to its end.
+/// A parser for a manifest, which is buffered to its end.
 #[derive(Debug, Default)]
 pub(super) struct Manifest {
     held: String,

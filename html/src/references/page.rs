@@ -13,7 +13,7 @@ const MAX_RAW_TITLE: usize = 4 * MAX_TITLE;
 /// The maximum amount of text with character references that is buffered before decoding, in bytes.
 const MAX_ENCODED: usize = 1 << 20;
 
-/// Receives elements and text from the HTML or XML parser.
+/// The receiver of elements and text from the HTML or XML parser.
 #[derive(Debug, Default)]
 pub(super) struct PageCollector {
     pub(super) gather: Collector,
@@ -41,7 +41,7 @@ enum TextElement {
     Noscript(String),
 }
 
-/// Whether text contains character references.
+/// The form of a text: with or without character references.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextForm {
     Plain,

@@ -14,7 +14,7 @@ const MAX_TEMPLATES: usize = 64;
 /// The longest string or word that is remembered, in bytes.
 const MAX_TEXT: usize = 8 * 1024;
 
-/// Scans a script that arrives in pieces of any length.
+/// A scanner for a script that arrives in pieces of any length.
 #[derive(Debug, Default)]
 pub(super) struct Script {
     state: ScriptState,

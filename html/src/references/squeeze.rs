@@ -11,7 +11,7 @@ use super::boundary;
 /// The number of bytes of a run that stay: more than any URL has.
 const MAX_RUN: usize = MAX_LEN + 1;
 
-/// Marks removed text, so that a shortened URL is not taken for a complete one. It is a
+/// The mark for removed text, so that a shortened URL is not taken for a complete one: a
 /// noncharacter (Unicode §23.7).
 pub(super) const CUT: char = '\u{ffff}';
 

@@ -18,7 +18,7 @@ use super::{Class, MAX_HELD, Truncation};
 /// The smallest piece that is parsed, in bytes.
 const PIECE: usize = 64 * 1024;
 
-/// Parses XML that arrives in pieces of any length.
+/// A parser for XML that arrives in pieces of any length.
 #[derive(Debug)]
 pub(super) struct Xml {
     held: String,

@@ -9,7 +9,7 @@ use wwwoffle_url::{BrowserUrl, CanonicalUrl, LocalHost};
 /// The prefixes of gateway addresses and their schemes.
 pub const SCHEMES: [(&str, &str); 3] = [("/http/", "http"), ("/https/", "https"), ("/ftp/", "ftp")];
 
-/// Why an address is invalid.
+/// The reason why an address is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidAddress {
     /// The host is empty.
@@ -81,7 +81,7 @@ fn is_dots(host: &str) -> bool {
     matches!(host, "." | "..")
 }
 
-/// How the references of a page are replaced by gateway addresses.
+/// The settings for replacing the references of a page by gateway addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gateway {
     /// Our own host names.

@@ -40,7 +40,8 @@ enum AfterColours {
 const SCREEN: usize = 7;
 const PICTURE: usize = 9;
 
-/// Truncates a GIF after its first picture. Other data and truncated images are unchanged.
+/// A filter that truncates a GIF after its first picture. Other data and truncated images are
+/// unchanged.
 ///
 /// ```
 /// # use wwwoffle_html::rewrite::FirstFrame;

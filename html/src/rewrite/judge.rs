@@ -56,7 +56,7 @@ pub(super) enum TagChange {
     Document(&'static str, String),
 }
 
-/// Decides about the tags of one document, in order.
+/// The decisions about the tags of one document, which are made in order.
 #[derive(Clone)]
 pub(super) struct Judge {
     changes: Arc<Changes>,

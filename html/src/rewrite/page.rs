@@ -20,7 +20,7 @@ use crate::references::{Kind, charset, entity};
 /// The maximum nesting of `noscript` elements that is parsed.
 const MAX_NESTING: u32 = 2;
 
-/// Rewrites one page that arrives in pieces of any length.
+/// A rewriter for one page that arrives in pieces of any length.
 ///
 /// ```
 /// # use std::sync::Arc;

@@ -14,7 +14,7 @@ const MAX_DEPTH: u32 = 64;
 /// The replacement for a forbidden target: browsers load nothing for it.
 const NOTHING: &str = "about:invalid";
 
-/// Rewrites a separate style sheet that arrives in pieces of any length. The output is UTF-8.
+/// A rewriter for a separate style sheet that arrives in pieces of any length. The output is UTF-8.
 ///
 /// ```
 /// # use wwwoffle_html::rewrite::{Sheet, gateway::Gateway};

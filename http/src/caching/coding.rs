@@ -306,7 +306,7 @@ impl CodingTerms {
     }
 }
 
-/// How a response is delivered to a client.
+/// The way in which a response is delivered to a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delivery {
     /// Unchanged, for every client.

@@ -159,7 +159,7 @@ pub struct ResponseControl {
     pub stale: StaleTimes,
 }
 
-/// How long a stale response may be served (RFC 5861).
+/// The times for which a stale response may be served (RFC 5861).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StaleTimes {
     /// During revalidation. `None` if not at all.
@@ -357,7 +357,7 @@ fn unquoted(text: &[u8]) -> Option<Vec<u8>> {
     Some(meant)
 }
 
-/// RFC 9110 §5.6.2.
+/// Whether `text` is a token (RFC 9110 §5.6.2).
 fn is_token(text: &[u8]) -> bool {
     !text.is_empty()
         && text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte))

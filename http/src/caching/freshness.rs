@@ -8,12 +8,12 @@ use http::{HeaderMap, StatusCode};
 use super::control::{FOREVER, ResponseControl, Seconds, parse_delta_seconds};
 use super::{date, storing};
 
-/// How far our clock may have been set back since a response arrived. If it was set back further,
-/// the age counts as unknown.
+/// The largest step by which our clock may have been set back since a response arrived. After a
+/// larger step, the age counts as unknown.
 const CLOCK_DRIFT: Duration = Duration::from_secs(60);
 
-/// When the request was sent and the response arrived (RFC 9111 §4.2.3: `request_time` and
-/// `response_time`).
+/// The times at which the request was sent and the response arrived (RFC 9111 §4.2.3:
+/// `request_time` and `response_time`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExchangeTimes {
     /// When the request was sent.
@@ -70,7 +70,7 @@ pub struct Heuristics {
     pub limit: Duration,
 }
 
-/// From which fields a lifetime was computed.
+/// The fields from which a lifetime was computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
     /// Given by `s-maxage`, `max-age` or `Expires`.

@@ -12,7 +12,7 @@ use super::noise::without_noise;
 /// The maximum number of guesses for one URL.
 pub const MAX_GUESSES: usize = 8;
 
-/// How a stored page's URL differs from the requested URL.
+/// The difference between the URL of a stored page and the requested URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Likeness {
     /// The scheme is `http` instead of `https`, or the reverse.

@@ -21,7 +21,7 @@ const LIST: &str = include_str!("noise.txt");
 /// File names that servers use for the page of a directory.
 const INDEX_NAMES: [&str; 2] = ["index.html", "index.htm"];
 
-/// How a near URL differs from the requested URL.
+/// The difference between a near URL and the requested URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nearness {
     /// Arguments that do not select content.

@@ -63,7 +63,7 @@ impl Default for Overrides {
     }
 }
 
-/// When a stored response is revalidated because of its age.
+/// The age at which a stored response is revalidated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recheck {
     /// When the response is stale.
@@ -106,7 +106,7 @@ impl Override {
     }
 }
 
-/// How a stored response may be used while its origin is reachable.
+/// The permitted use of a stored response while its origin is reachable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reuse {
     /// Serve it without revalidation.
@@ -121,7 +121,7 @@ pub enum Reuse {
     Withheld(ReuseRefusal),
 }
 
-/// Why a stored response is revalidated.
+/// The reason why a stored response is revalidated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RevalidationReason {
     /// It is stale.
@@ -136,7 +136,7 @@ pub enum RevalidationReason {
     Overruled,
 }
 
-/// How a stored response may be used while its origin is unreachable.
+/// The permitted use of a stored response while its origin is unreachable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreachable {
     /// Serve it.
@@ -147,7 +147,7 @@ pub enum Unreachable {
     Forbidden,
 }
 
-/// How a stored response may be used for a request.
+/// The permitted use of a stored response for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// How the stored response may be used while its origin is reachable.

@@ -8,7 +8,7 @@ use http::StatusCode;
 use super::control::{DirectiveScope, ResponseControl, Seconds};
 use super::freshness::{Basis, Freshness};
 
-/// Why a response may not be reused online.
+/// The reason why a response may not be reused online.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReuseRefusal {
     /// It has `no-store`.

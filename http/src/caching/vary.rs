@@ -174,7 +174,7 @@ impl StoredVariant<'_> {
     }
 }
 
-/// How well a stored response fits a request. The best fit comes first.
+/// The degree to which a stored response fits a request. The best fit comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fit {
     /// The request has equal values for all fields in the `Vary` of the response.

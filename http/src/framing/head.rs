@@ -17,7 +17,7 @@ const MAX_LENGTH: u64 = u64::MAX >> 1;
 /// The beginning of a version; `0` or `1` follows.
 const VERSION: &[u8] = b"HTTP/1.";
 
-/// How the body of a request ends.
+/// The framing of a request: where its body ends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Framing {
     None,
@@ -261,7 +261,7 @@ pub(super) enum FieldKind {
     Upgrade,
 }
 
-/// How far the field lines have been read.
+/// The progress in reading field lines.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum LineProgress {
     More(usize),

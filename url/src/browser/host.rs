@@ -97,7 +97,7 @@ pub fn parse_host(input: &str, special: bool) -> Result<ParsedHost, HostError> {
     Ok(ParsedHost::Domain(ascii))
 }
 
-/// WHATWG "opaque-host parser".
+/// Parses an opaque host (WHATWG "opaque-host parser").
 fn parse_opaque(input: &str) -> Result<ParsedHost, HostError> {
     if let Some(bad) = input.chars().find(|&c| is_forbidden(c)) {
         return Err(HostError::Forbidden(bad));
@@ -105,19 +105,20 @@ fn parse_opaque(input: &str) -> Result<ParsedHost, HostError> {
     Ok(ParsedHost::Opaque(utf8_percent_encode(input, CONTROLS).to_string()))
 }
 
-/// WHATWG "forbidden host code point".
+/// Whether no host may contain `c` (WHATWG "forbidden host code point").
 fn is_forbidden(c: char) -> bool {
     matches!(c, '\0' | '\t' | '\n' | '\r' | ' ' | '#' | '/' | ':' | '<' | '>' | '?' | '@')
         || matches!(c, '[' | '\\' | ']' | '^' | '|')
 }
 
-/// WHATWG "ends in a number checker".
+/// Whether the last label is a number (WHATWG "ends in a number checker").
 fn ends_in_number(host: &str) -> bool {
     let last = host.strip_suffix('.').unwrap_or(host).rsplit('.').next().unwrap_or_default();
     (!last.is_empty() && last.bytes().all(|b| b.is_ascii_digit())) || ipv4_number(last).is_some()
 }
 
-/// WHATWG "IPv4 parser": one to four numbers; the last one fills all remaining bytes.
+/// Parses an IPv4 address (WHATWG "IPv4 parser"): one to four numbers; the last one fills all
+/// remaining bytes.
 fn parse_ipv4(host: &str) -> Option<Ipv4Addr> {
     let parts: Vec<&str> = host.strip_suffix('.').unwrap_or(host).splitn(5, '.').collect();
     let (last, leading) = parts.split_last()?;
@@ -130,8 +131,9 @@ fn parse_ipv4(host: &str) -> Option<Ipv4Addr> {
     u32::try_from((address << (8 * width)) | last).ok().map(Ipv4Addr::from)
 }
 
-/// WHATWG "IPv4 number parser": decimal, octal after `0`, hexadecimal after `0x`; a prefix alone is
-/// zero. A number that is too large for an address does not wrap around, so it is detected later.
+/// Parses a number of an IPv4 address (WHATWG "IPv4 number parser"): decimal, octal after `0`,
+/// hexadecimal after `0x`; a prefix alone is zero. A number that is too large for an address does
+/// not wrap around, so it is detected later.
 fn ipv4_number(text: &str) -> Option<u64> {
     let (digits, radix) = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) => (digits, 16),
