@@ -80,7 +80,7 @@ enum BlockPart {
 /// The specification or rule that decided about a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BlockVerdict<'a> {
-    /// A specification of the configuration, or of a list that it names.
+    /// A specification of the configuration, or of a list that the configuration names.
     Spec(&'a ListedSpec),
     /// A rule of a browser list.
     Rule(ListRule),

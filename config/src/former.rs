@@ -40,7 +40,7 @@ impl FormerOption {
     }
 }
 
-/// The sections of 2.9, in its order.
+/// The sections of WWWOFFLE 2.9, in the order of [`FORMER`].
 pub(crate) fn sections() -> impl Iterator<Item = &'static str> {
     let mut last = None;
     FORMER.iter().map(|former| former.section).filter(move |name| last.replace(*name) != Some(name))
@@ -71,7 +71,7 @@ const fn gone(
     FormerOption { section, key, now: Successor::Gone { reason, instead } }
 }
 
-/// All options of WWWOFFLE 2.9, in its order.
+/// All options of WWWOFFLE 2.9, grouped by section.
 pub const FORMER: &[FormerOption] = &[
     is(("StartUp", "spool-dir"), ("startup", "spool-dir")),
     is(("StartUp", "run-uid"), ("startup", "run-uid")),

@@ -233,12 +233,12 @@ pub struct Link {
     /// The absolute URL as a browser sends it, without fragment. Its scheme is `http` or `https`,
     /// unless `left_out` is set.
     pub url: String,
-    /// How the document uses it. A URL may occur once for each class.
+    /// How the document uses the URL. A URL may occur once for each class.
     pub class: Class,
-    /// Whether every reference to it has `nofollow`.
+    /// Whether every reference to the URL has `nofollow`.
     pub nofollow: bool,
-    /// The reason why it is normally not fetched. `None` if there is at least one reference to it
-    /// that is fetched.
+    /// The reason why the URL is normally not fetched. `None` if there is at least one reference to
+    /// the URL that is fetched.
     pub left_out: Option<Omission>,
 }
 

@@ -125,7 +125,7 @@ impl Marks {
 pub struct Bar {
     /// HTML.
     pub html: String,
-    /// The source expression of its style for `Content-Security-Policy`: `'sha256-…'`.
+    /// The source expression of the bar's style for `Content-Security-Policy`: `'sha256-…'`.
     pub style: String,
 }
 

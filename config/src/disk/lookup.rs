@@ -40,7 +40,7 @@ pub struct Environment {
 /// The search for the configuration file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConfigLookup {
-    /// This file, which was named explicitly and must exist.
+    /// A file that was named explicitly and must exist.
     Named(PathBuf),
     /// The first of these files that exists. If none exists, all options have their defaults.
     FirstOf(Vec<PathBuf>),

@@ -35,7 +35,7 @@ pub struct RuleState {
     pub section: &'static str,
     /// The number in the section, counted from 0.
     pub index: usize,
-    /// The line of its header.
+    /// The line of the rule's header.
     pub line: usize,
     /// The content.
     pub rule: Rule,

@@ -51,7 +51,7 @@ const DATE: &str = "%Y%m%dT%H%M%SZ";
 pub struct EarlierConfig {
     /// The number that identifies the version; later versions have higher numbers.
     pub number: u64,
-    /// The time at which it was replaced, to the second.
+    /// The time at which this version was replaced, to the second.
     pub until: SystemTime,
     file: PathBuf,
 }

@@ -9,9 +9,9 @@ use crate::former::{FormerOption, Successor};
 /// The counterpart of an option of 2.9.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Counterpart {
-    /// This option, with a converted value.
+    /// An option of this section and key, with a converted value.
     Option(&'static str, &'static str, Converter),
-    /// A member of this array.
+    /// A member of the array of this section and key.
     Member(&'static str, &'static str),
     /// A listening address or a port.
     Listen(ListenKey),

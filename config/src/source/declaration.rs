@@ -5,9 +5,9 @@
 pub struct Section {
     /// The name in the file, without the brackets.
     pub name: &'static str,
-    /// The subject of its options.
+    /// The subject of the options.
     pub sentence: &'static str,
-    /// In the order of the documentation.
+    /// The options in the order of the documentation.
     pub options: &'static [OptionInfo],
 }
 

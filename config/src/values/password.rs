@@ -301,8 +301,7 @@ pub(crate) mod tests {
     use crate::Config;
     use std::path::Path;
 
-    /// A hash of the password `secret` by another program (the `argon2` command), with cheap
-    /// parameters.
+    /// A well-formed hash with cheap parameters. No known password matches it.
     pub(crate) const HASH: &str = "$argon2id$v=19$m=7168,t=1,p=1$c2FsdHNhbHRzYWx0c2FsdA$\
                                    AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 

@@ -9,7 +9,7 @@ const MAX_CANDIDATES: usize = 256;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SrcsetCandidate<'a> {
     pub(crate) url: &'a str,
-    /// Its descriptors as written.
+    /// The descriptors of the image as written.
     pub(crate) described: &'a str,
     descriptor: Descriptor,
 }

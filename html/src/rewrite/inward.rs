@@ -81,7 +81,7 @@ const PRAGMAS: [&str; 3] = ["content-type", "content-language", "x-ua-compatible
 pub(super) enum GatewayChange {
     /// A change to the whole element.
     Whole(TagChange),
-    /// Changes to its attributes.
+    /// Changes to attributes of the element.
     Parts(Vec<TagChange>),
 }
 

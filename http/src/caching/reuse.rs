@@ -16,15 +16,15 @@ use super::storing::{RequestFacts, ReuseRefusal, may_reuse};
 /// The properties of a stored response that decide about its reuse.
 #[derive(Clone, Copy, Debug)]
 pub struct StoredResponse<'a> {
-    /// Its status code.
+    /// The status code.
     pub status: StatusCode,
-    /// Its fields, updated by the last `304`.
+    /// The fields, updated by the last `304`.
     pub fields: &'a HeaderMap,
     /// When the response, or the last `304` that confirmed it, was requested and received.
     pub exchange: ExchangeTimes,
     /// Properties of the request that led to the stored response.
     pub requested: RequestFacts,
-    /// Whether a later change of the resource has invalidated it (RFC 9111 §4.4).
+    /// Whether a later change of the resource has invalidated the response (RFC 9111 §4.4).
     pub is_invalid: bool,
 }
 
@@ -109,41 +109,43 @@ impl Override {
 /// The permitted use of a stored response while its origin is reachable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reuse {
-    /// Serve it without revalidation.
+    /// Serve the stored response without revalidation.
     Fresh,
-    /// Serve it although it is stale, because the client accepts that (`max-stale`).
+    /// Serve the stored response although it is stale, because the client accepts that
+    /// (`max-stale`).
     StaleTaken,
-    /// Serve it and revalidate it in the background (`stale-while-revalidate`).
+    /// Serve the stored response and revalidate it in the background (`stale-while-revalidate`).
     Refreshing,
-    /// Revalidate it first.
+    /// Revalidate the stored response first.
     Validate(RevalidationReason),
-    /// Do not use it online.
+    /// Do not use the stored response while its origin is reachable.
     Withheld(ReuseRefusal),
 }
 
 /// The reason why a stored response is revalidated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RevalidationReason {
-    /// It is stale.
+    /// The response is stale.
     Stale,
-    /// It has the directive `no-cache`.
+    /// The response has the directive `no-cache`.
     NoCache,
-    /// A change of the resource has invalidated it.
+    /// A change of the resource has invalidated the response.
     Invalid,
-    /// The request demands it.
+    /// The request demands a revalidation.
     Request,
-    /// An option demands it.
+    /// An option demands a revalidation.
     Overruled,
 }
 
 /// The permitted use of a stored response while its origin is unreachable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreachable {
-    /// Serve it.
+    /// Serve the stored response.
     Serve,
-    /// Serve it because of `serve-unreachable`, although the response forbids stale use.
+    /// Serve the stored response because of `serve-unreachable`, although its fields forbid stale
+    /// use.
     ServeOverruled,
-    /// Do not serve it.
+    /// Do not serve the stored response.
     Forbidden,
 }
 
@@ -152,11 +154,12 @@ pub enum Unreachable {
 pub struct Verdict {
     /// How the stored response may be used while its origin is reachable.
     pub reuse: Reuse,
-    /// How it may be used while its origin is unreachable.
+    /// How the stored response may be used while its origin is unreachable.
     pub unreachable: Unreachable,
-    /// Whether it may replace a response `500`, `502`, `503` or `504` (RFC 5861 §4).
+    /// Whether the stored response may replace a response `500`, `502`, `503` or `504` (RFC 5861
+    /// §4).
     pub instead_of_error: bool,
-    /// Its age and lifetime.
+    /// The age and lifetime of the stored response.
     pub freshness: Freshness,
     /// The option that changed `reuse`, if one did.
     pub by: Option<Override>,

@@ -11,19 +11,19 @@ use super::freshness::{Basis, Freshness};
 /// The reason why a response may not be reused online.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReuseRefusal {
-    /// It has `no-store`.
+    /// The response has `no-store`.
     NoStore,
-    /// Its request had `no-store`.
+    /// The request for the response had `no-store`.
     RequestNoStore,
-    /// It is meant for a single user, and we are a shared cache.
+    /// The response is meant for a single user, and we are a shared cache.
     Private,
-    /// Its request had credentials, and we are a shared cache.
+    /// The request for the response had credentials, and we are a shared cache.
     Credentials,
-    /// It requires its status code to be understood, and we do not know it.
+    /// The response requires its status code to be understood, and we do not know the code.
     NotUnderstood,
-    /// It is a partial response, or describes another response.
+    /// The response is partial or describes another response.
     NotWhole,
-    /// Neither its fields nor its status code allow reuse.
+    /// Neither the fields nor the status code of the response allow reuse.
     NotCacheable,
 }
 

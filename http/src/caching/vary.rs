@@ -102,9 +102,9 @@ pub fn variant_text(answer: &HeaderMap, request: &HeaderMap) -> Option<String> {
 /// The properties of a stored response that are needed for a selection.
 #[derive(Clone, Copy, Debug)]
 pub struct StoredVariant<'a> {
-    /// Its header fields.
+    /// The header fields.
     pub fields: &'a HeaderMap,
-    /// Its variant text.
+    /// The variant text.
     pub variant: &'a str,
     /// The fields of the request that led to the response, without the secret ones.
     pub request: &'a HeaderMap,
@@ -120,7 +120,7 @@ impl StoredVariant<'_> {
         date.and_then(|date| httpdate::parse_http_date(date.trim()).ok()).unwrap_or(self.received)
     }
 
-    /// The part of its variant text for `name`; `None` if unknown.
+    /// The part of the variant text for `name`; `None` if unknown.
     fn part(&self, name: &HeaderName) -> Option<String> {
         let is_named = |part: &&str| part.split(':').next() == Some(name.as_str());
         match self.variant.split('&').find(is_named) {
