@@ -163,7 +163,8 @@ pub trait Disk: fmt::Debug + Send + Sync {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// The type and permissions of a name. `None` if the name is missing. A link is not followed.
+    /// Returns the type, permissions and length of the file at `path`. `None` if no file has this
+    /// name. A link is not followed.
     ///
     /// # Errors
     ///

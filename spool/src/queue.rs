@@ -59,7 +59,7 @@ pub struct Queue {
     share: AtomicUsize,
 }
 
-/// Receives every change of the queue, in order. It must not call the queue.
+/// The receiver of every change of the queue, in order. It must not call the queue.
 pub type QueueObserver = Box<dyn Fn(QueueChange<'_>) + Send + Sync>;
 
 /// A change of the queue.

@@ -66,7 +66,7 @@ impl Outbox {
     }
 
     /// Drops the removals of a batch, because the responses could not be stored. The files of the
-    /// requests stay, and the next start fetches the missing responses.
+    /// requests stay, so the missing responses are fetched after the next start of the program.
     pub(crate) fn cancel_removals(&self, taken: &DueBatch) {
         let mut due = lock(&self.due);
         for (key, change) in &taken.removed {

@@ -55,11 +55,9 @@ pub(super) enum FileRole {
     Run,
     /// The state of the program.
     State,
-    /// The statistics.
     Statistics,
     /// The key that encrypts the secrets of requests.
     Secret,
-    /// The pins.
     Pins,
 }
 
@@ -221,8 +219,8 @@ impl FileJudge<'_> {
         Ok(about.is_some())
     }
 
-    /// Returns the fault of the records or the body of an entry. `None` if there is none, or if
-    /// bodies are not read.
+    /// Returns the fault of the records or the body of an entry. `None` if they have no fault, or
+    /// if bodies are not read.
     pub(super) fn body(&self, path: &Path, entry: &Entry) -> Result<Option<Reason>> {
         if !self.is_deep {
             return Ok(None);

@@ -104,7 +104,8 @@ impl Spool {
 }
 
 impl Reader {
-    /// Returns the segments of exactly this place.
+    /// Returns the segments of exactly this place, or `None` if it has no valid segment. Nothing is
+    /// moved.
     ///
     /// # Errors
     ///

@@ -45,7 +45,7 @@ impl LookupTrace {
     }
 }
 
-/// Receives changes; see [`crate::Spool::watch`].
+/// The receiver of changes; see [`crate::Spool::watch`].
 pub trait Watcher: std::fmt::Debug + Send + Sync {
     /// The entries of this place's key have changed. Called by the thread that changed them, before
     /// the call that makes the change returns. An implementation must neither wait nor call the

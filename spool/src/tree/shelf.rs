@@ -328,7 +328,8 @@ impl Tree {
         self.removed(place, removed)
     }
 
-    /// Removes every name of the entry of a place. `None` if `is_meant` is false.
+    /// Removes every name of the entry of a place, and returns whether there was a file. `None` if
+    /// `is_meant` is false.
     fn remove_names(
         &self,
         place: &Place,
@@ -404,7 +405,7 @@ impl Tree {
         Ok(removed)
     }
 
-    /// Syncs a removal, as durably as the setting promises.
+    /// Makes a removal durable under [`Durability::Each`]. Returns `removed`.
     fn removed(&self, place: &Place, removed: bool) -> Result<bool> {
         if removed && self.root.durability == Durability::Each {
             // Synced once more: another entry may have been stored and removed in the meantime.

@@ -107,7 +107,8 @@ impl SpoolWalk {
         Ok(!texts(&*self.disk, &self.root.join(BODIES))?.is_empty())
     }
 
-    /// The stamps of the directory of a place's entry, and of its directory of variants.
+    /// Returns the stamps of the directory of a place's entry, and of its directory of variants.
+    /// `None` for a missing directory.
     ///
     /// # Errors
     ///

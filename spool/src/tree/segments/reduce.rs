@@ -32,7 +32,8 @@ pub(crate) fn reduce(session: &Arc<Session>, place: &Place) -> Result<()> {
     Ok(())
 }
 
-/// The pair that touches or overlaps and has the shortest total length, ordered by start.
+/// Returns the two segments that touch or overlap and have the shortest total length, ordered by
+/// start. `None` if no two segments touch.
 fn neighbours(segments: &[Entry]) -> Option<[&Entry; 2]> {
     let mut ordered: Vec<&Entry> = segments.iter().collect();
     ordered.sort_by_key(|segment| span(segment));
