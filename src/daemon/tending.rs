@@ -20,7 +20,7 @@ const TRIM_EVERY: Duration = Duration::from_secs(6 * 60 * 60);
 /// reserve for a full disk is restored.
 const FORGET_EVERY: Duration = Duration::from_secs(60);
 
-/// If less space than this is free on the disk, in bytes, deleted entries are removed at once. The
+/// The free disk space, in bytes, below which deleted entries are removed at once. The
 /// configuration may set a higher limit.
 const NEEDED: u64 = 256 << 20;
 

@@ -27,8 +27,8 @@ use wwwoffle_http::head;
 /// The longest body that is stored, in bytes.
 const LONGEST: usize = 32 << 10;
 
-/// Adds the sealed `body` of a form to the head of its request, unless it is too long or cannot be
-/// sealed.
+/// Adds the sealed `body` of a form to the head of its `request`, unless the body is too long or
+/// cannot be sealed.
 pub(super) fn seal(spool: &Spool, places: &Places, body: &[u8], request: Vec<u8>) -> Vec<u8> {
     if body.len() > LONGEST {
         return request;

@@ -125,8 +125,8 @@ fn target_of(uri: &Uri) -> &str {
     uri.path_and_query().map_or("", PathAndQuery::as_str)
 }
 
-/// Answers a request for the gateway; `own` is its address. Dropping the future has the same effect
-/// as for [`super::handle`].
+/// Answers a request for the gateway; `own` is the URL of the request. Dropping the future has the
+/// same effect as for [`super::handle`].
 pub(super) async fn answer(
     context: &Arc<ProxyContext>,
     mut client: Client,

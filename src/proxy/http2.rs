@@ -42,7 +42,8 @@ fn join_cookies(fields: &mut HeaderMap) {
 
 /// Writes the length of a body once, as a plain number. HTTP/2 accepts a length that is repeated,
 /// empty or has leading zeros, as long as it matches the body. HTTP/1.1 delimits a request by the
-/// length: two parsers that read it differently disagree about where the next request starts.
+/// length: two parsers that read the length differently disagree about where the next request
+/// starts.
 fn say_length_once(fields: &mut HeaderMap) {
     let Some(said) = fields.get(CONTENT_LENGTH) else { return };
     let length = said.to_str().ok().and_then(|said| said.parse::<u64>().ok()).unwrap_or_default();
@@ -53,7 +54,7 @@ fn say_length_once(fields: &mut HeaderMap) {
 /// and without a body where HTTP forbids one, which hyper ensures for HTTP/1.1 only.
 pub(super) fn send(asked: &Method, mut response: Response<Body>) -> Response<Body> {
     // A login prompt of this proxy is for this connection only. A login prompt of another proxy
-    // never gets this far.
+    // does not reach this code.
     let challenge = response.headers_mut().remove(PROXY_AUTHENTICATE);
     strip_one_hop(response.headers_mut());
     if let Some(challenge) = challenge {

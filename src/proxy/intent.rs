@@ -29,7 +29,7 @@ pub fn intent(method: &Method, fields: &HeaderMap) -> Intent {
     if let Some(dest) = fields.get(SEC_FETCH_DEST).and_then(|value| value.to_str().ok()) {
         return if WINDOWS.contains(&dest) { Intent::Person } else { Intent::Part };
     }
-    // Browsers without Fetch Metadata name HTML explicitly when a person navigates; requests for
+    // Browsers without Fetch Metadata name HTML explicitly when a person navigates. Requests for
     // scripts and images, and command-line programs, send `*/*` or their own type.
     let html = |range: &str| {
         let kind = range.split(';').next().unwrap_or_default().trim();

@@ -39,7 +39,7 @@ pub(super) fn serve(
 }
 
 /// Whether a stored copy sets its cookies again. Only a fresh personal copy does, and only online:
-/// it is equivalent to a response that its origin has just sent (RFC 9111 §4, §7.3).
+/// such a copy is equivalent to a response that its origin has just sent (RFC 9111 §4, §7.3).
 fn replays_cookies(ask: &ProxyRequest, kept: &Kept) -> bool {
     let is_fresh = ask.copy.verdict.is_some_and(|verdict| verdict.reuse == Reuse::Fresh);
     let is_own = kept.entry.place().owner().is_some();

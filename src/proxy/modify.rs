@@ -304,8 +304,9 @@ fn may_change(answer: &Response<Body>) -> bool {
         && !ResponseControl::of(answer.headers()).no_transform
 }
 
-/// Adapts the fields of a response to its modified body. They must not describe the original body,
-/// and must prevent caching by browsers, because the modified body depends on more than the URL.
+/// Adapts the fields of a response to its modified body. The fields must not describe the original
+/// body. They must make browsers revalidate the page, because the modified body depends on more
+/// than the URL.
 fn amend(fields: &mut HeaderMap, changes: &Changes) {
     for name in OF_THE_BODY {
         fields.remove(name);

@@ -39,7 +39,8 @@ const MAX_NOISY: usize = 3;
 const MAX_HEAD: usize = 64 << 10;
 
 /// The rights of a page that came over an insecure connection and is shown under the name of a
-/// secure site. It has all rights except the origin of that site.
+/// secure site. It may run scripts, send forms and open windows, but has an origin of its own,
+/// which is not the origin of that site.
 const SANDBOX: HeaderValue = HeaderValue::from_static(
     "sandbox allow-scripts allow-forms allow-popups allow-modals allow-top-navigation-by-user-activation",
 );
@@ -156,7 +157,7 @@ async fn declares_url(context: &ProxyContext, kept: &Arc<Kept>, url: &CanonicalU
 }
 
 /// The stored URLs of the same host that differ from the URL of `ask` only in tracking parameters,
-/// the newest first. The key of an entry is a hash and does not show this, so the entries of the
+/// the newest first. The key of an entry is a hash and does not show its URL, so the entries of the
 /// host are searched.
 async fn noisy(context: &ProxyContext, ask: &ProxyRequest) -> Result<Vec<CanonicalUrl>, Error> {
     let asked = ask.bare.as_str().to_owned();
@@ -194,8 +195,8 @@ fn is_secure(ask: &ProxyRequest) -> bool {
     ask.bare.protocol() == "https"
 }
 
-/// Isolates a copy that came by plain HTTP from the secure site whose page it replaces. It could
-/// have been changed on its way, and must not access the browser's data of that site.
+/// Isolates a copy that came by plain HTTP from the secure site whose page it replaces. The copy
+/// could have been changed on its way, so it must not access the browser's data of that site.
 fn guarded(ask: &ProxyRequest, near: Nearness, mut kept: Kept) -> Kept {
     if near == Nearness::Scheme && is_secure(ask) {
         kept.fields.append(CONTENT_SECURITY_POLICY, SANDBOX);

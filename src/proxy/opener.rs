@@ -13,8 +13,8 @@ use crate::page::LocalOrigin;
 /// `Sec-Fetch-Site`: the kind of site that caused a request (Fetch Metadata §2.3).
 pub(crate) const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// Whether a page of another site may have made the browser send a request to `ours`, as far as its
-/// fields show.
+/// Whether a page of another site may have made the browser send a request to our origin `ours`, as
+/// far as the `fields` of the request show.
 ///
 /// Browsers send `Sec-Fetch-Site` only to trustworthy origins, and a page can suppress `Referer`.
 /// So at other origins a browser must prove with `Origin` or `Referer` that the request comes from

@@ -135,7 +135,8 @@ pub(super) fn respond(
         Delivery::AsItIs
     };
     delivery.amend(&mut parts.headers);
-    // Without the HTTP version and the extensions, which belong to the connection to the origin.
+    // The HTTP version and the extensions belong to the connection to the origin, so they are not
+    // copied.
     let mut response = Response::new(recode::body(delivery, body::unstored(incoming)));
     *response.status_mut() = parts.status;
     *response.headers_mut() = parts.headers;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Shows whether a client has closed its half of the connection. A client that has closed its half
-/// may have left, or may wait for its response. Only a failed write shows which.
+/// Whether a client has closed its half of the connection. Such a client may have left, or may wait
+/// for its response. Only a failed write shows which.
 #[derive(Clone, Debug, Default)]
 pub struct Presence(Arc<AtomicBool>);
 

@@ -54,8 +54,8 @@ pub fn message(
     from_page(&shell, page(&shell, message))
 }
 
-/// A message in place of a response, in the form that suits its audience: a sub-resource never gets
-/// a page.
+/// Returns a response with the message `told`, in the form that suits the audience of `ask`: a
+/// sub-resource never gets a page.
 #[must_use]
 pub fn respond(
     context: &ProxyContext,
@@ -183,7 +183,8 @@ fn copy<'a>(url: &'a str, kept: &Kept) -> KeptCopy<'a> {
     KeptCopy { url, stored: kept.entry.stored(), came: kept.entry.received() }
 }
 
-/// Marks a response whose only content is that the mode changed to offline during the request.
+/// The extension of a response whose only content is that the mode changed to offline during the
+/// request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WentOffline;
 

@@ -137,7 +137,7 @@ fn storage_policy(config: &Config, parts: &UrlParts<'_>, host: &str) -> StorageP
 }
 
 /// The parent proxy for requests to `url`, under our own `pseudonym`. `None` if no parent proxy is
-/// configured for `url`, and for hosts of the local network.
+/// configured for `url`, or its host is in the local network.
 #[must_use]
 pub fn parent(config: &Config, url: &CanonicalUrl, pseudonym: &str) -> Option<Arc<Via>> {
     let (parts, options) = (UrlParts::of(url), &config.proxy);

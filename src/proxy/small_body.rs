@@ -48,7 +48,8 @@ pub(super) enum SmallBody {
 }
 
 /// Reads a body of unknown length whole, if it has at most `limit` bytes, and arrives without a
-/// pause and within ten times [`NEXT_PIECE`].
+/// pause and within ten times [`NEXT_PIECE`]. Otherwise returns what has arrived, with the rest
+/// unread.
 pub(super) async fn read_if_small(
     mut rest: Incoming,
     limit: u64,

@@ -142,8 +142,8 @@ impl OriginFetch<'_> {
             ask.asked.reload,
         ) {
             Joined::New(download) => self.start_download(download, about).await,
-            // The download has broken off, and may never continue. The client gets the current
-            // state of the origin.
+            // The download has broken off, and may never continue. So the client gets a separate
+            // download, with the current state of the origin.
             Joined::Running(download) if download.progress().waiting.is_some() => {
                 self.start_download(self.create_unshared_download(), about).await
             }
@@ -198,8 +198,8 @@ impl OriginFetch<'_> {
         })
     }
 
-    /// Joins another client's download, and serves its response. Returns `None` if the download
-    /// breaks off, or if its response is not for this client.
+    /// Joins another client's download, and serves its response. Returns `None` if the download can
+    /// no longer be joined, or if its response is not for this client.
     async fn join_download(self, download: Arc<Download>) -> Option<Response<Body>> {
         let (download, reader) = download.join().await?;
         let reader = reader.for_client(&self.client.presence);

@@ -28,8 +28,8 @@ pub(super) fn verdict(context: &ProxyContext, ask: &ProxyRequest, kept: &Kept) -
         &policy,
         ask.start.now,
     );
-    // Revalidations of segments are not recorded. In the background, each client would cause
-    // another one.
+    // Revalidations of segments are not recorded, so each client would cause another background
+    // revalidation. Therefore segments are revalidated before they are served.
     if kept.part.is_some() && verdict.reuse == Reuse::Refreshing {
         verdict.reuse = Reuse::Validate(RevalidationReason::Stale);
     }

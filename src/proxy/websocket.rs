@@ -77,8 +77,8 @@ pub(super) fn is_asked(upgrade: Option<&HeaderValue>) -> bool {
 }
 
 impl WebSocketHandshake {
-    /// Whether the origin has proved that it speaks WebSocket. If so, converts the fields of its
-    /// response to those for an extended CONNECT.
+    /// Whether the origin has proved that it speaks WebSocket. Removes the proof from `fields`,
+    /// because the response to an extended CONNECT has none.
     pub(super) fn complete(&self, protocol: &HeaderValue, fields: &mut HeaderMap) -> bool {
         let accepted = fields.remove(SEC_WEBSOCKET_ACCEPT);
         is_asked(Some(protocol)) && accepted.is_some_and(|value| value == self.accept.as_str())

@@ -19,8 +19,8 @@ use crate::proxy::presence::Presence;
 use wwwoffle_http::framing::Gate;
 
 /// The time for which a client that closed its half of the connection waits for the next byte of a
-/// response that has begun. As long as nothing is written, it cannot be distinguished from one that
-/// has left.
+/// response that has begun. As long as nothing is written, such a client cannot be distinguished
+/// from one that has left.
 const HALF_CLOSED_PAUSE: Duration = Duration::from_secs(10);
 
 /// How long a client may continue to send the body of a request that was answered early.

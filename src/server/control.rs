@@ -121,7 +121,7 @@ fn is_trusted(stream: &UnixStream) -> bool {
 }
 
 /// Waits for a slot for one more program. Until a slot is free, `wanted` tells idle programs to
-/// disconnect.
+/// disconnect. `None` only if `places` was closed.
 async fn place(places: &Arc<Semaphore>, wanted: &Notify) -> Option<OwnedSemaphorePermit> {
     let acquired = Arc::clone(places).acquire_owned();
     let mut acquired = pin!(acquired);

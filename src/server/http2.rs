@@ -119,8 +119,8 @@ fn log_resets() -> hyper::Result<()> {
     Ok(())
 }
 
-/// Answers the request of one stream when a request slot is free. Refuses the request if no slot
-/// becomes free in time.
+/// Answers the request of one stream when a request slot is free. Refuses the request if it has too
+/// many fields, or if no slot becomes free in time.
 async fn answer(
     context: Arc<ServerContext>,
     visitor: Visitor,

@@ -11,8 +11,8 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use futures_util::task::AtomicWaker;
 
-/// Another piece is requested while fewer than this number of bytes are unsent. That piece may have
-/// the same size again.
+/// The number of unsent bytes below which another piece is requested. That piece, read from a file,
+/// may be as large again.
 const ENOUGH: usize = 128 * 1024;
 
 /// The pieces of one body that have been given to a connection and are not sent yet.

@@ -32,8 +32,8 @@ const BAD_PROBES: u32 = 2;
 /// shorter delay is used.
 const FIRST_WAIT: Duration = Duration::from_secs(5);
 
-/// After this time online, the delays while offline start again at [`FIRST_WAIT`]. So an unstable
-/// link is probed less and less often.
+/// The time online after which the delays while offline start again at [`FIRST_WAIT`]. So an
+/// unstable link is probed less and less often.
 const STEADY: Duration = Duration::from_secs(60);
 
 /// The configured parameters of judging.

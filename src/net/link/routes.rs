@@ -27,7 +27,7 @@ const RTA_OIF: u16 = 4;
 const RTA_PRIORITY: u16 = 6;
 const RTA_MULTIPATH: u16 = 9;
 
-/// Prefixes up to this length are default routes: some tunnels add two `/1` routes instead of one
+/// The longest prefix of a default route, in bits: some tunnels add two `/1` routes instead of one
 /// `/0` route.
 const SHORT_PREFIX: u8 = 1;
 

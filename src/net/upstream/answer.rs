@@ -250,7 +250,7 @@ fn is_nobodys(coding: &str) -> bool {
 }
 
 /// Replaces a repeated `Content-Length` by one value. RFC 9110 §8.6 allows a recipient to read
-/// `1000, 1000` as 1000, as hyper does, but forbids forwarding it.
+/// `1000, 1000` as 1000, as hyper does, but forbids forwarding the repeated value.
 pub(super) fn say_length_once(fields: &mut HeaderMap) {
     let Some(said) = fields.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()) else {
         return;

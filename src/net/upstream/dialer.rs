@@ -210,8 +210,9 @@ impl Dialer {
         dialled
     }
 
-    /// Connects to `origin` as a probe. A probe is allowed in every mode, but only while
-    /// [`Choice::Auto`] is chosen. Dropping the future, or another choice, abandons the attempt.
+    /// Connects to `origin` as a probe, which is allowed only while [`Choice::Auto`] is chosen, but
+    /// even if the link is judged offline. Dropping the future, or another choice, abandons the
+    /// attempt.
     ///
     /// # Errors
     ///

@@ -76,7 +76,7 @@ impl InwardGuard {
     ///
     /// # Errors
     ///
-    /// [`Failure::Inward`] if there are none.
+    /// [`Failure::Inward`] if there are `addresses`, but the client may reach none of them.
     pub(super) fn reachable_addresses(
         &self,
         origin: &Origin,

@@ -15,8 +15,8 @@ use super::activity::{Activity, Watched};
 use super::{Failure, Interim, LinePosition, NewConnection, Origin, Outbound, RequestBody};
 use crate::base::owner::Owner;
 
-/// The fields that HTTP/2 forbids (RFC 9113 §8.2.2), except `TE`. `Host` becomes the pseudo-field
-/// `:authority` (§8.3.1).
+/// The fields that HTTP/2 forbids (RFC 9113 §8.2.2), except `TE`. Also `Host`, which becomes the
+/// pseudo-field `:authority` (§8.3.1).
 pub(super) const ONLY_HTTP1: [HeaderName; 7] = [
     CONNECTION,
     HeaderName::from_static("keep-alive"),
@@ -62,7 +62,7 @@ impl Listener {
         if let Some(interim) = &self.interim
             && status != StatusCode::CONTINUE
         {
-            // The channel is full if the client does not read. An interim response may be dropped.
+            // If the client does not read, the channel is full and the interim response is dropped.
             let _full = interim.try_send((status, fields.clone()));
         }
         true

@@ -33,7 +33,7 @@ use crate::base::tasks::Tasks;
 const MAX_STREAMS: usize = 100;
 
 /// The flow-control window of one response, in bytes. It allows 10 MiB/s at a round-trip time of a
-/// tenth of a second. A stalled client costs this memory for a response that is not stored. A
+/// tenth of a second. If a client stalls, a response that is not stored holds this memory. A
 /// response that is stored continues to the disk.
 const STREAM_WINDOW: u32 = 1024 * 1024;
 
@@ -338,7 +338,8 @@ impl ConnectionState {
     }
 
     /// Resolves when the origin has left a ping unanswered and has sent no other data. On a slow
-    /// link, data that was sent earlier arrives before the answer.
+    /// link, data that was sent earlier arrives before the answer, so data counts as a sign of
+    /// life.
     async fn wait_for_silence(&self, pings: Option<PingPong>) {
         let Some(mut pings) = pings else { return std::future::pending().await };
         loop {

@@ -26,7 +26,7 @@ pub struct RefusedCertificate {
 }
 
 /// Recently refused certificates, by origin. A form can only allow a certificate listed here,
-/// because a fingerprint in an address proves nothing.
+/// because a fingerprint in a URL proves nothing.
 #[derive(Debug)]
 pub struct RefusedCertificates(Mutex<LruCache<Origin, Arc<RefusedCertificate>>>);
 

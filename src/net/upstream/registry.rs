@@ -152,7 +152,7 @@ impl Registry {
     }
 
     /// Shares a new connection with all requests for `origin`, if `is_wanted` returns true. Returns
-    /// the shared connection. If another dial was faster, that is the other connection.
+    /// the connection to use: `shared`, or the connection of a dial that was faster.
     pub(super) fn share(
         &self,
         origin: &Origin,

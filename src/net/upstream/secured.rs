@@ -8,8 +8,8 @@ use rustls::{CipherSuite, ClientConnection, ProtocolVersion};
 use super::verify::AllowedFingerprints;
 use crate::net::certificates;
 
-/// How a connection to an origin was secured. Each response over the connection has this value in
-/// its extensions, as an `Arc`.
+/// The TLS details of a connection to an origin. Each response over the connection has this value
+/// in its extensions, as an `Arc`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Secured {
     /// The version of TLS.

@@ -203,8 +203,8 @@ impl Handshake {
     }
 }
 
-/// The header of a record shows whether the peer speaks another protocol or has a faulty TLS
-/// implementation.
+/// The fault that an invalid message shows: the peer does not speak TLS, sends a message that is
+/// too large, or has a faulty TLS implementation.
 fn fault_of_message(error: &InvalidMessage) -> TlsFault {
     match error {
         InvalidMessage::InvalidContentType

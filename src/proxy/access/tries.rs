@@ -50,7 +50,8 @@ impl Guesses {
 
 impl GuessCounter {
     /// Counts an attempt as wrong before it is checked, so that simultaneous attempts count like
-    /// consecutive ones. Returns the waiting time as an error if the client has to wait.
+    /// consecutive ones. If the client has to wait, counts nothing and returns the waiting time as
+    /// an error.
     pub(super) fn begin(&mut self, client: IpAddr, now: Instant) -> Result<(), Duration> {
         let client = network(client);
         let guesses = self.0.get_or_insert_mut(client, || Guesses { count: 0, last: now });

@@ -29,12 +29,12 @@ use crate::proxy::keep::NotKept;
 use crate::storage::store::timestamp;
 use wwwoffle_http::head;
 
-/// Maximum wait for the end of a body after all bytes of its declared length have arrived. The last
-/// bytes are held back for this time.
+/// Maximum wait for the end of a body after all bytes of its declared length have arrived. Until
+/// then the last bytes are held back.
 const END_WITHIN: Duration = Duration::from_secs(1);
 
-/// How long a download with readers continues when the daemon stops. It is less than the daemon
-/// waits, to leave time to save the bytes.
+/// How long a download with readers continues when the daemon stops. This is less than the time
+/// that the daemon waits, to leave time to save the bytes.
 const STOP_WITHIN: Duration = Duration::from_secs(8);
 
 /// A transfer of a body.
@@ -316,8 +316,8 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
         }
     }
 
-    /// The reason to end the download, if it has no readers and has reached a limit. Unless it has
-    /// stalled, it can then no longer be joined.
+    /// The reason to end the download, if it has no readers and has reached a limit. Unless the
+    /// download has stalled, it can then no longer be joined.
     fn exceeded_limit(&mut self) -> Option<Failure> {
         if self.feed().readers() > 0 {
             self.unread.left = None;
@@ -332,8 +332,8 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
         may_end.then_some(failure)
     }
 
-    /// The reason to end the download, if it has no readers and must not continue. It then cannot
-    /// be joined.
+    /// The reason to end the download, if it has no readers and must not continue. The download can
+    /// then no longer be joined.
     fn end_if_unread(&mut self) -> Option<Failure> {
         let then = self.job.leaving.action(self.feed().length(), self.total);
         // If the body is no longer being stored, there is no reason to continue without readers.

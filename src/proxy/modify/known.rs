@@ -12,7 +12,7 @@ use crate::proxy::context::ProxyContext;
 use crate::proxy::rules::is_blocked;
 use wwwoffle_html::rewrite::{PageKnowledge, UrlStatus};
 
-/// Looks up the state of URLs in the configuration, the spool and the queue, for one person.
+/// The state of URLs for one person, according to the configuration, the spool and the queue.
 pub(super) struct SpoolKnown {
     config: Arc<Config>,
     spool: Spool,

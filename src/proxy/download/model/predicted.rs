@@ -45,8 +45,8 @@ pub(super) struct Model {
 pub(super) struct PredictedRun {
     pub(super) version: u64,
     pub(super) here: u64,
-    /// The bytes that had arrived when the body last broke off, and the number of consecutive
-    /// attempts without progress.
+    /// The number of bytes that had arrived when the body last broke off. `attempts` counts the
+    /// consecutive attempts without progress.
     pub(super) had: u64,
     pub(super) attempts: usize,
     pub(super) is_open: bool,
