@@ -181,14 +181,7 @@ impl ProxyRequest {
             upgrade: upgrade.is_some(),
             noise: config.noise().matches(&resource.url).is_some(),
             event_stream: wants_event_stream(&fields),
-            standing: match ruling {
-                // A captive portal needs a login before anything else can be fetched.
-                Ruling::Usual(_) if context.base.mode.allows(bare.host()) => StoragePolicy::Nearby,
-                Ruling::Usual(standing) => standing,
-                Ruling::Moved { .. } | Ruling::Blocked { .. } | Ruling::OtherProtocol => {
-                    StoragePolicy::Usual
-                }
-            },
+            standing: standing(context, &ruling, &bare),
             queueing: queueing(&config, &parts),
             recursive: *config.dont_get.get_recursive.of(&parts),
             dated: false,
@@ -206,27 +199,8 @@ impl ProxyRequest {
             }
             None => modification,
         };
-        let is_read = |read: fn(&Modification) -> bool| modification.as_ref().is_some_and(read);
-        if !is_for_all && (is_read(Modification::is_of_page) || is_read(Modification::reads_all)) {
-            // A response that is not stored would be requested in the codings of the client, which
-            // we might not be able to decode.
-            fields.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        }
-        if is_read(Modification::is_of_page) {
-            // The browser's cached copy may contain other modifications, so a `304` would be wrong.
-            conditional::strip(&mut fields);
-        }
         let is_file = config.dont_compress.file_ext.matches_path(bare.path());
-        let mut codings = CodingTerms::of(&fields, is_for_all, is_file);
-        if fields.contains_key(RANGE) {
-            // A range counts bytes of the encoded body, so only codings that the client accepts may
-            // be requested.
-            codings.use_client_codings();
-        }
-        codings.strip(&mut fields);
-        if modification.is_some() {
-            codings.undo_all();
-        }
+        let codings = coding_terms(&mut fields, modification.as_ref(), is_for_all, is_file);
         Self {
             resource,
             bare,
@@ -370,6 +344,49 @@ fn kind(method: &Method, small_post: bool, is_more: bool) -> MethodKind {
         Method::POST if small_post => MethodKind::Post,
         _ => MethodKind::Other,
     }
+}
+
+/// How the response to a request that `ruling` allows is stored.
+fn standing(context: &ProxyContext, ruling: &Ruling, url: &CanonicalUrl) -> StoragePolicy {
+    match ruling {
+        // A captive portal needs a login before anything else can be fetched.
+        Ruling::Usual(_) if context.base.mode.allows(url.host()) => StoragePolicy::Nearby,
+        Ruling::Usual(standing) => *standing,
+        Ruling::Moved { .. } | Ruling::Blocked { .. } | Ruling::OtherProtocol => {
+            StoragePolicy::Usual
+        }
+    }
+}
+
+/// The codings to request from the origin, and those of the response to the client. Removes the
+/// fields that would lead to a response that the proxy cannot decode or modify.
+fn coding_terms(
+    fields: &mut HeaderMap,
+    modification: Option<&Modification>,
+    is_for_all: bool,
+    is_file: bool,
+) -> CodingTerms {
+    let is_page = modification.is_some_and(Modification::is_of_page);
+    if !is_for_all && (is_page || modification.is_some_and(Modification::reads_all)) {
+        // A response that is not stored would be requested in the codings of the client, which we
+        // might not be able to decode.
+        fields.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    }
+    if is_page {
+        // The browser's cached copy may contain other modifications, so a `304` would be wrong.
+        conditional::strip(fields);
+    }
+    let mut codings = CodingTerms::of(fields, is_for_all, is_file);
+    if fields.contains_key(RANGE) {
+        // A range counts bytes of the encoded body, so only codings that the client accepts may be
+        // requested.
+        codings.use_client_codings();
+    }
+    codings.strip(fields);
+    if modification.is_some() {
+        codings.undo_all();
+    }
+    codings
 }
 
 /// Which forms of a reload are honoured.
