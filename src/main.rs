@@ -7,6 +7,10 @@ use wwwoffle::base::exit::ExitStatus;
 use wwwoffle::cli::{self, ServeOptions, Terminal, environment};
 use wwwoffle::daemon::run::{self, Start};
 
+/// Gives free memory back while the daemon runs: see "Allocator" in `docs/decisions.md`.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     let (mut stdin, mut stdout, mut stderr) =
         (io::stdin().lock(), io::stdout().lock(), io::stderr());
