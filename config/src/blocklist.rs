@@ -274,7 +274,8 @@ impl BlockListReader {
         source.refuse(given, EXPECTED, "this wwwoffle was built without support for EasyList")
     }
 
-    /// Joins the lists of rules read last into one part.
+    /// Joins the lists of rules read last into one part. If this fails, the fault is recorded in
+    /// `source` and the result is `None`.
     #[cfg(feature = "easylist")]
     fn end_rules(&mut self, given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<()> {
         if self.rules.is_empty() {

@@ -154,7 +154,7 @@ pub enum EditError {
     UnknownSection {
         /// The given name.
         found: String,
-        /// The nearest known name.
+        /// The nearest known name. `None` if no known name is similar.
         nearest: Option<&'static str>,
     },
     /// The section has no such option.
@@ -164,7 +164,7 @@ pub enum EditError {
         section: String,
         /// The given name.
         found: String,
-        /// The nearest known name.
+        /// The nearest known name. `None` if no known name is similar.
         nearest: Option<&'static str>,
     },
     /// A name that cannot be written without quotes.

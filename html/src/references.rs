@@ -165,7 +165,7 @@ impl Class {
         Self::ALL.into_iter().find(|class| class.name() == name)
     }
 
-    /// Guesses the class of a file from its extension.
+    /// Guesses the class of a file from its extension. `None` if the extension is unknown.
     #[must_use]
     pub fn of_name(url: &str) -> Option<Self> {
         Some(match kind::extension(url).as_str() {
@@ -275,7 +275,8 @@ pub struct References {
     pub links: Vec<Link>,
     /// The number of references that are not valid URLs or are too long.
     pub refused: usize,
-    /// The first title with white space collapsed, at most [`MAX_TITLE`] bytes.
+    /// The first title with white space collapsed, at most [`MAX_TITLE`] bytes. `None` without a
+    /// title.
     pub title: Option<String>,
     /// The WHATWG name of the encoding; empty if nothing was read.
     pub charset: &'static str,
@@ -283,9 +284,10 @@ pub struct References {
     pub nofollow: bool,
     /// Whether `<meta name="robots">` has `noindex`.
     pub noindex: bool,
-    /// The first URL in `<link rel=canonical>` or a `Link` field (RFC 6596).
+    /// The first URL in `<link rel=canonical>` or a `Link` field (RFC 6596). `None` if there is
+    /// none.
     pub canonical: Option<String>,
-    /// The first reason why the document was not parsed completely.
+    /// The first reason why the document was not parsed completely. `None` if it was.
     pub cut: Option<Truncation>,
 }
 

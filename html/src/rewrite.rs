@@ -140,7 +140,7 @@ pub struct Changes {
     pub pixels: Option<String>,
     /// How links are marked.
     pub marks: Marks,
-    /// The bar at the end.
+    /// The bar at the end of the page. `None` if no bar is added.
     pub bar: Option<Bar>,
     /// Characters to repair.
     pub mends: BTreeSet<Repair>,

@@ -169,14 +169,14 @@ impl BrowserUrl {
         self.opaque
     }
 
-    /// The text after the `?`.
+    /// The text after the `?`. `None` without a `?`.
     #[must_use]
     pub fn query(&self) -> Option<&str> {
         let end = self.fragment.unwrap_or(self.text.len());
         self.query.map(|start| self.slice(start + 1, end))
     }
 
-    /// The text after the `#`.
+    /// The text after the `#`. `None` without a `#`.
     #[must_use]
     pub fn fragment(&self) -> Option<&str> {
         self.fragment.map(|start| self.slice(start + 1, self.text.len()))

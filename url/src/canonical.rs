@@ -260,7 +260,7 @@ impl CanonicalUrl {
         self.slice(self.path_start, self.name_end)
     }
 
-    /// The user, decoded.
+    /// The user, decoded. `None` without credentials.
     #[must_use]
     pub fn user(&self) -> Option<Cow<'_, [u8]>> {
         let (user, _) = self.credentials()?;

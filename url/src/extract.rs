@@ -145,6 +145,7 @@ impl<'a> Extraction<'a> {
     }
 
     /// Reads a URL that begins at `start`, after an opening delimiter, and ends before `close`.
+    /// `None` if there is no such URL.
     fn enclosed(&mut self, start: usize, close: char) -> Option<ExtractedUrl> {
         let rest = self.rest(start);
         let end = rest.bytes().take(MAX_ENCLOSED).position(|b| matches!(b, b'<' | b'>' | b'"'))?;

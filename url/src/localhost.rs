@@ -94,7 +94,7 @@ impl LocalHost {
         self.http_port
     }
 
-    /// The port of the local pages over TLS.
+    /// The port of the local pages over TLS. `None` without such a port.
     #[must_use]
     pub fn https_port(&self) -> Option<u16> {
         self.tls_port

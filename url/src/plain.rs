@@ -92,7 +92,8 @@ pub(crate) fn path_and_args(
     Some((path_end, text.len() - rest.len()))
 }
 
-/// Splits off a port in its canonical spelling, up to the path.
+/// Splits a port from the path after it. `None` if the port is not in canonical spelling, is the
+/// default port, or is not followed by a path.
 fn take_port(rest: &[u8], default: u16) -> Option<(Option<u16>, &[u8])> {
     let mut port: u16 = 0;
     let mut after = rest;
@@ -104,7 +105,8 @@ fn take_port(rest: &[u8], default: u16) -> Option<(Option<u16>, &[u8])> {
     (shortest && port != default && after.starts_with(b"/")).then_some((Some(port), after))
 }
 
-/// Skips a canonical path, up to its `?`, its `#` or the end.
+/// Skips a canonical path. Returns the text from its `?` or `#`, or an empty text. `None` if the
+/// path may not be canonical.
 fn skip_path(path: &[u8]) -> Option<&[u8]> {
     let mut rest = path;
     loop {
@@ -120,7 +122,8 @@ fn skip_path(path: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Skips canonical, non-empty arguments up to a `#` or the end.
+/// Skips canonical arguments. Returns the text from the `#`, or an empty text. `None` if the
+/// arguments are empty or may not be canonical.
 fn skip_args(args: &[u8]) -> Option<&[u8]> {
     let mut rest = args;
     loop {

@@ -68,13 +68,14 @@ impl<'a> Reference<'a> {
         Self { scheme, authority, path, query, fragment }
     }
 
-    /// The scheme as written, without its `:`.
+    /// The scheme as written, without its `:`. `None` without a scheme.
     #[must_use]
     pub fn scheme(&self) -> Option<&'a str> {
         self.scheme
     }
 
-    /// The text between `//` and the path: user information, host and port, not split.
+    /// The text between `//` and the path: user information, host and port, not split. `None`
+    /// without `//`.
     #[must_use]
     pub fn authority(&self) -> Option<&'a str> {
         self.authority
@@ -86,13 +87,13 @@ impl<'a> Reference<'a> {
         self.path
     }
 
-    /// The text after the first `?`.
+    /// The text after the first `?`. `None` without a `?`.
     #[must_use]
     pub fn query(&self) -> Option<&'a str> {
         self.query
     }
 
-    /// The text after the first `#`.
+    /// The text after the first `#`. `None` without a `#`.
     #[must_use]
     pub fn fragment(&self) -> Option<&'a str> {
         self.fragment

@@ -4,12 +4,12 @@
 /// A numeric reference becomes its character. From U+0080 up, the character is percent-escaped as
 /// UTF-8.
 ///
-/// Call it on a link from the source text of a page, before the link is resolved. It makes one
-/// pass: the result of a reference is not decoded again. Other entities stay unchanged.
+/// Call this function on a link from the source text of a page, before the link is resolved. It
+/// makes one pass: the result of a reference is not decoded again. Other entities stay unchanged.
 ///
-/// It corrects these bugs of 2.9: `&#X26;` is recognised too; signs and blanks are not part of a
-/// number; a number that is not a character (0, a surrogate, above U+10FFFF) becomes U+FFFD, as in
-/// every browser; and a reference needs digits.
+/// The function corrects these bugs of 2.9: `&#X26;` is recognised too; signs and blanks are not
+/// part of a number; a number that is not a character (0, a surrogate, above U+10FFFF) becomes
+/// U+FFFD, as in every browser; and a reference needs digits.
 ///
 /// ```
 /// let link = wwwoffle_url::fix_html_link_url(b"/p?a=1&AMP;b=&#233;&#x26;c&lt;");
@@ -33,7 +33,8 @@ pub fn fix_html_link_url(link: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Parses the rest of a reference after its `&`. Digits contain no `&`, so no byte is read more
+/// Parses the rest of a reference after its `&`. Returns the character and the text after the
+/// reference; `None` if this is not a reference. Digits contain no `&`, so no byte is read more
 /// than twice.
 fn take_reference(text: &[u8]) -> Option<(char, &[u8])> {
     if let Some((name, rest)) = text.split_at_checked(b"amp;".len())

@@ -81,7 +81,7 @@ impl fmt::Display for Resolution {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResolveError {
-    /// Base or reference is longer than [`MAX_REFERENCE`].
+    /// The base or the reference is longer than [`MAX_REFERENCE`].
     #[error("the text is {0} bytes long, above the limit of {MAX_REFERENCE}")]
     TooLong(usize),
     /// The reference is relative, and the base has no scheme.

@@ -217,32 +217,32 @@ impl Uri {
         self.to_string()
     }
 
-    /// The scheme as written.
+    /// The scheme as written. `None` for a relative reference.
     #[must_use]
     pub fn scheme(&self) -> Option<&str> {
         self.scheme.as_deref()
     }
 
-    /// The text before the `@`.
+    /// The text before the `@`. `None` without an `@`.
     #[must_use]
     pub fn userinfo(&self) -> Option<&str> {
         self.authority.as_ref()?.userinfo.as_deref()
     }
 
-    /// The host, brackets included. If there is an authority, there is always a host, but it may be
-    /// empty.
+    /// The host, brackets included. It may be empty. `None` without an authority.
     #[must_use]
     pub fn host(&self) -> Option<&str> {
         self.authority.as_ref().map(|authority| authority.host.as_str())
     }
 
-    /// The kind of the host by its spelling.
+    /// The kind of the host by its spelling. `None` without an authority.
     #[must_use]
     pub fn host_kind(&self) -> Option<HostKind> {
         self.authority.as_ref().map(|authority| authority.kind)
     }
 
-    /// The digits after the host's colon. They may be missing, or be too large for a port.
+    /// The digits after the colon of the host. They may be missing, or be too large for a port.
+    /// `None` without a colon.
     #[must_use]
     pub fn port(&self) -> Option<&str> {
         self.authority.as_ref()?.port.as_deref()
@@ -261,13 +261,13 @@ impl Uri {
         &self.segments
     }
 
-    /// The text after the `?`, still escaped.
+    /// The text after the `?`, still escaped. `None` without a `?`.
     #[must_use]
     pub fn query(&self) -> Option<&str> {
         self.query.as_deref()
     }
 
-    /// The text after the `#`, still escaped.
+    /// The text after the `#`, still escaped. `None` without a `#`.
     #[must_use]
     pub fn fragment(&self) -> Option<&str> {
         self.fragment.as_deref()

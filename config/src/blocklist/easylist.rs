@@ -109,8 +109,8 @@ impl<'a> CheckedRules<'a> {
 }
 
 impl EasyList {
-    /// Parses a list. Fails if more than half of its lines are unreadable, with the number of the
-    /// first such line, or if the crate panics, with line 1.
+    /// Parses a list. If more than half of its rules are unreadable, the error contains the line of
+    /// the first unreadable one. If the crate panics, the error contains line 1.
     pub(crate) fn read(text: &str, file: &Arc<Path>) -> Result<Self, (usize, Kind)> {
         let Ok(counted) = catch_unwind(|| CheckedRules::of(text)) else {
             return Err((1, Kind::BadEasyList));

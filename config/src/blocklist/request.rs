@@ -14,7 +14,8 @@ const SHARED: &[&str] =
 pub struct BlockQuery<'a> {
     /// The requested URL.
     pub url: &'a UrlParts<'a>,
-    /// The page that causes the request: `Referer`. Rules compare its host.
+    /// The page that causes the request: `Referer`. `None` if it is unknown. Rules compare its
+    /// host.
     pub page: Option<&'a CanonicalUrl>,
     /// The relation of `page` to the URL, if the browser sends it: `Sec-Fetch-Site`.
     pub site: Option<PageRelation>,

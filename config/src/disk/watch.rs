@@ -21,7 +21,7 @@ struct FileState {
 }
 
 impl FileState {
-    /// Reads the metadata. `None` for a missing file.
+    /// Reads the metadata. `None` if that fails, for example because the file is missing.
     fn of(path: &Path) -> Option<Self> {
         let file = fs::metadata(path).ok()?;
         Some(Self {

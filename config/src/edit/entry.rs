@@ -205,7 +205,7 @@ fn first_indent<'a>(text: &'a str, table: &dyn TableLike) -> Option<&'a str> {
     Some(indent(text, table.key(first)?.span()?.start))
 }
 
-/// The end of the last value.
+/// The end of the last value; `None` if the table has no values.
 fn last_value(table: &dyn TableLike) -> Option<usize> {
     table.iter().filter_map(|(_, item)| Some(item.span()?.end)).max()
 }

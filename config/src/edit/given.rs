@@ -5,17 +5,17 @@ use crate::schema::Config;
 use std::path::Path;
 use toml_edit::Value as Toml;
 
-/// Converts the value of an option.
+/// Converts the typed value of an option.
 pub(super) fn value(section: &str, key: &str, typed: &str) -> String {
     read(typed, |value| format!("[{section}]\n{key} = {value}\n"))
 }
 
-/// Converts an element of an option that is an array.
+/// Converts a typed element of an option that is an array.
 pub(super) fn item(section: &str, key: &str, typed: &str) -> String {
     read(typed, |item| format!("[{section}]\n{key} = [{item}]\n"))
 }
 
-/// Converts the value of an option in a rule.
+/// Converts the typed value of an option in a rule.
 pub(super) fn of_rule(section: &str, key: &str, typed: &str) -> String {
     let url = "url = [\"*://*/*\"]";
     read(typed, |value| format!("[[{section}.for]]\n{url}\n{key} = {value}\n"))

@@ -75,7 +75,8 @@ impl<'a> Layout<'a> {
         None
     }
 
-    /// The end of a commented-out value of `key` that begins with the line at `start`.
+    /// The end of the commented-out value of `key` that begins with the line at `start`. `None` if
+    /// no such value begins there.
     fn commented(&self, key: &str, start: usize, limit: usize) -> Option<usize> {
         let mut value = String::new();
         let mut at = start;
@@ -243,7 +244,8 @@ fn after_string(text: &str) -> &str {
     }
 }
 
-/// The offset of the next comma outside comments, before `limit`.
+/// The offset of the first comma between `from` and `limit` that is outside comments. `None` if
+/// there is none.
 pub(super) fn comma(text: &str, from: usize, limit: usize) -> Option<usize> {
     let mut in_comment = false;
     let piece = text.get(from..limit)?;

@@ -24,7 +24,7 @@ pub struct OptionState {
     pub option: &'static OptionInfo,
     /// The value as written, if the text sets it. A secret is replaced by a placeholder.
     pub value: Option<String>,
-    /// The line of the value, counted from 1.
+    /// The line of the value, counted from 1. `None` if the text does not set the option.
     pub line: Option<usize>,
 }
 

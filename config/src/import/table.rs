@@ -85,7 +85,8 @@ pub(super) fn target(section: &str, key: &str) -> Option<Counterpart> {
     }
 }
 
-/// The options whose counterpart is more than a converted value.
+/// The counterpart of an option for which [`FormerOption::now`] does not suffice. `None` for all
+/// other options.
 fn special_counterpart(section: &str, key: &str) -> Option<Counterpart> {
     Some(match (section, key) {
         ("StartUp", "bind-ipv4") => Counterpart::Listen(ListenKey::V4),

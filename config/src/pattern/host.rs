@@ -53,7 +53,7 @@ impl HostSpec {
         }
     }
 
-    /// Whether the pattern matches `address`, ignoring its `!`.
+    /// Whether the pattern, without its `!`, matches `address`.
     #[must_use]
     pub fn matches_address(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();

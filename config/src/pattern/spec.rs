@@ -160,7 +160,7 @@ impl UrlSpec {
         })
     }
 
-    /// Whether the pattern matches `url`, ignoring its `!`.
+    /// Whether the pattern, without its `!`, matches `url`.
     #[must_use]
     pub fn matches(&self, url: &CanonicalUrl) -> bool {
         self.matches_parts(&UrlParts::of(url))

@@ -211,7 +211,7 @@ fn without_comment(line: &str) -> &str {
     begins.next().unwrap_or(line)
 }
 
-/// The name in `{ file = "name" }`, where `key` is `file`.
+/// The name in `{ file = "name" }`, where `key` is `file`. `None` for a value in another form.
 pub(crate) fn list_name<'a>(value: &'a Toml, key: &str) -> Option<&'a str> {
     let table = value.as_inline_table().filter(|table| table.len() == 1)?;
     table.get(key)?.as_str().filter(|name| !name.is_empty())

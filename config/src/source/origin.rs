@@ -43,12 +43,13 @@ impl Origins {
         self.rules.entry((section, key)).or_insert_with(|| location.clone());
     }
 
-    /// Returns the setting of an option outside of rules.
+    /// Returns the setting of an option outside of rules. `None` if the option is not set there.
     pub(crate) fn of(&self, section: &'static str, key: &'static str) -> Option<&ValueOrigin> {
         self.plain.get(&(section, key))
     }
 
-    /// Returns the location of the first rule that sets an option.
+    /// Returns the location of the first rule that sets an option. `None` if no rule sets the
+    /// option.
     pub(crate) fn in_rule(&self, section: &'static str, key: &'static str) -> Option<&Location> {
         self.rules.get(&(section, key))
     }

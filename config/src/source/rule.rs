@@ -139,7 +139,7 @@ impl<T> UrlRules<T> {
     }
 
     /// The value and location of the rule that decides about a URL, for
-    /// [`Config::explain`](crate::Config::explain).
+    /// [`Config::explain`](crate::Config::explain). `None` if no rule decides.
     pub(crate) fn value_for_url(&self, url: &UrlParts<'_>) -> Option<UrlValue> {
         let (listed, _, origin) = self.rule(url)?;
         Some(UrlValue {

@@ -53,7 +53,7 @@ impl ParsedText {
         self.section
     }
 
-    /// The options of a section in this text.
+    /// The options of a section in this text. `None` if the text does not contain the section.
     pub(crate) fn table(&self, section: &str) -> Option<&dyn TableLike> {
         match self.section {
             None => self.root().get(section)?.as_table_like(),

@@ -30,7 +30,8 @@ pub(crate) trait Value: Sized {
     }
     /// Parses a value. If it is faulty, the fault is recorded in `source` and the result is `None`.
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self>;
-    /// For types that are lists with values for some URLs: the element that decides about the URL.
+    /// For types that are lists with values for some URLs: the element that decides about the URL,
+    /// or `None` if no element does. Always `None` for other types.
     fn value_for_url(&self, _: &UrlParts<'_>) -> Option<UrlValue> {
         None
     }

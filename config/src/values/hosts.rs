@@ -34,7 +34,7 @@ impl HostList {
         self.decide(host).is_some_and(|(spec, _)| !spec.negated())
     }
 
-    /// The pattern that decides about `host`, and its location.
+    /// The pattern that decides about `host`, and its location. `None` if no pattern matches.
     #[must_use]
     pub fn decide(&self, host: &str) -> Option<(&HostSpec, &Location)> {
         let host = host.strip_suffix('.').unwrap_or(host);

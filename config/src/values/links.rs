@@ -20,7 +20,7 @@ const MAX_INTERFACE: usize = 64;
 pub struct ProbeUrl(Option<String>);
 
 impl ProbeUrl {
-    /// The URL as written.
+    /// The URL as written. `None` if no URL is requested.
     #[must_use]
     pub fn url(&self) -> Option<&str> {
         self.0.as_deref()

@@ -129,7 +129,8 @@ An array of file extensions, each with its dot: `[\".gz\", \".tar.xz\"]`. Case i
 pub struct TypesByExtension(BTreeMap<String, MediaType>);
 
 impl TypesByExtension {
-    /// The media type of a path. The longest matching extension decides.
+    /// The media type of a path. The longest matching extension decides. `None` if no extension
+    /// matches.
     #[must_use]
     pub fn of(&self, path: &str) -> Option<&MediaType> {
         let fitting = self.0.iter().filter(|(end, _)| ends_with(path, end));

@@ -14,7 +14,7 @@ const MAX_REPLACEMENT: usize = 8 << 10;
 pub struct ParentProxy(Option<(String, u16)>);
 
 impl ParentProxy {
-    /// The host, with an IPv6 address in brackets, and its port.
+    /// The host, with an IPv6 address in brackets, and its port. `None` without a parent proxy.
     #[must_use]
     pub fn host_port(&self) -> Option<(&str, u16)> {
         self.0.as_ref().map(|(host, port)| (host.as_str(), *port))

@@ -160,7 +160,7 @@ impl fmt::Debug for PasswordHash {
 pub struct ControlPassword(Option<PasswordHash>);
 
 impl ControlPassword {
-    /// The hash of the password.
+    /// The hash of the password. `None` if there is no password.
     #[must_use]
     pub fn hash(&self) -> Option<&PasswordHash> {
         self.0.as_ref()
@@ -245,7 +245,7 @@ impl Users {
         self.0.is_empty()
     }
 
-    /// The user with this name.
+    /// The user with this name, if there is one.
     #[must_use]
     pub fn named(&self, name: &[u8]) -> Option<&User> {
         self.0.iter().find(|user| user.name.as_bytes() == name)

@@ -39,7 +39,7 @@ impl Value for Markup {
 pub struct Program(Option<PathBuf>);
 
 impl Program {
-    /// The absolute path.
+    /// The absolute path of the program. `None` without a program.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.0.as_deref()
@@ -132,7 +132,7 @@ The name or number of a system user or group, in quotes, or `\"\"` for none.";
 pub struct UserName(Option<String>);
 
 impl UserName {
-    /// The user name.
+    /// The user name. `None` without a user name.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         self.0.as_deref()
@@ -161,7 +161,7 @@ impl Value for UserName {
 pub struct Secret(Option<String>);
 
 impl Secret {
-    /// The password in clear text. Never display, log or store it.
+    /// The password in clear text; `None` without a password. Never display, log or store it.
     #[must_use]
     pub fn reveal(&self) -> Option<&str> {
         self.0.as_deref()

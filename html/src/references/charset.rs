@@ -37,7 +37,8 @@ pub fn choose(kind: Kind, content_type: Option<&str>, head: &[u8]) -> &'static E
     })
 }
 
-/// Whether the head is UTF-8. Its last character may be incomplete.
+/// Whether the head is UTF-8. In a head of at least [`PRESCAN`] bytes, the last character may be
+/// incomplete.
 fn is_utf8(head: &[u8]) -> bool {
     match std::str::from_utf8(head) {
         Ok(_) => true,
@@ -63,8 +64,8 @@ fn at_charset(head: &[u8]) -> Option<&'static Encoding> {
     label(rest.get(..end)?)
 }
 
-/// The encoding in an XML declaration. Without a declaration, zero bytes show that the text is
-/// UTF-16.
+/// The encoding that an XML declaration shows: UTF-16 if the declaration is written in UTF-16,
+/// otherwise the encoding that it names. `None` if there is neither.
 fn xml(head: &[u8]) -> Option<&'static Encoding> {
     match head {
         [b'<', 0, b'?', 0, ..] => return Some(UTF_16LE),
@@ -140,7 +141,8 @@ fn of_meta(attributes: &mut Attributes<'_>) -> Option<&'static Encoding> {
     charset
 }
 
-/// *Extracting a character encoding from a meta element*.
+/// The encoding in the `content` of a `meta` element (*extracting a character encoding from a meta
+/// element*).
 fn in_content(content: &[u8]) -> Option<&'static Encoding> {
     let mut rest = content;
     loop {
@@ -158,8 +160,9 @@ fn in_content(content: &[u8]) -> Option<&'static Encoding> {
     }
 }
 
-/// The encoding with this label. The label was read as ASCII, so the document is not UTF-16, and
-/// the label of UTF-16 means UTF-8.
+/// The encoding with this label. `None` if the label is unknown. The label was read as ASCII, so
+/// the document is not UTF-16, and UTF-16 is replaced by UTF-8. `x-user-defined` is replaced by
+/// windows-1252.
 fn label(label: &[u8]) -> Option<&'static Encoding> {
     let encoding = Encoding::for_label(label)?;
     if encoding == UTF_16LE || encoding == UTF_16BE {

@@ -14,7 +14,8 @@ pub(crate) struct Tag {
 }
 
 impl Tag {
-    /// The first attribute of this name, trimmed.
+    /// The value of the first attribute of this name, trimmed. `None` if there is no such
+    /// attribute.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         let (_, value) = self.attributes.iter().find(|(known, _)| known == name)?;
         Some(value.trim_matches(|c: char| c <= ' '))
@@ -148,7 +149,7 @@ fn references<'a>(tag: &'a Tag, names: &'a [&str]) -> impl Iterator<Item = &'a s
 }
 
 /// For an element whose references depend only on its attributes: these attributes, and the class
-/// of the references.
+/// of the references. `None` for other elements.
 fn plain(tag: &Tag) -> Option<(&'static [&'static str], Class)> {
     Some(match tag.name.as_str() {
         "script" => (&["src", "href", "xlink:href"], Class::Script),
@@ -205,7 +206,8 @@ fn common_references(tag: &Tag, hidden: Option<Omission>, gather: &mut Collector
     }
 }
 
-/// The source that a script will set when the element scrolls into view.
+/// The source that a script will set when the element scrolls into view. `None` if no attribute
+/// contains such a source.
 pub(super) fn lazy(tag: &Tag) -> Option<&str> {
     LAZY.into_iter().filter_map(|name| tag.filled(name)).find(|value| is_like_url(value))
 }

@@ -10,11 +10,12 @@ use super::{Class, Omission, boundary, page};
 #[derive(Debug, Default)]
 pub(super) struct FeedCollector {
     pub(super) gather: Collector,
-    /// The element whose text is a URL, and its text so far.
+    /// The element whose text is collected, and its text so far. `None` outside such an element.
     collected: Option<(FeedText, String)>,
     /// The class of the URL of the current entry, in a sitemap.
     entry: Option<Class>,
-    /// The prefix of the root element. Elements with other prefixes belong to extensions.
+    /// The prefix of the elements of the feed. Elements with other prefixes belong to extensions.
+    /// `None` before the root element.
     prefix: Option<String>,
     in_image: bool,
 }

@@ -143,7 +143,8 @@ pub(super) fn is_one_pixel(tag: &Tag) -> bool {
     is_small("width") && is_small("height")
 }
 
-/// The last value of a property in a `style` attribute.
+/// The last value of a property in a `style` attribute. `None` if the attribute does not set the
+/// property.
 fn declared<'a>(style: &'a str, name: &str) -> Option<&'a str> {
     let mut declarations = style.split(';').filter_map(|declaration| declaration.split_once(':'));
     let (_, value) =

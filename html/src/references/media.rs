@@ -203,6 +203,7 @@ fn plain(name: &str, value: &str, want: &Viewport) -> Option<bool> {
 }
 
 /// Evaluates a range, such as `width >= 600px` or `400px <= width < 800px` (Media Queries §2.4.3).
+/// `None` if a comparison cannot be evaluated.
 fn range(text: &str, want: &Viewport) -> Option<bool> {
     let side = |text: &str| {
         let text = text.trim();
@@ -251,7 +252,7 @@ pub(super) fn resolution(text: &str) -> Option<f64> {
     }
 }
 
-/// Splits a number from its unit.
+/// Splits a number from the unit after it, which may be empty. Returns the unit in lower case.
 fn unit(text: &str) -> Option<(f64, String)> {
     let is_unit = |c: char| c.is_ascii_alphabetic() || c == '%';
     let end = text.trim_end_matches(is_unit).len();

@@ -41,8 +41,9 @@ pub fn allow_style(value: &str, source: &str) -> Option<String> {
     Some(policies.join(","))
 }
 
-/// Extends one policy. If a directive occurs more than once, the first counts (§2.2.1). A style
-/// element is checked against the first existing one of three directives (§6.8.3).
+/// Extends one policy by `source`. `None` if the policy already allows the style. If a directive
+/// occurs more than once, the first counts (§2.2.1). A style element is checked against the first
+/// existing one of three directives (§6.8.3).
 fn allow(policy: &str, source: &str) -> Option<String> {
     let directives: Vec<&str> = policy.split(';').collect();
     let (at, name, sources) =

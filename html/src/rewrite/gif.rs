@@ -125,7 +125,8 @@ fn header(had: usize, byte: u8) -> GifState {
     }
 }
 
-/// The colour table that a byte of flags announces: 2 to 256 colours of three bytes.
+/// The colour table that a byte of flags announces: 2 to 256 colours of three bytes. `None` if the
+/// byte announces no table.
 fn colours(flags: u8, then: AfterColours) -> Option<GifState> {
     (flags & 0x80 != 0).then(|| GifState::Colours { left: 3 << ((flags & 0x07) + 1), then })
 }

@@ -69,7 +69,7 @@ pub(super) struct Judge {
     encoding: &'static Encoding,
     /// The number of links that were checked.
     links: usize,
-    /// In the gateway: the target of the first refresh.
+    /// In the gateway: the target of the first refresh. `None` without a refresh.
     pub(super) onward: Option<String>,
 }
 

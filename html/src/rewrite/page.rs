@@ -59,7 +59,8 @@ enum PageStage {
 /// A page that is being parsed.
 struct OpenPage {
     mending: CharRepair,
-    /// Decodes an encoding that is not ASCII-compatible. The output is then UTF-8.
+    /// The decoder of a page in the gateway whose encoding is not ASCII-compatible. The page is
+    /// then sent as UTF-8. `None` for other pages.
     decoder: Option<Decoder>,
     parser: Parser,
 }

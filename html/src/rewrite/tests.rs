@@ -131,7 +131,7 @@ fn a_page_keeps_its_encoding() {
             b"<a href='?kept\xe9'>x</a>",
             b"<a href='?kept\xe9'><k>x</k></a><bar>",
         ),
-        // The page is not parsed, because tags are not ASCII in this encoding.
+        // The page is not parsed, because its encoding is not ASCII-compatible.
         ("text/html", b"\xff\xfe<\0a\0", b"\xff\xfe<\0a\0"),
         ("text/html; charset=iso-2022-jp", b"<a href=kept>x</a>", b"<a href=kept>x</a>"),
     ] {

@@ -197,7 +197,8 @@ impl ResponseControl {
     }
 }
 
-/// The caching directives of a request (RFC 9111 §5.2.1, §5.4, RFC 5861 §4).
+/// The caching directives of a request (RFC 9111 §5.2.1, §5.4, RFC 5861 §4). A field is `None` or
+/// `false` if the request does not have the directive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one directive, there or not")]
 pub struct RequestControl {

@@ -53,8 +53,8 @@ pub fn set_age(fields: &mut HeaderMap, exchange: ExchangeTimes, now: SystemTime)
     fields.insert(AGE, HeaderValue::from(age.as_secs()));
 }
 
-/// The `Age` field of a response (RFC 9111 §5.1): the first member of a list. An invalid value is
-/// ignored.
+/// The `Age` field of a response (RFC 9111 §5.1): the first member of a list. `None` if the field
+/// is missing or invalid.
 fn age_field(fields: &HeaderMap) -> Option<Duration> {
     let first = fields.get(AGE)?.to_str().ok()?.split(',').next()?;
     parse_delta_seconds(first.trim_ascii().as_bytes()).ok()

@@ -47,6 +47,7 @@ pub struct Overrides {
     /// `request-changed`.
     pub ask_again: Recheck,
     /// `request-changed-once`: a response that was received since this moment is not revalidated.
+    /// `None` if the option is off.
     pub once_since: Option<SystemTime>,
     /// `request-expired`: whether a response is revalidated after its explicit lifetime.
     pub expired: bool,

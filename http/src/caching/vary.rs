@@ -190,7 +190,7 @@ enum Fit {
 }
 
 /// Selects the stored response for a request (RFC 9111 §4.1): the newest by `Date` among the best
-/// fits.
+/// fits. Returns its index in `stored`, or `None` if no response fits.
 ///
 /// ```
 /// # use std::time::SystemTime;

@@ -66,7 +66,7 @@ pub(super) struct Head {
     fields: FieldLines,
     host: bool,
     upgrade: bool,
-    /// The framing that the fields so far declare. A length may be 0 here.
+    /// The framing that the fields read so far declare, if any. A length may be 0 here.
     framing: Option<Framing>,
 }
 
@@ -369,7 +369,7 @@ impl FieldKind {
         }
     }
 
-    /// The bytes that the value may contain, for fields that are checked.
+    /// The bytes that the value may contain. `None` for fields that are not checked.
     fn alphabet(self) -> Option<fn(u8) -> bool> {
         match self {
             Self::Host => Some(is_host),

@@ -61,7 +61,7 @@ const FRAGMENT: &AsciiSet = &SEGMENT.remove(b'/');
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct UriFields {
-    /// The scheme. It is never escaped.
+    /// The scheme, which is never escaped. `None` for a relative reference.
     pub scheme: Option<String>,
     /// User information, host and port. `None` without `//`.
     pub authority: Option<AuthorityFields>,
@@ -69,18 +69,19 @@ pub struct UriFields {
     pub path: PathFields,
     /// The pairs of the query, joined by `&`. `Some` without pairs is an empty query.
     pub query: Option<Vec<Pair>>,
-    /// The fragment. It may contain a query.
+    /// The fragment, which may contain a query. `None` without a `#`.
     pub fragment: Option<FragmentFields>,
 }
 
 /// User information, host and port.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct AuthorityFields {
-    /// Segments joined by `:`, at least one. Usually these are user name and password.
+    /// Segments joined by `:`, at least one. Usually these are user name and password. `None`
+    /// without an `@`.
     pub userinfo: Option<Vec<Vec<u8>>>,
     /// The host.
     pub host: HostField,
-    /// The digits of the port. The text may be empty.
+    /// The digits of the port. The text may be empty. `None` without a `:`.
     pub port: Option<String>,
 }
 

@@ -96,7 +96,8 @@ fn is_tag(text: &str) -> bool {
     })
 }
 
-/// The value of a field that occurs exactly once, trimmed.
+/// The value of a field that occurs exactly once, trimmed. `None` if the field is missing, occurs
+/// more than once or is not ASCII.
 #[must_use]
 pub fn single<'fields>(fields: &'fields HeaderMap, name: &HeaderName) -> Option<&'fields str> {
     let mut all = fields.get_all(name).iter();

@@ -149,7 +149,8 @@ impl Range {
         last.is_none_or(|last| first <= last).then_some(Range::From { first, last })
     }
 
-    /// The requested bytes in a representation of `length` bytes.
+    /// The requested bytes in a representation of `length` bytes. `None` if it contains none of
+    /// them.
     fn within(self, length: u64) -> Option<Span> {
         let length = length.min(MAX_POSITION);
         match self {
