@@ -176,12 +176,12 @@ fn run(bytes: &[u8], allowed: impl Fn(u8) -> bool) -> usize {
     bytes.iter().position(|&byte| !allowed(byte)).unwrap_or(bytes.len())
 }
 
-/// `field-vchar`, SP and HTAB (RFC 9110 §5.5): the bytes of a field value.
+/// Whether a field value may contain the byte: `field-vchar`, SP and HTAB (RFC 9110 §5.5).
 fn is_value(byte: u8) -> bool {
     (byte >= b' ' && byte != 0x7f) || byte == b'\t'
 }
 
-/// `tchar` (RFC 9110 §5.6.2).
+/// Whether the byte is a `tchar` (RFC 9110 §5.6.2).
 fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }

@@ -190,7 +190,7 @@ impl BrowserUrl {
         self.text.get(start..end).unwrap_or_default()
     }
 
-    /// Checks the invariants of the offsets.
+    /// Whether the invariants of the offsets hold.
     fn offsets_hold(&self) -> bool {
         let end = self.text.len();
         let fragment = self.fragment.unwrap_or(end);

@@ -384,7 +384,7 @@ impl CanonicalUrl {
         self.text.get(start..end).unwrap_or_default()
     }
 
-    /// Checks the invariants of text and offsets.
+    /// Whether the invariants of text and offsets hold.
     fn check_invariants(&self) -> bool {
         let arguments = self.slice(self.path_end, self.name_end);
         self.text.is_ascii()

@@ -114,8 +114,8 @@ fn canonical_pattern(pattern: &str) -> String {
     literal.flatten().unwrap_or_else(|| pattern.to_ascii_lowercase())
 }
 
-/// Wildcard match. It backtracks only to the latest `*`, so the time is at most the product of the
-/// lengths, and hosts are short.
+/// Whether `text` matches a pattern with `*`. The function backtracks only to the latest `*`, so
+/// the time is at most the product of the lengths, and hosts are short.
 fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut pattern, mut text) = (pattern, text);
     let mut retry = None;

@@ -70,7 +70,7 @@ fn last_component(text: &str) -> usize {
     start
 }
 
-/// Evaluates a query, or a part of one in parentheses.
+/// Whether a query, or a part of one in parentheses, is true.
 fn condition(text: &str, want: &Viewport, depth: u32) -> bool {
     let words: Vec<&str> =
         words(text).into_iter().filter(|word| !word.eq_ignore_ascii_case("only")).collect();

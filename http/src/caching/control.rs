@@ -141,19 +141,19 @@ pub struct ResponseControl {
     pub no_cache: DirectiveScope,
     /// The part of the response that is meant for a single user.
     pub private: DirectiveScope,
-    /// The response must not be stored.
+    /// Whether the response must not be stored.
     pub no_store: bool,
-    /// The content must not be changed by a proxy.
+    /// Whether proxies must not change the content.
     pub no_transform: bool,
-    /// The response may be stored even if other rules would not allow it.
+    /// Whether the response may be stored even if other rules would not allow it.
     pub public: bool,
-    /// A stale response must be revalidated.
+    /// Whether a stale response must be revalidated.
     pub must_revalidate: bool,
     /// Like `must_revalidate`, for shared caches only.
     pub proxy_revalidate: bool,
-    /// The response may be stored only if its status code is understood.
+    /// Whether the response may be stored only if its status code is understood.
     pub must_understand: bool,
-    /// The response does not change while it is fresh.
+    /// Whether the response does not change while it is fresh.
     pub immutable: bool,
     /// How long the response may be served stale.
     pub stale: StaleTimes,
@@ -210,15 +210,15 @@ pub struct RequestControl {
     pub min_fresh: Option<Duration>,
     /// The maximum time for which a response that replaces an error may have been stale.
     pub stale_if_error: Option<Duration>,
-    /// The response must be revalidated.
+    /// Whether the response must be revalidated.
     pub no_cache: bool,
     /// Like `no_cache`, from the HTTP/1.0 field `Pragma`.
     pub pragma: bool,
-    /// Neither request nor response may be stored.
+    /// Whether neither request nor response may be stored.
     pub no_store: bool,
-    /// The content must not be changed by a proxy.
+    /// Whether proxies must not change the content.
     pub no_transform: bool,
-    /// Only a stored response is acceptable.
+    /// Whether only a stored response is acceptable.
     pub only_if_cached: bool,
 }
 

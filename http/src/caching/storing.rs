@@ -53,9 +53,9 @@ impl ReuseRefusal {
 /// Properties of the request that led to a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestFacts {
-    /// The request had `no-store`.
+    /// Whether the request had `no-store`.
     pub no_store: bool,
-    /// The request had credentials (`Authorization`).
+    /// Whether the request had credentials (`Authorization`).
     pub credentials: bool,
 }
 

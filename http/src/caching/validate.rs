@@ -269,7 +269,7 @@ fn is_strong(value: &HeaderValue) -> bool {
     is_tag(value) && !value.as_bytes().starts_with(b"W/")
 }
 
-/// Compares two entity tags weakly (RFC 9110 §8.8.3.2).
+/// Whether two entity tags are equal in a weak comparison (RFC 9110 §8.8.3.2).
 fn weakly_equal(one: &HeaderValue, other: &HeaderValue) -> bool {
     opaque(one) == opaque(other)
 }

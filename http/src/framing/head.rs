@@ -380,7 +380,7 @@ impl FieldKind {
     }
 }
 
-/// The bytes of `uri-host [ ":" port ]` (RFC 9110 §7.2, RFC 3986 §3.2.2).
+/// Whether `uri-host [ ":" port ]` may contain the byte (RFC 9110 §7.2, RFC 3986 §3.2.2).
 fn is_host(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+,;=:[]".contains(&byte)
 }

@@ -99,7 +99,7 @@ fn is_double_dot(segment: &str) -> bool {
         || [".%2e", "%2e.", "%2e%2e"].iter().any(|dots| segment.eq_ignore_ascii_case(dots))
 }
 
-/// *Windows drive letter*: a letter and `:` or `|`.
+/// Whether `text` is a *Windows drive letter*: a letter and `:` or `|`.
 pub(super) fn is_drive_letter(text: &str) -> bool {
     matches!(text.as_bytes(), [letter, b':' | b'|'] if letter.is_ascii_alphabetic())
 }
@@ -108,7 +108,8 @@ fn is_normalized_drive_letter(text: &str) -> bool {
     is_drive_letter(text) && text.ends_with(':')
 }
 
-/// *Starts with a Windows drive letter*, followed by the end or a delimiter.
+/// Whether `text` begins with a drive letter, followed by the end or a delimiter (*starts with a
+/// Windows drive letter*).
 pub(super) fn starts_with_drive_letter(text: &str) -> bool {
     text.get(..2).is_some_and(is_drive_letter)
         && matches!(text.as_bytes().get(2), None | Some(b'/' | b'\\' | b'?' | b'#'))

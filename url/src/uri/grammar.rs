@@ -46,7 +46,8 @@ pub(super) fn host_kind(host: &str) -> Result<HostKind, UriError> {
     Ok(if host.parse::<Ipv4Addr>().is_ok() { HostKind::Ipv4 } else { HostKind::Name })
 }
 
-/// `IPvFuture` after its `v`: hex digits, a dot, and at least one more character.
+/// Whether `text` is an `IPvFuture` without its `v`: hex digits, a dot, and at least one more
+/// character.
 fn is_future(text: &str) -> bool {
     text.split_once('.').is_some_and(|(version, address)| {
         let is_allowed = |c| is_unreserved(c) || is_sub_delim(c) || c == ':';
@@ -68,12 +69,12 @@ fn is_hex(text: &[u8]) -> bool {
     text.iter().all(u8::is_ascii_hexdigit)
 }
 
-/// `unreserved` (§2.3).
+/// Whether `c` is `unreserved` (§2.3).
 fn is_unreserved(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | '~')
 }
 
-/// `sub-delims` (§2.2).
+/// Whether `c` is in `sub-delims` (§2.2).
 fn is_sub_delim(c: char) -> bool {
     matches!(c, '!' | '$' | '&' | '\'' | '(' | ')' | '*' | '+' | ',' | ';' | '=')
 }
