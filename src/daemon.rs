@@ -61,15 +61,15 @@ const REPEATED: usize = 4;
 struct Daemon {
     /// The context that all layers share.
     base: Arc<BaseContext>,
-    /// Outgoing connections.
+    /// The context of outgoing connections.
     net: Arc<NetContext>,
-    /// The spool and its index.
+    /// The context of the spool and its index.
     storage: Arc<StorageContext>,
-    /// Proxied requests.
+    /// The context of proxied requests.
     proxy: Arc<ProxyContext>,
-    /// Fetches of the queue.
+    /// The context of fetches of the queue.
     fetch: Arc<FetchContext>,
-    /// Client connections, and our own web site.
+    /// The context of client connections, with that of our own web site.
     server: Arc<ServerContext>,
 }
 
@@ -198,7 +198,7 @@ impl Daemon {
             self.net.upstream.close_idle();
         }
         if mode != was {
-            // This comes before the queue is fetched.
+            // The waiting requests are listed here, before the queue is fetched.
             let asked =
                 mode.may_dial().then(|| sessions::waiting_requests(self.storage.store.spool()));
             self.storage.lock_online().changed(asked);
@@ -282,7 +282,7 @@ fn pages(base: &Arc<BaseContext>, templates: UserPages) -> anyhow::Result<PageCo
     })
 }
 
-/// Formats the names of options for the log.
+/// The names of changed options, for the log.
 struct OptionNames<'a>(&'a [OptionChange]);
 
 impl fmt::Display for OptionNames<'_> {

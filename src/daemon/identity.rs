@@ -77,7 +77,7 @@ impl Identity {
     ///
     /// # Errors
     ///
-    /// [`BadIdentity::Unknown`].
+    /// [`BadIdentity::Unknown`] if the user database cannot be read.
     pub fn of_files(user: u32, group: u32) -> Result<Self, BadIdentity> {
         let user = Uid::from_raw(user);
         let found = User::from_uid(user).map_err(BadIdentity::Unknown)?;

@@ -219,7 +219,8 @@ async fn serve(
     fetch::begin(&daemon.fetch).await;
     statistics::begin(&daemon.storage).await;
     start_tasks(&daemon, (socket, files), start.rest.unwrap_or(purge::REST));
-    // Before the ready line, because a program that reads the line may send a signal at once.
+    // Signals are handled before the ready line is printed, because a program that reads the line
+    // may send a signal at once.
     let signals = Signals::receive().map_err(|error| {
         refuse(ExitStatus::Failed, format!("signals cannot be received: {error}"))
     })?;

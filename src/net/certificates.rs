@@ -26,7 +26,7 @@ const MAX_NAMES: usize = 8;
 /// The largest described length of a name, in characters; a DNS name is not longer.
 const MAX_NAME: usize = 253;
 
-/// Replaces a missing or unreadable text.
+/// The replacement for a missing or unreadable text.
 const UNREADABLE: &str = "(cannot be read)";
 
 /// The SHA-256 fingerprint of a certificate.

@@ -13,6 +13,6 @@ pub struct NetContext {
     pub base: Arc<BaseContext>,
     /// The state of the link.
     pub link: Link,
-    /// Sends requests to origins and parent proxies.
+    /// The sender of requests to origins and parent proxies.
     pub upstream: Arc<Upstream>,
 }

@@ -215,8 +215,8 @@ impl Kernel {
 /// A probe of the link in progress.
 pub type Probe = Pin<Box<dyn Future<Output = ProbeResult> + Send>>;
 
-/// Begins a probe. Without a URL to probe, the probe connects to the given hosts. A higher layer
-/// supplies this function, because it can read URLs and the queue.
+/// A function that begins a probe. Without a URL to probe, the probe connects to the given hosts. A
+/// higher layer supplies this function, because it can read URLs and the queue.
 pub type Prober = Box<dyn Fn(Vec<Origin>) -> Probe + Send>;
 
 /// The state of [`work`].

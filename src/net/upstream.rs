@@ -198,7 +198,7 @@ impl UpstreamLimits {
     }
 }
 
-/// Sends requests to origins. One per daemon.
+/// The sender of requests to origins. One per daemon.
 #[derive(Debug)]
 pub struct Upstream {
     dialer: Dialer,

@@ -29,7 +29,8 @@ pub(super) struct Amendment {
     censors: bool,
 }
 
-/// Marks a response of an origin, received now or stored. Our own messages are not changed.
+/// The mark of a response of an origin, received now or stored. Our own messages do not have it and
+/// are not changed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Foreign;
 

@@ -50,7 +50,7 @@ pub const MAX_KEPT_POST: u64 = 256 * 1024;
 pub struct Form {
     /// The body of the POST.
     pub body: Bytes,
-    /// The places for a GET of the same URL, which has no digest of a body.
+    /// The places for a GET of the same URL without the digest of the body.
     pub answers: Arc<Places>,
 }
 

@@ -29,7 +29,7 @@ pub struct CopyLookup {
     /// The fields of the request in the form for its origin.
     request: HeaderMap,
     own: Option<Arc<Kept>>,
-    /// The older copy, if both a personal and a shared copy match.
+    /// The second choice, if both a personal and a shared copy match: normally the older one.
     other: Option<Arc<Kept>>,
     near: Option<Arc<Kept>>,
     /// Whether `near` is of another spelling of the URL.

@@ -1,8 +1,9 @@
 //! A client's own conditions, evaluated against our response (RFC 9110 §13).
 //!
-//! The origin does not get the client's conditions, because it would evaluate them against the
-//! client's copy, and a `304` would leave us with nothing to store. We request the response that we
-//! lack, and evaluate the conditions ourselves.
+//! Normally the origin does not get the client's conditions, because it would evaluate them against
+//! the client's copy, and a `304` would leave us with nothing to store. We request the response
+//! that we lack, and evaluate the conditions ourselves. The exceptions are ranges (see [`strip`])
+//! and forms.
 
 use hyper::header::{
     ETAG, HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE,

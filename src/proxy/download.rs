@@ -183,7 +183,7 @@ pub struct Download {
     headed: watch::Sender<Option<HeadOutcome>>,
     feed: Arc<Feed>,
     progress: LiveProgress,
-    /// The position of the download among those that wait for a connection to its origin.
+    /// Whether the download waits for a connection to its origin.
     line: LinePosition,
     passing: Mutex<Option<Answer>>,
     ended: watch::Sender<Option<FinalState>>,
@@ -295,7 +295,8 @@ impl Download {
         let until = Instant::now() + HOLD;
         let mut download = self;
         loop {
-            // Created before waiting: if the body completes during the wait, it is read from here.
+            // The reader is created before the wait, so that it gets the body even if the body
+            // completes during the wait.
             let reader = download.feed.read();
             let is_here = if reader.is_some() {
                 !download.request.succeeds

@@ -61,7 +61,7 @@ use wwwoffle_http::fields::has_passed;
 /// Bytes of the largest page of ours that is rewritten for the gateway.
 const MAX_OWN: usize = 4 << 20;
 
-/// Marks a request whose response goes to a page of the gateway.
+/// The mark of a request whose response goes to a page of the gateway.
 #[derive(Clone, Debug)]
 pub(super) struct GatewayMark {
     /// The URL as the browser spelled it.
@@ -87,11 +87,11 @@ pub(super) fn question_first(ask: &ProxyRequest, decision: Decision) -> Option<R
     Some(response)
 }
 
-/// Marks the response to a form that was not sent, because the person has not confirmed it.
+/// The mark of the response to a form that was not sent, because the person has not confirmed it.
 #[derive(Clone, Copy, Debug)]
 struct Unasked;
 
-/// Marks a response that was rewritten for the gateway.
+/// The mark of a response that was rewritten for the gateway.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Led;
 
@@ -315,7 +315,7 @@ impl GatewayClient {
     }
 }
 
-/// Marks a redirect to an address outside the gateway.
+/// The mark of a redirect to an address outside the gateway.
 #[derive(Clone, Copy, Debug)]
 struct Elsewhere;
 
@@ -369,7 +369,7 @@ async fn read_page(mut body: Body) -> Option<Vec<u8>> {
     Some(whole)
 }
 
-/// Knows nothing about URLs, because our own pages have no marks for stored links.
+/// A [`PageKnowledge`] without any URL, because our own pages have no marks for stored links.
 struct Unknown;
 
 impl PageKnowledge for Unknown {

@@ -10,7 +10,7 @@ use hyper::{HeaderMap, StatusCode};
 /// Maximum number of interim responses that wait on a connection; more are dropped.
 pub(crate) const MAX_WAITING_INTERIMS: usize = 16;
 
-/// Sends interim responses on a connection before the final response.
+/// The interim responses to send on a connection before the final response.
 #[derive(Clone, Debug, Default)]
 pub struct Interims(Arc<Mutex<InterimQueue>>);
 

@@ -139,7 +139,8 @@ async fn connect(context: &ProxyContext, config: &Config, mut hosts: Vec<Origin>
     let mut dials: FuturesUnordered<_> =
         hosts.iter().map(|host| async move { (host, dialer.probe(host).await) }).collect();
     while let Some((host, dialled)) = dials.next().await {
-        // All users see the state of the link, but not which hosts others requested.
+        // All users see the state of the link, so the result does not name the hosts that others
+        // requested.
         match dialled {
             Ok(_connection) => {
                 debug!(%host, "a probed host accepts connections");

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::base::statistics::{Account, Outcome};
 
-/// Counts the bytes from an origin that go to a client unchanged.
+/// A connection to an origin that counts the bytes which go to a client unchanged.
 #[derive(Debug)]
 pub(super) struct Metered<T> {
     origin: T,

@@ -120,10 +120,9 @@ impl Forward {
 /// Why the stored copy was served without asking the origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HitReason {
-    /// HTTP or an option permits the use of the copy without revalidation. Contains the remaining
-    /// lifetime, in seconds.
+    /// HTTP or an option permits the use of the copy without revalidation.
     Reused {
-        /// Negative if the copy is stale.
+        /// The remaining lifetime in seconds, negative if the copy is stale.
         ttl: i64,
         /// The option, or the rule of the standard, that permits a stale copy.
         by: Option<&'static str>,

@@ -1,7 +1,7 @@
 //! WebSocket over HTTP/2 (RFC 8441). An extended CONNECT of the client becomes the HTTP/1.1 request
 //! that every origin understands (RFC 6455 §4), and the response `101` becomes `200`.
 //!
-//! An extended CONNECT has no `Sec-WebSocket-Key`, which proves that the other side speaks
+//! An extended CONNECT has no `Sec-WebSocket-Key`, which an origin needs to prove that it speaks
 //! WebSocket. So we generate a key, and check the origin's response to it.
 
 use base64::Engine;

@@ -37,9 +37,9 @@ pub struct ClientIo<T> {
     /// Whether hyper has written everything. Then its next byte begins a response.
     between: bool,
     interims: Interims,
-    /// Checks the received bytes, if set.
+    /// The check of the received bytes, if there is one.
     gate: Option<Gate>,
-    /// Answers repeated requests, if set.
+    /// The answers to repeated requests, if there are any.
     repeater: Option<Box<Repeater>>,
     /// The deadline for the response after the client has closed its half.
     half_closed: Option<Pin<Box<Sleep>>>,
@@ -47,11 +47,11 @@ pub struct ClientIo<T> {
     half_closed_limit: Duration,
     /// Whether a byte was written since the last byte was read: the response has begun.
     has_begun: bool,
-    /// Shows requests whether the client has closed its half.
+    /// Whether the client has closed its half, for the requests of the connection.
     presence: Presence,
-    /// Counts the streams that the client resets, over HTTP/2.
+    /// The counter of the streams that the client resets, if it speaks HTTP/2.
     resets: Option<ResetCounter>,
-    /// Reads the rest of a request that was answered early, after the end of the response.
+    /// The rest of a request that was answered early. It is read after the end of the response.
     linger: Option<Linger>,
 }
 

@@ -20,11 +20,11 @@ pub struct ServerContext {
     pub base: Arc<BaseContext>,
     /// The spool, to check repeated responses.
     pub storage: Arc<StorageContext>,
-    /// Answers proxied requests.
+    /// The context of proxied requests.
     pub proxy: Arc<ProxyContext>,
-    /// Answers requests for our own pages.
+    /// The context of our own pages.
     pub site: Arc<SiteContext>,
-    /// Limits the streams of all connections.
+    /// The limits for the streams of all connections.
     pub places: RequestSlots,
     /// Complete responses for repeated requests.
     pub repeats: Repeats,

@@ -15,7 +15,7 @@ const HEAD: usize = 9;
 /// The type of the frame that resets a stream (RFC 9113 §6.4).
 const RST_STREAM: u8 = 3;
 
-/// Scans the bytes of a client, from the start of its connection, for resets.
+/// The counter of resets in the bytes of a client, from the start of its connection.
 #[derive(Debug)]
 pub(super) struct ResetCounter {
     streams: Streams,

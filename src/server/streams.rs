@@ -144,7 +144,7 @@ async fn wait_until_idle(place: &Weak<RequestSlot>, patience: Duration) {
     }
 }
 
-/// Counts one stream until it is dropped.
+/// A stream that counts as active until this value is dropped.
 struct ActiveStream(Arc<StreamCounts>);
 
 impl ActiveStream {

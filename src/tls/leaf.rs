@@ -44,7 +44,7 @@ pub const HTTP_1_1: &[u8] = b"http/1.1";
 /// The ALPN name of HTTP/2, which is preferred.
 pub const HTTP_2: &[u8] = b"h2";
 
-/// Creates certificates for hosts, and caches the recent ones.
+/// The certificates for hosts, created on demand. The recent ones are cached.
 pub struct Leaves {
     authority: Arc<Authority>,
     key: KeyPair,
@@ -55,7 +55,7 @@ pub struct Leaves {
 #[derive(Default)]
 struct Made {
     by_host: HashMap<String, Leaf>,
-    /// Counts uses, so that the least recently used certificate is known without a clock.
+    /// The number of uses, so that the least recently used certificate is known without a clock.
     uses: u64,
 }
 

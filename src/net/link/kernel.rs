@@ -57,7 +57,7 @@ impl Gap {
 /// The delay after a change, so that related changes are handled together.
 pub(super) const TOGETHER: Duration = Duration::from_millis(50);
 
-/// Listens for changes of interfaces, addresses and routes.
+/// The subscription to changes of interfaces, addresses and routes.
 #[derive(Debug)]
 pub(super) struct Changes(inner::Changes);
 

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use super::Origin;
 
-/// An extension of a request: shows whether it waits for a connection at this moment.
+/// An extension of a request: whether the request waits for a connection at this moment.
 #[derive(Clone, Debug)]
 pub struct LinePosition(Arc<watch::Sender<bool>>);
 

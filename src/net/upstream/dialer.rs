@@ -43,7 +43,7 @@ pub struct OriginReport {
     pub answered: bool,
 }
 
-/// Opens connections to origins, if the mode allows.
+/// The source of connections to origins, as far as the mode allows them.
 #[derive(Debug)]
 pub struct Dialer {
     mode: ModeSwitch,
@@ -56,9 +56,9 @@ pub struct Dialer {
     lookups: Arc<Semaphore>,
     /// The configuration, which names the hosts that are reached in every mode.
     in_force: Arc<ArcSwap<Config>>,
-    /// Protects inward addresses from clients of other machines.
+    /// The protection of inward addresses from clients of other machines.
     guard: InwardGuard,
-    /// Counts received bytes.
+    /// The counters of received bytes.
     statistics: Arc<Statistics>,
 }
 

@@ -37,9 +37,10 @@ pub(super) struct Http1Connection {
 /// Whose requests a connection may carry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ConnectionUsers {
-    /// Those of everyone.
+    /// The requests of everyone.
     Everyone,
-    /// Those of one person, because the origin may have logged the connection in (RFC 4559 §6).
+    /// The requests of one person, because the origin may have logged the connection in (RFC 4559
+    /// §6).
     One(Owner),
     /// No requests: the connection may have been logged in for a request without an owner.
     Ended,

@@ -57,7 +57,7 @@ impl From<Reach> for RequesterLocation {
     }
 }
 
-/// Keeps clients of other machines away from inward addresses.
+/// The protection of inward addresses from clients of other machines.
 #[derive(Debug, Default)]
 pub(super) struct InwardGuard {
     /// The configuration, which may allow some inward hosts.

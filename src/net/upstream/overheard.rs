@@ -48,7 +48,7 @@ impl<S> Overheard<S> {
         if let Poll::Ready(Err(error)) = &done
             && let Some(alert) = find_alert(error)
         {
-            // The first alert is the cause.
+            // Later alerts are ignored, because the first one is the cause.
             let _later = self.heard.alert.set(alert);
         }
         done

@@ -46,7 +46,7 @@ struct OriginEntry {
     used: Instant,
 }
 
-/// The dial for which other requests waited has failed.
+/// The failure of a dial for which other requests waited.
 #[derive(Clone, Copy, Debug)]
 struct FailedDial;
 

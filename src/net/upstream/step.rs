@@ -140,7 +140,7 @@ impl Upstream {
             // exceeded.
             drop(self.pool.take(origin, message.owner()));
         } else if turn.is_none()
-            // The holder of the turn finds out which protocol the origin speaks.
+            // The holder of the turn must dial, to find out which protocol the origin speaks.
             && !tries.is_repeated
             && let Some(mut link) = self.pool.take(origin, message.owner())
         {

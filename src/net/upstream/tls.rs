@@ -45,7 +45,7 @@ pub(super) enum Offer {
     Either,
 }
 
-/// Turns plain connections into TLS connections.
+/// TLS for connections to origins: its configurations, and the certificates that were refused.
 pub struct Tls {
     either: Arc<ClientConfig>,
     http1: Arc<ClientConfig>,

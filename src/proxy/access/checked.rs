@@ -18,11 +18,11 @@ const MAX_REMEMBERED: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 /// Bytes of the secret: one block of SHA-256, which HMAC uses unchanged (RFC 2104 §3).
 const SECRET_BYTES: usize = 64;
 
-/// Identifies a password and the hash to compare it with, in the cache.
+/// The key of a password and of the hash to compare it with, in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct PasswordKey([u8; 32]);
 
-/// Creates cache keys that have no meaning outside this daemon.
+/// The secret for making cache keys, which have no meaning outside this daemon.
 pub(super) struct Keys([u8; SECRET_BYTES]);
 
 impl fmt::Debug for Keys {

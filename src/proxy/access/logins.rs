@@ -43,7 +43,7 @@ pub enum LoginRefusal {
     Busy,
 }
 
-/// Checks logins.
+/// The checker of logins, with its cache and its limits.
 #[derive(Debug)]
 pub struct Logins {
     known: Arc<LoginCache>,

@@ -66,7 +66,7 @@ impl SentAway {
     }
 }
 
-/// Refuses clients, and records the recent refusals.
+/// The refusals of clients: their limits, and the record of recent ones.
 #[derive(Debug)]
 pub struct Strangers {
     places: Arc<Semaphore>,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// The interval between two log messages about the same event.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 
-/// Counts events, for one log message a minute.
+/// A counter of events that allows one log message a minute.
 #[derive(Debug, Default)]
 pub(super) struct LogThrottle(Mutex<Count>);
 

@@ -16,7 +16,7 @@ pub struct Allowance {
     pub is_unbounded: bool,
 }
 
-/// Counts the bytes of several downloads against a common limit.
+/// A counter of the bytes of several downloads against a common limit.
 #[derive(Debug)]
 pub struct Meter {
     used: AtomicU64,

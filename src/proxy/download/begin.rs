@@ -104,7 +104,7 @@ async fn fetch<A: OriginClient>(
             Err(outcome) => return AttemptEnd::Done(outcome),
         };
         let Some(begun) = part.take() else {
-            // Neither is needed while the body arrives.
+            // The revalidation and interim responses are not needed while the body arrives.
             (job.about, job.interim) = (Revalidation::default(), None);
             return store_or_forward(ground, job, download, answer, asked).await;
         };

@@ -45,7 +45,7 @@ impl fmt::Debug for Feed {
 /// The shared state of one body.
 pub struct Feed {
     state: Mutex<FeedState>,
-    /// Counts changes, so that a reader misses none between a check and a wait.
+    /// The number of changes, so that a reader misses none between a check and a wait.
     changes: watch::Sender<u64>,
     /// Notified when a reader has advanced.
     moved: Notify,

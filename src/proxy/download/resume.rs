@@ -175,7 +175,7 @@ fn digits(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-/// Whether the content is multipart, with delimiters between its parts.
+/// Whether the content is several ranges, with delimiters between them.
 fn is_multipart(fields: &HeaderMap) -> bool {
     let kind = single(fields, &CONTENT_TYPE).unwrap_or_default().to_ascii_lowercase();
     kind.starts_with("multipart/byteranges")

@@ -21,7 +21,7 @@ use crate::net::upstream::{Answer, Failure, Interim, Origin, Outbound, Upstream}
 use crate::proxy::context::ProxyContext;
 use crate::storage::store::{Store, timestamp};
 
-/// Sends requests to origins: over the network, or to a script in tests.
+/// A sender of requests to origins: the network, or a script in tests.
 pub(super) trait OriginClient: Sync {
     /// Sends a request and waits for the head of its response.
     fn ask(

@@ -98,7 +98,7 @@ pub(in crate::proxy) fn accept(fields: &mut HeaderMap) {
 fn multipart(spans: &[Span], complete: Option<u64>, fields: &HeaderMap) -> Option<Multipart> {
     let mut random = [0; 16];
     if let Err(error) = getrandom::fill(&mut random) {
-        // Without an unpredictable boundary the whole is served.
+        // Several ranges cannot be sent without an unpredictable boundary.
         warn!(%error, "a multipart boundary cannot be created");
         return None;
     }

@@ -25,7 +25,7 @@ const TURN: u8 = 4;
 /// The last bytes of every request without a body.
 const END: &[u8] = b"\r\n\r\n";
 
-/// Answers the repeated requests of a connection.
+/// The part of a connection that answers repeated requests.
 #[derive(Debug)]
 pub(in crate::server) struct Repeater {
     context: Arc<ServerContext>,
