@@ -319,7 +319,11 @@ fn a_search_prints_as_many_hits_as_its_limit_says() {
 #[test]
 fn a_hit_shows_the_page_that_its_link_opens() {
     let (daemon, origin) = (Daemon::configured(""), Origin::start());
-    for (path, title) in [("/bank?a=1&amp;b=2", "Forged"), ("/bank?a=1&b=2", "Genuine")] {
+    for (path, title) in [
+        ("/bank?a=1&amp;b=2", "Forged"),
+        ("/bank?a=1&amp;amp;b=2", "Newer"),
+        ("/bank?a=1&b=2", "Genuine"),
+    ] {
         origin.say(path, Answer::html(format!("<title>{title} page</title>")));
     }
     daemon.ok(&["online"]);
@@ -332,8 +336,11 @@ fn a_hit_shows_the_page_that_its_link_opens() {
     let hit = |title: &str| [(Value::from(url.as_str()), Value::from(format!("{title} page")))];
     daemon.get(&respelled).whole();
     eventually("the only spelling is found", || titles() == hit("Forged"));
+    daemon.get(&origin.url("/bank?a=1&amp;amp;b=2")).whole();
+    eventually("the newest of two spellings is found", || titles() == hit("Newer"));
+    assert_eq!(daemon.ok(&["cat", &url]), "<title>Newer page</title>");
     daemon.get(&url).whole();
     eventually("the canonical spelling is found instead", || titles() == hit("Genuine"));
     assert_eq!(daemon.ok(&["cat", &url]), "<title>Genuine page</title>");
-    assert_eq!(daemon.run(&["ls", "--json"]).lines().len(), 2, "lists have both");
+    assert_eq!(daemon.run(&["ls", "--json"]).lines().len(), 3, "lists have all");
 }

@@ -304,16 +304,19 @@ impl ListSource<'_> {
         })
     }
 
-    /// Whether `place` has another spelling of the URL, although an entry for the canonical
-    /// spelling exists. A hit links to the canonical spelling, so its link would open that entry.
+    /// Whether a hit for `place` would open an entry for another spelling of the URL. A hit links
+    /// to the canonical spelling. Without an entry for it, the link opens the newest entry.
     fn is_covered(&self, place: &Place) -> bool {
-        let is_canonical = |place: &Place| Place::spelling_of(place.variant_text()).is_none();
-        if is_canonical(place) {
+        let spelling = Place::spelling_of(place.variant_text());
+        if spelling.is_none() {
             return false;
         }
         // If the entries cannot be read, the hit is shown, but without a snippet.
         let entries = self.spool.entries(place).map(|entries| entries.found).unwrap_or_default();
-        entries.iter().any(|entry| is_canonical(entry.place()))
+        let spellings =
+            entries.iter().map(|entry| Place::spelling_of(entry.place().variant_text()));
+        // Of several minima, this returns the first, which is the newest.
+        spellings.min_by_key(Option::is_some).is_some_and(|opened| opened != spelling)
     }
 
     /// A hit with a snippet of the page. The page is read again, so that the snippet shows the
