@@ -49,12 +49,13 @@ fn pages_and_redirects_in_a_circle_come_once() {
     origin.say("/", Answer::html("<a href=/me>m</a><a href=/page-1>p</a><a href=/to-1>r</a>"));
     origin.say("/me", Answer::redirect(301, "/me"));
     origin.say("/page-1", refresh("/page-2"));
-    origin.say("/page-2", refresh("/page-1"));
+    origin.say("/page-2", Answer::html("x").field("Refresh", "0; URL='/page-3'"));
+    origin.say("/page-3", refresh("/page-1"));
     origin.say("/to-1", Answer::redirect(302, "/to-2"));
     origin.say("/to-2", Answer::redirect(307, "/to-1"));
     let (report, status) = get(&daemon, "9", &origin.url("/"));
     assert_eq!((status, report["counts"]["failed"].as_u64()), (0, Some(0)), "{report}");
-    for path in ["/me", "/page-1", "/page-2", "/to-1", "/to-2"] {
+    for path in ["/me", "/page-1", "/page-2", "/page-3", "/to-1", "/to-2"] {
         assert_eq!(origin.count(path), 1, "{path}");
     }
 }

@@ -16,7 +16,7 @@ use super::page::PageCollector;
 use super::script::Script;
 use super::squeeze::Squeeze;
 use super::xml::{Vocabulary, Xml};
-use super::{Kind, References, Viewport};
+use super::{Class, Kind, References, Viewport, link};
 
 /// The amount of text that is decoded at once, in bytes.
 const DECODED: usize = 16 * 1024;
@@ -96,6 +96,14 @@ impl Finder {
     pub fn link_field(&mut self, value: &str) {
         if let FinderState::Head(_, gather) = &mut self.state {
             header::read(value, gather);
+        }
+    }
+
+    /// Parses a `Refresh` field of the response, which browsers follow like that of a `meta`
+    /// element. Must be called before the first [`write`](Self::write).
+    pub fn refresh_field(&mut self, value: &str) {
+        if let (FinderState::Head(_, gather), Some(to)) = (&mut self.state, link::refresh(value)) {
+            gather.add(to, Class::Refresh);
         }
     }
 

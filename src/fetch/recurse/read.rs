@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hyper::HeaderMap;
-use hyper::header::{CONTENT_TYPE, LINK};
+use hyper::header::{CONTENT_TYPE, LINK, REFRESH};
 use wwwoffle_url::{BrowserError, BrowserUrl};
 
 use crate::net::upstream::BoxError;
@@ -113,10 +113,9 @@ impl<'a> ReferenceReader<'a> {
             let base = BrowserUrl::parse(self.url, None)?;
             let mut finder = Finder::new(kind, &base, content_type, self.want);
             if matches!(kind, Kind::Html | Kind::Xhtml) {
-                let links = self.fields.get_all(LINK).iter();
-                links
-                    .filter_map(|link| link.to_str().ok())
-                    .for_each(|link| finder.link_field(link));
+                let of = |name| self.fields.get_all(name).iter().filter_map(|it| it.to_str().ok());
+                of(LINK).for_each(|link| finder.link_field(link));
+                of(REFRESH).for_each(|refresh| finder.refresh_field(refresh));
             }
             finder.write(&head);
             self.stage = ReadStage::Body(Box::new(finder));
