@@ -51,7 +51,7 @@ pub async fn apply_not_modified(
     let candidates = stored(&about.kept);
     let holding = about.question.match_not_modified(&candidates, &about.request, newer)?;
     let updated = holding.update.iter().filter_map(|index| about.kept.get(*index));
-    for kept in updated.filter(|kept| !login || kept.entry.place().owner().is_some()) {
+    for kept in updated.filter(|kept| is_updated(kept, login)) {
         record_confirmation(store, kept, &for_all(kept, newer, about.personal), asked).await;
     }
     let kept = Arc::clone(about.kept.get(holding.serve)?);
@@ -62,18 +62,20 @@ pub async fn apply_not_modified(
     Some(Confirmed { kept, fields })
 }
 
-/// Compares the stored copies with the response to a HEAD, and records the result. `personal` says
-/// that the HEAD has a cookie or credentials.
+/// Compares the stored copies with the response to a HEAD, and records the result. With a login, of
+/// the request or of its connection, shared copies are left alone. `personal` says that the HEAD has
+/// a cookie or a login.
 pub async fn update_from_head(
     store: &Store,
     found: &CopyLookup,
-    personal: bool,
+    (personal, login): (bool, bool),
     (status, answer): (StatusCode, &HeaderMap),
     asked: RequestTimes,
 ) {
     let could_be_chosen =
         |kept: &&Arc<Kept>| kept.status == StatusCode::OK && fits(&kept.stored(), found.request());
-    for kept in found.all().iter().filter(could_be_chosen) {
+    let all = found.all().iter().filter(|kept| is_updated(kept, login));
+    for kept in all.filter(could_be_chosen) {
         match compare_head(&kept.fields, kept.entry.body_len(), status, answer) {
             HeadComparison::Nothing => {}
             // A changed body may have the same length and date; only a GET can detect that.
@@ -88,6 +90,11 @@ pub async fn update_from_head(
             }
         }
     }
+}
+
+/// Whether a response to a request, with or without a login, may change this copy.
+fn is_updated(kept: &Kept, login: bool) -> bool {
+    !login || kept.entry.place().owner().is_some()
 }
 
 /// Fields about the lifetime of a response, which disclose nothing about the client.

@@ -97,9 +97,10 @@ async fn update_copies(
 ) {
     let (status, fields) = (answer.status(), answer.headers());
     if ask.head.method == Method::HEAD {
-        let personal =
-            ask.is_personal() || answer.extensions().get::<PersonalConnection>().is_some();
-        freshen::update_from_head(&context.storage.store, found, personal, (status, fields), asked)
+        let login =
+            ask.has_credentials() || answer.extensions().get::<PersonalConnection>().is_some();
+        let told = (ask.is_personal(), login);
+        freshen::update_from_head(&context.storage.store, found, told, (status, fields), asked)
             .await;
     }
     let sent = UnsafeRequest {
