@@ -112,7 +112,7 @@ pub struct RequestStart {
     pub now: SystemTime,
 }
 
-/// Which stored copies may answer a request.
+/// The terms by which stored copies may answer a request.
 #[derive(Debug)]
 pub struct CopyTerms {
     /// The client's cache directives, as far as they are honoured.
@@ -389,7 +389,7 @@ fn coding_terms(
     codings
 }
 
-/// Which forms of a reload are honoured.
+/// The forms of a reload that are honoured.
 #[derive(Clone, Copy)]
 struct HonouredReloads {
     pragma: bool,

@@ -53,7 +53,7 @@ pub enum MethodKind {
     Other,
 }
 
-/// Which requests are queued offline.
+/// The rule for queueing requests offline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Queueing {
     /// Every request.
@@ -129,7 +129,7 @@ pub enum Decision {
     Refuse(DecisionRefusal),
 }
 
-/// Why a request is refused.
+/// The reason why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecisionRefusal {
     /// Offline, and the browser made the request without a person's action: not worth fetching

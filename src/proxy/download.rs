@@ -223,7 +223,7 @@ enum FinalState {
     Next(Arc<Download>),
 }
 
-/// How a download ended.
+/// The end of a download.
 #[derive(Clone, Debug)]
 pub enum DownloadEnd {
     /// The response is stored whole, or the stored copy is still valid.
@@ -390,8 +390,8 @@ impl Download {
     }
 }
 
-/// When dropped, ends a download for all its clients, even if its task panics. Otherwise clients
-/// would join it and never get a response.
+/// A guard that ends a download for all its clients when it is dropped, even if the task of the
+/// download panics. Otherwise clients would join the download and never get a response.
 struct Watch<'a> {
     downloads: &'a Downloads,
     download: Arc<Download>,

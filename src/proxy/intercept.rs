@@ -37,7 +37,7 @@ pub(super) struct Intercepted {
     pub(super) server: Arc<dyn ProxyServer>,
 }
 
-/// How a connection is handled after its first bytes.
+/// The handling of a connection after its first bytes.
 enum Course {
     Answer(HttpsSite, Box<Accepted>, Arc<ServerConfig>),
     PassOn,

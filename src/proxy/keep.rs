@@ -9,7 +9,7 @@ use wwwoffle_http::caching::control::{RequestControl, ResponseControl};
 use wwwoffle_http::caching::freshness::{Basis, ExchangeTimes, Freshness, Heuristics};
 use wwwoffle_http::caching::storing::{RequestFacts, is_no_store, may_reuse};
 
-/// Why a response is forwarded and not stored.
+/// The reason why a response is forwarded and not stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotKept {
     /// The response has only a range of the body (`206`).

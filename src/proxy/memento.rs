@@ -43,7 +43,7 @@ const MEMENTO_DATETIME: HeaderName = HeaderName::from_static("memento-datetime")
 /// Maximum number of versions that are read until a readable one is found.
 const MAX_READ: usize = 8;
 
-/// Why no version is selected.
+/// The reason why no version is selected.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NotChosen {
     /// `Accept-Datetime` is not a date: the response is 400 (§4.5.3).

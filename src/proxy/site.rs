@@ -60,7 +60,7 @@ pub enum Door {
     Site(Arc<HttpsSite>),
 }
 
-/// How a connection to a site is handled.
+/// The handling of a connection to a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectionPlan {
     /// We answer the requests ourselves, and store the responses.
@@ -73,7 +73,7 @@ pub enum ConnectionPlan {
     Refuse,
 }
 
-/// Why a connection is tunnelled.
+/// The reason why a connection is tunnelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TunnelReason {
     /// Interception is off.

@@ -12,7 +12,7 @@ use super::body::Body;
 use super::reply;
 use crate::net::upstream::ClientBody;
 
-/// Why a request's body was not read.
+/// The reason why the body of a request was not read.
 pub(super) enum BodyReadError {
     /// The connection broke.
     Broken,

@@ -77,7 +77,7 @@ pub enum CacheStatus {
     LeadsToBlocked,
 }
 
-/// Why an origin was asked (RFC 9211 §2.2).
+/// The reason why an origin was asked (RFC 9211 §2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forward {
     /// No usable copy is stored.
@@ -117,7 +117,7 @@ impl Forward {
     }
 }
 
-/// Why the stored copy was served without asking the origin.
+/// The reason why the stored copy was served without asking the origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HitReason {
     /// HTTP or an option permits the use of the copy without revalidation.
@@ -143,7 +143,7 @@ pub enum HitReason {
     FormAnswer,
 }
 
-/// Why a response is not stored.
+/// The reason why a response is not stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotStored {
     /// The response is not a whole page, because of the method, a range or an upgrade.

@@ -36,7 +36,7 @@ pub(super) struct WebSocketHandshake {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Granted;
 
-/// Why an extended CONNECT cannot be forwarded.
+/// The reason why an extended CONNECT cannot be forwarded.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unfit {
     /// The request is for a protocol other than WebSocket.

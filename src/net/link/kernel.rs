@@ -8,7 +8,7 @@ use super::judge::route_text;
 use crate::base::shown;
 use crate::base::text::{Text, say};
 
-/// How this machine is connected.
+/// The connection of this machine to networks, as the kernel reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Connectivity {
     /// The state is unknown, because the kernel cannot be queried or the configuration forbids it.

@@ -34,7 +34,7 @@ pub(super) struct Http1Connection {
     view: View,
 }
 
-/// Whose requests a connection may carry.
+/// The persons whose requests a connection may carry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ConnectionUsers {
     /// The requests of everyone.

@@ -50,7 +50,7 @@ struct OriginEntry {
 #[derive(Clone, Copy, Debug)]
 struct FailedDial;
 
-/// How a request reaches its origin.
+/// The way of a request to its origin.
 #[derive(Debug)]
 pub(super) enum OriginRoute<'a> {
     /// On an established connection.

@@ -32,7 +32,7 @@ pub enum LoginCandidate {
     StandIn(PasswordHash, Vec<u8>),
 }
 
-/// Why a login was refused.
+/// The reason why a login was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoginRefusal {
     /// The user or the password is wrong.

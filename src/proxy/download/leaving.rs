@@ -21,7 +21,7 @@ pub struct LeavingRules {
     pub keeps_broken: bool,
 }
 
-/// What to do with a download without readers.
+/// The action for a download without readers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     /// It continues.

@@ -39,7 +39,7 @@ pub(super) struct BodyValidator {
     length: Option<u64>,
 }
 
-/// How a response relates to the requested missing bytes.
+/// The relation of a response to the requested missing bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RestMatch {
     /// The missing bytes, or a part of them. Both fields are `None` for a whole body of unknown
