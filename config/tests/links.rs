@@ -1,5 +1,5 @@
-//! The links of the book are valid: every relative link in it, and in the documents beside it, has
-//! its file and its heading, and every chapter is in the table of contents.
+//! The links of the book are valid: each relative link in the book, and in the documents beside it,
+//! names an existing file and heading, and the table of contents lists every chapter.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -24,7 +24,7 @@ fn documents(directory: &Path, below: bool) -> Vec<PathBuf> {
     found
 }
 
-/// The lines of prose; text between fences is an example.
+/// The lines outside fenced code blocks, with their numbers, counted from 1.
 fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut fenced = false;
     (1..).zip(text.lines()).filter(move |(_, line)| {

@@ -9,9 +9,9 @@ use toml_edit::Item;
 /// Every option of the schema, and every rule of the text.
 #[derive(Clone, Debug)]
 pub struct Overview {
-    /// In the order of the documentation.
+    /// The options in the order of the documentation.
     pub options: Vec<OptionState>,
-    /// By section, in the order of the text.
+    /// The rules by section, in the order of the text.
     pub rules: Vec<RuleState>,
 }
 

@@ -160,7 +160,7 @@ fn item(text: &str) -> OldLine {
     OldLine::OldItem(OldItem { spec, key: key.to_owned(), value, text: text.to_owned() })
 }
 
-/// Splits at the first `=` with a space before it, because a URL may contain other `=`. If there is
+/// Splits at the first `=` with a blank before it, because a URL may contain other `=`. If there is
 /// no such `=`, splits at the first `=`, unless a URL precedes it.
 fn equals(text: &str) -> Option<(&str, &str)> {
     if let Some(at) = text.find(" =").or_else(|| text.find("\t=")) {

@@ -41,8 +41,8 @@ impl Kind {
 
     /// Determines the kind of a body from its `Content-Type`. For XML, the first bytes decide
     /// ([`HEAD`] bytes are enough). For JSON and plain text, the file name decides whether it is a
-    /// manifest. For a missing type, the first bytes decide, or else the extension in the path of
-    /// the URL.
+    /// manifest. If the type is missing or `application/octet-stream`, the first bytes decide, or
+    /// else the extension in the path of the URL.
     #[must_use]
     pub fn of(content_type: Option<&str>, url: &str, head: &[u8]) -> Self {
         let kind = content_type.map(essence).unwrap_or_default();
