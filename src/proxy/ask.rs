@@ -76,7 +76,7 @@ pub struct ProxyRequest {
     pub asked: DecisionInput,
     /// The form, if the request is a POST that can be stored.
     pub form: Option<Form>,
-    /// The stored copies that may answer the request.
+    /// The terms by which stored copies may answer the request.
     pub copy: CopyTerms,
     /// The codings that the client accepts, and the codings requested from the origin.
     pub codings: CodingTerms,

@@ -197,7 +197,7 @@ pub fn is_invalid(kept: Option<&Kept>) -> bool {
 pub struct Revalidation {
     /// The conditions.
     pub question: ConditionalRequest,
-    /// The copies whose validators are in the conditional request.
+    /// The candidates for revalidation. `question` refers to them by their index.
     pub kept: Vec<Arc<Kept>>,
     /// The fields of the request. Empty if no stored response has `Vary`.
     pub request: HeaderMap,
@@ -206,7 +206,7 @@ pub struct Revalidation {
 }
 
 impl Revalidation {
-    /// The identities of the copies whose validators are in the conditional request.
+    /// The identities of the candidates. Empty if the request has no conditions.
     #[must_use]
     pub fn identities(&self) -> Vec<EntryIdentity> {
         if self.question.is_empty() {

@@ -20,7 +20,7 @@ pub enum NotKept {
     OriginError,
     /// The response is an error and would replace a good stored copy.
     WouldReplaceGood,
-    /// The response is an event stream, which has no end.
+    /// The response is a stream without an end, such as an event stream.
     Endless,
     /// The response exceeds the storage limit (`max-body`).
     TooLarge,

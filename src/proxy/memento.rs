@@ -138,7 +138,8 @@ impl VersionCandidate {
     }
 }
 
-/// Whether a copy may answer this client. The fields of a shared copy decide this.
+/// Whether a copy may answer this client. A personal copy always may; the fields of a shared copy
+/// decide.
 fn is_theirs(ask: &ProxyRequest, kept: &Kept) -> bool {
     let shared = ask.start.config.caching.shared;
     kept.entry.place().owner().is_some() || ask.places.accepts_public(&kept.fields, shared)

@@ -97,9 +97,9 @@ async fn find_similar(context: &ProxyContext, ask: &ProxyRequest) -> (Vec<Simila
     (likes.unwrap_or_default(), versions.unwrap_or_default())
 }
 
-/// The URL that the message about a missing page offers to fetch, and the token for the fetch.
-/// `None` if the request cannot be fetched in this way. If a password is required for fetching,
-/// only one of our own pages can start the fetch.
+/// The URL that the message about a missing page offers to fetch, and the token for the fetch. The
+/// token is `None` if the request cannot be fetched in this way. If a password is required for
+/// fetching, only one of our own pages can start the fetch.
 pub(super) fn offered(context: &ProxyContext, ask: &ProxyRequest) -> (String, Option<String>) {
     let url = ask.bare.as_str().to_owned();
     let may = matches!(ask.asked.method, MethodKind::Get | MethodKind::Head)
@@ -110,7 +110,8 @@ pub(super) fn offered(context: &ProxyContext, ask: &ProxyRequest) -> (String, Op
     (url, token)
 }
 
-/// The stored length of the segment, and the total length if it is known.
+/// The total length of the stored segments, and that of the whole body if it is known. `None` if no
+/// segment is stored.
 async fn stored_lengths(context: &ProxyContext, ask: &ProxyRequest) -> Option<(u64, Option<u64>)> {
     for place in [&ask.places.own, &ask.places.public] {
         match context.storage.store.partial(place).await {

@@ -25,7 +25,7 @@ pub enum Target {
 /// A resource: its canonical URL, which is the key, and the form of the request for the origin.
 #[derive(Clone, Debug)]
 pub struct Resource {
-    /// The key. Of this URL, only the host is sent to the origin.
+    /// The key. Of this URL, only the host and a login are sent to the origin.
     pub url: CanonicalUrl,
     /// The origin to ask.
     pub origin: Origin,

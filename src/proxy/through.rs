@@ -87,7 +87,7 @@ async fn queue_if_offline(
     }
 }
 
-/// Revalidates the stored copy in the background, after the client has received it (RFC 5861 §3).
+/// Revalidates the stored copy in the background, while the client gets this copy (RFC 5861 §3).
 /// Only one background revalidation of a resource runs at a time.
 pub(super) fn revalidate(
     context: &Arc<ProxyContext>,
@@ -399,8 +399,8 @@ impl OriginFetch<'_> {
     }
 
     /// Handles an unreachable origin. The stored copy is served, unless its fields forbid that (RFC
-    /// 9111 §4.2.4). If the mode changed to offline during the request, the copy is served as in
-    /// offline mode.
+    /// 9111 §4.2.4) and neither an option nor the mode auto overrules them. If the mode changed to
+    /// offline during the request, the copy is served as in offline mode.
     fn failed(self, failure: &Failure) -> Response<Body> {
         let url = self.ask.resource.url.as_str();
         debug!(url, failure = failure.chain(), "the origin did not respond");

@@ -207,8 +207,8 @@ impl Switch {
 }
 
 /// Copies bytes both ways until either side ends, the mode becomes offline or the daemon stops. A
-/// tunnel is an outgoing connection, so offline it closes, unless `to` is a host of the local
-/// network.
+/// tunnel is an outgoing connection, so offline it closes, unless `to` is a host that is reached in
+/// every mode.
 pub(super) async fn splice(
     context: &ProxyContext,
     to: &Origin,

@@ -17,7 +17,7 @@ use crate::net::upstream::{Origin, Scheme};
 use crate::storage::store::Store;
 use wwwoffle_http::caching::invalidate::{invalidated_urls, is_unsafe};
 
-/// The unsafe request: its method, its target, and the fields that identify its owner.
+/// An unsafe request, as far as the invalidation needs it.
 #[derive(Clone, Copy, Debug)]
 pub struct UnsafeRequest<'a> {
     /// The method.

@@ -39,7 +39,7 @@ pub struct ClientIo<T> {
     interims: Interims,
     /// The check of the received bytes, if there is one.
     gate: Option<Gate>,
-    /// The answers to repeated requests, if there are any.
+    /// The repeater, which answers repeated requests without hyper, if there is one.
     repeater: Option<Box<Repeater>>,
     /// The deadline for the response after the client has closed its half.
     half_closed: Option<Pin<Box<Sleep>>>,

@@ -7,9 +7,10 @@
 //! probe, less and less often: good ───────────────────────→ online
 //! ```
 //!
-//! A single host never makes the link offline, and only a good probe makes it online again. Without
-//! a URL to probe, a probe connects to hosts that clients requested, first to the last one that
-//! answered. Such a probe recognises a missing link, but not a captive portal.
+//! Failed hosts alone never make the link offline: a probe must fail too. The link becomes online
+//! again by a good probe or, without a URL to probe, by a new default route. Without such a URL, a
+//! probe connects to hosts that clients requested, first to the last one that answered. Such a probe
+//! recognises a missing link, but not a captive portal.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -82,7 +83,7 @@ pub enum LinkReason {
     Way(String),
     /// The kernel reports nothing, and there is no evidence against the link.
     Assumed,
-    /// There is no default route.
+    /// There is no usable default route.
     NoWay(Gap),
     /// A probe succeeded.
     Good(Text),

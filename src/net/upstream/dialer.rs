@@ -1,4 +1,5 @@
-//! The only place that opens outgoing connections. It refuses them in offline mode.
+//! The only place that opens outgoing connections. In offline mode it refuses them, except to
+//! nearby hosts and to a captive portal.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};

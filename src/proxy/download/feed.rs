@@ -2,8 +2,8 @@
 //!
 //! The writer appends; each reader has its own position and its own speed. Written bytes are read
 //! back from the disk, so a slow reader costs no memory. The last bytes stay in a window of memory,
-//! so that fast readers do not read the disk. If the disk fails, all bytes pass through the window.
-//! The window is bounded, so the writer is then limited to the speed of the slowest reader
+//! so that fast readers do not read the disk. If the disk fails, all further bytes pass through the
+//! window. The window is bounded, so the writer is then limited to the speed of the slowest reader
 //! (back-pressure).
 
 use std::collections::{HashMap, VecDeque};
@@ -227,7 +227,7 @@ impl Feed {
     }
 
     /// Adds a reader that starts at the first byte. `None` if the feed is closed. Also `None` if
-    /// the disk has failed and the window no longer has the first bytes.
+    /// the disk has failed and the window has lost bytes that follow those on the disk.
     pub fn read(self: &Arc<Self>) -> Option<FeedReader> {
         let mut state = self.lock();
         if state.closed || state.window_start > state.on_disk {

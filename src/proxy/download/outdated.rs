@@ -41,13 +41,13 @@ impl Downloads {
     }
 }
 
-/// Stores a response that was received at `received`. If the response is invalid, it is marked as
-/// invalid. A newer stored copy is not replaced by an invalid response or by the response of a
-/// replaced download.
+/// Stores a response that was received at `received`. If the response became invalid during its
+/// download, it is marked as invalid. A newer stored copy is not replaced by an invalid response or
+/// by the response of a replaced download.
 ///
 /// # Errors
 ///
-/// If it cannot be stored.
+/// If the response cannot be stored.
 pub(super) async fn store_response(
     store: &Store,
     download: &Download,

@@ -19,7 +19,7 @@ const STILL: Duration = Duration::from_secs(30);
 /// Minimum average speed of an unawaited download, in bytes per second.
 const SLOWEST: u64 = 64;
 
-/// How long a download may be slower than `SLOWEST`.
+/// How long an unawaited download may be slower than `SLOWEST`.
 const SLOW: Duration = Duration::from_secs(120);
 
 /// Maximum number of downloads that continue after their clients have left.

@@ -92,7 +92,7 @@ impl Modification {
     }
 }
 
-/// The changes to a page in addition to the configured ones.
+/// Adds the changes that the gateway makes to every page.
 fn add_gateway_changes(gate: &GatewayMark, mut changes: Changes) -> Changes {
     changes.cuts.extend(CUTS);
     changes.gateway = Some(gate.gateway.clone());

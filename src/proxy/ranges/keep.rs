@@ -49,7 +49,8 @@ const STRETCH: usize = 128 * 1024;
 /// How long the last bytes of a range are held back to wait for the end of the response.
 const END_WITHIN: Duration = Duration::from_secs(1);
 
-/// Forwards a response with a range of a page, and stores it as a segment if it can be identified.
+/// Forwards a response with a range of a page, and stores the range as a segment if that is
+/// permitted.
 pub(in crate::proxy) async fn pass(
     context: &Arc<ProxyContext>,
     ask: &ProxyRequest,
@@ -261,7 +262,8 @@ impl Receiving {
         gathered
     }
 
-    /// Stores the received bytes if they match the declared range, and delivers the `last` bytes.
+    /// Stores the received bytes, unless they contradict the declared range, and delivers the
+    /// `last` bytes.
     async fn end(
         self,
         context: &ProxyContext,
