@@ -1,4 +1,4 @@
-//! One attempt at a queued request. It returns the result and records nothing.
+//! One attempt at a queued request. It returns a verdict, which the caller records in the queue.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -99,11 +99,11 @@ pub(super) async fn attempt(context: &Arc<FetchContext>, outgoing: &Outgoing) ->
 pub(super) struct Foreseen {
     /// The recorded request with its secrets.
     pub(super) request: Parts,
-    /// The download that would run.
+    /// The download that runs if the stored copy does not answer the request.
     pub(super) job: DownloadJob,
     /// The stored copy, if any.
     pub(super) kept: Option<Arc<Kept>>,
-    /// How the stored copy arrived, if it answers the request.
+    /// How the stored copy arrived. `None` if it does not answer the request.
     pub(super) how: Option<UrlOutcome>,
 }
 
@@ -111,7 +111,7 @@ pub(super) struct Foreseen {
 ///
 /// # Errors
 ///
-/// The verdict, if the origin need not be contacted.
+/// The verdict, if a rule decides the request, or the recorded request cannot be used.
 pub(super) async fn gather_facts(
     context: &Arc<FetchContext>,
     outgoing: &Outgoing,
@@ -136,7 +136,7 @@ pub(super) fn known<'a>(
     Answered { request, places, status, fields, known }
 }
 
-/// The response is stored: follows its references and opens it in a browser, if configured.
+/// Follows the references of a stored response and opens the page in a browser, if configured.
 async fn finish_stored(
     context: &Arc<FetchContext>,
     outgoing: &Outgoing,
@@ -158,11 +158,14 @@ async fn finish_stored(
     }
 }
 
-/// Whether the stored copy answers the request, and how it arrived.
+/// Returns how the stored copy arrived if it answers the request. `None` if the origin must be
+/// contacted.
 ///
-/// A shared copy may have been stored for another client that sent the same request without further
-/// secrets. Redirects are followed for each request. A run counts a copy as its own if the copy was
-/// checked since the run began. A fresh copy needs no request unless the run demands one.
+/// A copy that was checked since a run began counts as fetched by this run. A shared copy that was
+/// checked after the request was queued also answers it: another client may have sent the same
+/// request. This excludes requests with secrets, copies that vary, and redirects, which are
+/// followed for each request. A fresh copy answers requests of runs and for sub-resources, unless
+/// they demand revalidation.
 fn is_answered(context: &FetchContext, outgoing: &Outgoing, kept: &Kept) -> Option<UrlOutcome> {
     if outgoing.summary.kind == RequestKind::Post {
         return None;
@@ -191,14 +194,15 @@ fn is_answered(context: &FetchContext, outgoing: &Outgoing, kept: &Kept) -> Opti
     (may_be_old && is_fresh(context, outgoing, kept)).then_some(UrlOutcome::Kept)
 }
 
-/// Whether a response may be reused without revalidation (RFC 9111 §4.2).
+/// Whether `kept` may be reused without revalidation (RFC 9111 §4.2).
 fn is_fresh(context: &FetchContext, outgoing: &Outgoing, kept: &Kept) -> bool {
     let Ok(url) = CanonicalUrl::parse(base(outgoing), &context.base.local) else { return false };
     let credentials = url.user().is_some() || !matches!(outgoing.secrets, Secrets::None);
     verdict::is_fresh(&context.proxy, &url.without_credentials(), kept, credentials)
 }
 
-/// Requests the origin, or joins a running download of the same URL, and waits for its end.
+/// Requests the origin, or joins a running download of the same URL, and waits for its end. Also
+/// returns the delay that the response requests with `Retry-After`, if any.
 async fn carry_out(
     context: &Arc<FetchContext>,
     outgoing: &Outgoing,
@@ -226,8 +230,9 @@ async fn carry_out(
                 if !is_elsewhere && !is_left {
                     return (download, outcome, None);
                 }
-                // This request cannot use that download: its response is for other requests only,
-                // or all its clients have left. So this request is sent separately.
+                // This request cannot use the running download: its response is for other requests
+                // only, all its clients have left, or its client may not reach this origin. So this
+                // request is sent separately.
             }
             Joined::New(download) => return run_ours(context, job, download).await,
         }
@@ -243,15 +248,16 @@ async fn run_ours(
 ) -> (Arc<Download>, DownloadEnd, Option<Duration>) {
     context.base.tasks.spawn(run(Arc::clone(&context.proxy), job, Arc::clone(&download)));
     let (download, outcome) = download.outcome().await;
-    // A response that is not stored has no reader here. If a client requested it, it belongs to
-    // that client.
+    // A response that is not stored has no reader here. `take` returns `None` if a client has taken
+    // the response before.
     let answer = download.take();
     let wait = answer.and_then(|answer| retry_after(answer.headers(), clock::now()));
     (download, outcome, wait)
 }
 
-/// The verdict that follows from the URL and the requester, without sending a request. The
-/// configuration may have changed since the request was queued, and redirects may lead to any URL.
+/// Returns the verdict that follows from the URL and the requester without a request. `None` if the
+/// request may be sent. The configuration may have changed since the request was queued, and
+/// redirects may lead to any URL.
 async fn by_rule(context: &Arc<FetchContext>, outgoing: &Outgoing) -> Option<FetchVerdict> {
     let failed = |error: &str| Some(FetchVerdict::Failed { error: error.to_owned(), status: None });
     // An invalid URL fails later, with its own reason.
@@ -297,7 +303,8 @@ async fn by_rule(context: &Arc<FetchContext>, outgoing: &Outgoing) -> Option<Fet
     })
 }
 
-/// Rebuilds the request, with conditions if there is a stored copy.
+/// Rebuilds the request and prepares its download, which revalidates the stored copy, if any. Also
+/// returns this copy. The error is a reason for the user.
 async fn prepare(
     context: &FetchContext,
     outgoing: &Outgoing,
@@ -344,8 +351,8 @@ async fn prepare(
     Ok((request, job, found.own().map(Arc::clone)))
 }
 
-/// The allowed size of the response. The response to a form is unlimited, because it is sent only
-/// once.
+/// The allowed size of the response. The response to a form is unlimited, because a form is sent
+/// only once.
 fn allowance(context: &FetchContext, outgoing: &Outgoing, url: &UrlParts<'_>) -> Allowance {
     if outgoing.summary.kind == RequestKind::Post {
         return Allowance { is_unbounded: true, ..Allowance::default() };
@@ -358,12 +365,12 @@ fn allowance(context: &FetchContext, outgoing: &Outgoing, url: &UrlParts<'_>) ->
     Allowance { ceiling, meter, is_unbounded: outgoing.any_length }
 }
 
-/// The owner of a request.
+/// Returns the owner of a request. Fails if this version does not know the owner.
 pub(super) fn owner(outgoing: &Outgoing) -> Result<Owner, String> {
     Owner::of_queued(&outgoing.summary.place).ok_or_else(|| UNKNOWN_OWNER.to_owned())
 }
 
-/// The recorded request with its secrets.
+/// Returns the recorded request with its secrets, or the reason why it cannot be read.
 fn recorded(outgoing: &Outgoing) -> Result<Parts, String> {
     let secrets = match &outgoing.secrets {
         Secrets::None => &[][..],
@@ -384,7 +391,8 @@ pub(super) fn base(outgoing: &Outgoing) -> &str {
     base_of(outgoing.summary.kind, outgoing.summary.place.url())
 }
 
-/// The base URL of a queued request of this kind and URL.
+/// Returns `url` without the suffix that the key of a POST has. The URLs of other kinds have no
+/// such suffix.
 pub(super) fn base_of(kind: RequestKind, url: &str) -> &str {
     if kind == RequestKind::Post { url.split("?!").next().unwrap_or(url) } else { url }
 }

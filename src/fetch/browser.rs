@@ -1,6 +1,6 @@
 //! Opens a queued page in a browser, so that everything its scripts load is stored too.
 //!
-//! When the response of a page is stored, the page is opened in the user's browser without a
+//! When the response of a page is stored, the page is opened in the configured browser without a
 //! window, before its request leaves the queue. The browser sends all its requests through this
 //! proxy, so the responses are stored by the same rules as if a person viewed the page, and fresh
 //! copies are reused. When the page is [quiet](visit), the browser ends. A failure does not affect
@@ -52,25 +52,25 @@ const HEIGHT: usize = 4_096;
 /// The largest number of cookies set before a page is opened.
 const MAX_COOKIES: usize = 200;
 
-/// The longest request field that is given to a browser, in bytes.
+/// The longest value of a request field that is given to a browser, in bytes.
 const MAX_FIELD: usize = 1_024;
 
 /// The longest message of a browser that is reported, in characters.
 const MAX_SAID: usize = 300;
 
-/// The message of Chromium when root runs it.
+/// The message of Chromium when root starts it.
 const NO_SANDBOX: &str = "Running as root without --no-sandbox";
 
 /// The message in place of [`NO_SANDBOX`], which tells the user what to change.
 const AS_ROOT: &str = "Chromium does not run as root with its sandbox: set [startup] run-uid to \
     another user, or browser to a program that starts it with --no-sandbox";
 
-/// Whether a request may leave the queue.
+/// The outcome of opening a page, which says whether its request may leave the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum VisitOutcome {
-    /// The page was opened, or need not or cannot be.
+    /// The request may leave the queue. The page was opened, or need not or cannot be opened.
     Over,
-    /// The connection was lost, or the daemon stopped, before the end.
+    /// The request stays in the queue. The proxy went offline, or the daemon stops.
     Interrupted,
 }
 
@@ -133,7 +133,8 @@ pub(super) async fn open(
     VisitOutcome::Over
 }
 
-/// Whether the request is for a page that people view, not for a sub-resource, a form or an image.
+/// Whether the response is an HTML page for people to view, not a sub-resource or the response to a
+/// form.
 fn is_page(outgoing: &Outgoing, answered: &Answered<'_>) -> bool {
     let is_of_kind = match outgoing.summary.kind {
         RequestKind::Page
@@ -151,7 +152,7 @@ fn is_page(outgoing: &Outgoing, answered: &Answered<'_>) -> bool {
         && ["text/html", "application/xhtml+xml"].iter().any(|html| kind.eq_ignore_ascii_case(html))
 }
 
-/// The address at which the browser connects as the requester.
+/// The address at which the browser connects so that its requests belong to the requester.
 ///
 /// # Errors
 ///
@@ -178,7 +179,8 @@ fn proxy_for(
     })
 }
 
-/// The address at which this machine reaches itself, from the addresses that the daemon listens on.
+/// The loopback address at which the daemon accepts connections. `None` if no address in
+/// `listening` is a loopback address or a wildcard.
 fn own_address(listening: &[SocketAddr]) -> Option<SocketAddr> {
     listening.iter().find_map(|address| match address.ip() {
         ip if ip.is_loopback() => Some(*address),
@@ -188,7 +190,7 @@ fn own_address(listening: &[SocketAddr]) -> Option<SocketAddr> {
     })
 }
 
-/// The parameters of a browser.
+/// The parameters of a browser for one page.
 struct BrowserParameters<'a> {
     program: &'a Path,
     /// The recorded request, with its cookies and user agent.
@@ -273,7 +275,8 @@ async fn browse(
     })
 }
 
-/// Talks with a browser until the visit is over. `None` if the browser exits before.
+/// Exchanges messages with a browser until the visit is over, and returns its end. `None` if the
+/// browser exits first.
 async fn drive_visit(
     context: &FetchContext,
     process: &mut Process,

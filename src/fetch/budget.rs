@@ -12,7 +12,7 @@ use crate::net::link::LinkClass;
 use crate::proxy::download::Meter;
 use wwwoffle_api::{BudgetOf, Held};
 
-/// The key in the state of the spool.
+/// The key of the saved counts in the state of the spool.
 pub(super) const STATE: &str = "fetched-today";
 
 /// The bytes fetched and the remaining budgets.
@@ -22,15 +22,16 @@ pub(super) const STATE: &str = "fetched-today";
 #[derive(Debug, Default)]
 pub(super) struct Budget {
     meter: Arc<Meter>,
-    /// The day that is counted.
+    /// The day for which bytes are counted, in the local time zone.
     day: Date,
     all: Used,
     over_metered: Used,
     /// Whether the current connection is metered.
     is_metered: bool,
-    /// The budget chosen for this fetch only.
+    /// The budget in bytes chosen for this fetch only, if any. It replaces the configured budgets
+    /// for a fetch.
     only_now: Option<u64>,
-    /// The budget that was last found used up.
+    /// The budget that was used up at the last [`apply_limits`](Self::apply_limits), if any.
     spent: Option<Spent>,
     is_changed: bool,
 }
@@ -115,8 +116,8 @@ impl Budget {
         self.spent = None;
     }
 
-    /// Sets the meter to the remaining budget. Returns the exhausted budget, if any. If several are
-    /// exhausted, returns the one that is renewed last.
+    /// Sets the meter to the smallest remaining budget. Returns the exhausted budget, if any. If
+    /// several are exhausted, returns the one that is renewed last.
     pub(super) fn apply_limits(
         &mut self,
         allowed: Allowed,
@@ -158,12 +159,13 @@ impl Budget {
         self.spent
     }
 
-    /// The budget that was used up at the last [`apply_limits`](Self::apply_limits).
+    /// The budget that was used up at the last [`apply_limits`](Self::apply_limits), if any.
     pub(super) fn spent(&self) -> Option<Spent> {
         self.spent
     }
 
-    /// The rest of the day's budget. Valid after [`apply_limits`](Self::apply_limits).
+    /// The smallest remaining daily budget in bytes; `None` if unlimited. Valid after
+    /// [`apply_limits`](Self::apply_limits).
     pub(super) fn left_of_day(&self, allowed: Allowed) -> Option<u64> {
         let left = |most: Option<u64>, used| most.map(|most: u64| most.saturating_sub(used));
         let over_metered = allowed.over_metered.and_then(|most| most.day);
@@ -296,7 +298,7 @@ mod tests {
         come(&budget, 30);
         let fetch = Spent { metered: true, until: None };
         assert_eq!(budget.apply_limits(metered, now, &zone), Some(fetch));
-        // Fetching continues as soon as the connection changes.
+        // Fetching continues as soon as the connection is not metered.
         assert_eq!(budget.apply_limits(usual, now, &zone), None);
         come(&budget, 100);
         assert_eq!(budget.changed().unwrap(), "2026-03-28 630 30");

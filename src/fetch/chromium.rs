@@ -16,9 +16,9 @@ const DISABLED_FEATURES: [&str; 5] = [
     "MediaRouter",
 ];
 
-/// Without these arguments the browser contacts servers of its vendor at each start. The addresses
-/// with port 1 disable such requests, because browsers never connect to that port (WHATWG Fetch,
-/// "port blocking").
+/// Arguments that keep the browser from contacting servers of its vendor at each start. The
+/// addresses with port 1 disable such requests, because browsers never connect to that port (WHATWG
+/// Fetch, "port blocking").
 const QUIET: [&str; 11] = [
     "--no-first-run",
     "--no-default-browser-check",

@@ -22,9 +22,9 @@ use wwwoffle_http::redirect::location;
 pub(super) struct Answered<'a> {
     /// The recorded request with its secrets.
     pub(super) request: &'a Parts,
-    /// The places of its response.
+    /// The places of the response.
     pub(super) places: &'a Places,
-    /// The status of the answer.
+    /// The status of the response.
     pub(super) status: StatusCode,
     /// The fields of the response.
     pub(super) fields: &'a HeaderMap,
@@ -32,17 +32,17 @@ pub(super) struct Answered<'a> {
     pub(super) known: Option<Arc<Kept>>,
 }
 
-/// The actions before a request leaves the queue.
+/// The actions to perform before a request leaves the queue.
 #[derive(Debug, Default)]
 pub(super) struct Following {
     /// The requests to queue.
     pub(super) next: Vec<Outgoing>,
-    /// The events to report when they are queued.
+    /// The events to report when the requests are queued.
     pub(super) events: Vec<Event>,
 }
 
 impl Answered<'_> {
-    /// The stored copy; `None` if it has been removed.
+    /// Returns the stored copy; `None` if it has been removed. Looks it up if it is not `known`.
     ///
     /// # Errors
     ///
@@ -61,9 +61,9 @@ impl Answered<'_> {
     }
 }
 
-/// The requests that follow from a response, for the `runs` that want it. If the daemon ends before
-/// the request leaves the queue, this is repeated for the same response. URLs that are queued or
-/// stored are not requested twice.
+/// Returns the requests that follow from a response, for the `runs` that want it. If the daemon
+/// ends before `outgoing` leaves the queue, they are determined again from the same response. URLs
+/// that are queued or stored are not requested twice.
 ///
 /// # Errors
 ///
@@ -91,7 +91,7 @@ pub(super) async fn follow(
     let request = answered.request;
     let mut following =
         successor::redirect(context, outgoing, request, answered.status, &target).await?;
-    // For a run, another spelling of the URL is the same page.
+    // For a run, a redirect to another spelling of the same URL leads to the same page.
     following.next.retain_mut(|next| {
         next.summary.place.key() == outgoing.summary.place.key()
             || recurse::outcome::redirected(context, runs, outgoing, next)

@@ -16,7 +16,7 @@ use crate::fetch::context::FetchContext;
 use crate::storage::store::timestamp;
 use wwwoffle_api::Held;
 
-/// Judges requests by the current state. Create a new one for each check.
+/// The state by which queued requests are judged. Create a new one for each check.
 #[derive(Debug)]
 pub struct Holder<'a> {
     context: &'a FetchContext,
@@ -28,7 +28,7 @@ pub struct Holder<'a> {
 }
 
 impl<'a> Holder<'a> {
-    /// A holder for the current state.
+    /// Reads the current state.
     #[must_use]
     pub fn new(context: &'a FetchContext) -> Self {
         Self {
@@ -41,8 +41,8 @@ impl<'a> Holder<'a> {
         }
     }
 
-    /// The reason that holds a request back. `None` if it is running, will start soon, or was given
-    /// up.
+    /// The reason that holds a request back. `None` if the request is running, will start soon, or
+    /// was given up.
     #[must_use]
     pub fn held(&self, request: &OutgoingSummary) -> Option<Held> {
         let key = request.place.key();
@@ -75,11 +75,12 @@ struct HoldFacts {
     window: Option<Timestamp>,
     rests: Rests,
     not_before: Option<Timestamp>,
-    /// Whether all automatic attempts have failed.
+    /// Whether all regular attempts have failed, so that only the last one (`last-try`) is left.
     is_last: bool,
 }
 
-/// The reason that lasts longest. Pure.
+/// The reason that lasts longest; `None` if nothing holds the request back, or it was given up.
+/// Pure.
 fn judge(state: &RequestState, facts: &HoldFacts) -> Option<Held> {
     match state {
         RequestState::Failed { .. } => return None,
@@ -112,8 +113,8 @@ fn judge(state: &RequestState, facts: &HoldFacts) -> Option<Held> {
     .map(|(_, held)| held)
 }
 
-/// The reasons that hold back all waiting requests at these places, with their counts. `None` if
-/// any request may start soon.
+/// The reasons that hold back the waiting requests at these places, with their counts. `None` if
+/// any of them may start soon or has left the queue.
 #[must_use]
 pub fn all_held<'a>(
     context: &FetchContext,

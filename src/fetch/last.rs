@@ -2,10 +2,10 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-/// The key in the state of the spool.
+/// The key of the saved result in the state of the spool.
 pub(super) const STATE: &str = "last-fetch";
 
-/// How long after a response a new start still continues the same fetch.
+/// The longest time between a result and a new start that still continues the same fetch.
 const AT_ONCE: SignedDuration = SignedDuration::from_secs(10);
 
 /// The result of a fetch of the queue.
@@ -19,10 +19,10 @@ pub struct LastFetch {
     pub failed: u64,
 }
 
-/// The results of the current fetch and the one before.
+/// The results of the current fetch and of the one before it.
 #[derive(Debug, Default)]
 pub(super) struct LastFetches {
-    /// The responses since the last start of fetching the queue.
+    /// The result since the last start of fetching the queue; `None` before the first response.
     now: Option<LastFetch>,
     before: Option<LastFetch>,
     is_changed: bool,
@@ -34,14 +34,14 @@ impl LastFetches {
         self.before = read(text);
     }
 
-    /// The text to store, if it has changed since the last call.
+    /// Returns the text to store, if it has changed since the last call.
     pub(super) fn changed(&mut self) -> Option<String> {
         let LastFetch { at, done, failed } = self.last_result()?;
         std::mem::take(&mut self.is_changed).then(|| format!("{at} {done} {failed}"))
     }
 
-    /// Starts a fetch. Going online starts a fetch twice, by the mode and by a command. So
-    /// responses that have just arrived belong to the same fetch.
+    /// Starts a fetch. Going online starts a fetch twice, by the mode and by a command. So a start
+    /// within [`AT_ONCE`] of the last result continues the same fetch.
     pub(super) fn start_fetch(&mut self, at: Timestamp) {
         if self.now.is_some_and(|now| at.duration_since(now.at).abs() < AT_ONCE) {
             return;
@@ -59,7 +59,7 @@ impl LastFetches {
         self.is_changed = true;
     }
 
-    /// The last fetch with a result.
+    /// The last fetch with a result, if any.
     pub(super) fn last_result(&self) -> Option<LastFetch> {
         self.now.or(self.before)
     }

@@ -1,8 +1,8 @@
 //! Monitored pages: puts due pages into the queue.
 //!
 //! One task ([`work`]) does this whenever the mode allows. If several scheduled times passed while
-//! the mode did not allow it, the page is fetched once. A page is queued before this is recorded,
-//! so a crash causes at most one additional conditional request.
+//! the mode did not allow it, the page is fetched once. A page is queued before its run is
+//! recorded, so a crash in between causes at most one additional conditional request.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,10 +34,10 @@ const LOOK_AGAIN: Duration = Duration::from_secs(60);
 /// The pause after the spool failed to record a due page.
 const AFTER_FAILURE: Duration = Duration::from_secs(60);
 
-/// The largest number of older versions of a page.
+/// The largest value of [`MonitorSettings::versions`].
 pub const MAX_VERSIONS: u16 = 100;
 
-/// Wakes the task.
+/// The signal that wakes the task.
 #[derive(Debug, Default)]
 pub struct Timer {
     news: Notify,
@@ -65,20 +65,21 @@ pub struct MonitorSettings {
 }
 
 impl MonitorSettings {
-    /// The page with its sub-resources, on a schedule.
+    /// Settings without links.
     #[must_use]
     pub fn new(url: String, schedule: Schedule, versions: u16) -> Self {
         Self { url, schedule, versions, aim: None }
     }
 
-    /// Adds the pages that the page links to, up to `depth` links and within `scope`.
+    /// Also fetches the pages that the page links to, up to `depth` links and within `scope`.
     #[must_use]
     pub fn following(self, depth: u16, scope: Scope) -> Self {
         let aim = Aim { depth: depth.min(MAX_DEPTH), scope, ..Aim::default() };
         Self { aim: (depth > 0).then_some(aim), ..self }
     }
 
-    /// Chooses classes of sub-resources. The configuration decides the others.
+    /// Sets for each class in `parts` whether its sub-resources are fetched. The configuration
+    /// decides about the other classes.
     #[must_use]
     pub fn with_parts(mut self, parts: BTreeMap<PartClass, bool>) -> Self {
         if !parts.is_empty() {
@@ -104,7 +105,7 @@ pub async fn work(context: Arc<FetchContext>) {
     }
 }
 
-/// Starts due pages, the longest overdue first. Returns the time until the next one.
+/// Queues the due pages, the longest overdue first. Returns the time until the next check.
 async fn start_due(context: &Arc<FetchContext>) -> Duration {
     let now = timestamp(clock::now());
     let mut next = Vec::new();
@@ -125,7 +126,7 @@ async fn start_due(context: &Arc<FetchContext>) -> Duration {
     })
 }
 
-/// Queues a page and records this.
+/// Queues a due page and records that it ran `now`.
 async fn start(context: &Arc<FetchContext>, key: Key, now: Timestamp) -> Result<(), Error> {
     let read = context.storage.store.run(move |spool| spool.monitors().get(&key)).await;
     let monitor = match read {
@@ -164,12 +165,12 @@ pub(crate) fn aim(request: &Outgoing) -> Option<Aim> {
     serde_json::from_str(request.options.as_deref()?).ok()
 }
 
-/// Monitors a page for `requester` and replaces its earlier settings. The time of the last fetch
-/// stays.
+/// Monitors a page for `requester` and replaces its earlier settings. The recorded time of its last
+/// run stays.
 ///
 /// # Errors
 ///
-/// [`WantError`] distinguishes the URL from the spool.
+/// [`WantError`] if the URL cannot be requested or the spool fails.
 pub async fn set(
     context: &Arc<FetchContext>,
     requester: &Requester,
@@ -201,7 +202,7 @@ pub async fn remove(context: &Arc<FetchContext>, key: Key) -> Result<bool, Error
     context.storage.store.run(move |spool| spool.monitors().remove(&key)).await
 }
 
-/// The monitored pages, by URL, as far as `may_see` allows.
+/// The monitored pages whose place `may_see` allows, sorted by URL.
 #[must_use]
 pub fn list(context: &FetchContext, may_see: impl Fn(&Place) -> bool) -> Vec<MonitorSummary> {
     let mut list = context.storage.store.spool().monitors().list();

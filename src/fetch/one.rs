@@ -25,8 +25,9 @@ use wwwoffle_api::Event;
 /// The pause after the spool failed to record the result of a request.
 const AFTER_SPOOL_FAILURE: Duration = Duration::from_secs(10);
 
-/// Fetches one queued request and records the result. Returns its event. Report the event only when
-/// the request is no longer active, because a reader may request the same URL at once.
+/// Fetches one queued request and records the result. Returns the event to report, if any. Report
+/// it only when the request is no longer active, because the program that gets the event may
+/// request the same URL at once.
 pub(super) async fn fetch(context: &Arc<FetchContext>, key: Key) -> Option<Event> {
     match fetch_queued(context, key).await {
         Ok(event) => event,
@@ -61,7 +62,7 @@ async fn fetch_queued(context: &Arc<FetchContext>, key: Key) -> Result<Option<Ev
             Ok(is_gone.then_some(done))
         }
         FetchVerdict::LeftAlone => {
-            // A person may have requested it in the meantime.
+            // The request stays if a person has made it again in the meantime.
             finish(context, &outgoing).await?;
             recurse::outcome::record_exclusion(context, &outgoing);
             Ok(None)
@@ -86,8 +87,8 @@ async fn fetch_queued(context: &Arc<FetchContext>, key: Key) -> Result<Option<Ev
 }
 
 /// Attempts a request for one spelling of its URL, and follows its redirects to other spellings.
-/// They have the same key, so they cannot wait in the queue on their own. `sent` has the targets
-/// requested so far, which are not requested again.
+/// All spellings have the same key, so their requests cannot wait in the queue on their own. `sent`
+/// has the targets requested so far, which are not requested again.
 async fn attempt_spelling(
     context: &Arc<FetchContext>,
     mut outgoing: Outgoing,
@@ -107,7 +108,8 @@ async fn attempt_spelling(
     }
 }
 
-/// Takes the request for another spelling of the URL of `outgoing` out of those that follow.
+/// Takes the request for another spelling of the URL of `outgoing` out of the requests that follow,
+/// if there is one.
 fn take_respelled(verdict: &mut FetchVerdict, outgoing: &Outgoing) -> Option<Outgoing> {
     let FetchVerdict::Done { led, .. } = verdict else { return None };
     let is_same = |next: &Outgoing| next.summary.place.key() == outgoing.summary.place.key();
@@ -115,8 +117,8 @@ fn take_respelled(verdict: &mut FetchVerdict, outgoing: &Outgoing) -> Option<Out
     Some(led.next.remove(index))
 }
 
-/// The request of this key. If an import marked the request as the start of a recursive fetch,
-/// starts the recursive fetch first.
+/// Reads the request with this key; `None` if it has left the queue. If an import marked the
+/// request as the start of a recursive fetch, starts the recursive fetch first.
 async fn queued(context: &Arc<FetchContext>, key: Key) -> Result<Option<Outgoing>, Error> {
     let Some(mut outgoing) = context.storage.store.queued(key).await? else { return Ok(None) };
     let Some(aim) = monitor::aim(&outgoing) else { return Ok(Some(outgoing)) };
@@ -155,9 +157,9 @@ async fn finish(context: &FetchContext, outgoing: &Outgoing) -> Result<bool, Err
     Ok(matches!(finished, FinishOutcome::Gone))
 }
 
-/// Queues the requests that follow. Requests that cannot be fetched are reported to their runs as
-/// failed. Queued requests that failed earlier for other runs are retried. Requests that need a
-/// person's consent count as failed.
+/// Queues the requests that follow. Requests that cannot be fetched or queued are reported to their
+/// runs as failed, and so are requests that wait for a person's consent. Queued requests that
+/// failed earlier for other runs are retried.
 async fn enqueue(context: &FetchContext, next: Vec<Outgoing>) -> Result<(), Error> {
     let (waiting, given_up): (Vec<_>, Vec<_>) = next
         .into_iter()
@@ -193,8 +195,8 @@ async fn enqueue(context: &FetchContext, next: Vec<Outgoing>) -> Result<(), Erro
     Ok(())
 }
 
-/// Retries a request of a run that was queued and failed before. If the request waits for consent,
-/// reports it to its runs as failed.
+/// Retries a request that is already queued, has failed and is now wanted by a run. If the request
+/// waits for consent, reports it to its runs as failed.
 async fn wake(context: &FetchContext, key: Key) -> Result<(), Error> {
     let state =
         context.storage.store.spool().queue().summary(&key).map(|known| known.fetching.state);
@@ -236,9 +238,9 @@ fn report_to_runs(
     }
 }
 
-/// The recorded form while it is being sent. If the daemon ends during this time, it does not send
-/// the form again: it is unknown whether the origin received the form, and only its owner can
-/// decide.
+/// Returns `form` in the failed state, in which it is recorded while it is being sent. If the daemon
+/// ends during this time, it does not send the form again. It is unknown whether the origin received
+/// the form, so only the owner can decide.
 pub(super) fn on_its_way(form: &Outgoing) -> Outgoing {
     let reason = "the daemon ended while it was being sent; it is not known whether it arrived";
     let state = RequestState::Failed { reason: reason.to_owned(), status: None };
@@ -247,8 +249,8 @@ pub(super) fn on_its_way(form: &Outgoing) -> Outgoing {
     form
 }
 
-/// Pauses a request whose result cannot be recorded. The request is still due, and its origin would
-/// otherwise be contacted repeatedly.
+/// Reports that the result of a request cannot be recorded, and pauses. The request is still due,
+/// and its origin would otherwise be contacted repeatedly.
 async fn rest(context: &FetchContext, error: &Error) {
     spool_failed(error);
     tokio::select! {
@@ -257,7 +259,8 @@ async fn rest(context: &FetchContext, error: &Error) {
     }
 }
 
-/// Records a temporary failure: a growing delay, and at last a failure.
+/// Records a temporary failure. The request is retried after a growing delay, and given up after
+/// the last attempt.
 async fn again(
     context: &FetchContext,
     mut outgoing: Outgoing,
@@ -282,8 +285,8 @@ async fn again(
     Ok(is_there.then_some(Event::Retry { url, error, next }))
 }
 
-/// Asks a person whether such a large response may be fetched. The received bytes are preserved,
-/// and the download will be resumed.
+/// Makes a request wait until a person allows such a large response. The received bytes are
+/// preserved, and the download will be resumed.
 async fn ask_for_consent(
     context: &FetchContext,
     mut outgoing: Outgoing,

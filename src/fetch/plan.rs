@@ -27,7 +27,7 @@ const MAX_TIME: Duration = Duration::from_secs(10);
 /// The largest number of simultaneous plans.
 const MAX_PLANS: usize = 2;
 
-/// Bounds the simultaneous plans.
+/// The turns of plans, which limit how many are made at once.
 #[derive(Debug)]
 pub(super) struct PlanTurns(Semaphore);
 
@@ -37,8 +37,8 @@ impl Default for PlanTurns {
     }
 }
 
-/// The class of a request: as its page named it, or guessed from the URL of a sub-resource that a
-/// browser requested.
+/// The class of the sub-resource that a request is for; `None` for a page. It is the class that the
+/// page named, or is guessed from the URL of a sub-resource that a browser requested.
 fn class(kind: RequestKind, class: Option<&str>, url: &str) -> Option<PartClass> {
     match class.and_then(links::Class::parse) {
         Some(class) => part(class),

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::schedule::after;
 use wwwoffle_http::retry_after::MAX_RETRY_AFTER;
 
-/// The key in the state of the spool.
+/// The key of these times in the state of the spool.
 pub(super) const STATE: &str = "left-alone";
 
 /// The largest number of hosts in the text. Hosts with the longest pause take precedence.
@@ -16,7 +16,8 @@ const MAX_HOSTS: usize = 100;
 /// The longest text, in bytes. It is limited because the state file contains other values too.
 const MAX_TEXT: usize = 16 << 10;
 
-/// A line of hosts and times: `www.example.org 2026-11-20T12:00:00Z h.example:81 …`.
+/// Writes hosts and the ends of their rest times to one line: `www.example.org 2026-11-20T12:00:00Z
+/// h.example:81 …`.
 pub(super) fn to_text(mut rests: Vec<(Arc<str>, Timestamp)>) -> String {
     rests.sort_unstable_by(|(a, until_a), (b, until_b)| until_b.cmp(until_a).then(a.cmp(b)));
     let mut text = String::new();
@@ -30,8 +31,8 @@ pub(super) fn to_text(mut rests: Vec<(Arc<str>, Timestamp)>) -> String {
     text
 }
 
-/// Parses the text of [`to_text`]. Invalid parts are skipped. A pause is at most as long as an
-/// origin can request.
+/// Parses the text of [`to_text`]. Invalid parts and past times are skipped. Each pause is limited
+/// to the longest that an origin can request.
 pub(super) fn of_text(text: &str, now: Timestamp) -> Vec<(Arc<str>, Timestamp)> {
     let longest = after(now, MAX_RETRY_AFTER);
     let words: Vec<&str> = text.split(' ').collect();

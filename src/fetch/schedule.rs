@@ -1,8 +1,8 @@
 //! Chooses the next request. Pure: the caller passes the time.
 //!
-//! Each host has its own ordered list of requests. The first request of each host that may be asked
-//! now is in one common list. So choosing and removing a request costs the same for any number of
-//! requests.
+//! Each host has its own ordered list of requests. The first request of each host that may be
+//! requested now is in one common list. So the cost of choosing or removing a request grows only
+//! with the logarithm of the number of requests.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(super) struct ScheduleLimits {
     pub(super) at_once: usize,
 }
 
-/// The maximum number of requests that give up their slot at the same time.
+/// The maximum number of active requests that have given up their slot.
 const MAX_ASIDE: usize = 64;
 
 /// The requests of the queue, in the order in which they are sent.
@@ -43,7 +43,7 @@ pub(super) struct FetchSchedule {
     rests_changed: bool,
 }
 
-/// How long the host of a request must rest.
+/// The times until which the host of a request must rest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rests {
     /// The origin asked to wait until this time.
@@ -66,14 +66,15 @@ struct ScheduledRequest {
 
 #[derive(Debug, Default)]
 struct ScheduledHost {
-    /// Requests with a waiting client, and requests without one.
+    /// Requests with a waiting client in `due`, requests without one in `polite`, and delayed
+    /// requests in `later`.
     due: BTreeSet<QueuePosition>,
     polite: BTreeSet<QueuePosition>,
     later: BTreeSet<(Timestamp, Key)>,
     active: usize,
     /// The origin asked to wait until this time.
     closed_until: Option<Timestamp>,
-    /// The time of the next request without a waiting client.
+    /// The earliest time of the next request without a waiting client.
     polite_from: Option<Timestamp>,
     /// The minimum delay between requests without a waiting client, whatever the configuration
     /// says.
@@ -84,7 +85,7 @@ struct ScheduledHost {
 }
 
 impl FetchSchedule {
-    /// A request is on the queue, new or changed.
+    /// Records that a request is in the queue, new or changed.
     pub(super) fn is(&mut self, summary: &OutgoingSummary) {
         let key = summary.place.key();
         let waits = summary.fetching.state == RequestState::Waiting;
@@ -101,7 +102,7 @@ impl FetchSchedule {
         self.put_in(key, request);
     }
 
-    /// A request is no longer on the queue.
+    /// Records that a request has left the queue.
     pub(super) fn remove_request(&mut self, key: &Key) {
         if let Some(request) = self.take_out(key) {
             if request.active {
@@ -113,8 +114,8 @@ impl FetchSchedule {
         }
     }
 
-    /// The next request to start, which counts as active from now on; `None` if no request may
-    /// start.
+    /// Chooses the next request to start, which counts as active from now on. `None` if no request
+    /// may start.
     pub(super) fn next(&mut self, limits: ScheduleLimits, now: Timestamp) -> Option<Key> {
         if self.per_host != limits.per_host {
             self.per_host = limits.per_host;
@@ -182,7 +183,8 @@ impl FetchSchedule {
         }
     }
 
-    /// Judges deferred requests again.
+    /// Makes deferred requests available again, so that the changed configuration decides about
+    /// them.
     pub(super) fn recheck_postponed(&mut self) {
         for key in std::mem::take(&mut self.put_off) {
             if let Some(request) = self.take_out(&key) {
@@ -208,7 +210,8 @@ impl FetchSchedule {
         self.refresh(name);
     }
 
-    /// The origins that must rest after `now`, if they have changed since the last query.
+    /// The origins that must rest after `now`, each with the end of its rest. `None` if nothing has
+    /// changed since the last call.
     pub(super) fn take_delays(&mut self, now: Timestamp) -> Option<Vec<(Arc<str>, Timestamp)>> {
         let closed = |(name, host): (&Arc<str>, &ScheduledHost)| {
             Some((Arc::clone(name), host.closed_until?))
@@ -255,8 +258,8 @@ impl FetchSchedule {
         self.refresh(&name);
     }
 
-    /// The time until which a host asked to wait, and the delay it wants between requests without a
-    /// waiting client. The host has its port, as in a canonical URL.
+    /// The time until which `host` asked to wait, and the delay it wants between requests without a
+    /// waiting client. `host` includes the port, as in a canonical URL.
     pub(super) fn host_delays(&self, host: &str) -> (Option<Timestamp>, Duration) {
         let known = self.hosts.get(host);
         known.map_or_else(Default::default, |host| (host.closed_until, host.distance))
@@ -267,7 +270,7 @@ impl FetchSchedule {
         self.alarms.first().map(|(time, _)| *time)
     }
 
-    /// Whether this request is on its way.
+    /// Whether this request was started and has not ended.
     pub(super) fn is_active(&self, key: &Key) -> bool {
         self.requests.get(key).is_some_and(|request| request.active)
     }
@@ -277,7 +280,7 @@ impl FetchSchedule {
         self.active
     }
 
-    /// Admits requests that have become due.
+    /// Makes requests available whose time has come.
     fn wake(&mut self, now: Timestamp) {
         while let Some((time, name)) = self.alarms.first().cloned() {
             if time > now {

@@ -25,11 +25,12 @@ use crate::storage::store::timestamp;
 use wwwoffle_api::Event;
 use wwwoffle_http::redirect::shown_location;
 
-/// The request that follows a redirect to `target`.
+/// Returns the request that follows a redirect to `target`, if one must be queued, and the event to
+/// report.
 ///
 /// # Errors
 ///
-/// Why it cannot be determined, in words for the user.
+/// The reason why it cannot be determined, in words for the user.
 pub(super) async fn redirect(
     context: &Arc<FetchContext>,
     outgoing: &Outgoing,
@@ -43,11 +44,12 @@ pub(super) async fn redirect(
     of(context, outgoing, request, status, target, forbidden).await
 }
 
-/// The successor of a request. A `forbidden` successor counts as failed for that reason.
+/// Returns the successor of a request, if it must be queued, and the event to report. A `forbidden`
+/// successor counts as failed for that reason.
 ///
 /// # Errors
 ///
-/// The reason, in words for the user.
+/// The reason why it cannot be determined, in words for the user.
 pub(super) async fn of(
     context: &Arc<FetchContext>,
     outgoing: &Outgoing,
@@ -81,9 +83,9 @@ pub(super) async fn of(
     Ok(following)
 }
 
-/// The request that follows a redirect. A request that cannot be made is recorded as failed, so
-/// that a person sees why the page is missing. `None` if the target is not a URL of the web. The
-/// request is for the same person as the redirected one.
+/// The request that follows a redirect, for the same person as the redirected one. A request that
+/// cannot be made is recorded as failed, so that a person sees why the page is missing. `None` if
+/// the target is not a URL of the web, or is a local page.
 fn successor(
     context: &FetchContext,
     outgoing: &Outgoing,
@@ -148,7 +150,7 @@ fn successor(
     Some((next, ask.places))
 }
 
-/// Our own hop is added again when the request is written.
+/// Removes `Via`, because our own hop is added again when the request is written.
 fn without_hop(mut fields: HeaderMap) -> HeaderMap {
     fields.remove(hyper::header::VIA);
     fields

@@ -12,7 +12,7 @@ use super::*;
 use crate::base::mode::Mode;
 use crate::daemon::testing::TestDaemon;
 
-/// The mode is online, but no task fetches the queue.
+/// Creates a context in online mode. No task fetches its queue.
 fn context(root: &tempfile::TempDir) -> Arc<FetchContext> {
     let context = TestDaemon::new(root, Config::default(), Mode::Online).fetch();
     context.fetcher.watch(context.storage.store.spool().queue());
@@ -27,7 +27,7 @@ fn form(not_before: Option<Timestamp>) -> Outgoing {
     form
 }
 
-/// The worker takes the next request.
+/// Takes the next request, as the worker does.
 fn next(context: &FetchContext) -> Option<Key> {
     let limits = ScheduleLimits { per_host: 1, at_once: 1 };
     lock(&context.fetcher.schedule).next(limits, timestamp(clock::now()))

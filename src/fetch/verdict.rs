@@ -32,8 +32,9 @@ pub(super) enum FetchVerdict {
 }
 
 impl FetchVerdict {
-    /// The verdict on a request that is sent for two spellings of its URL. A failure of one of them
-    /// counts, so that it is tried again, and a temporary one counts before a permanent one.
+    /// The verdict on a request that is sent for two spellings of its URL. A failure takes
+    /// precedence over a success, so that the request is tried again. A temporary failure takes
+    /// precedence over a permanent one.
     pub(super) fn combine(self, other: FetchVerdict) -> FetchVerdict {
         let rank = |verdict: &FetchVerdict| match verdict {
             FetchVerdict::LeftAlone => 0,
@@ -47,8 +48,9 @@ impl FetchVerdict {
     }
 }
 
-/// The delay after attempt number `attempts`. It doubles each time, and one last attempt follows
-/// after the configured delay. `None` after the last attempt.
+/// The delay after attempt number `attempts`. The delay doubles each time, up to [`MAX_DELAY`].
+/// After the regular attempts, the configured delay `last-try` precedes one last attempt. `None`
+/// after the last attempt.
 pub(super) fn delay(options: &FetchOptions, attempts: u32) -> Option<Duration> {
     let most = u32::try_from(options.attempts.get()).unwrap_or(u32::MAX);
     let last = options.last_try.as_duration();

@@ -42,7 +42,7 @@ pub enum WantOutcome {
     },
 }
 
-/// Why a page cannot be requested.
+/// The reason why a page cannot be requested.
 #[derive(Debug, thiserror::Error)]
 pub enum WantError {
     /// The URL cannot be fetched.
@@ -73,7 +73,7 @@ pub enum WantError {
 ///
 /// # Errors
 ///
-/// [`WantError`] says whether the URL or the spool is the cause.
+/// [`WantError`] if the page cannot be requested or the spool fails.
 pub async fn want(
     context: &Arc<FetchContext>,
     requester: &Requester,
@@ -145,7 +145,7 @@ pub(crate) fn request(
     Ok(outgoing(context, &unless_form_answer(ask)?, kind))
 }
 
-/// Refuses a request for the stored response to a form, which its origin does not know.
+/// Refuses a request for the stored response to a form: the origin does not know its URL.
 pub(super) fn unless_form_answer(ask: ProxyRequest) -> Result<ProxyRequest, WantError> {
     if ask.asked.form_answer {
         return Err(WantError::FormAnswer(ask.bare.as_str().to_owned()));

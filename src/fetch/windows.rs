@@ -4,8 +4,8 @@ use jiff::tz::{Disambiguation, TimeZone};
 use jiff::{SignedDuration, Timestamp, ToSpan};
 use wwwoffle_config::Windows;
 
-/// How many days ahead to search for a window. Each day has every window, unless the clock skips
-/// its time.
+/// The number of days after today that are searched for a window. Each day has every window, unless
+/// the clock skips its time.
 const DAYS_AHEAD: i32 = 2;
 
 /// Delay before another check if no window is found.

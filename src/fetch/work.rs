@@ -48,10 +48,10 @@ impl Drop for ActiveRequest {
     }
 }
 
-/// The state of the task between two checks.
+/// The state of the task.
 struct WorkState {
     context: Arc<FetchContext>,
-    /// The configuration when requests were last deferred. If it changes, they are checked again.
+    /// The configuration of the last check. If it changes, deferred requests are checked again.
     config: Arc<Config>,
     zone: TimeZone,
     spent: Option<Spent>,
@@ -137,7 +137,7 @@ impl WorkState {
         Duration::ZERO
     }
 
-    /// Checks the remaining budget, and logs once when it is exhausted.
+    /// Applies the budget limits, and logs each change. Returns the exhausted budget, if any.
     fn check_budget(&mut self, now: Timestamp) -> Option<Spent> {
         let class = self.context.net.link.class(&self.config);
         let allowed = Allowed::of(&self.config.fetch_options, class);
@@ -178,8 +178,8 @@ impl WorkState {
         });
     }
 
-    /// Saves the bytes fetched today and the result of the last fetch, at intervals and when the
-    /// fetch `is_over`. The rest times of origins change rarely and are saved at once.
+    /// Saves the bytes fetched today and the result of the last fetch, at intervals and if
+    /// `is_over` is set. The rest times of origins change rarely and are saved at once.
     async fn save_spent(&mut self, is_over: bool) {
         let rests = lock(&self.context.fetcher.schedule).take_delays(timestamp(clock::now()));
         if let Some(rests) = rests {
@@ -217,7 +217,7 @@ async fn write(context: &FetchContext, key: &'static str, text: String, what: &s
     }
 }
 
-/// The configured delay between requests like this one.
+/// Returns the configured delay between requests like this one.
 ///
 /// # Errors
 ///

@@ -78,7 +78,7 @@ pub(super) struct Profile {
 }
 
 impl Profile {
-    /// Creates a directory that only this user may enter.
+    /// Creates and locks a directory that only this user may enter.
     pub(super) fn make() -> io::Result<Self> {
         let mut name = [0; 8];
         getrandom::fill(&mut name).map_err(io::Error::other)?;
@@ -95,12 +95,12 @@ impl Profile {
 
 impl Drop for Profile {
     fn drop(&mut self) {
-        // The next start of the daemon removes leftovers.
+        // If this fails, the next start of the daemon removes the directory.
         let _gone = small_file::remove_tree(&self.path);
     }
 }
 
-/// Locks a directory of ours, unless another process has locked it.
+/// Locks a directory. Fails if it belongs to another user, or another process has locked it.
 fn lock(directory: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = rustix::fs::open(directory, flags, Mode::empty())?;
@@ -174,7 +174,7 @@ impl Process {
         self.from.read(piece).await
     }
 
-    /// Ends the browser: asks it to close, then kills it.
+    /// Asks the browser to close, then kills its remaining processes and removes its profile.
     pub(super) async fn end(mut self) {
         let close = serde_json::json!({"id": 0, "method": "Browser.close"});
         let by_itself = async {
@@ -193,7 +193,7 @@ impl Process {
 
 /// Limits the memory of a program that was just started, and of its later children.
 fn limit_memory(id: Option<u32>) -> io::Result<()> {
-    // A process without an id has ended. Without a pid, the limit would apply to this process.
+    // A process without an id has ended. Without a pid, `prlimit` would limit this process.
     let Some(pid) = id.and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)) else {
         return Ok(());
     };

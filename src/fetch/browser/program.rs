@@ -21,10 +21,12 @@ use crate::base::small_file::{NEEDS_SHELL, is_program, read_at_most, runs_withou
 /// The longest first line of a script that Linux reads, in bytes.
 const MAX_LINE: u64 = 255;
 
-/// The maximum number of scripts of which each is the interpreter of the one before, as in Linux.
+/// The longest chain of scripts in which each script is the interpreter of the one before, as in
+/// Linux.
 const MAX_SCRIPTS: usize = 5;
 
-/// Descriptors of programs have at least this number. Smaller ones are for the program's use.
+/// The smallest number of a program's descriptor. Smaller numbers are left to the descriptors that
+/// the program gets.
 const LEAST_DESCRIPTOR: i32 = 10;
 
 /// An open program.
@@ -32,7 +34,8 @@ const LEAST_DESCRIPTOR: i32 = 10;
 pub(super) struct BrowserProgram {
     file: OwnedFd,
     path: PathBuf,
-    /// The arguments of an interpreter: its script, and the argument in the script's first line.
+    /// If the program is an interpreter: the argument in the first line of the script, and the
+    /// script. They precede the arguments of the caller.
     arguments: Vec<OsString>,
 }
 
@@ -41,7 +44,7 @@ impl BrowserProgram {
     ///
     /// # Errors
     ///
-    /// Those of the system, or the system would not execute the program or an interpreter.
+    /// The file cannot be read, or the system would not execute the program or its interpreter.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let (mut path, mut arguments) = (path.to_owned(), Vec::new());
         for _ in 0..=MAX_SCRIPTS {
@@ -76,7 +79,8 @@ impl BrowserProgram {
     }
 }
 
-/// The interpreter in the first line of a script after `#!`, and its argument, as Linux reads them.
+/// Returns the interpreter in the first line of a script after `#!`, and its argument, as Linux
+/// reads them. `None` if the line names no absolute path.
 fn interpreter(begin: &[u8]) -> Option<(PathBuf, Option<OsString>)> {
     let line = begin.split(|&byte| byte == b'\n').next()?.trim_ascii();
     let end = line.iter().position(|byte| matches!(byte, b' ' | b'\t')).unwrap_or(line.len());

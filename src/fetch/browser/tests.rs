@@ -9,7 +9,7 @@ fn methods(next: &Next) -> Vec<&str> {
     next.send.iter().filter_map(|message| message["method"].as_str()).collect()
 }
 
-/// The number of the last sent command of this name.
+/// The number of the last sent command with this `method`.
 fn number(next: &Next, method: &str) -> Value {
     let sent = next.send.iter().rfind(|message| message["method"] == method);
     sent.unwrap_or_else(|| panic!("{method} in {next:?}"))["id"].clone()
@@ -64,7 +64,7 @@ fn a_page_is_asked_for_when_its_cookies_are_set_and_somebody_listens() {
         assert_eq!(methods(&next), ["Page.navigate"]);
         assert_eq!((&next.send[0]["sessionId"], visit.quiet_at()), (&json!("S"), None));
     }
-    // A refused cookie ends the visit too.
+    // A refused subscription or cookie ends the visit.
     for refused in 0..4 {
         let cookie = Cookie { name: "a".into(), value: "b".into() };
         let (mut visit, next) = prepared(vec![cookie], now);

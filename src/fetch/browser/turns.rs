@@ -1,10 +1,10 @@
-//! Bounds the simultaneous browsers by the current configuration.
+//! Limits the number of browsers that run at once, by the current configuration.
 
 use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
-/// The turns in use.
+/// The turns of browsers. Each running browser holds one.
 #[derive(Debug, Default)]
 pub(in crate::fetch) struct BrowserTurns {
     taken: Mutex<usize>,

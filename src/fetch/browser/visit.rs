@@ -85,7 +85,7 @@ pub(super) struct Visit {
     prepares: HashSet<u64>,
     /// The session of the page itself.
     page: Option<String>,
-    /// The watched frames and workers: the browser's name of each, by session.
+    /// The watched frames and workers: the target id of each, by session.
     sessions: HashMap<String, String>,
     /// The running requests, by session and number.
     under_way: HashSet<(String, String)>,
@@ -125,13 +125,15 @@ impl Visit {
         (visit, next)
     }
 
-    /// The time of the next check if no message arrives.
+    /// The time at which the page counts as quiet if no message arrives. `None` while it loads,
+    /// requests are running or pings are unanswered.
     pub(super) fn quiet_at(&self) -> Option<Instant> {
         let is_idle = self.is_loaded && self.under_way.is_empty() && self.pings.is_empty();
         is_idle.then(|| self.last + QUIET)
     }
 
-    /// Checks the visit after a time without messages.
+    /// If the page is quiet, pings the page, its frames and its workers. The visit is over when all
+    /// have answered.
     pub(super) fn check_state(&mut self, now: Instant) -> Next {
         let mut next = Next::default();
         if self.quiet_at().is_some_and(|quiet| quiet <= now) {
@@ -274,8 +276,8 @@ impl Visit {
     }
 
     /// Records that a request has ended. The script of a worker is requested in the session of its
-    /// parent, and the request ends in the worker's own session. Both events use the name of the
-    /// worker as the number of the request.
+    /// parent, and the request ends in the worker's own session. Both events use the target id of
+    /// the worker as the number of the request.
     fn handle_request_end(&mut self, request: &(String, String)) {
         self.under_way.remove(request);
         let (session, number) = request;
@@ -325,7 +327,7 @@ fn text<'a>(of: &'a Value, name: &str) -> Option<&'a str> {
     of.get(name)?.as_str()
 }
 
-/// A text of the browser without control characters, for a message.
+/// A text of the browser without control characters and cut to 200 characters, for a message.
 fn printable(text: &str) -> String {
     text.chars().filter(|character| !character.is_control()).take(200).collect()
 }

@@ -36,7 +36,7 @@ const AT_ONE_GO: usize = 256;
 ///
 /// # Errors
 ///
-/// [`NotPlanned::Busy`].
+/// [`NotPlanned::Busy`] if too many plans are being made.
 pub async fn plan(
     context: &Arc<FetchContext>,
     is_theirs: impl Fn(&Place) -> bool,
@@ -84,7 +84,7 @@ struct HostEstimate {
     plan: HostPlan,
     /// The time at which the first request to the host may start.
     first: Option<Timestamp>,
-    /// The number of requests with a delay between them, and the delay.
+    /// The number of requests that keep a delay from each other. The delay is `distance`.
     polite: u32,
     distance: Duration,
 }
@@ -104,7 +104,7 @@ impl<'a> QueueEstimate<'a> {
         }
     }
 
-    /// Examines one request, and its stored copy while there is time.
+    /// Counts one request. While there is time, also examines its stored copy.
     async fn at(&mut self, key: Key) {
         // The request may have left the queue.
         let Some(request) = self.context.storage.store.spool().queue().summary(&key) else {
@@ -121,7 +121,7 @@ impl<'a> QueueEstimate<'a> {
         }
     }
 
-    /// Counts the known size of the response; `None` if unknown.
+    /// Counts the response if its size is known or it would fail. `None` if the size is unknown.
     async fn add_known_size(&mut self, name: &str, request: &OutgoingSummary) -> Option<()> {
         let outgoing = self.context.storage.store.queued(request.place.key()).await.ok()??;
         let found = match gather_facts(self.context, &outgoing).await {
@@ -130,7 +130,7 @@ impl<'a> QueueEstimate<'a> {
                 self.failing += 1;
                 return Some(());
             }
-            // An alias gives the request another URL. The size of its response is unknown.
+            // An alias gives the request another URL, so the size of its response is unknown.
             Err(_) => return None,
         };
         let class = class_of(request);
@@ -172,7 +172,7 @@ impl<'a> QueueEstimate<'a> {
             let Amount { count, bytes } = estimate.amount;
             plan.all.new.add(count, bytes);
             plan.basis.add(&estimate.basis);
-            // Hosts beyond the limit only count in the sum.
+            // The missing responses of hosts beyond the limit of `Sizes` only count in the sum.
             if let Some(host) = self.hosts.get_mut(&estimate.host) {
                 host.plan.expected.new.add(count, bytes);
             }
@@ -221,7 +221,8 @@ fn class_of(request: &OutgoingSummary) -> super::sizes::SizeClass {
     class(request.kind, request.class.as_deref(), request.place.url())
 }
 
-/// The remaining budget. A fetch started by a person has its full budget.
+/// The budgets for the plan. A fetch started by a person has its full budget, and the rest of the
+/// day's budget.
 fn budget(context: &FetchContext, config: &Config, now: Timestamp, zone: &TimeZone) -> PlanBudget {
     let allowed = Allowed::of(&config.fetch_options, context.net.link.class(config));
     let metered = allowed.over_metered.and_then(|most| most.fetch);

@@ -25,13 +25,13 @@ use wwwoffle_api::plan::{Expected, RunPlan};
 /// The largest number of requests that wait to be examined. Further requests count as not stored.
 const MAX_WAITING: usize = 20_000;
 
-/// The reason for a missing plan.
+/// The reason why there is no plan.
 #[derive(Debug, thiserror::Error)]
 pub enum NotPlanned {
-    /// The fetch could not start either.
+    /// The fetch itself could not start.
     #[error(transparent)]
     NotBegun(#[from] NotBegun),
-    /// Other plans are being made.
+    /// Too many plans are being made.
     #[error("other plans are being made: try again in a few seconds")]
     Busy,
 }
@@ -41,7 +41,7 @@ pub enum NotPlanned {
 ///
 /// # Errors
 ///
-/// [`NotPlanned`] if nothing was examined.
+/// [`NotPlanned`] if too many plans are being made, or any of the fetches could not start.
 pub async fn plan(
     context: &Arc<FetchContext>,
     requester: &Requester,
@@ -57,7 +57,7 @@ pub async fn plan(
     Ok(plans)
 }
 
-/// A fetch without requests to origins.
+/// A simulated recursive fetch, which sends no requests.
 struct PlanWalk<'a> {
     context: &'a Arc<FetchContext>,
     /// Contains only the run of this plan.
@@ -65,7 +65,7 @@ struct PlanWalk<'a> {
     id: RunId,
     queue: VecDeque<Key>,
     waiting: HashMap<Key, Outgoing>,
-    /// The examined and counted URLs.
+    /// The URLs whose sizes were counted.
     counted: HashSet<Key>,
     sizes: Sizes,
     robots_unknown: HashSet<String>,
@@ -123,7 +123,7 @@ impl<'a> PlanWalk<'a> {
         plan
     }
 
-    /// Adds requests, each URL once.
+    /// Adds requests to examine, each URL once. Requests that cannot be made count as failed.
     fn push(&mut self, next: Vec<Outgoing>) {
         for outgoing in next {
             let key = outgoing.summary.place.key();
@@ -150,7 +150,7 @@ impl<'a> PlanWalk<'a> {
         self.runs.record(outgoing, UrlOutcome::Fetched, bytes);
     }
 
-    /// Examines a request. Returns whether its response is stored.
+    /// Examines a request. Returns whether a stored response was found and counted.
     async fn step(&mut self, outgoing: &Outgoing) -> bool {
         let found = match gather_facts(self.context, outgoing).await {
             Ok(found) => found,
@@ -216,7 +216,8 @@ impl<'a> PlanWalk<'a> {
         self.runs.record(outgoing, UrlOutcome::Fetched, bytes);
     }
 
-    /// Counts a URL of unknown size. Returns the estimate.
+    /// Counts a URL of unknown size. Returns its estimated size in bytes, or 0 if it was counted
+    /// before.
     fn missing(&mut self, outgoing: &Outgoing) -> u64 {
         if !self.counted.insert(outgoing.summary.place.key()) {
             return 0;
@@ -230,7 +231,7 @@ impl<'a> PlanWalk<'a> {
         if class.is_none() { &mut self.plan.pages } else { &mut self.plan.parts }
     }
 
-    /// Whether the site forbids the URL to programs, as far as known without a request.
+    /// Whether the `robots.txt` of the site forbids the URL, as far as known without a request.
     async fn is_refused(&mut self, outgoing: &Outgoing) -> bool {
         let Some(url) = ask_robots::robots_url(self.context, &self.runs, outgoing) else {
             return false;
@@ -253,7 +254,8 @@ fn may_have_references(class: SizeClass) -> bool {
     matches!(class, None | Some(Frames | Iframes | Scripts | Stylesheets))
 }
 
-/// The missing part of an incomplete entry, if its length is known.
+/// The number of missing bytes of the most complete partial entry at `places`. `None` if there is
+/// none, or its length is unknown.
 pub(super) async fn rest(context: &FetchContext, places: &Places) -> Option<u64> {
     for place in [&places.own, &places.public] {
         let Ok(found) = context.storage.store.partials_of(place).await else { continue };

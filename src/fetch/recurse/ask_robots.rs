@@ -39,7 +39,7 @@ const MAX_REDIRECTS: usize = 5;
 /// Our product token in a `robots.txt`.
 const PRODUCT: &str = "wwwoffle";
 
-/// The rules of origins, by the URL of their `robots.txt`.
+/// The cached rules of origins, by the URL of their `robots.txt`.
 #[derive(Debug)]
 pub(in crate::fetch) struct Known {
     told: Mutex<LruCache<String, (Arc<Robots>, SystemTime)>>,
@@ -56,8 +56,8 @@ impl Default for Known {
 }
 
 impl Known {
-    /// The cached rules of `url`, or the result of `ask`. If several callers wait, only one calls
-    /// `ask`.
+    /// Returns the cached rules of `url`, or else the result of `ask`. If several callers wait,
+    /// only one calls `ask`.
     async fn find_or<F>(&self, url: String, ask: F) -> Arc<Robots>
     where
         F: Future<Output = Robots>,
@@ -105,7 +105,8 @@ impl Known {
     }
 }
 
-/// Whether the site forbids `outgoing` to all runs that want it.
+/// Whether the `robots.txt` of the site forbids `outgoing`. Requests the file if its rules are not
+/// cached. `false` if `robots.txt` does not apply to the request.
 pub(in crate::fetch) async fn is_refused(context: &Arc<FetchContext>, outgoing: &Outgoing) -> bool {
     let runs = context.fetcher.runs();
     let Some(url) = robots_url(context, runs, outgoing) else { return false };
@@ -143,7 +144,7 @@ pub(in crate::fetch) fn robots_url(
     outgoing.summary.wishes.iter().all(|wish| heeds(wish) == Some(true)).then_some(url)
 }
 
-/// The rules of the site of `url`, as far as known without a request.
+/// The rules of the site of `url`; `None` if they are not known without a request.
 pub(in crate::fetch) async fn as_kept(
     context: &FetchContext,
     outgoing: &Outgoing,
@@ -171,7 +172,7 @@ fn request(context: &FetchContext, outgoing: &Outgoing, place: &str) -> Result<O
     let requester = Requester::of_queued(outgoing).ok_or_else(nothing)?;
     let resource = of_url(place, &context.base.local).map_err(|_| nothing())?;
     let ask = want::build_request(context, &requester, resource);
-    // The configuration forbids this URL. So the file is not requested, and counts as missing.
+    // If the configuration forbids the URL, the file is not requested and counts as missing.
     if ask.start.config.dont_get.urls.matches_parts(&UrlParts::of(&ask.bare)).is_some() {
         return Err(Robots::Everything);
     }
@@ -200,7 +201,8 @@ async fn fetch(context: &Arc<FetchContext>, outgoing: &Outgoing, place: &str) ->
     Robots::Everything
 }
 
-/// Reads a stored `robots.txt`. A redirect has no rules itself.
+/// Reads the rules of a stored `robots.txt`. `None` if it is missing, cannot be read, or is a
+/// redirect.
 async fn stored_robots(context: &FetchContext, outgoing: &Outgoing) -> Option<Robots> {
     let places = Places::of_queued(&outgoing.summary.place, &context.base.local)?;
     let found = look_up(&context.storage.store, &places).await.ok()?;

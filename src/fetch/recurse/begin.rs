@@ -34,8 +34,8 @@ pub enum NotBegun {
     Random(#[source] getrandom::Error),
 }
 
-/// Starts the fetch `asked` for `requester`. `kind` says which client waits for the fetch. The
-/// fetch continues whenever the mode allows.
+/// Starts the fetch `asked` for `requester`. `kind` is the kind of the request for the start page.
+/// The fetch continues whenever the mode allows.
 ///
 /// # Errors
 ///
@@ -91,7 +91,7 @@ async fn start(
 ///
 /// # Errors
 ///
-/// [`NotBegun`] if the page is invalid.
+/// [`NotBegun`] if the page cannot be requested.
 pub(in crate::fetch) fn first(
     context: &FetchContext,
     requester: &Requester,

@@ -13,8 +13,8 @@ use wwwoffle_html::{
     references::{Class, Link, References},
 };
 
-/// The largest number of sub-resources between a sub-resource and its page: a page names a style
-/// sheet, which imports another one, which names an image.
+/// The largest number of sub-resources between a sub-resource and its page. There are two if the
+/// page names a style sheet, which imports another one, which names an image.
 pub const MAX_NESTING: u8 = 5;
 
 /// The classes of sub-resources that are fetched with a page.
@@ -25,12 +25,12 @@ pub struct WantedClasses {
     same_host_images: bool,
 }
 
-/// The choice for a reference.
+/// A reference and the action chosen for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChosenLink<'a> {
     /// The reference.
     pub link: &'a Link,
-    /// The canonical URL.
+    /// The canonical URL of the reference.
     pub url: CanonicalUrl,
     /// The key of the URL.
     pub key: Key,
@@ -139,9 +139,9 @@ pub fn part(class: Class) -> Option<PartClass> {
     })
 }
 
-/// The action for each reference of the document at `document`. Each URL occurs once, as a
-/// sub-resource if any reference to it is a sub-resource. Invalid URLs and the document itself are
-/// left out.
+/// Chooses the action for each reference of the document at `document`. Each URL occurs once, as a
+/// sub-resource if any reference to it is a sub-resource. Invalid URLs, local pages and the
+/// document itself are left out.
 #[must_use]
 pub fn choose<'a>(
     found: &'a References,

@@ -2,8 +2,8 @@
 //! of the others.
 //!
 //! The page is parsed again for references, and so are its stored style sheets, scripts and frames,
-//! with the choices that a fetch would make now. Nothing is requested or changed. The code blocks,
-//! for the daemon and the command line alike; async callers run it on a blocking thread.
+//! with the choices that a fetch would make now. Nothing is requested or changed. The daemon and
+//! the command line run the same check. It blocks, so async callers run it on a blocking thread.
 
 mod document;
 mod rule;
@@ -34,7 +34,7 @@ const MAX_PARTS: usize = 5_000;
 /// The largest number of documents that are read for one page, including the page.
 const MAX_DOCUMENTS: usize = 300;
 
-/// The largest number of decoded bytes of all these documents together.
+/// The largest number of decoded bytes that are read for one page, over all documents.
 const MAX_READ: u64 = 64 << 20;
 
 /// Time limit for examining one page.
@@ -46,10 +46,10 @@ const MAX_TOLD: usize = 1_000;
 /// The number of pages examined at the same time.
 const AT_ONCE: usize = 2;
 
-/// How long the check of a further page waits for its turn.
+/// The longest time that a check waits for its turn.
 const MAX_WAIT: Duration = Duration::from_secs(15);
 
-/// Looks up entries and queued requests. Calls block.
+/// A source of entries and queued requests. Its methods block.
 pub(crate) trait EntrySource {
     /// The newest entry of a place.
     ///
@@ -84,7 +84,7 @@ pub(crate) struct OfReader<'a> {
 }
 
 impl<'a> OfReader<'a> {
-    /// Reads the queued requests.
+    /// Reads the queued requests of the spool.
     ///
     /// # Errors
     ///
@@ -142,7 +142,8 @@ impl Bounds {
     }
 }
 
-/// Examines the sub-resources of a page. `None` for an entry without any, such as an image.
+/// Examines the sub-resources of a page. `None` for an entry that cannot have any, such as an
+/// image.
 ///
 /// # Errors
 ///
@@ -165,13 +166,13 @@ fn look_within(
         told.counts.add(part.state);
     }
     told.complete = told.counts.missing() == 0 && told.cut.is_none();
-    // The sort is stable: within a state, the order of the page is preserved.
+    // The sort is stable: within a state, sub-resources stay in the order in which they were found.
     told.list.sort_by_key(|part| part.state);
     told.list.truncate(MAX_TOLD);
     Ok(Some(told))
 }
 
-/// Limits the pages that are examined at the same time.
+/// The turns of checks, which limit how many pages are examined at once.
 #[derive(Debug)]
 pub(crate) struct CheckTurns(Arc<Semaphore>);
 
@@ -181,8 +182,9 @@ impl Default for CheckTurns {
     }
 }
 
-/// Looks up the sub-resources of a page for the daemon, which limits the number of such checks at
-/// once. If the future is dropped, a check that has started continues in the background.
+/// Examines the sub-resources of a page for the daemon, which limits the number of such checks at
+/// once. If too many are running, the result is empty and its `cut` says so. If the future is
+/// dropped, a check that has started continues in the background.
 ///
 /// # Errors
 ///

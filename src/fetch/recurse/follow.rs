@@ -61,13 +61,13 @@ struct Wanting {
     heeds_robots: bool,
 }
 
-/// The requests that follow from `kept`, the response to `outgoing`, within the limits of the
-/// `runs` that want it. `request` is the original request.
+/// Returns the requests that follow from `kept`, the response to `outgoing`, within the limits of
+/// the `runs` that want it. `request` is the original request.
 ///
 /// # Errors
 ///
-/// The reason why the response cannot be read, in words for the user. The response must then be
-/// requested again.
+/// The reason why the references cannot be followed now, in words for the user: for example, the
+/// spool cannot be read.
 pub(in crate::fetch) async fn follow(
     context: &FetchContext,
     runs: &Runs,
@@ -139,8 +139,8 @@ impl<'a> Document<'a> {
         })
     }
 
-    /// The references of the response, if its type has any. If it cannot be read, it stays stored,
-    /// and the failure is reported.
+    /// Reads the references of the response. `None` if its type has none, or none can be read. A
+    /// response that cannot be read to its end stays stored, and is reported to the runs.
     async fn read(&self, kept: &Arc<Kept>) -> Option<References> {
         let (url, store) = (self.url.as_str(), &self.context.storage.store);
         let (found, why) = match read(store, kept, &browser(&self.config)).await {
@@ -174,8 +174,7 @@ impl<'a> Document<'a> {
     ) -> Result<Option<Outgoing>, String> {
         match chosen.what {
             LinkAction::LeftOut(why) => self.count_left_out(why, &chosen.url),
-            // The information page of the URL shows references that are left out because of their
-            // kind.
+            // These references are not counted. The information page of the URL shows them.
             LinkAction::ByKind(_) => {}
             LinkAction::Part if self.nesting() > MAX_NESTING => {
                 self.count_left_out(LeftOut::Depth, &chosen.url);
@@ -193,7 +192,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The number of sub-resources between a reference of this document and its page.
+    /// The number of sub-resources between this document's references and the page.
     fn nesting(&self) -> u8 {
         self.outgoing.summary.class.as_ref().map_or(0, |_| self.outgoing.nesting.saturating_add(1))
     }
@@ -232,8 +231,8 @@ impl<'a> Document<'a> {
         Ok(Some(next))
     }
 
-    /// The target of a redirecting page. It is fetched in place of the page, as after an HTTP
-    /// redirect.
+    /// The request for the target of a page that redirects with `Refresh`, if it is needed. The
+    /// target is fetched in place of the page, as after an HTTP redirect.
     async fn redirect_request(&self, chosen: &ChosenLink<'_>) -> Result<Option<Outgoing>, String> {
         let hops = self.outgoing.summary.hops.saturating_add(1);
         if hops > crate::fetch::redirect::MAX_HOPS {
@@ -261,8 +260,8 @@ impl<'a> Document<'a> {
         Ok(Some(next))
     }
 
-    /// The target of a link. A page may link to very many known pages, so all checks that do not
-    /// need the new request come first.
+    /// The request for the target of a link, if a run wants it. A page may link to very many known
+    /// pages, so all checks that do not need the new request come first.
     fn page(&self, found: &References, chosen: &ChosenLink<'_>) -> Option<Outgoing> {
         let url = &chosen.url;
         if self.wishes.is_empty() || chosen.link.class == Class::Refresh {
@@ -302,7 +301,7 @@ impl<'a> Document<'a> {
         (!next.summary.wishes.is_empty()).then_some(next)
     }
 
-    /// The resource at `chosen`, if it can be fetched.
+    /// The resource at `chosen`. If it cannot be fetched, counts it as left out and returns `None`.
     fn sub(&self, chosen: &ChosenLink<'_>) -> Option<Sub> {
         let sub = Sub::of(self, chosen);
         if sub.is_none() {
@@ -332,8 +331,9 @@ impl<'a> Document<'a> {
         self.wishes.iter().filter(is_among).any(|wanting| wanting.aim.force)
     }
 
-    /// Whether all runs that want this document already know a sub-resource, from which they may
-    /// follow `left` links.
+    /// Whether all runs that want this document already know the sub-resource with this `key`.
+    /// `left` returns the number of links that a run may follow from the sub-resource. `false` if
+    /// no run wants the document.
     fn is_known_to_all_runs(&self, key: &Key, left: impl Fn(&Wanting) -> Option<u16>) -> bool {
         let knows = |wanting: &Wanting| {
             let knows = |run: &Run| run.ended.is_some() || run.knows_part(key, left(wanting));
@@ -352,7 +352,7 @@ impl<'a> Document<'a> {
         request
     }
 
-    /// The stored copy of the resource.
+    /// The stored copy of the resource, as served offline.
     async fn stored_sub_resource(&self, sub: &Sub) -> Result<Option<Kept>, String> {
         let found = look_up(&self.context.storage.store, &sub.places).await;
         Ok(found.map_err(|error| error_chain(&error))?.choose(Mode::Offline))

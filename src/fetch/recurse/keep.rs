@@ -43,7 +43,8 @@ async fn set_aside(context: &FetchContext, id: RunId, reason: String) {
     context.storage.store.set_run_aside(id, reason).await;
 }
 
-/// The queue determines which requests wait, because the text of a run may be some seconds old.
+/// Sets the waiting URLs of these runs to their requests in the queue, because the text of a run
+/// may be some seconds old. Ends the runs that have none.
 fn reconcile(context: &FetchContext, taken: Vec<RunId>) {
     let mut queued: HashMap<RunId, HashMap<Key, Option<u16>>> = HashMap::new();
     context.storage.store.spool().queue().visit(|request| {

@@ -38,7 +38,7 @@ pub(in crate::fetch) fn record_exclusion(context: &FetchContext, outgoing: &Outg
     end_finished_runs(context, outgoing);
 }
 
-/// The runs that have taken these requests.
+/// The runs that have taken these requests, each with the key of the request.
 pub(in crate::fetch) fn runs_of(next: &[Outgoing]) -> Vec<(RunId, Key)> {
     let of = |request: &Outgoing| {
         let key = request.summary.place.key();
@@ -47,8 +47,8 @@ pub(in crate::fetch) fn runs_of(next: &[Outgoing]) -> Vec<(RunId, Key)> {
     next.iter().flat_map(of).collect()
 }
 
-/// Takes back requests that could not be queued. They are considered again with the page that
-/// refers to them.
+/// Takes requests that could not be queued back from their runs. They are considered again with the
+/// page that refers to them.
 pub(in crate::fetch) fn release_requests(context: &FetchContext, taken: Vec<(RunId, Key)>) {
     for (id, key) in taken {
         context.fetcher.runs().change(id, |run| run.release_url(&key));
@@ -56,7 +56,8 @@ pub(in crate::fetch) fn release_requests(context: &FetchContext, taken: Vec<(Run
 }
 
 /// Passes the target of a redirect to the runs that wanted its source, as far as their limits
-/// allow. Returns false if no run wants the target.
+/// allow. Returns whether the target is to be requested: `false` if runs wanted the source, and
+/// none of them takes the target.
 pub(in crate::fetch) fn redirected(
     context: &FetchContext,
     runs: &Runs,

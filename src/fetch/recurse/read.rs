@@ -11,7 +11,7 @@ use crate::storage::kept_pieces::KeptPieces;
 use crate::storage::store::{Kept, Store};
 use wwwoffle_html::references::{Finder, HEAD, Kind, References, Viewport};
 
-/// Why a stored response cannot be read to its end.
+/// The reason why a stored response cannot be read to its end.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unread {
     /// The URL is invalid for browsers.
@@ -31,13 +31,13 @@ pub(crate) struct Contents {
     pub(crate) broken_off: Option<Unread>,
 }
 
-/// The references of a stored response, if its type has any.
+/// Reads the references of a stored response. `None` if its type has none.
 ///
 /// The body is read once, piece by piece. Dropping the future stops this.
 ///
 /// # Errors
 ///
-/// [`Unread`] if nothing can be read.
+/// [`Unread::Url`] if the URL is invalid for browsers.
 pub(crate) async fn read(
     store: &Store,
     kept: &Arc<Kept>,
@@ -61,7 +61,7 @@ pub(crate) async fn read(
     Ok(found.map(|found| Contents { found, broken_off }))
 }
 
-/// A reader of the references in a body, which is given to it decoded, piece by piece.
+/// A reader of the references in a body. It takes the decoded body piece by piece.
 pub(super) struct ReferenceReader<'a> {
     url: &'a str,
     fields: &'a HeaderMap,

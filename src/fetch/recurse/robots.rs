@@ -14,7 +14,7 @@ use wwwoffle_api::aim::Aim;
 /// KiB.
 pub const MAX_ROBOTS: usize = 512 * 1024;
 
-/// The most rules that are heeded.
+/// The largest number of rules. Further rules are ignored.
 const MAX_RULES: usize = 10_000;
 
 /// The largest number of site maps.
@@ -71,13 +71,14 @@ struct AgentGroup {
 }
 
 impl Robots {
-    /// The rules from the response to a request for `/robots.txt` after redirects: its status,
-    /// `None` without a response, and its body.
+    /// The access for the program `product`, from the response to a request for `/robots.txt` after
+    /// redirects. `status` is `None` if there was no response.
     #[must_use]
     pub fn of_answer(status: Option<u16>, body: &[u8], product: &str) -> Self {
         match status {
             Some(200..300) => Self::Rules(Rules::parse(body, product)),
-            // Too many redirects count as no file (§2.3.1.2).
+            // A redirect status means that there were too many redirects, which count as no file
+            // (§2.3.1.2).
             Some(300..500) => Self::Everything,
             Some(_) | None => Self::Nothing,
         }
@@ -207,15 +208,15 @@ impl AgentGroup {
     }
 }
 
-/// Whether a run respects the `robots.txt` of `url`'s site. The aim of the run decides, or else the
-/// configuration, which applies only if links are followed.
+/// Whether a run respects the `robots.txt` of `url`'s site. The aim of the run decides. If it does
+/// not say, the configuration decides, but only for runs that follow links.
 #[must_use]
 pub fn obeys_robots(config: &Config, url: &CanonicalUrl, aim: &Aim) -> bool {
     aim.robots
         .unwrap_or_else(|| aim.depth > 0 && *config.fetch_options.robots.of(&UrlParts::of(url)))
 }
 
-/// The texts before and after the colon of a line, without a comment.
+/// The texts before and after the colon of a line, without a comment. `None` without a colon.
 fn key_and_value(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let line = line.split(|&byte| byte == b'#').next()?;
     let colon = line.iter().position(|&byte| byte == b':')?;

@@ -64,13 +64,13 @@ struct Seen {
     outcome: UrlOutcome,
 }
 
-/// The number of links that may be followed from a URL with this `depth` in its wish. Of the
-/// sub-resources, only frames have a depth above 0.
+/// The number of links that may be followed from a URL with this `depth` in its wish. `None` for a
+/// sub-resource that is not a frame: only frames have a depth above 0.
 pub(super) fn links_left(is_part: bool, depth: u16) -> Option<u16> {
     (!is_part || depth > 0).then_some(depth)
 }
 
-/// The action for the target of a link.
+/// The decision of a run about a page or sub-resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunDecision {
     /// Fetch the URL.
@@ -90,11 +90,11 @@ pub struct Run {
     pub owner: Option<String>,
     /// The start page, and the targets of its redirects.
     starts: Vec<CanonicalUrl>,
-    /// The requested extent.
+    /// The requested depth, scope, sub-resources and limits.
     pub aim: Aim,
     /// The start of the run. Entries that were checked since this time need no revalidation.
     pub begun: Timestamp,
-    /// When the run ended: nothing was left to do, or the run was stopped.
+    /// When the run ended, because nothing was left to do or it was stopped. `None` while it runs.
     pub ended: Option<Timestamp>,
     /// The result of the run.
     pub report: Report,
@@ -174,7 +174,8 @@ impl Run {
         Ok(RunDecision::Fetch)
     }
 
-    /// Allows `left` links to be followed from a URL, if the URL was taken before.
+    /// Allows `left` links to be followed from a URL that was taken before. `None` if the URL was
+    /// not taken.
     fn extend(&mut self, key: Key, left: u16) -> Option<RunDecision> {
         let seen = self.seen.get_mut(&key).filter(|seen| seen.outcome.is_taken())?;
         let before = std::mem::replace(seen, Seen { left: Some(left), outcome: UrlOutcome::Waits });
@@ -253,7 +254,7 @@ impl Run {
         self.report.leave_out(LeftOut::Url, count, page);
     }
 
-    /// Records the result for a URL and its bytes. It replaces an earlier result.
+    /// Records the result for a URL, which replaces an earlier result. Adds `bytes` to the total.
     pub fn record(&mut self, key: &Key, outcome: UrlOutcome, bytes: u64) {
         let left = self.left(key);
         match self.seen.insert(*key, Seen { left, outcome }).map(|before| before.outcome) {
@@ -284,28 +285,29 @@ impl Run {
         self.starts.iter().any(|start| self.aim.scope.has(start, url))
     }
 
-    /// Whether nothing must be done for a page that was seen before and from which `left` links may
-    /// be followed.
+    /// Whether nothing must be done for a page, because it was seen before and at least `left`
+    /// links may already be followed from it.
     #[must_use]
     pub fn knows(&self, key: &Key, left: u16) -> bool {
         self.left(key).is_some_and(|known| known >= left)
     }
 
-    /// Whether nothing must be done for a sub-resource that was seen before. Unlike in
-    /// [`Self::knows`], a URL that `robots.txt` forbids as a page does not count as seen.
+    /// Whether nothing must be done for a sub-resource, because it was taken before with at least
+    /// `left` links. Unlike in [`Self::knows`], a URL that `robots.txt` forbids as a page does not
+    /// count.
     #[must_use]
     pub fn knows_part(&self, key: &Key, left: Option<u16>) -> bool {
         let seen = self.seen.get(key);
         seen.is_some_and(|seen| seen.left >= left && seen.outcome.is_taken())
     }
 
-    /// The recorded result for a URL.
+    /// The recorded result for a URL; `None` if the URL was not seen.
     #[must_use]
     pub fn outcome(&self, key: &Key) -> Option<UrlOutcome> {
         self.seen.get(key).map(|seen| seen.outcome)
     }
 
-    /// The number of links that may be followed from a page of the run.
+    /// The number of links that may be followed from a page or frame; `None` for other URLs.
     #[must_use]
     pub fn left(&self, key: &Key) -> Option<u16> {
         self.seen.get(key)?.left
@@ -348,7 +350,7 @@ impl Run {
         }
     }
 
-    /// Takes back that a URL was taken, because it could not be queued.
+    /// Forgets a URL and takes it out of the counts.
     pub fn release_url(&mut self, key: &Key) {
         let known = self.seen.remove(key);
         let Some(seen) = known.filter(|seen| seen.outcome.is_taken()) else { return };
@@ -413,7 +415,7 @@ impl Run {
         self.traps.take(url, year).map_err(|_: Trap| LeftOut::Endless)
     }
 
-    /// Whether the limits of the run allow it to continue.
+    /// Checks that the limits of the run allow it to continue at `now`.
     ///
     /// # Errors
     ///

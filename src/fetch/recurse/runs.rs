@@ -47,7 +47,7 @@ pub struct RunSummary {
     pub aim: Aim,
     /// When the run began.
     pub begun: Timestamp,
-    /// When the run ended.
+    /// When the run ended; `None` while it runs.
     pub ended: Option<Timestamp>,
     /// The number of URLs of the run that still wait.
     pub waiting: usize,
@@ -71,12 +71,12 @@ impl RunSummary {
 }
 
 impl Runs {
-    /// Looks at a run.
+    /// Calls `look` with a run. `None` if the run is not known.
     pub fn with_run<T>(&self, id: RunId, look: impl FnOnce(&Run) -> T) -> Option<T> {
         self.lock().get(&id).map(look)
     }
 
-    /// Changes a run that has not ended.
+    /// Calls `change` with a run that has not ended. `None` if there is no such run.
     pub(super) fn change<T>(&self, id: RunId, change: impl FnOnce(&mut Run) -> T) -> Option<T> {
         let mut known = self.lock();
         let run = known.get_mut(&id).filter(|run| run.ended.is_none())?;
@@ -94,7 +94,7 @@ impl Runs {
         list
     }
 
-    /// The state of one run.
+    /// The state of one run; `None` if the run is not known.
     #[must_use]
     pub fn summary(&self, id: RunId) -> Option<RunSummary> {
         self.with_run(id, RunSummary::of)
@@ -104,7 +104,7 @@ impl Runs {
     ///
     /// # Errors
     ///
-    /// [`NotBegun::TooMany`] and [`NotBegun::ShareUsedUp`].
+    /// [`NotBegun::TooMany`] or [`NotBegun::ShareUsedUp`] if too many runs have not ended.
     pub(in crate::fetch) fn add(&self, run: Run) -> Result<(), NotBegun> {
         let id = run.id;
         {
@@ -125,7 +125,8 @@ impl Runs {
         Ok(())
     }
 
-    /// Ends a run if nothing is left to do for it. Its report stays.
+    /// Ends a run if no request of it waits, and returns its report. `None` if the run continues or
+    /// has ended before.
     pub(super) fn end_if_done(&self, id: RunId, now: Timestamp) -> Option<Report> {
         let mut known = self.lock();
         let run =
@@ -257,7 +258,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether a request has to be made.
+/// Whether the decision about a URL requires a request.
 pub(super) fn is_to_do(step: Result<RunDecision, LeftOut>) -> bool {
     matches!(step, Ok(RunDecision::Fetch | RunDecision::Follow))
 }

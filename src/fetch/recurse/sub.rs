@@ -86,7 +86,7 @@ pub(super) fn referrer(
     Some((REFERER, referrer))
 }
 
-/// Secrets are sent to the same origin only.
+/// The cookies and credentials to send to `to`: none if it is not the origin of the document.
 fn secrets(document: &Document<'_>, to: &Origin) -> HeaderMap {
     let mut secrets = HeaderMap::new();
     if *to == document.origin {

@@ -18,13 +18,14 @@ const MAX_SEGMENTS: usize = 32;
 /// The maximum number of occurrences of one segment in a path.
 const MAX_REPEATS: usize = 3;
 
-/// The most arguments.
+/// The maximum number of arguments in a URL.
 const MAX_ARGUMENTS: usize = 16;
 
-/// How many years the date of a calendar page may be in the future.
+/// The maximum number of years by which the date of a calendar page may lie in the future.
 const YEARS_AHEAD: i16 = 1;
 
-/// How many years the date of a calendar page may be in the past: newspapers have archives.
+/// The maximum number of years by which the date of a calendar page may lie in the past: newspapers
+/// have archives.
 const YEARS_BACK: i16 = 60;
 
 /// The maximum number of taken pages that differ only in their arguments, and of those that differ
@@ -43,7 +44,7 @@ impl Default for MostAlike {
     }
 }
 
-/// Why a page is regarded as part of an endless site.
+/// The reason why a page is regarded as part of an endless site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Trap {

@@ -1,4 +1,4 @@
-//! Reads the references of a stored body. Calls block.
+//! Reads the references of a stored body. The functions block.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use wwwoffle_html::references::{References, Viewport};
 use wwwoffle_http::caching::coding::{CodingTerms, Delivery};
 use wwwoffle_http::decoding::{Decoder, Output};
 
-/// Bytes of a body that are read, and decoded, at once.
+/// The number of bytes of a body that are read, or decoded, at once.
 const PIECE: usize = 64 * 1024;
 
 /// The result of reading a document.
@@ -25,13 +25,13 @@ pub(super) enum Read {
     Cut(Text),
 }
 
-/// Why reading ends early.
+/// The reason why reading ends early.
 enum Stop {
     Disk(Error),
     Cut(Text),
 }
 
-/// How much may still be read.
+/// The remaining number of decoded bytes, and the time limit, for the documents of a page.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReadBudget {
     pub(super) bytes: u64,
@@ -116,7 +116,7 @@ impl DocumentSink<'_, '_> {
         self.take(&[], true).map(drop)
     }
 
-    /// Takes a piece of the stored body. Returns whether the remaining pieces are irrelevant.
+    /// Takes a piece of the stored body. Returns whether the remaining pieces are not needed.
     fn take(&mut self, mut piece: &[u8], is_last: bool) -> Result<bool, Stop> {
         loop {
             let made = match self.decoder.decode(&mut piece, is_last, &mut self.made) {

@@ -50,7 +50,8 @@ pub(super) fn rule(
     }
 }
 
-/// Why a sub-resource of this class is left out.
+/// The reason why a sub-resource of this class is left out: the class is not wanted, or an image is
+/// on another host.
 pub(super) fn of_class(wanted: &WantedClasses, class: Option<PartClass>) -> Text {
     match class {
         Some(class) if !wanted.has(class) => match class {
@@ -70,7 +71,7 @@ pub(super) fn of_class(wanted: &WantedClasses, class: Option<PartClass>) -> Text
     }
 }
 
-/// Why a sub-resource is left out because of the kind of its reference.
+/// The reason why a sub-resource is left out because of the kind of its reference.
 pub(super) fn of_kind(why: links::Omission) -> Text {
     match why {
         links::Omission::OnePixel => say("images of one pixel are not fetched ([fetch-options] \
@@ -86,7 +87,7 @@ pub(super) fn of_kind(why: links::Omission) -> Text {
     }
 }
 
-/// Why a document was not read to its end.
+/// The reason why a document was not read to its end.
 pub(super) fn of_cut(why: Truncation) -> Text {
     match why {
         Truncation::Links => say("it has too many links"),

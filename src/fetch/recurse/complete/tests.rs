@@ -140,7 +140,7 @@ fn every_part_has_its_state_and_the_worst_comes_first() {
         ("/framed.png", "image", Kept),
     ];
     let mut got = rows(&parts);
-    // Within each state, the list has the order of the page, independent of the order of reading.
+    // Within a state, the test does not check the order.
     got[..3].sort_unstable();
     let mut want = want.to_vec();
     want[..3].sort_unstable();
@@ -236,7 +236,7 @@ fn redirects_and_aliases_are_followed() {
         ("/moved.png", "image", Kept),
     ];
     assert_eq!(rows(&site.parts("/start")), want);
-    // A redirect to itself must not loop forever.
+    // A loop of redirects must end.
     site.answer("/there.png", "301 Moved\r\nLocation: /moved.png", b"");
     site.keep("/o.png", "image/png", "x");
     assert!(site.parts("/start").complete);

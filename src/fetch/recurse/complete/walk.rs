@@ -28,7 +28,7 @@ use wwwoffle_http::redirect::location;
 pub(super) struct WalkResult {
     /// The sub-resources without duplicates, in the order in which they were found.
     pub(super) list: Vec<PartItem<Text>>,
-    /// Why there may be unknown sub-resources.
+    /// The reason why there may be further, unknown sub-resources, if there may be any.
     pub(super) cut: Option<Text>,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct PageWalk<'a, S> {
     room: ReadBudget,
     want: Viewport,
     way: WalkResult,
-    /// The positions of URLs in the list.
+    /// The positions in the list of sub-resources, by key.
     known: HashMap<Key, usize>,
     todo: VecDeque<VisitedDocument>,
     documents: usize,
@@ -134,7 +134,7 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
         Ok(Some(self.way))
     }
 
-    /// Reads a document; `false` if its type has no references.
+    /// Reads a document. `false` if it has no references because of its type or status.
     fn document(&mut self, document: &VisitedDocument, answer: &ParsedCopy) -> Result<bool, Error> {
         if let Some(target) = location(answer.entry.url(), answer.status, &answer.fields) {
             let class = document.class.unwrap_or(Class::Page);
@@ -215,7 +215,8 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
         if url.is_local() || document.hops >= MAX_HOPS {
             return Ok(());
         }
-        // Sub-resources named by a style sheet belong to the page that uses it.
+        // The target of a redirected page is the page. The target of a redirected sub-resource
+        // belongs to the page of this sub-resource.
         let page = document.class.map_or_else(|| url.clone(), |_| document.page.clone());
         let next = VisitedDocument {
             place: document.place.clone(),
@@ -228,7 +229,8 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
         self.take(document, next, class)
     }
 
-    /// Looks up a sub-resource. If it is stored, it is read later.
+    /// Lists a sub-resource with its state. If it is stored and may have references, it is read
+    /// later.
     fn take(
         &mut self,
         from: &VisitedDocument,
@@ -253,7 +255,8 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
         Ok(())
     }
 
-    /// Follows the aliases of a URL. Also returns why the result is left out, if it is.
+    /// Follows the aliases of a URL. Returns the target, and the reason if the configuration leaves
+    /// it out.
     fn resolve(
         &self,
         from: &VisitedDocument,
@@ -317,7 +320,7 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
         }
     }
 
-    /// The personal entry, or else the shared one, as served offline.
+    /// The personal entry, or else the shared one, as served offline. `None` if neither is stored.
     fn newest(&self, places: &Places) -> Result<Option<ParsedCopy>, Error> {
         let own = self.source.newest(&places.own)?.and_then(ParsedCopy::read);
         if own.is_some() {
@@ -400,13 +403,13 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
     }
 }
 
-/// The text that a document was not read to its end.
+/// The message that a document was not read to its end.
 fn not_read(document: &VisitedDocument, why: Text) -> Text {
     let text = say("{url} was not read completely: {why}");
     text.with("url", shown::text(document.url.as_str())).with("why", why)
 }
 
-/// The recorded reason of a failure, the same in all languages.
+/// The recorded reason of a failure, as a text that is the same in all languages.
 fn reason_text(why: &str) -> Text {
     say("{fact}").with("fact", shown::text(why))
 }

@@ -22,13 +22,13 @@ use wwwoffle_api::aim::Aim;
 /// The longest text of a run that is read, in bytes.
 pub const MAX_RUN_TEXT: usize = 64 << 20;
 
-/// The version of the form above.
+/// The version of this text form.
 const VERSION: u32 = 1;
 
 /// The last line, so that truncation is detected.
 const END: &str = "end";
 
-/// Why a text is no run.
+/// The reason why the text of a run is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum BadRun {
     /// The first line is invalid.
@@ -46,7 +46,7 @@ pub enum BadRun {
     /// A start URL is invalid.
     #[error("its start page is not a valid URL")]
     Start(#[source] wwwoffle_url::ParseError),
-    /// A line is invalid.
+    /// The line with this number is invalid.
     #[error("line {0} cannot be read")]
     Line(usize),
     /// The text is truncated.
