@@ -1,8 +1,9 @@
 //! The layers of `src/`, which `docs/architecture.md` calls rooms: which imports which, and metrics
 //! that show how well they are separated.
 //!
-//! `docs/architecture.md` has both tables. A layer imports only itself and lower layers. A metric
-//! may not exceed its limit. `cargo test --test layers -- --nocapture` prints all metrics.
+//! `docs/architecture.md` has a table of the rooms and a table of the metrics. A layer imports only
+//! itself and lower layers. A metric may not exceed its limit. `cargo test --test layers --
+//! --nocapture` prints all metrics.
 
 #![expect(
     clippy::unwrap_used,
@@ -204,7 +205,7 @@ fn declared(line: &str) -> Option<(&str, String)> {
     Some((keyword, words.next()?.chars().take_while(is_part).collect()))
 }
 
-/// The structs of `source` with the number of their fields.
+/// The number of fields of each struct in `source`, with its name.
 fn structs(source: &Source) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut lines = source.lines.iter();

@@ -146,7 +146,7 @@ fn what_wget_has_archived_is_read_back_byte_for_byte() {
         if !compressed {
             command.arg("--no-warc-compression");
         }
-        // Some responses of the site are errors, which wget reports in its exit status.
+        // The exit status is not checked: wget reports the error responses of the site in it.
         let _fetched = output(command_with(command, &urls), None, LIMIT);
         let file = format!("{name}.warc{}", if compressed { ".gz" } else { "" });
         let ran = place.run(&["import", "--json", &file]);
@@ -168,7 +168,8 @@ fn command_with(mut command: Command, arguments: &[String]) -> Command {
     command
 }
 
-/// Runs one of our scripts. The script uses a module that is not in Python's standard library.
+/// Runs the script `name` of `tests/scripts/archives` with `input` as its standard input. `python`
+/// runs an interpreter that has the modules of the script.
 pub(crate) fn script(python: Command, name: &str, arguments: &[String], input: &str) -> Ran {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts/archives").join(name);
     let mut command = python;
@@ -223,7 +224,7 @@ fn others_read_what_is_exported_and_the_spool_itself() {
     let arguments = ["validate".to_owned(), "-f".to_owned(), wacz.clone()];
     let ran = run(command_with(plain(Command::new("wacz")), &arguments), None);
     assert_eq!(ran.status, 0, "{ran:?}");
-    // Our own import reads the files too.
+    // Our own import reads both files too.
     for file in [warc, wacz] {
         let other = Daemon::prepare(None);
         let told = other.run(&["import", "--json", &file]).json();
@@ -283,7 +284,8 @@ fn what_is_exported_is_what_was_asked_for_and_nobodys_secret() {
     let read = |name: &str| std::fs::read_to_string(place.home().join("pages").join(name)).unwrap();
     assert_eq!(read("a.example/old"), "http://a.example/old");
     assert!(read("index.html").contains("<a href=\"b.example/index\">http://b.example/</a>"));
-    // Existing files are not changed.
+    // An export does not overwrite existing files, and needs a file name whose end names the
+    // format.
     assert_eq!(place.run(&["export", &folder]).status, 1);
     let ran = place.run(&["export", "somewhere"]);
     assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{ran:?}");
@@ -316,12 +318,13 @@ fn a_bundle_goes_ashore_and_comes_back_filled() {
     );
     assert_eq!(origin.seen().len(), 0, "nothing went out");
 
-    // Another bundle has a page that must not be shared, because its response sets a cookie.
+    // Another bundle requests a page that must not be shared, because its response sets a cookie.
     let second = path(&ship, "second.warc.gz");
     assert_eq!(ship.run(&["get", &origin.url("/cookie")]).status, 10);
     ship.ok(&["export", "--queue", &second]);
 
-    // Another machine, which permits requests for its own loopback, where the origin runs.
+    // Another machine. Its configuration permits requests to its loopback address, where the origin
+    // runs.
     let shore = Daemon::prepare(Some("[allowed-connect-hosts]\ninside = [\"127.0.0.1\"]\n"));
     let mut command = shore.bare_command();
     command.arg("--config").arg(shore.config_file()).args(["fetch", "--bundle", &bundle]);
@@ -333,7 +336,7 @@ fn a_bundle_goes_ashore_and_comes_back_filled() {
     assert!(!unpacked(&std::fs::read(&bundle).unwrap()).contains("id=secret"));
     assert!(origin.count("/page/1.html") == 1 && origin.count("/page/2.html") == 1);
 
-    // A spool that the user names has other entries too. They are not added to the bundle.
+    // A spool that already has other entries. They are not added to the bundle.
     let used = Daemon::prepare(Some("[allowed-connect-hosts]\ninside = [\"127.0.0.1\"]\n"));
     assert_eq!(
         used.run(&["import", "--json", &archive(&used, "a.warc.gz", 2, 50)]).json()["kept"],
@@ -342,7 +345,8 @@ fn a_bundle_goes_ashore_and_comes_back_filled() {
     let ran = used.run(&["fetch", "--bundle", &second]);
     let filled = unpacked(&std::fs::read(&second).unwrap());
     assert!(filled.contains("/page/1.html") && !filled.contains("http://a.example/"), "{ran:?}");
-    // A second run retries the failed downloads. Responses that are already in the bundle stay.
+    // A second run retries the downloads that failed. Responses that are already in the bundle stay
+    // there.
     let ran = used.run(&["fetch", "--bundle", &second]);
     let filled = unpacked(&std::fs::read(&second).unwrap());
     let is_there = |page: &str| filled.contains(&format!("/page/{page}.html"));
@@ -376,7 +380,7 @@ fn an_import_that_is_killed_goes_on_to_the_same_end() {
     const ROUNDS: usize = 20;
     let _alone = heavy();
     let place = Daemon::prepare(None);
-    // An entry that existed before and is in no archive.
+    // An entry that was stored before the import and is not in the imported archive.
     let made = path(&place, "before.warc");
     let block = "HTTP/1.1 200 OK\r\n\r\nbefore";
     let record = format!(
@@ -393,8 +397,8 @@ fn an_import_that_is_killed_goes_on_to_the_same_end() {
         let before = entries();
         let mut command = place.command(&["import", &file]);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        // The import is killed after this number of further pages, if it has not ended before. The
-        // number grows in each round.
+        // The number of further pages after which the import is killed, unless it has ended. It
+        // grows in each round.
         let more = 40 + 7 * round;
         eventually("further pages are stored", || {
             entries() >= before + more || child.try_wait().unwrap().is_some()
@@ -455,7 +459,7 @@ fn what_is_meant_for_one_person_travels_from_a_spool_made_for_the_bundle_alone()
         assert_eq!(filled.contains("your eyes"), is_of_its_own, "{ran:?}");
         let told = ship.run(&["import", "--json", &bundle]).json();
         assert_eq!(told["refused"], 0, "{told}");
-        // A page that is missing in the bundle waits for a connection of the user.
+        // A page that is missing in the bundle stays in the queue until the daemon is online.
         assert_eq!(ship.queued().contains(&urls[1]), !is_of_its_own, "{told}");
         let response = ship.get(&urls[1]).whole();
         assert_eq!(response.text().contains("your eyes"), is_of_its_own, "{response:?}");
@@ -463,7 +467,7 @@ fn what_is_meant_for_one_person_travels_from_a_spool_made_for_the_bundle_alone()
             let listed = ship.run(&["ls", "--json"]).lines();
             let found = listed.iter().find(|one| one["url"] == urls[1].as_str()).unwrap();
             assert_eq!(found["owner"], "local", "{found}");
-            // The entries are removed, so that the pages are requested again.
+            // The entries are removed, so that the pages are queued again.
             ship.ok(&["rm", &urls[0], &urls[1], &urls[2]]);
             for url in &urls {
                 assert_eq!(ship.run(&["get", url]).status, 10, "{url}");

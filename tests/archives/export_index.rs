@@ -84,7 +84,7 @@ fn what_a_search_or_a_time_online_has_is_exported() {
         let file = file.to_str().unwrap();
         let ran = daemon.run(&["export", "--json", "--versions", "--search", "green", file]);
         assert_eq!(ran.json()["entries"], 3, "{ran:?}");
-        // In another spool they are imported as versions.
+        // The import into another spool stores the older response as a version.
         let other = Daemon::prepare(Some("[caching]\nkeep-versions = 3\n"));
         let ran = other.run(&["import", "--json", file]);
         let told = ran.json();

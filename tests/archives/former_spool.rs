@@ -6,7 +6,8 @@ use wwwoffle_url::{make_hash, url_encode_form_args};
 
 use crate::harness::{Answer, Daemon, Origin, eventually};
 
-/// Writes a file into a spool of 2.9, with the file that contains its URL.
+/// Writes a file into a spool of 2.9: `letter` and the hash of `url` are its name. Also writes the
+/// `U` file, which contains the URL.
 fn write(place: &Daemon, directory: &str, letter: char, url: &str, content: &[u8]) {
     let directory = place.home().join("old").join(directory);
     std::fs::create_dir_all(&directory).unwrap();
@@ -20,7 +21,7 @@ fn set_time(place: &Daemon, file: &str, second: u64) {
     file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(second)).unwrap();
 }
 
-/// The URL and the request that 2.9 stores for a recursive fetch.
+/// The URL and the request head that 2.9 stores for a recursive fetch of `url`.
 fn recursive(url: &str) -> (String, String) {
     let url = url_encode_form_args(url.as_bytes());
     let target = format!("http://localhost:8080/refresh-recurse/?url={url};depth=1;images=Y");
@@ -99,7 +100,7 @@ fn a_queued_form_of_a_spool_without_pages_is_sent_with_its_body() {
     let (sent, bodies) = std::sync::mpsc::channel();
     origin.on("/form", move |exchange| {
         let body = (exchange.seen.method.clone(), exchange.body()?.to_vec());
-        // The test reads only the first body.
+        // Sending fails if the test has ended: it reads only the first body.
         let _ = sent.send(body);
         exchange.answer(&Answer::html("thanks"))
     });

@@ -2,9 +2,9 @@
 //! HAR as its developer tools would ([`crate::harness::har`]). The imported content is compared
 //! byte for byte.
 //!
-//! This stands for "a HAR from Chromium". Bytes differ from the origin's only if the browser has
-//! decoded them: codings are removed, and text in another encoding has become UTF-8. A body that
-//! the browser itself has not stored completely is refused.
+//! The bytes differ from those of the origin only if the browser has decoded them: codings are
+//! removed, and text in another encoding has become UTF-8. A body that the browser itself has not
+//! stored completely is not imported.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -98,7 +98,8 @@ fn furnish(origin: &Origin) {
 #[track_caller]
 fn visit(program: &Path, base: &str) -> Value {
     let mut chromium = Chromium::direct(program, &["--ignore-certificate-errors"]);
-    // The test acts like a person who opens the developer tools and then reloads the page.
+    // The test acts like a person who opens the developer tools on one page and then opens the
+    // site.
     chromium.open(&format!("{base}/before.html"));
     chromium.listen();
     chromium.open(&format!("{base}/"));
@@ -139,7 +140,7 @@ fn what_chromium_saves_is_read_back_byte_for_byte() {
     }
 }
 
-/// Requests every page and sub-resource offline.
+/// Requests the page and all sub-resources offline, and compares the bodies with those of `rows`.
 #[track_caller]
 fn read_back(mut place: Daemon, base: &str) {
     place.up();

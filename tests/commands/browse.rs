@@ -47,8 +47,8 @@ fn chromium_is_told_all_and_a_daemon_runs_as_long() {
     assert!(!daemon.home().join(".pki/nssdb/cert9.db").exists(), "other files changed");
 }
 
-/// Responds like a proxy, with a page whose only sub-resource arrives late. Returns the address,
-/// and the requests so far.
+/// Starts a server that responds like a proxy, with a page whose only sub-resource arrives late.
+/// Returns its address and the request lines so far.
 fn slow_proxy() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -63,7 +63,8 @@ fn slow_proxy() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
                 let is_part = line.contains("/part.js");
                 seen.lock().unwrap().extend((!line.is_empty()).then_some(line));
                 let body = if is_part {
-                    // During this time the browser could send requests that the page does not need.
+                    // During this time the browser could send requests that do not belong to the
+                    // page.
                     std::thread::sleep(Duration::from_secs(8));
                     ""
                 } else {

@@ -34,7 +34,8 @@ fn save(daemon: &Daemon, text: &str) {
     fs::write(daemon.home().join("wwwoffle.conf"), text).unwrap();
 }
 
-/// Whether a request counts as noise and is not queued.
+/// Requests the start page of `host`. Returns whether the request counts as noise, which is not
+/// queued.
 #[track_caller]
 fn is_noise(daemon: &Daemon, host: &str) -> bool {
     let url = format!("http://{host}/");
@@ -51,7 +52,7 @@ fn offline() -> Daemon {
     daemon
 }
 
-/// A call on the control socket with further fields.
+/// Sends a request with the additional header fields `fields` over the control socket.
 fn call(daemon: &Daemon, method: &str, path: &str, fields: &str, body: &str) -> Response {
     let mut client = Client::unix(&daemon.spool().join("control"));
     client.send(format!(
@@ -126,7 +127,7 @@ fn a_faulty_file_is_told_once_and_the_old_one_stays() {
     assert_eq!(reload.status, 64, "{reload:?}");
     assert!(reload.err.contains("log-level") && reload.err.contains("the nearest is \"noise\""));
     assert_eq!(daemon.log().matches("takes \"error\"").count(), 1, "{}", daemon.log());
-    // The configuration can be repaired through the daemon, not only with an editor.
+    // `config set` is refused too, because the file still has another fault.
     let set = daemon.run(&["config", "set", "options.log-level", "warn"]);
     assert_eq!(set.status, 64, "{set:?}");
     save(&daemon, &TEXT.replace("noise.test", "other.test"));
@@ -199,7 +200,7 @@ fn over_the_port_nothing_gives_power_over_the_machine() {
     let refused = post(&set("options", "run-online", "/bin/true"));
     assert_eq!(refused.status, 403, "{}", refused.text());
     assert!(refused.text().contains("control password"), "{}", refused.text());
-    // Every local user may set this option.
+    // Over the control socket, this option may be set.
     daemon.ok(&["config", "set", "options.run-online", "/bin/true"]);
     // Over the network, everyone who may change settings may also set options that grant no further
     // rights.
@@ -295,7 +296,7 @@ fn over_the_port_nothing_is_changed_without_the_token() {
     assert_ne!(read(&daemon), TEXT);
 }
 
-/// Pseudo-random numbers, the same in each run.
+/// A generator of pseudo-random numbers, which are the same in each run.
 struct Chance(u64);
 
 impl Chance {
@@ -319,8 +320,8 @@ per-host = 6 # six
 at-once = 32 # seven
 ";
 
-/// Edits the file as one of two writers. Some of the edits are killed half-way. A reported success
-/// must last: the other writer does not change this option.
+/// Sets `option` 500 times, as one of two concurrent writers, and kills some of the commands
+/// half-way. A reported success must last, because the other writer does not change this option.
 fn write_and_kill(place: &Daemon, option: &str, seed: u64) {
     let mut chance = Chance(seed);
     let mut may_be: Vec<u64> = Vec::new();
@@ -330,8 +331,8 @@ fn write_and_kill(place: &Daemon, option: &str, seed: u64) {
         let mut command = place.command(&["config", "set", option, &text]);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         if chance.below(3) == 0 {
-            // The kill comes at some point in the few milliseconds that an edit takes. This is not
-            // synchronisation: at no point may data be lost.
+            // The kill comes at some point in the few milliseconds that a change takes. The test
+            // does not depend on the exact time: at no point may data be lost.
             std::thread::sleep(Duration::from_micros(chance.below(20_000)));
             child.kill().unwrap();
         }

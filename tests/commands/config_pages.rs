@@ -189,7 +189,7 @@ fn a_specification_is_put_together() {
     assert_eq!(daemon.page("/configuration/url?http%3A%2F%2Fa%3A99999%2F").status, 400);
 }
 
-/// One form from every page that changes something.
+/// The POST forms of several configuration pages.
 fn changing(daemon: &Daemon) -> Vec<Form> {
     let mut all = forms(&daemon.page(TIMEOUT).text());
     all.extend(forms(&daemon.page(NOISE).text()));
@@ -228,7 +228,7 @@ fn the_control_password_keeps_every_changing_page_shut() {
         assert_eq!(no_token.status, 403, "{form:?}");
         let body = form.body();
         let path = form.action.split_once("//").unwrap().1.split_once('/').unwrap().1;
-        // A POST with a foreign host name for this address, and then a GET. Neither changes
+        // A POST that names another host for this address, and then a GET. Neither changes
         // anything.
         let mut client = daemon.client();
         client.send(format!(
@@ -259,7 +259,7 @@ fn a_password_is_on_no_page() {
     let set = does(&daemon.page(path), "set").with("value", "hunter2-and-more");
     let rule = does(&daemon.page(path), "set-rule").with("urls", "*://a.test/*");
     let mut pages = vec![follow(&daemon, &set)];
-    // The form is based on an outdated text.
+    // The form was loaded before the last change, so it is refused.
     pages.push(daemon.submit(&rule));
     assert_eq!(pages[1].status, 409);
     // If no new password is given, the old one stays.

@@ -39,7 +39,7 @@ fn a_page_is_written_read_moved_and_removed() {
         let head = daemon.ok(&["cat", "--headers", &url]);
         assert!(head.contains("text/css"), "{head}");
 
-        // A response whose head is given too, with a body that must not be in memory at once.
+        // The input contains the response head too. The body is too large to be in memory at once.
         let body = vec![b'x'; 3 << 20];
         let whole = [&b"HTTP/1.1 203 Made\nContent-Type: text/x-made\nX-Made: here\n\n"[..], &body];
         let long = format!("http://made.example/{way}/long");

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::harness::{Answer, Daemon, Origin, eventually};
 
-/// Writes a script of `lines` to `path`.
+/// Writes an executable shell script of `lines` to `path`.
 fn program(path: &Path, lines: &str) {
     std::fs::write(path, format!("#!/bin/sh\n{lines}\n")).unwrap();
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -15,7 +15,8 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
 }
 
-/// A daemon with every hook set to one program, which is written before the start.
+/// A daemon that runs a shell script of `lines` for every hook. `OUT` in `lines` stands for the
+/// file `out` in the home directory. `more` is added to the section `[options]`.
 fn hooked(lines: &str, more: &str) -> Daemon {
     let mut daemon = Daemon::prepare(Some(""));
     let (hook, out) = (daemon.home().join("hook"), daemon.home().join("out"));

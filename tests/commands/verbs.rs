@@ -34,8 +34,8 @@ fn without_a_daemon_the_verbs_that_need_one_say_what_to_do() {
 fn a_command_works_as_soon_as_the_port_accepts_connections() {
     for start in 0..20 {
         let place = Daemon::prepare(None);
-        // If another test asks for any free port, even at all addresses, the system assigns a port
-        // outside this range. So this port stays free.
+        // If another test binds port 0, the system assigns a port outside this range. So this port
+        // stays free.
         let free = (20_000..30_000).find_map(|port| TcpListener::bind(("127.0.69.1", port)).ok());
         let port = free.unwrap().local_addr().unwrap();
         let mut serve = place.command(&["serve", "--listen", &port.to_string()]);

@@ -16,7 +16,8 @@ fn file() -> (Vec<u8>, Answer) {
     (body, answer)
 }
 
-/// Stores `/file` and goes offline.
+/// Starts a daemon that has stored `/file` and is offline. Returns the daemon, the URL and the
+/// body.
 fn kept() -> (Daemon, String, Vec<u8>) {
     let (daemon, mut origin) = (Daemon::start(), Origin::start());
     let (body, answer) = file();

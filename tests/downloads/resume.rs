@@ -10,7 +10,7 @@ use crate::harness::{Client, Daemon, Gate, Origin, eventually, eventually_within
 
 const MIB: u64 = 1 << 20;
 
-/// The size of the file, and how often the connection is cut.
+/// The size of the file in bytes. `CUTS` is the number of times that its connection is cut.
 const LARGE: u64 = 300 * MIB;
 const CUTS: u64 = 20;
 
@@ -210,8 +210,8 @@ fn who_asks_while_it_waits_gets_what_the_origin_has_now() {
     assert!(daemon.get(&url).body == film.whole(1));
 }
 
-/// A client leaves after a tenth of the download. Then the download ends or continues as
-/// configured.
+/// A client leaves after a tenth of the download. Then the download stops or continues, as the
+/// configuration says.
 #[test]
 #[ignore = "slow"]
 fn a_client_that_leaves_takes_along_what_the_configuration_says() {

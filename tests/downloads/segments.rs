@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::downloads::ranges::{parts, range};
 use crate::harness::{After, Answer, Daemon, Gate, Origin, Response, eventually, site};
 
-/// An origin that serves ranges of a body correctly, with these fields.
+/// Makes the origin serve `body` at `path`, in the requested ranges, with the header fields
+/// `fields`.
 fn ranged(origin: &Origin, path: &str, body: Vec<u8>, fields: &str) {
     let fields = fields.to_owned();
     origin.on(path, move |exchange| {
@@ -36,7 +37,8 @@ fn ranged(origin: &Origin, path: &str, body: Vec<u8>, fields: &str) {
     });
 }
 
-/// Parses `bytes=first-last`, `bytes=first-` or `bytes=-length`.
+/// Parses `bytes=first-last`, `bytes=first-` or `bytes=-length` as a range of a body of `length`
+/// bytes. `None` for other texts.
 fn span(range: &str, length: usize) -> Option<std::ops::Range<usize>> {
     let (first, last) = range.strip_prefix("bytes=")?.split_once('-')?;
     Some(match (first.parse().ok(), last.parse::<usize>().ok()) {
@@ -46,8 +48,8 @@ fn span(range: &str, length: usize) -> Option<std::ops::Range<usize>> {
     })
 }
 
-/// The stored response for a URL. Waits until it is stored, which is a moment after it was sent.
-/// Nothing is queued.
+/// The stored response for a URL. Repeats the request until the response is stored, which is a
+/// moment after it was sent. The request is never queued.
 #[track_caller]
 fn soon(daemon: &Daemon, url: &str, fields: &str) -> Response {
     let mut got = None;
@@ -210,7 +212,8 @@ fn a_hostile_content_range_is_passed_on_and_not_kept() {
     }
 }
 
-/// A suffix range with a wrong offset. The segment is only used for the range that it declares.
+/// The origin responds to a suffix range with a wrong offset. The segment is only used for the
+/// range that it declares.
 #[test]
 fn an_end_that_is_counted_wrong_stands_for_itself() {
     let (daemon, mut origin) = (Daemon::start(), Origin::start());

@@ -25,7 +25,8 @@ fn two_halves(origin: &Origin, path: &str, chunked: bool) -> (Arc<Gate>, Vec<u8>
     (gate, body)
 }
 
-/// Reads a head and the first half of a body, including framing bytes.
+/// Reads the head of a response, and waits for 10,000 further bytes: about the first half of the
+/// body, with its framing.
 #[track_caller]
 fn first_half(client: &mut Client, url: &str, fields: &str) {
     client.ask(url, fields);
@@ -231,7 +232,8 @@ fn a_browsers_own_condition_is_answered_and_the_page_is_kept() {
     assert_eq!((answer.status, answer.body.len()), (304, 0));
     daemon.settle();
     daemon.ok(&["offline"]);
-    // A 304 has no page, so offline the client gets either the page or an error.
+    // The origin's 304 has no page, so offline the client gets the page only if the daemon has
+    // fetched it.
     let answer = daemon.get(&url);
     assert!(answer.status == 504 || answer.body == b"tagged 4\n", "{:?}", answer.head);
 }
@@ -330,7 +332,8 @@ fn a_kept_coding_is_not_served_to_who_cannot_read_it_because_it_still_holds() {
     let held = Arc::clone(&gate);
     let later = AtomicUsize::new(0);
     origin.on("/coded", move |exchange| {
-        // The origin acts like a server that encodes each response: one weak tag for every coding.
+        // Like a server that compresses each response while it sends it, the origin sends one weak
+        // `ETag` for all codings.
         let fields = &exchange.seen.fields;
         let gzip = fields.get("Accept-Encoding").is_some_and(|codings| codings.contains("gzip"));
         if gzip && later.fetch_add(1, Ordering::SeqCst) > 0 {

@@ -88,7 +88,7 @@ fn film(origin: &Origin, path: &str, gate: &Arc<Gate>) {
     });
 }
 
-/// A client that has requested `url` and received the first bytes of the body.
+/// A client that has requested `url` and received the head of the response.
 fn reading(daemon: &Daemon, url: &str) -> Client {
     let mut client = daemon.client();
     client.ask(url, "");
@@ -96,7 +96,7 @@ fn reading(daemon: &Daemon, url: &str) -> Client {
     client
 }
 
-/// The number of further bytes of a film. `None` if the body is truncated.
+/// Reads the body of a film and returns its length in bytes. `None` if the body is truncated.
 fn rest(client: &mut Client) -> Option<usize> {
     let mut length = 0;
     let read = client.reader.body(Framing::Length(2_000_000), |piece| length += piece.len());

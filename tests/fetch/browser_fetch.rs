@@ -119,7 +119,7 @@ fn a_page_that_is_never_quiet_ends_and_so_does_its_browser_with_the_daemon() {
     let told = daemon.ok(&["get", &origin.url("/restless")]);
     assert!(told.contains("done"), "{told}");
     assert_eq!((processes(&daemon), profiles(&daemon)), (0, vec![]));
-    // The browser ends with the daemon, whichever way the daemon ends.
+    // The browser ends if the daemon is killed or stops, and if the mode becomes offline.
     daemon.ok(&["config", "set", "fetch-options.browser-time", "10m"]);
     for mode in ["KILL", "TERM", "offline"] {
         daemon.ok(&["offline"]);

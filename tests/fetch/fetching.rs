@@ -1,4 +1,4 @@
-//! Fetching the queue: order, politeness, amounts and times.
+//! Fetching the queue: its order, politeness to origins, limits of bytes, and times.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -77,7 +77,7 @@ fn an_origin_that_wants_to_be_left_alone_is_and_others_go_on() {
 #[test]
 fn the_queue_waits_for_its_window_and_a_new_one_counts_at_once() {
     let (night, day) = (Origin::start(), Origin::start_at("127.0.0.2"));
-    // The time is twelve hours ahead, so that no test run reaches it.
+    // The window opens twelve hours from now, so that it does not open during the test.
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     let hour = now.as_secs() / 3_600 % 24;
     let (from, until) = ((hour + 12) % 24, (hour + 13) % 24);
@@ -103,7 +103,7 @@ fn the_queue_waits_for_its_window_and_a_new_one_counts_at_once() {
     let told = ", when fetching is allowed";
     assert!(daemon.page("/queue/").shown().contains(told));
     assert!(daemon.ok(&["queue"]).contains(told));
-    // The command does not wait until that time.
+    // The command ends before the window opens.
     let waited = daemon.run(&["fetch", "--wait"]);
     assert_eq!(waited.status, 10, "{waited:?}");
     let held = waited.out.lines().find(|line| line.starts_with("held                   1: "));
@@ -144,7 +144,8 @@ fn what_a_day_may_cost_holds_over_a_restart() {
     eventually("the queue is empty", || daemon.queue().is_empty());
 }
 
-/// Sends a file with a validator: all of it, or the bytes from the requested offset.
+/// Sends a file with a validator: all of it, or the bytes from the requested offset. If not
+/// `is_length_told`, the whole file is sent without its length.
 fn file(exchange: &mut Exchange<'_>, body: &[u8], is_length_told: bool) -> std::io::Result<After> {
     let range = exchange.seen.fields.get("Range").map(str::to_owned);
     let from =
@@ -182,7 +183,7 @@ fn what_is_too_long_waits_for_a_person_and_goes_on_from_where_it_was() {
     let body: Arc<Vec<u8>> = Arc::new((0..4_000_000_u32).map(|n| (n % 251) as u8).collect());
     for (path, is_length_told) in [("/told", true), ("/untold", false)] {
         let sent = Arc::clone(&body);
-        // A client that leaves half-way gets no further bytes.
+        // If the client leaves half-way, sending fails, and the origin closes the connection.
         origin.on(path, move |exchange| {
             Ok(file(exchange, &sent, is_length_told).unwrap_or(After::Close))
         });
@@ -211,12 +212,13 @@ fn what_is_too_long_waits_for_a_person_and_goes_on_from_where_it_was() {
 
 #[test]
 fn a_fetch_with_a_budget_ends_with_it_and_the_next_goes_on_from_there() {
-    // With this budget, the fetch that starts with the switch to online transfers next to nothing.
+    // With this budget, the fetch that starts when the mode becomes online transfers next to
+    // nothing.
     let config = format!("{ONE_BY_ONE}budget-fetch = \"1 kB\"\n");
     let (daemon, origin) = (Daemon::configured(&config), Origin::start());
     let body: Arc<Vec<u8>> = Arc::new((0..4_000_000_u32).map(|n| (n % 251) as u8).collect());
     let sent = Arc::clone(&body);
-    // A client that leaves half-way gets no further bytes.
+    // If the client leaves half-way, sending fails, and the origin closes the connection.
     origin.on("/film", move |exchange| Ok(file(exchange, &sent, true).unwrap_or(After::Close)));
     origin.say("/page", Answer::html("a page"));
     daemon.ok(&["offline"]);
@@ -351,7 +353,8 @@ fn a_bad_line_and_two_kills_end_with_everything_fetched_once() {
     assert!(wholes.values().all(|count| *count <= 1), "{wholes:?}");
 }
 
-/// Sends the requested part of `body` slowly until the connection is cut. Counts the bytes.
+/// Sends the requested part of `body` slowly, until the connection is cut. Adds the number of sent
+/// bytes to `sent`. Also returns whether the whole body was sent.
 fn slow(
     exchange: &mut Exchange<'_>,
     body: &[u8],

@@ -158,7 +158,7 @@ fn reloading_a_kept_page_serves_it_and_queues_a_refresh() {
     assert_eq!(origin.count("/news"), 2);
 }
 
-/// The client switches to offline during the download, and then requests the page again.
+/// The daemon goes offline during the download, and then a client reloads the page.
 #[test]
 fn what_is_asked_for_while_a_page_comes_is_not_answered_by_that() {
     let (daemon, origin) = (Daemon::start(), Origin::start());

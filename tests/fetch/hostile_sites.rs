@@ -10,7 +10,7 @@ use crate::harness::{After, Answer, Daemon, Exchange, Origin, heavy};
 /// One attempt per request, so that a failure is reported at once.
 const IMPATIENT: &str = "[fetch-options]\nattempts = 1\n";
 
-/// Follows links, and returns the report and the exit status.
+/// Fetches `url` and the pages up to `depth` links away. Returns the report and the exit status.
 fn get(daemon: &Daemon, depth: &str, url: &str) -> (Value, i32) {
     let ran = daemon.run(&["get", "-r", depth, url]);
     let list = daemon.run(&["runs", "--json"]).json();

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::harness::faults::Fault;
 use crate::harness::{After, Answer, Daemon, Gate, Origin, eventually};
 
-/// Quick retries, so that a test sees several.
+/// Three attempts with short pauses.
 const IMPATIENT: &str = "[fetch-options]\nattempts = 3\nretry-delay = \"100ms\"\n";
 
 #[test]

@@ -17,7 +17,7 @@ fn monitored(daemon: &Daemon) -> Vec<Value> {
     value["monitor"].as_array().expect("a list").clone()
 }
 
-/// Sets the dates of all monitors to the year 2000, while the daemon is stopped.
+/// Sets the dates of all monitors to the year 2000. The daemon must be stopped.
 fn age(daemon: &Daemon) {
     let (spool, _) = Spool::open(daemon.spool(), &Options::default()).unwrap();
     for one in spool.monitors().list() {

@@ -88,7 +88,7 @@ fn the_api_takes_keys_and_urls_and_says_what_is_not_there() {
     assert_eq!(order(&daemon), [1, 3, 2]);
 }
 
-/// The form on the page with these requests selected.
+/// The form for `action` on the page, with the requests of `keys` selected.
 fn choose(page: &str, action: &str, keys: &[String]) -> Form {
     let chosen = form(page, action).without("chosen").without("key");
     keys.iter().fold(chosen, |form, key| form.and("chosen", key))
@@ -116,7 +116,7 @@ fn several_are_put_first_or_last_and_deleted_on_the_page() {
     let second = daemon.page("/queue/?page=2").whole().text();
     assert_eq!(second.matches("name=\"chosen\"").count(), 10);
 
-    // Moves requests to the front from the second page, and leads back to that page.
+    // The form on the second page moves requests to the front, and leads back to that page.
     let first = choose(&second, "/control/queue/first", &keys(&daemon, &[58, 57]));
     let done = daemon.submit(&first);
     assert_eq!((done.status, done.field("Location")), (303, "/queue/?page=2"));
@@ -211,7 +211,7 @@ fn what_has_failed_is_found_and_tried_again_together() {
     assert!(daemon.queue().iter().all(|item| item["key"] != *key));
 }
 
-/// One of our pages as this user sees it.
+/// One of our pages as `user` sees it.
 fn read(daemon: &Daemon, user: &str, path: &str) -> String {
     let (mut client, fields) = (daemon.client(), owners::login("Authorization", user));
     client.send(format!("GET {path} HTTP/1.1\r\nHost: {}\r\n{fields}\r\n", daemon.addr()));
@@ -234,7 +234,8 @@ fn nobody_changes_the_order_of_what_others_wait_for() {
     let token = {
         let page = read(&daemon, "bob", "/queue/");
         let token = form(&page, "/control/queue/last").value("token").unwrap().to_owned();
-        // A key is removed from the text too, since its hexadecimal digits may spell a name.
+        // The key and the token are removed from the text, since their characters may contain
+        // `ada`.
         let shown = unescape(&page).replace(&token, "").replace(&keys(&daemon, &[3])[0], "");
         assert!(shown.contains("/page/3.html") && !shown.contains("/page/1.html"), "{shown}");
         assert!(shown.contains("1 request waiting") && !shown.contains("ada"), "{shown}");

@@ -55,7 +55,7 @@ fn what_goes_is_told_before_all_of_it_does() {
     assert_eq!(daemon.queue().len(), 0);
 }
 
-/// The fetches in progress.
+/// The recursive fetches that have not ended.
 fn runs(daemon: &Daemon) -> Vec<Value> {
     let runs: Value = serde_json::from_str(&daemon.page("/api/runs").text()).unwrap();
     let runs = runs["runs"].as_array().unwrap().clone();
@@ -126,7 +126,7 @@ fn how_a_request_is_fetched_is_changed_while_it_waits() {
     let is_ticked = |name: &str| ticked.contains(&(name.to_owned(), "Y".to_owned()));
     assert!(is_ticked("images") && !is_ticked("icons"), "images without icons: {ticked:?}");
 
-    // Back to the initial choice: links are no longer followed.
+    // The initial choice again: links are no longer followed.
     let plain = again.with("depth", "0").with("images", "Y");
     assert_eq!(daemon.submit(&plain).status, 303);
     assert_eq!((runs(&daemon).len(), daemon.queue().len()), (0, 1));
@@ -152,7 +152,7 @@ fn of_forms_and_parts_only_the_order_is_changed() {
         let key = item["key"].as_str().unwrap();
         let form = edit(&daemon, &format!("/queue/edit?key={key}"));
         assert!(form.value("depth").is_none() && form.value("images").is_none(), "{form:?}");
-        // Other fields are ignored.
+        // The form changes only the priority. The other fields are ignored.
         let form = form.with("priority", "last").with("depth", "3").with("images", "Y");
         assert_eq!(daemon.submit(&form).status, 303);
     }

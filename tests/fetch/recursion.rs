@@ -17,7 +17,7 @@ fn text(kind: &str, body: &str) -> Answer {
     Answer::new(200, kind, body)
 }
 
-/// The paths of all requests, except those that every site gets.
+/// The targets of all requests except `/robots.txt`.
 fn asked(origin: &Origin) -> BTreeSet<String> {
     let seen = origin.seen().into_iter().map(|seen| seen.target);
     seen.filter(|target| target != "/robots.txt").collect()
@@ -312,7 +312,7 @@ fn links_that_lead_nowhere_are_told() {
 #[test]
 fn sums_agree_and_nothing_that_was_fetched_is_told_as_left_out() {
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
-    // /c.html is too many links away at first. It is near enough after /long.html is read.
+    // At first /c.html is too many links away. It is near enough once /long.html was read.
     origin.say("/", Answer::html("<a href=/b.html>b</a><a href=/long.html>l</a><img src=/i.png>"));
     let b = "<a href=/deep.html>d</a><a href=/far.html>f</a><a href=/i.png>i</a><a href=/>back</a>";
     origin.say("/b.html", Answer::html(format!("{b}<a href=/moved.html>m</a>")));
@@ -360,7 +360,7 @@ fn the_lines_of_a_second_fetch_agree() {
 
 #[test]
 fn a_fetch_goes_on_after_crashes_and_brings_nothing_twice() {
-    // One download at a time, so that the download that waits stops all others.
+    // One download at a time, so that the download that waits at its gate holds up all others.
     let config = format!("{IMPATIENT}per-host = 1\nat-once = 1\n");
     let (mut daemon, origin) = (Daemon::configured(&config), Origin::start());
     let elsewhere = Origin::start_at("127.0.0.2");

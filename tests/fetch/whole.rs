@@ -94,7 +94,8 @@ fn what_a_page_lacks_is_told_and_fetched_at_the_press_of_a_button() {
     assert!(!page.text().contains("/refresh-request/"), "there is nothing to fetch");
 }
 
-/// The site of [`PAGES`], on two hosts.
+/// Serves the pages and files on `origin`, and the files also on `elsewhere`. Both hosts generate
+/// all other resources.
 fn site(origin: &Origin, elsewhere: &Origin) {
     let far = elsewhere.url("");
     let filled = |text: &str| text.replace("CDN", &far).replace("HOST", &origin.addr.to_string());
@@ -147,7 +148,7 @@ fn latin(text: &str) -> Vec<u8> {
     text.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?')).collect()
 }
 
-/// A resource that is generated from its name.
+/// A resource that is generated from its name: the extension determines its type.
 fn by_name(target: &str) -> Answer {
     let path = target.split('?').next().unwrap_or_default();
     let svg = "<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'/>";

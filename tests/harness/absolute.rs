@@ -75,7 +75,7 @@ fn absolute(head: &[u8], origin: SocketAddr) -> io::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// The length of the body, which the head has to declare.
+/// The length of the body, 0 if the head does not declare one. A body in chunks is an error.
 fn length(head: &[u8]) -> io::Result<usize> {
     let head = String::from_utf8_lossy(head).to_ascii_lowercase();
     if head.contains("\r\ntransfer-encoding:") {

@@ -196,7 +196,7 @@ impl Chromium {
         self.command_to(&session, method, parameters)
     }
 
-    /// Sends a command to a page or a worker and returns its result, or null.
+    /// Sends a command to a page or a worker and returns its result, or null if the command failed.
     #[track_caller]
     pub(super) fn command_to(&mut self, session: &str, method: &str, parameters: &Value) -> Value {
         let number = self.post(session, method, parameters);
@@ -297,7 +297,7 @@ fn listen(mut pipe: ChildStdout) -> Receiver<Value> {
 
 impl Drop for Chromium {
     fn drop(&mut self) {
-        // The browser is asked to quit, so that its processes end with it.
+        // A browser that is asked to quit also ends its child processes.
         let _ = self.writer.write_all(b"{\"id\":0,\"method\":\"Browser.close\"}\0");
         let deadline = Instant::now() + PATIENCE;
         while self.child.try_wait().is_ok_and(|ended| ended.is_none()) {

@@ -56,7 +56,7 @@ impl Response {
     }
 }
 
-/// The reading or the writing half of a connection.
+/// One direction of a connection.
 pub(crate) trait Half: Read + Write + Send {}
 impl<T: Read + Write + Send> Half for T {}
 
@@ -108,13 +108,13 @@ impl Client {
         Self { writer, reader: Reader::new(Box::new(stream)), tcp: None }
     }
 
-    /// Returns the underlying stream. Bytes that were read ahead are lost.
+    /// Returns the underlying TCP stream. Bytes that were read ahead are lost.
     #[track_caller]
     pub(crate) fn into_tcp(self) -> TcpStream {
         self.tcp.expect("it is a TCP connection")
     }
 
-    /// Sets the maximum time to wait for the next bytes.
+    /// Sets the maximum duration of one read or write. Has no effect on a Unix socket or on TLS.
     pub(crate) fn patience(&self, limit: Duration) {
         if let Some(tcp) = &self.tcp {
             tcp.set_read_timeout(Some(limit)).unwrap();
@@ -154,14 +154,14 @@ impl Client {
         self.send(request("GET", url, fields));
     }
 
-    /// Sends a GET and returns the complete response.
+    /// Sends a GET and returns the response, which may be truncated.
     #[track_caller]
     pub(crate) fn get(&mut self, url: &str) -> Response {
         self.get_with(url, "")
     }
 
-    /// Sends a GET with further field lines (each with its line end) and returns the complete
-    /// response.
+    /// Sends a GET with further field lines (each with its line end) and returns the response,
+    /// which may be truncated.
     #[track_caller]
     pub(crate) fn get_with(&mut self, url: &str, fields: &str) -> Response {
         self.ask(url, fields);
@@ -184,7 +184,7 @@ impl Client {
         }
     }
 
-    /// Reads heads up to the final one.
+    /// Reads the interim heads (1xx) and the final head. A 101 counts as final.
     pub(crate) fn final_head(&mut self) -> Result<(Vec<Head>, Head), Broken> {
         let mut interim = Vec::new();
         loop {
@@ -219,7 +219,8 @@ impl Client {
         Ok(response)
     }
 
-    /// Reads a response. Passes its body on piece by piece.
+    /// Reads a response to `method` and passes its body to `take`, piece by piece. A truncated body
+    /// is reported in the response.
     pub(crate) fn try_stream(
         &mut self,
         method: &str,
@@ -246,7 +247,7 @@ pub(crate) fn authority(url: &str) -> &str {
     url.split('/').nth(2).unwrap_or_default()
 }
 
-/// Both directions of a TLS connection share one state. Each half locks the state for one call.
+/// One direction of a TLS connection. Both directions share one state, which each call locks.
 struct TlsHalf(Arc<Mutex<super::http2::Secured>>);
 
 impl Read for TlsHalf {
@@ -270,7 +271,7 @@ impl Write for TlsHalf {
 pub(crate) struct Tls<'a> {
     /// The only trusted authority, in DER. If empty, no authority is trusted.
     pub(crate) authority: &'a [u8],
-    /// The offered protocols.
+    /// The protocols that the client offers with ALPN.
     pub(crate) alpn: &'a [&'a [u8]],
 }
 
@@ -309,7 +310,7 @@ impl Client {
         Ok(Self { writer, reader: Reader::new(Box::new(TlsHalf(both))), tcp: None })
     }
 
-    /// Sends a GET in origin form and returns the complete response.
+    /// Sends a GET in origin form and returns the response, which may be truncated.
     #[track_caller]
     pub(crate) fn get_path(&mut self, host: &str, path: &str, fields: &str) -> Response {
         self.send(format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{fields}\r\n"));

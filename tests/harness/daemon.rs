@@ -23,7 +23,8 @@ const VERB_LIMIT: Duration = Duration::from_secs(120);
 pub(crate) const AS_PERSON: &str =
     "Accept: text/html,application/xhtml+xml,*/*;q=0.8\r\nSec-Fetch-Dest: document\r\n";
 
-/// The output of a command that has ended.
+/// The exit status and the output of a command that has ended. The status is -1 if a signal ended
+/// the command.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) status: i32,
@@ -239,7 +240,7 @@ impl Daemon {
         assert!(status.unwrap().success());
     }
 
-    /// Waits until the daemon has ended on its own.
+    /// Waits until the daemon has ended, and returns its exit status.
     #[track_caller]
     pub(crate) fn ended(&mut self) -> ExitStatus {
         let mut child = self.child.take().expect("it is running");
@@ -335,7 +336,7 @@ impl Daemon {
         client.receive("GET").whole()
     }
 
-    /// Sends a form like a page of the daemon.
+    /// Sends a form as a browser does from a page of the daemon.
     #[track_caller]
     pub(crate) fn submit(&self, form: &super::form::Form) -> Response {
         self.submit_as(
@@ -344,7 +345,8 @@ impl Daemon {
         )
     }
 
-    /// Sends a form with other header fields than a page of the daemon would.
+    /// Sends a form with `fields` instead of the header fields by which the daemon recognises its
+    /// own pages.
     #[track_caller]
     pub(crate) fn submit_as(&self, form: &super::form::Form, fields: &str) -> Response {
         let body = form.body();
@@ -354,7 +356,8 @@ impl Daemon {
         self.post(path, fields, &body)
     }
 
-    /// Sends the fields of a form to a path of the daemon.
+    /// Sends `body`, an encoded form, to a path of the daemon with the additional header fields
+    /// `fields`.
     #[track_caller]
     pub(crate) fn post(&self, path: &str, fields: &str, body: &str) -> Response {
         let mut client = self.client();
@@ -467,7 +470,7 @@ impl Drop for Daemon {
     }
 }
 
-/// Runs a command to its end, within [`VERB_LIMIT`].
+/// Runs a command to its end, within [`VERB_LIMIT`], with `input` as its standard input.
 #[track_caller]
 pub(crate) fn run(command: Command, input: Option<&[u8]>) -> Ran {
     let ran = output(command, input, VERB_LIMIT);
@@ -478,7 +481,8 @@ pub(crate) fn run(command: Command, input: Option<&[u8]>) -> Ran {
     }
 }
 
-/// Runs a command to its end, within `limit`, and returns its output as bytes.
+/// Runs a command to its end, within `limit`, with `input` as its standard input. Returns its
+/// output as bytes.
 #[track_caller]
 pub(crate) fn output(mut command: Command, input: Option<&[u8]>, limit: Duration) -> Output {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());

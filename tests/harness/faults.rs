@@ -38,7 +38,7 @@ pub(crate) enum Fault {
     Interims,
 }
 
-/// All faults after which the response must not be stored.
+/// All faults. A response with any of them must not be stored.
 pub(crate) const ALL: [Fault; 11] = [
     Fault::ShortLength,
     Fault::ShortChunks,
@@ -64,7 +64,7 @@ impl Fault {
         matches!(self, Self::ShortLength | Self::ShortChunks | Self::Reset | Self::BadChunk)
     }
 
-    /// Performs the fault.
+    /// Responds with this fault.
     pub(crate) fn act(self, exchange: &mut Exchange<'_>) -> io::Result<After> {
         exchange.body()?;
         let head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n";

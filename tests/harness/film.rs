@@ -30,7 +30,7 @@ pub(crate) enum Cut {
     Change,
 }
 
-/// How an origin handles a range request for the rest.
+/// How an origin handles a request for the rest of the file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ranges {
     /// According to the standard.
@@ -52,13 +52,14 @@ pub(crate) struct Film {
     cuts: Mutex<VecDeque<(u64, Cut)>>,
     sent: AtomicU64,
     hung: AtomicU64,
-    /// The offset in the file at which the latest response stopped.
+    /// The offset in the file at which the latest response with [`Cut::Hang`] stopped.
     hangs_at: AtomicU64,
     chunked: bool,
 }
 
 impl Film {
-    /// A film at `path` of `origin`.
+    /// Makes `origin` serve a film of `size` bytes at `path`. `cuts` are the faults of its first
+    /// responses, each with the number of bytes before it.
     pub(crate) fn at(
         origin: &Origin,
         path: &str,
@@ -69,7 +70,7 @@ impl Film {
         Self::framed(origin, path, size, ranges, cuts, false)
     }
 
-    /// Like [`at`](Self::at). With `chunked`, the first response declares no length.
+    /// Like [`at`](Self::at). If `chunked`, responses with the whole file declare no length.
     pub(crate) fn framed(
         origin: &Origin,
         path: &str,
@@ -86,12 +87,12 @@ impl Film {
         film
     }
 
-    /// The number of bytes of the body that were written to sockets, for all clients together.
+    /// The number of bytes of the body that were sent in all responses together.
     pub(crate) fn sent(&self) -> u64 {
         self.sent.load(Ordering::SeqCst)
     }
 
-    /// The number of faults that have not occurred yet.
+    /// The number of faults for which there was no response yet.
     pub(crate) fn cuts_left(&self) -> usize {
         self.cuts.lock().unwrap().len()
     }
@@ -101,7 +102,7 @@ impl Film {
         self.hung.load(Ordering::SeqCst)
     }
 
-    /// The offset in the file at which the latest response stopped.
+    /// The offset in the file at which the latest response with [`Cut::Hang`] stopped.
     pub(crate) fn hangs_at(&self) -> u64 {
         self.hangs_at.load(Ordering::SeqCst)
     }
@@ -206,7 +207,7 @@ fn tag(version: u64) -> String {
     format!("\"film-{version}\"")
 }
 
-/// The bytes from `from` to `end`, or to the end of the period.
+/// The bytes of the file from `from` to `end`, or to the end of the period if that is nearer.
 fn piece(version: u64, from: u64, end: u64) -> Vec<u8> {
     static PATTERN: std::sync::OnceLock<Vec<u8>> = std::sync::OnceLock::new();
     let pattern = PATTERN.get_or_init(|| {

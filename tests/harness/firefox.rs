@@ -29,7 +29,7 @@ pub(crate) struct Firefox {
 }
 
 impl Firefox {
-    /// Starts the browser with the proxy. `trust` is the only authority that is added.
+    /// Starts the browser with the daemon as its proxy. It also trusts the authority `trust`.
     #[track_caller]
     pub(crate) fn start(daemon: &Daemon, trust: Option<&Trust>) -> Self {
         let profile = TempDir::with_prefix("wwwoffle-firefox-").unwrap();
@@ -69,7 +69,7 @@ impl Firefox {
         self.command("WebDriver:Navigate", &json!({"url": url})).map(drop)
     }
 
-    /// The final HTML of the page.
+    /// The current HTML of the page.
     #[track_caller]
     pub(crate) fn html(&mut self) -> String {
         self.value("return document.documentElement.outerHTML")
@@ -84,7 +84,7 @@ impl Firefox {
         result.unwrap()["value"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// Waits until the page contains all of `texts`. Returns the page.
+    /// Waits until the page contains all of `texts`. Returns the HTML of the page.
     #[track_caller]
     pub(crate) fn until(&mut self, texts: &[&str]) -> String {
         let mut html = String::new();

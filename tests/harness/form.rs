@@ -40,7 +40,7 @@ pub(crate) fn forms(html: &str) -> Vec<Form> {
     sent
 }
 
-/// The form whose action contains `part`.
+/// The first form whose action contains `part`.
 #[track_caller]
 pub(crate) fn form(html: &str, part: &str) -> Form {
     let found = forms(html).into_iter().find(|form| form.action.contains(part));
@@ -54,13 +54,13 @@ impl Form {
         self.fields.iter().map(pair).collect::<Vec<_>>().join("&")
     }
 
-    /// The same form without one of its fields.
+    /// The same form without the fields named `name`.
     pub(crate) fn without(mut self, name: &str) -> Self {
         self.fields.retain(|(found, _)| found != name);
         self
     }
 
-    /// The same form with one of its fields changed.
+    /// The same form with `value` as the only value of `name`.
     pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
         self = self.without(name);
         self.fields.push((name.to_owned(), value.to_owned()));
@@ -73,13 +73,13 @@ impl Form {
         self
     }
 
-    /// The value of a field.
+    /// The first value of a field. `None` if the form has no such field.
     pub(crate) fn value(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
     }
 }
 
-/// The value of an attribute, with character references decoded.
+/// The value of an attribute, with character references decoded. `None` if the tag lacks it.
 fn attribute(tag: &str, name: &str) -> Option<String> {
     let lower = tag.to_ascii_lowercase();
     let at = lower
@@ -122,7 +122,7 @@ pub(crate) fn unescape(text: &str) -> String {
     out + rest
 }
 
-/// Encodes a text for a form.
+/// Encodes a text as in `application/x-www-form-urlencoded`.
 pub(crate) fn encode(text: &str) -> String {
     let mut out = String::new();
     for byte in text.bytes() {

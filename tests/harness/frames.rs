@@ -79,7 +79,7 @@ pub(crate) fn hpack(fields: &[(&str, &str)]) -> Vec<u8> {
 }
 
 impl Frames {
-    /// Connects through the proxy to `target` and sends preface and settings.
+    /// Connects to `target` through the proxy, and sends the preface and the settings.
     #[track_caller]
     pub(crate) fn inside(proxy: SocketAddr, target: &str, authority: &[u8]) -> Self {
         let name = target.rsplit_once(':').unwrap().0;
@@ -90,7 +90,7 @@ impl Frames {
         me
     }
 
-    /// Sets the maximum time to wait for the peer.
+    /// Sets the maximum duration of one write.
     pub(crate) fn patience(&self, limit: Duration) {
         self.stream.sock.set_write_timeout(Some(limit)).unwrap();
     }
@@ -101,7 +101,7 @@ impl Frames {
         self.stream.flush()
     }
 
-    /// The next frame, or `None` at the end of the connection.
+    /// The next frame. `None` at the end of the connection or after an error.
     pub(crate) fn next(&mut self) -> Option<Frame> {
         let mut head = [0; 9];
         self.stream.read_exact(&mut head).ok()?;
@@ -112,7 +112,7 @@ impl Frames {
         Some(Frame { kind: head[3], stream, payload })
     }
 
-    /// Reads frames up to one of this kind. Fails if the connection ends earlier.
+    /// Reads frames up to the first one of this kind. Fails if the connection ends earlier.
     #[track_caller]
     pub(crate) fn until(&mut self, kind: u8) -> Frame {
         loop {

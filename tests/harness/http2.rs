@@ -82,7 +82,7 @@ impl Http2 {
         Self::built(stream, host_port, authority, &builder)
     }
 
-    /// Like [`over`](Self::over), with these window sizes.
+    /// Like [`over`](Self::over), with the settings of `builder`.
     #[track_caller]
     pub(crate) fn built(
         stream: TcpStream,
@@ -123,7 +123,7 @@ impl Http2 {
         request.body(()).unwrap()
     }
 
-    /// Starts a request. `end`: it has no body.
+    /// Starts a request. If `end`, it has no body.
     pub(crate) async fn begin(
         &self,
         request: Request<()>,
@@ -133,13 +133,13 @@ impl Http2 {
         sender.send_request(request, end)
     }
 
-    /// Sends a GET and returns the complete response.
+    /// Sends a GET and returns the response, which may be truncated.
     #[track_caller]
     pub(crate) fn get(&self, path: &str, fields: &[(&str, &str)]) -> Response {
         self.ask("GET", path, fields, None)
     }
 
-    /// Sends any request and returns the complete response.
+    /// Sends a request and returns the response, which may be truncated.
     #[track_caller]
     pub(crate) fn ask(
         &self,
@@ -151,7 +151,7 @@ impl Http2 {
         self.exchange(self.request(method, path, fields), body).unwrap()
     }
 
-    /// Sends any request. Returns the complete response, or the error of its stream.
+    /// Sends a request. Returns the response, which may be truncated, or the error of its stream.
     pub(crate) fn exchange(
         &self,
         request: Request<()>,
@@ -166,7 +166,7 @@ impl Http2 {
         })
     }
 
-    /// Sends many requests at once. Returns the responses in order.
+    /// Sends a GET for each path without waiting for responses. Returns the responses in order.
     #[track_caller]
     pub(crate) fn get_all(&self, paths: &[String]) -> Vec<Response> {
         self.run(async {

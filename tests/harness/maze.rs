@@ -10,7 +10,7 @@ pub(crate) fn page(number: usize) -> String {
     format!("/p/{part}/{number}.html")
 }
 
-/// The number of a page, from its path in any spelling.
+/// The number of the page with this path. `None` if the path is not that of a page.
 fn number(target: &str) -> Option<usize> {
     target.strip_prefix("/p/")?.split_once('/')?.1.strip_suffix(".html")?.parse().ok()
 }
@@ -100,7 +100,7 @@ impl Maze {
     }
 }
 
-/// The pages of the endless spaces.
+/// The HTML of a page of an endless space. `None` if the path belongs to no such space.
 fn endless(target: &str) -> Option<String> {
     if let Some((year, month)) = target.strip_prefix("/cal/").and_then(|at| at.split_once('/')) {
         let months = year.parse::<i32>().ok()? * 12 + month.parse::<i32>().ok()?;

@@ -40,7 +40,7 @@ pub(crate) struct Exchange<'a> {
 }
 
 impl Exchange<'_> {
-    /// The whole request body.
+    /// Reads the whole request body.
     pub(crate) fn body(&mut self) -> io::Result<&[u8]> {
         if self.body.is_none() {
             let mut body = Vec::new();
@@ -58,7 +58,8 @@ impl Exchange<'_> {
         self.stream.flush()
     }
 
-    /// Writes a response. If the validators of the request match, writes a 304.
+    /// Reads the request body and writes a response. If the validators of the request match, writes
+    /// a 304.
     pub(crate) fn answer(&mut self, answer: &Answer) -> io::Result<After> {
         self.body()?;
         let answer =
@@ -69,7 +70,7 @@ impl Exchange<'_> {
         Ok(if close { After::Close } else { After::Keep })
     }
 
-    /// Ends the connection with a reset instead of a close.
+    /// Makes the end of the connection a reset instead of a close.
     pub(crate) fn reset(&mut self) -> io::Result<After> {
         socket2::SockRef::from(&*self.stream).set_linger(Some(Duration::ZERO))?;
         Ok(After::Close)
@@ -118,25 +119,25 @@ impl Answer {
         self
     }
 
-    /// Sends the body in chunks.
+    /// The same response with its body in chunks.
     pub(crate) fn chunked(mut self) -> Self {
         self.framing = Framing::Chunked;
         self
     }
 
-    /// Ends the body by closing the connection.
+    /// The same response, whose body ends when the connection is closed.
     pub(crate) fn until_close(mut self) -> Self {
         self.framing = Framing::Close;
         self
     }
 
-    /// Sends the body in chunks, with a trailer.
+    /// The same response with its body in chunks and a trailer.
     pub(crate) fn trailer(mut self, name: &str, value: &str) -> Self {
         self.trailers.push((name.to_owned(), value.to_owned()));
         self.chunked()
     }
 
-    /// Sends this interim head before the response. The head is given without its empty line.
+    /// The same response after an interim head, which is given without its empty line.
     pub(crate) fn after(mut self, interim: &str) -> Self {
         self.interim.push_str(interim);
         self.interim.push_str("\r\n\r\n");
@@ -190,7 +191,7 @@ impl Answer {
             out.extend_from_slice(&self.body);
             return out;
         }
-        // Each chunk is longer than the last, so a long response has chunks of many sizes.
+        // Each chunk is longer than the previous one, so a long response has chunks of many sizes.
         let (mut rest, mut size) = (self.body.as_slice(), 1);
         while !rest.is_empty() {
             let (piece, after) = rest.split_at(size.min(rest.len()));
@@ -243,7 +244,7 @@ impl Origin {
         origin
     }
 
-    /// Listens again on the same port.
+    /// Closes the port and every connection, and listens again on the same port.
     pub(crate) fn restart(&mut self) {
         self.stop();
         self.accept(TcpListener::bind(self.addr).expect("the port is free again"));
@@ -275,7 +276,7 @@ impl Origin {
         });
     }
 
-    /// The fields that a browser sends when a person submits a form on a page of this origin.
+    /// The fields that a browser sends to the daemon with a form from a page of this origin.
     pub(crate) fn sends(&self) -> String {
         format!("Origin: http://{}\r\nSec-Fetch-Site: cross-site\r\n{NAVIGATES}", self.addr)
     }

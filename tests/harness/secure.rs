@@ -57,7 +57,7 @@ impl Stage {
         Self { daemon, site, trust }
     }
 
-    /// An HTTP/1.1 connection to the site.
+    /// A new HTTP/1.1 connection to the site through the daemon.
     #[track_caller]
     pub(crate) fn client(&self) -> Client {
         let tls = Tls { authority: &self.trust.der, alpn: &[b"http/1.1"] };

@@ -41,7 +41,7 @@ impl Pattern {
         &self.block
     }
 
-    /// Passes on all bytes of a body of `length`, in order.
+    /// Passes a body of `length` bytes to `take`, block by block.
     pub(crate) fn pieces(
         &mut self,
         length: u64,
@@ -57,10 +57,10 @@ impl Pattern {
     }
 }
 
-/// Compares a stream of pieces with a [`Pattern`].
+/// A comparison of received bytes with a [`Pattern`].
 pub(crate) struct Check {
     pattern: Pattern,
-    /// The number of bytes so far.
+    /// The number of bytes received so far.
     pub(crate) seen: u64,
     /// The offset of the first wrong byte, or of the block that contains it.
     pub(crate) wrong: Option<u64>,
@@ -194,7 +194,7 @@ fn style(number: u64) -> String {
     format!("h1 {{ color: #{:06x}; background: url(/image/{number}.png) }}\n", number * 12_345)
 }
 
-/// A file that begins like a PNG. Its other bytes do not occur in text.
+/// A file that begins like a PNG. Its other bytes are pseudo-random.
 fn png(number: u64) -> Vec<u8> {
     let mut bytes = b"\x89PNG\r\n\x1a\n".to_vec();
     bytes.extend(noise(number, usize::try_from(number * number * 97 % 200_000).unwrap()));

@@ -91,7 +91,7 @@ impl Authority {
         daemon
     }
 
-    /// The same daemon, without starting it.
+    /// Like [`daemon`](Self::daemon), without starting the daemon.
     pub(crate) fn place(&self, config: &str) -> Daemon {
         let text = format!("[https]\nextra-ca = [\"authority.pem\"]\n{config}");
         let daemon = Daemon::prepare(Some(&text));
@@ -163,7 +163,7 @@ impl Identity {
         Self { chain: self.chain.clone(), key }
     }
 
-    /// A self-signed certificate, of an authority or not.
+    /// A self-signed certificate. If `of_authority`, it may sign other certificates.
     pub(crate) fn self_signed(names: &[&str], of_authority: bool) -> Self {
         Self::self_signed_with(params(names), of_authority)
     }
@@ -214,7 +214,7 @@ pub(crate) enum Speaks {
 /// The name (SNI) and the protocol (ALPN) of a handshake.
 type Named = (Option<String>, Option<Vec<u8>>);
 
-/// Counters of the TLS side.
+/// A record of the completed handshakes.
 #[derive(Default)]
 pub(crate) struct Seen {
     handshakes: AtomicU64,
@@ -351,8 +351,8 @@ impl Front {
         let mut inside = match self.acceptor.accept(stream).into_fallible().await {
             Ok(inside) => inside,
             Err((_, mut stream)) => {
-                // Bytes that the client has sent until now are read first, since a reset could
-                // otherwise overtake the alert.
+                // If bytes of the client were still unread, the close would become a reset, which
+                // could overtake the alert. So the client's bytes are read to their end.
                 stream.shutdown().await?;
                 copy(&mut stream, &mut tokio::io::sink()).await?;
                 return Ok(());

@@ -38,7 +38,7 @@ pub(crate) fn need_root() {
     }
 }
 
-/// Removes the proxy variables from the environment.
+/// Removes the proxy variables from the environment of `command`.
 pub(crate) fn plain(mut command: Command) -> Command {
     for name in ["http_proxy", "https_proxy", "all_proxy", "no_proxy"] {
         command.env_remove(name).env_remove(name.to_ascii_uppercase());

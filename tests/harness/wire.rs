@@ -100,7 +100,7 @@ impl<R: Read> Reader<R> {
         &self.buffer[self.at..]
     }
 
-    /// Receives further bytes. Returns 0 at the end.
+    /// Receives further bytes and returns their number, which is 0 at the end of the connection.
     pub(crate) fn fill(&mut self) -> Result<usize, Broken> {
         if self.at == self.buffer.len() {
             self.buffer.clear();

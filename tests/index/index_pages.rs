@@ -17,7 +17,7 @@ fn browsed(origin: &Origin, pages: usize) -> Daemon {
     daemon
 }
 
-/// The page of a list. Waits until it contains `has`.
+/// The HTML of the list at `path`. Waits until it contains `has`.
 #[track_caller]
 pub(crate) fn list(daemon: &Daemon, path: &str, has: &str) -> String {
     let mut text = String::new();
@@ -44,7 +44,7 @@ fn everything_kept_is_reached_by_links_alone() {
     let hosts = unescape(&list(&daemon, "/index/http", "120 entries"));
     let path = format!("/index/http/{host}");
     assert!(hosts.contains(&path), "{path} in {hosts}");
-    // There are three pages of fifty entries. Each entry is on one of them.
+    // The list has three pages of at most fifty entries. Each entry is on one of them.
     let (mut at, mut seen) = (format!("{path}?sort=name"), Vec::new());
     let mut ats: Vec<String> = Vec::new();
     for page in 0..3 {

@@ -104,7 +104,7 @@ fn a_page_that_came_in_clear_or_is_not_kept_is_told_as_such() {
     ] {
         assert_eq!(daemon.page(path).status, status, "{path}");
     }
-    // Under a foreign name the page is refused.
+    // A request that names another host is not answered with the page.
     let mut client = daemon.client();
     client.send("GET /info/?http://a.example/ HTTP/1.1\r\nHost: evil.example\r\n\r\n");
     assert_ne!(client.receive("GET").status, 200);
@@ -127,7 +127,7 @@ fn a_revalidated_page_keeps_what_was_recorded() {
     let daemon = authority.daemon("");
     daemon.get(&url);
     daemon.settle();
-    // The `304` has another date, which replaces the older one.
+    // The `Date` is left out: the `304` has a later one, which replaces it.
     let told = || {
         let told: Value = serde_json::from_str(&daemon.ok(&["info", "--json", &url])).unwrap();
         let mut kept = told["kept"].clone();

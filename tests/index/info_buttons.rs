@@ -77,7 +77,7 @@ fn what_is_deleted_there_is_had_back_with_its_versions_byte_for_byte() {
     assert_eq!(kept(&daemon), all);
 
     let told = leads_to(&daemon, &delete, "/info/?removed=");
-    // Reading the page again changes nothing, and a second submission finds nothing to delete.
+    // Loading the page again changes nothing, and the deleted entry has no button for deletion.
     for _ in 0..2 {
         let page = daemon.page(&told).text();
         says(&page, "1 entry was deleted");
@@ -124,7 +124,7 @@ fn nobody_deletes_there_or_has_back_what_is_anothers() {
     let none = seen("bob", &path);
     says(&none, "It is not saved");
     assert!(forms(&none).iter().all(|form| form.action != delete.action), "{none}");
-    // If another user sends her form, it can only delete his own copy, which does not exist.
+    // If bob sends ada's form, it can only delete his own copy, which does not exist.
     let done = owners::submit(&daemon, "bob", &delete);
     assert!(done.status == 303 && !done.field("Location").contains("removed="), "{}", done.text());
     assert_eq!(kept(&daemon), all);

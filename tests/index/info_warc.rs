@@ -32,7 +32,7 @@ fn records(daemon: &Daemon, answer: &Response) -> [Value; 2] {
     let mut reader = flate2::read::MultiGzDecoder::new(&*answer.body);
     std::io::Read::read_to_end(&mut reader, &mut text).unwrap();
     let text = String::from_utf8_lossy(&text).to_ascii_lowercase();
-    // The last ones are `u:hunter2` and `ada:secret of ada` in Base64.
+    // The last two are `u:hunter2` and `ada:secret of ada` in Base64.
     for secret in ["hunter2", "dTpodW50ZXIy", "YWRhOnNlY3JldCBvZiBhZGE"] {
         assert!(!text.contains(&secret.to_ascii_lowercase()), "{secret} in {text}");
     }
@@ -85,7 +85,7 @@ fn what_is_kept_compressed_is_whole_in_its_records() {
     assert_eq!(daemon.get(&urls[0]).status, 200);
     let fields = "Cookie: id=hunter2\r\nAuthorization: Basic dTpodW50ZXIy\r\n";
     assert_eq!(daemon.client().get_with(&urls[1], "Cookie: id=hunter2\r\n").whole().status, 200);
-    // With a login it is another entry, under another URL.
+    // The response to a request with a login is another entry, under another URL.
     daemon.client().get_with(&urls[0], fields).whole();
     daemon.settle();
     for way in ["as received", "compressed", "expanded"] {

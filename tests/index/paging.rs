@@ -4,7 +4,7 @@ use crate::harness::form::{Form, form, forms, unescape};
 use crate::harness::{Answer, Daemon, Origin, eventually};
 use crate::index::index_pages::list;
 
-/// The target of a link with the relation `to`.
+/// The path of the link with the relation `to`. `None` if there is no such link.
 fn linked(text: &str, to: &str) -> Option<String> {
     let (before, _) = text.rsplit_once(&format!("\" rel=\"{to}\">"))?;
     let link = before.rsplit_once("href=\"").unwrap().1.split_once("//").unwrap().1;

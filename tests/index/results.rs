@@ -6,8 +6,8 @@ use crate::harness::form::{Form, form, unescape};
 use crate::harness::{Answer, Daemon, Origin};
 use crate::index::index_pages::list;
 
-/// If a response takes less than this, it did not wait for the index until its timeout, which is
-/// slightly longer.
+/// The limit for a response that does not wait for the index. The timeout of that wait is slightly
+/// longer.
 const IN_TIME: Duration = Duration::from_millis(900);
 
 /// A daemon with stored pages of one host.
@@ -26,8 +26,9 @@ fn chosen(html: &str, action: &str, urls: &[&str]) -> Form {
     urls.iter().fold(form, |form, url| form.and("url", url))
 }
 
-/// Sends a form and follows the redirect. Returns false if the index was not up to date in time, so
-/// that the page proves nothing.
+/// Sends a form and follows the redirect. Returns the page, and whether the first response took
+/// less than [`IN_TIME`]. If it took longer, the index may be out of date, and the page proves
+/// nothing.
 #[track_caller]
 fn followed(daemon: &Daemon, form: &Form) -> (String, bool) {
     let begun = Instant::now();

@@ -174,7 +174,7 @@ fn making_it_anew_while_it_serves_changes_nothing() {
         assert!(daemon.ok(arguments).starts_with("done"));
         assert_eq!(names(&index(&daemon, "sort=random")), before);
     }
-    // Over TCP, the call needs the control password.
+    // Over TCP, a call with an invalid token is refused.
     let token = "X-Wwwoffle-Token: x\r\n";
     let url = daemon.own("/api/reindex");
     let asked =

@@ -88,7 +88,7 @@ fn all_of_a_host_is_deleted_and_had_back() {
         assert_eq!(daemon.get(&origin.url(path)).status, 200, "{path}");
     }
     assert_eq!(daemon.run(&["fsck", "--deep"]).status, 0);
-    // The address of 2.9.
+    // The address of 2.9 leads to the same confirmation page.
     asked(&daemon, &format!("{ASKS}?{}", origin.url("/1")), "8 entries, ");
 }
 

@@ -4,7 +4,8 @@ use std::process::Command;
 
 use crate::harness::{Answer, Daemon, Origin};
 
-/// Replaces the clock of the C library, which Rust uses. The year is 1969.
+/// The C source of a library that replaces the clock of the C library, which Rust uses. Its clock
+/// shows the year 1969.
 const SHIM: &str = r"
 #define _GNU_SOURCE
 #include <sys/syscall.h>

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 
 use crate::harness::{Daemon, Origin};
 
-/// A limit of open files with which 2.9 could work.
+/// The shell command that sets the limit of open files. Version 2.9 works with this limit.
 const FEW: &str = "ulimit -n 64";
 
 /// The number of idle clients: more than the limit of open files, and more than the limit of

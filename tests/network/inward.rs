@@ -18,7 +18,8 @@ use crate::security::owners;
 /// An address for documentation (RFC 5737), which no real machine has.
 pub(crate) const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
 
-/// The shell commands that add the address, before the given program.
+/// The shell commands that add the addresses and routes of the namespace and then run the given
+/// program.
 const INSIDE: &str = "ip link set lo up && ip addr add 192.0.2.7/32 dev lo && ip addr add 192.0.2.8/32 dev lo \
     && ip addr add 2001:db8::7/128 dev lo nodad && ip addr add 2001:db8::8/128 dev lo nodad \
     && ip addr add 2001:db8:1::7/128 dev lo nodad && ip route add local 198.51.100.0/24 dev lo \
@@ -27,7 +28,8 @@ const INSIDE: &str = "ip link set lo up && ip addr add 192.0.2.7/32 dev lo && ip
 /// The environment variable that is set for a test inside a namespace.
 const IS_INSIDE: &str = "WWWOFFLE_TEST_IS_IN_A_NAMESPACE";
 
-/// Runs `body` in a namespace. For this, runs this test of `module` again in another process.
+/// Runs `body` in a network namespace: starts the test `test` of `module` again in a process inside
+/// the namespace, which calls `body`.
 pub(crate) fn in_a_namespace(module: &str, test: &str, body: fn()) {
     if std::env::var_os(IS_INSIDE).is_some() {
         return body();
@@ -71,11 +73,11 @@ fn near(daemon: &Daemon) -> Client {
     Client::connect(SocketAddr::from(([127, 0, 0, 1], daemon.addr().port())))
 }
 
-/// Allows clients to reach the address of the other machine, which also belongs to the daemon's
-/// machine.
+/// The option that allows clients to reach the address of the other machine, which also belongs to
+/// the daemon's machine.
 const OPENED: &str = "inside = [\"192.0.2.7\"]\n";
 
-/// The status of a CONNECT, and whether the connection reaches the service.
+/// The status of a CONNECT, and whether the server at `target` responds to `first` with a head.
 fn connect(mut client: Client, target: &str, first: &str) -> (u16, bool) {
     client.send(format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n"));
     let status = client.final_head().unwrap().1.status;

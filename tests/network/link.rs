@@ -6,7 +6,8 @@ use std::process::{Child, Command, Stdio};
 use crate::harness::form::form;
 use crate::harness::{Answer, Daemon, Origin, cannot_run, eventually};
 
-/// Short waits, without events from the kernel of the test machine.
+/// Options of the section `[link]`: short waits, without events from the kernel of the test
+/// machine.
 const QUICK: &str = "watch-kernel = false\nsettle = \"20ms\"\nprobe-interval = \"50ms\"\n\
     probe-longest-interval = \"100ms\"\n";
 
@@ -72,7 +73,7 @@ fn a_probe_that_is_good_or_answered_by_a_portal_or_not_at_all_decides() {
     assert!(told.contains(&format!("link         this network needs a login at {login}")));
     let home = daemon.page("/").shown();
     assert!(home.contains("Log in at") && home.contains(&login), "{home}");
-    // All other hosts are offline, but the portal's host can be reached.
+    // All other hosts are treated as unreachable, but the portal's host can be reached.
     let asked = origin.seen().len();
     let kept = daemon.browse(&origin.url("/page"));
     assert!(kept.field("Cache-Status").ends_with("hit; detail=offline"), "{kept:?}");
@@ -124,7 +125,7 @@ fn the_choice_survives_a_restart_and_offline_asks_nobody() {
     daemon.restart();
     assert_eq!(daemon.status()["mode"], "offline");
     assert_eq!(link.connections(), probes, "nobody is asked");
-    // The switch is used on the page and through the API.
+    // The mode is changed by a button of the page, and then through the API.
     let mut switch = form(&daemon.page("/").text(), "/control/autodial");
     switch.action = switch.action.replace("autodial", "auto");
     assert_eq!(daemon.submit(&switch).status, 303);
@@ -197,8 +198,8 @@ struct Inside {
 }
 
 impl Inside {
-    /// Two ends of a virtual cable. One has the address and the default route; the other is
-    /// unplugged by the test.
+    /// The shell commands that connect two interfaces like the ends of a cable. `a` has the address
+    /// and the default route. The test unplugs `b`.
     const CABLE: &str = "ip link set lo up && ip link add name a type veth peer name b && \
         ip addr add 198.51.100.1/24 dev a && ip link set dev a up && ip link set dev b up && \
         ip route add default dev a";
@@ -323,7 +324,7 @@ fn what_comes_over_a_metered_link_has_a_budget_of_its_own() {
     assert!(got.out.contains("the daily budget for metered connections is used up"), "{got:?}");
     let held = &daemon.queue()[0]["held"];
     assert_eq!((&held["reason"], &held["metered"]), (&"budget".into(), &true.into()), "{held}");
-    // Another route exists, which is not metered.
+    // The default route changes to an interface that is not metered.
     inside.run(
         "ip link add name c type veth peer name d && ip link set dev d up && ip link set dev c up",
     );

@@ -21,7 +21,7 @@ fn an_address_that_it_listens_on_is_a_name_of_its_own() {
     assert_eq!(ask(at, &at.to_string(), "/api/status"), 200);
     assert_eq!(ask(at, &at.to_string(), &format!("http://{at}/api/status")), 200);
     assert_eq!(ask(at, &format!("localhost:{port}"), "/api/status"), 200);
-    // Other addresses do not belong to it. Such a request is forwarded, and no server listens
+    // 127.0.0.6 does not belong to the daemon, so the request is forwarded. No server listens
     // there.
     assert_ne!(ask(at, &format!("127.0.0.6:{port}"), "/api/status"), 200);
 }

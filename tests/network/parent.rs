@@ -88,7 +88,8 @@ fn a_parent_that_wants_another_login_or_is_not_there_is_told_of() {
     for head in &heads {
         assert!(head.contains("Proxy-Authorization: Basic YWRhOmh1bnRlcjI="), "{head}");
     }
-    // For a moment, a process that another test starts inherits every socket.
+    // For a moment, a process that another test starts inherits every socket and keeps the port
+    // open.
     eventually("the port is closed", || TcpStream::connect(addr).is_err());
     let page = daemon.browse("http://origin.example/page");
     assert_eq!(page.status, 502);

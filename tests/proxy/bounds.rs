@@ -80,8 +80,8 @@ fn a_form_beyond_what_is_kept_passes_online_and_is_refused_offline() {
     assert_eq!(daemon.queue().len(), 0);
 }
 
-/// Sending a form may take one second for each 16 bytes. So a form that is sent byte by byte is
-/// given up.
+/// Sending a form may take one second for each 16 bytes. So the daemon stops reading a form that is
+/// sent byte by byte.
 #[test]
 fn a_form_that_comes_too_slowly_is_given_up() {
     let config = "[options]\nsocket-timeout = \"1s\"\n";
@@ -92,8 +92,8 @@ fn a_form_that_comes_too_slowly_is_given_up() {
         origin.url("/form"),
         origin.addr
     ));
-    // Each pause is shorter than the idle timeout. The whole form would take twice as long as
-    // allowed.
+    // Each pause is shorter than the idle timeout. The whole form may take two seconds, and would
+    // take more than six.
     client.patience(Duration::from_millis(200));
     let mut sent = 0;
     let refused = loop {

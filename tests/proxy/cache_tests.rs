@@ -18,9 +18,9 @@ use crate::harness::{Absolute, Daemon, cannot_run, daemon, heavy};
 /// Time limit for all tests together. Many tests wait three seconds until a response is stale.
 const LIMIT: Duration = Duration::from_secs(10 * 60);
 
-/// A shared cache, since most of the tests are about shared caches. A response without any basis
-/// for a heuristic is never fresh, so no option is needed for that. `M-SEARCH`, which some tests
-/// use to invalidate, is not a registered method.
+/// The configuration of a shared cache, since most of the tests are about shared caches. By
+/// default, a response without any basis for a heuristic is never fresh, as the tests require.
+/// `M-SEARCH`, which some tests use to invalidate, is not a registered method.
 const CONFIG: &str = "[caching]\nshared = true\n[dont-get]\nallowed-methods = [\"M-SEARCH\"]\n";
 
 /// The outcome of one test.

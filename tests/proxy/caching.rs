@@ -6,15 +6,15 @@ use std::time::{Duration, SystemTime};
 
 use crate::harness::{Answer, Daemon, Gate, Origin, Response, eventually};
 
-/// The time in `seconds` from now, as an HTTP date.
+/// The HTTP date `seconds` from now, or in the past if `seconds` is negative.
 pub(crate) fn date(seconds: i64) -> String {
     let now = SystemTime::now();
     let by = Duration::from_secs(seconds.unsigned_abs());
     httpdate::fmt_http_date(if seconds < 0 { now - by } else { now + by })
 }
 
-/// An origin whose responses for `path` differ. `answer` gets the number of the request, counted
-/// from 1.
+/// Makes the origin send different responses for `path`. `answer` gets the number of the request,
+/// counted from 1.
 pub(crate) fn counted(
     origin: &Origin,
     path: &str,
@@ -37,8 +37,8 @@ pub(crate) fn status(response: &Response) -> &str {
     response.field("Cache-Status").strip_prefix("wwwoffle; ").unwrap()
 }
 
-/// Whether a response is a cache hit with nearly all of its lifetime left. The exact time that the
-/// test has taken so far is unknown.
+/// Whether a response is a cache hit with nearly all of its lifetime left. `lifetime` is in
+/// seconds. The test may have taken up to a minute.
 pub(crate) fn is_hit(response: &Response, lifetime: u64) -> bool {
     let left = status(response).strip_prefix("hit; ttl=");
     left.and_then(|left| left.parse::<u64>().ok())
@@ -55,8 +55,8 @@ pub(crate) fn host(url: &str) -> &str {
     url.split('/').nth(2).unwrap()
 }
 
-/// The fields of the first response, the fields of the second request, and the expected
-/// `Cache-Status` of the second response.
+/// The name of the case, the fields of the first response, the fields of the second request, and
+/// the expected `Cache-Status` of the second response.
 type Row = (&'static str, Vec<(&'static str, String)>, &'static str, &'static str);
 
 /// Sends two requests for each row, and compares the `Cache-Status` of the second response. An
@@ -260,7 +260,7 @@ fn what_is_stale_for_a_while_is_served_and_asked_for_behind_the_clients_back() {
     let url = origin.url("/swr");
     daemon.get(&url).whole();
     daemon.settle();
-    // No request waits for the origin, which gets only one request.
+    // No request waits for the origin, which gets only one request for all three.
     for _ in 0..3 {
         let stale = daemon.get(&url).whole();
         assert_eq!(stale.text(), "answer 1");

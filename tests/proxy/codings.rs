@@ -250,7 +250,7 @@ fn a_coding_that_nobody_asked_for_arrives_as_it_came_and_is_kept() {
     let [asked] = &origin.asked("/page/1.html")[..] else { panic!("one request") };
     assert_eq!(asked.fields.all("Accept-Encoding"), ["br"]);
     assert!(!asked.fields.has("Available-Dictionary"), "{:?}", asked.fields);
-    // The same is true for a partial response, which is stored too.
+    // The same is true for a request for a range, whose response is stored too.
     let fields = "Range: bytes=0-1\r\nAccept-Encoding: dcb, br;q=0.5\r\n";
     daemon.client().get_with(&origin.url("/page/2.html"), fields);
     assert_eq!(origin.asked("/page/2.html")[0].fields.all("Accept-Encoding"), ["br"]);
@@ -333,7 +333,7 @@ fn what_is_cut_or_damaged_never_looks_whole() {
         for url in &urls {
             let got = daemon.client().get_with(url, NONE);
             if online {
-                // The response was still being received, so it is truncated.
+                // The head was sent before the fault was found, so the response is truncated.
                 assert!(got.whole.is_err(), "{url}");
             } else {
                 let told = (got.status, got.field("Cache-Status"));
@@ -405,7 +405,7 @@ fn got(daemon: &Daemon, url: &str, fields: &str) -> Response {
     client.try_receive("GET").unwrap()
 }
 
-/// Repeats `piece` in gzip `count` times, written piece by piece.
+/// Compresses `count` repetitions of `piece` with gzip, without holding all of them in memory.
 fn many(piece: &[u8], count: usize) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), Compression::best());
     for _ in 0..count {
@@ -425,7 +425,7 @@ fn a_bomb_takes_no_memory_and_is_told_before_its_answer_begins() {
     }
     for (coding, sent) in &bombs {
         let url = origin.url(&format!("/{coding}"));
-        // The response is still being received, so it is truncated.
+        // The head was sent before the limit was exceeded, so the response is truncated.
         let mut client = daemon.client();
         client.ask(&url, NONE);
         let mut length = 0;

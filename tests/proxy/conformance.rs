@@ -16,7 +16,7 @@ use crate::harness::{Daemon, daemon, heavy};
 /// Time limit for all cases together. Most of the time is spent on cases that wait for a timeout.
 const LIMIT: Duration = Duration::from_secs(10 * 60);
 
-/// The choice in the cases that the standards leave open.
+/// The configuration, with a choice in the cases that the standards leave open.
 const CONFIG: &str = "[caching]\nno-store = \"respect\"\n";
 
 /// The outcome of one case.

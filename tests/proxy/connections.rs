@@ -282,7 +282,8 @@ fn an_answer_that_is_passed_on_leaves_its_connection_for_the_next() {
     assert!(origin.connections() <= 2, "{}", origin.connections());
 }
 
-/// A page whose body ends when the gate opens, and a client that has received the head.
+/// Serves a page whose second half is sent when the gate opens. Returns the gate and a client that
+/// has received the head.
 fn half_there(daemon: &Daemon, origin: &Origin) -> (Arc<Gate>, Client) {
     let gate = Gate::new();
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab";

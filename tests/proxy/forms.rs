@@ -137,7 +137,7 @@ fn a_program_that_sends_the_same_body_again_gets_the_stored_response_offline() {
         [("POST", form.clone()), ("PUT", form.clone()), ("POST", origin.url("/other"))]
     {
         let host = host(&url);
-        // Another body, another method, or another URL.
+        // A request with another body, another method, or another URL gets no stored response.
         let body = if url == form && method == "POST" { "a=c" } else { "a=b" };
         client.send(format!(
             "{method} {url} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 3\r\n\r\n{body}"

@@ -19,8 +19,8 @@ fn numbered(path: &str) -> (Origin, String) {
     (origin, url)
 }
 
-/// Sends requests until the response is two seconds old. By then the copy in memory was checked
-/// against the file and served again unchanged.
+/// Sends requests until the stored response is two seconds old, and returns the last response. By
+/// then the copy in memory has been compared with its file and served again.
 #[track_caller]
 fn warm(client: &mut Client, url: &str) -> Response {
     let mut last = client.get(url).whole();
@@ -190,7 +190,7 @@ fn answers_from_memory_and_others_keep_their_order_on_one_connection() {
         client.send(format!("\r\n{one}"));
         assert_eq!(client.receive("GET").whole().text(), "answer 1");
     }
-    // Invalid requests are refused as before.
+    // An invalid request on the same connection is still refused.
     client.send(format!("{}Content-Length: 1\r\nContent-Length: 2\r\n\r\n", &one[..one.len() - 2]));
     assert_eq!(client.receive("GET").status, 400);
     assert_eq!(origin.count("/page"), 1);
@@ -203,7 +203,7 @@ fn the_same_bytes_through_another_door_are_another_request() {
     daemon.get(&url).whole();
     daemon.settle();
     warm(&mut daemon.client(), &url);
-    // In origin form, any host may be named, even ours.
+    // A request in origin form is forwarded too, unless it names one of our own addresses.
     let request = format!("GET /page HTTP/1.1\r\nHost: {}\r\n\r\n", host(&url));
     let mut client = daemon.client();
     for _ in 0..3 {

@@ -4,7 +4,7 @@
 use crate::harness::daemon::AS_PERSON;
 use crate::harness::{Answer, Daemon, Origin};
 
-/// Marks a request for a sub-resource.
+/// The field that a browser sends with a request for a script.
 const PART: &str = "Sec-Fetch-Dest: script\r\n";
 
 #[test]

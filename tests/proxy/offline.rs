@@ -158,7 +158,7 @@ fn one_resource_has_one_entry_however_it_is_spelled() {
     daemon.ok(&["offline"]);
     origin.stop();
     // Other spellings of the same URL. The last one has an empty query, which is the same as no
-    // query (README.URL, "arguments").
+    // query (README.URL of WWWOFFLE 2.9, "arguments").
     for spelling in ["/a%7Eb", "/a%7eb", "/./a~b", "/x/../a~b", "/a~b#part", "/a~b?"] {
         let url = format!("http://127.0.0.1:{port}{spelling}");
         assert_eq!(daemon.get(&url).text(), "tilde", "{spelling}");

@@ -82,14 +82,14 @@ fn rules_for_browsers_know_who_asks_and_what_for() {
             false,
         ),
     ] {
-        // No request of this test is queued.
+        // With this field, no request is queued.
         let fields = format!("{fields}Cache-Control: only-if-cached\r\n");
         let answer = daemon.client().get_with(url, &fields).whole();
         let detail = answer.field("Cache-Status");
         assert_eq!(detail == "wwwoffle; detail=dont-get", blocks, "{url} {fields:?} {detail}");
     }
-    // A tunnel carries arbitrary data. Offline it is only possible if a rule for the host has a
-    // response.
+    // These rules depend on the request, and the requests inside a tunnel are not visible. So the
+    // rules do not apply to CONNECT, which fails only because the daemon is offline.
     for host in ["ads.test:443", "track.test:443"] {
         let mut tunnel = daemon.client();
         tunnel.send(format!("CONNECT {host} HTTP/1.1\r\nHost: {host}\r\n\r\n"));

@@ -40,7 +40,7 @@ fn each_page_about_a_url_shows_the_copy_of_its_spelling() {
         echo(&origin, path);
     }
     for [one, other] in PAIRS {
-        // The last one that is stored is the newest.
+        // The copy that is stored last is the newest.
         for order in [[one, other], [other, one]] {
             for path in order {
                 let mut client: Client = daemon.client();

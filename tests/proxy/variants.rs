@@ -42,7 +42,8 @@ fn head(daemon: &Daemon, url: &str) -> Response {
     client.receive("HEAD")
 }
 
-/// The field `name` of each request that the origin received.
+/// The value of the field `name` in each request for `path` that the origin received, `-` if it was
+/// missing.
 fn told(origin: &Origin, path: &str, name: &str) -> Vec<String> {
     let told = |seen: &Seen| seen.fields.get(name).unwrap_or("-").to_owned();
     origin.asked(path).iter().map(told).collect()

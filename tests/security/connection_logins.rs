@@ -16,8 +16,8 @@ fn daemon() -> Daemon {
     Daemon::configured(&format!("[options]\nconnections-per-host = 1\n{}", users()))
 }
 
-/// An origin that logs a connection in by the token `me-NAME`, and then takes each request on it for
-/// one of that person. Its responses have this `Cache-Control`.
+/// An origin that logs a connection in by the token `me-NAME`, and then treats each request on this
+/// connection as one of that person. Its responses have the `Cache-Control` `control`.
 fn origin(scheme: &'static str, control: &'static str) -> Origin {
     let (origin, known) = (Origin::start(), Mutex::new(HashMap::<SocketAddr, String>::new()));
     origin.on("/pay", move |exchange| {
@@ -118,7 +118,7 @@ fn a_confirmation_to_a_login_does_not_refresh_the_copy_of_everyone() {
     assert!(seen.last().unwrap().fields.has("If-None-Match"), "it was revalidated");
     // Each switch to offline has closed a connection.
     assert_eq!((seen.len(), origin.connections()), (6, 6), "no further one after the login");
-    // A request without a login refreshes it.
+    // A request without a login refreshes the copy.
     assert_eq!(get(&daemon, "bob", &url, "").text(), "page");
     daemon.settle();
     assert_eq!(lifetime(&daemon), "max-age=600");

@@ -33,7 +33,7 @@ const FROM_ANOTHER_SITE: [(&str, bool); 8] = [
     ("Sec-Fetch-Site: cross-site\r\n", false),
 ];
 
-/// What an old browser sends along for a page of another site.
+/// The fields by which an old browser tells that a page of another site made the request.
 const OLD: [&str; 2] = ["Referer: http://evil.test/\r\n", "Origin: null\r\n"];
 
 fn ask(daemon: &Daemon, method: &str, path: &str, fields: &str) -> Response {
@@ -78,7 +78,7 @@ fn other_sites_open_pages_and_load_public_files_alone() {
                     assert_eq!(response.status, 403, "{method} {path}\n{fields}");
                 }
             }
-            // One of our own pages gets what it requests.
+            // A page of ours may request every address, except those for administrators.
             if !path.starts_with("/api/events") {
                 let response = ask(&daemon, "GET", &path, "Sec-Fetch-Site: same-origin\r\n");
                 let is_for_administrators = path.starts_with("/api/pins");
@@ -92,7 +92,7 @@ fn has_guard(path: &str, guard: &str) -> bool {
     routes().iter().any(|route| route.path == path && route.guard == guard)
 }
 
-/// What a window does with a response, which the page that opened it can see.
+/// The properties of a response by which a page that opened a window for it could recognise it.
 fn outcome(response: &Response) -> String {
     let disposition = response.field("Content-Disposition").split(';').next().unwrap_or_default();
     let stays = matches!(response.status, 204 | 205);

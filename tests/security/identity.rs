@@ -94,7 +94,7 @@ fn unusable_run_uid_is_refused_with_advice() {
 fn only_root_may_become_somebody_else() {
     need_root();
     let daemon = as_nobody();
-    // The new user may be unable to enter the directory of the program.
+    // The new user may be unable to enter the directory of the program, so the program is copied.
     let program = daemon.home().join("wwwoffle");
     std::fs::copy(env!("CARGO_BIN_EXE_wwwoffle"), &program).unwrap();
     let mut command = Command::new("setpriv");
@@ -145,8 +145,8 @@ fn by_default_only_the_owner_reads_the_spool() {
     }
 }
 
-/// Starts a daemon that sees these sockets in place of the system's logs. Stops it when it is
-/// ready.
+/// Starts a daemon that sees these sockets in place of the system's logs, and stops it when it is
+/// ready. Returns its exit status and its standard error.
 fn run_with_logs(daemon: &Daemon, syslog: &Path, journal: &Path) -> (Option<i32>, String) {
     // The daemon runs in a separate mount namespace, so that the real /dev and /run do not change.
     let script = "mount -t tmpfs tmpfs /run && mkdir -p /run/systemd/journal && \
@@ -200,7 +200,7 @@ fn the_log_goes_to_the_system_or_to_the_journal_or_nowhere_and_says_so() {
     for (to, other) in [("syslog", "journal"), ("journal", "syslog")] {
         let daemon = prepare(&format!("[startup]\nlog-to = \"{to}\"\n"));
         let at = [daemon.home().join("syslog"), daemon.home().join("journal")];
-        // No log daemon reads the socket, so the start fails.
+        // Nothing listens on the socket, so the start fails.
         let (status, said) = run_with_logs(&daemon, &at[0], &at[1]);
         assert_eq!(status, Some(64), "{to}: {said}");
         assert!(said.contains(&format!("log-to = \"{to}\"")), "{to}: {said}");
@@ -217,7 +217,7 @@ fn the_log_goes_to_the_system_or_to_the_journal_or_nowhere_and_says_so() {
                 stopping.starts_with("<30>") && stopping.contains(" wwwoffle["),
                 "{stopping}"
             ),
-            // The fields of an event must be separate.
+            // The journal gets each field of an event separately.
             _ => assert!(
                 stopping.contains("F_WHY\n") && stopping.contains("SIGTERM\n"),
                 "{stopping}"

@@ -224,7 +224,8 @@ fn its_own_pages_are_for_users_and_what_sets_a_browser_up_for_everyone() {
         assert_eq!(refused.status, 401, "{path}");
         assert!(refused.field("WWW-Authenticate").starts_with("Basic realm=\"wwwoffle\""));
         assert_eq!(page(&daemon, "GET", path, &user).status, 200, "{path}");
-        // At the proxy port, the proxy may ask for the login too, so either status is right.
+        // Requested through the proxy, the page needs a login too, in `Proxy-Authorization` or in
+        // `Authorization`.
         let mut client = daemon.client();
         assert_eq!(client.get(&daemon.own(path)).status, 407, "{path}");
         assert_eq!(client.get_with(&daemon.own(path), &proxy_login()).status, 200, "{path}");
@@ -428,7 +429,7 @@ fn the_memory_of_a_password_check_is_given_back() {
             scope.spawn(move || (first..first + 10).for_each(guess));
         }
     });
-    // Connections and log lines use some memory. One password check takes 19 MiB.
+    // One password check takes 19 MiB. Connections and log lines may use some memory.
     let grown = || daemon.memory_kib().saturating_sub(before);
     eventually("the memory of the checks is given back", || grown() < 15 * 1024);
 }
@@ -508,7 +509,7 @@ fn over_tls_and_http_2_the_same_is_asked_for() {
         client.exchange(request.body(()).unwrap(), None).unwrap().status
     };
     assert_eq!((connect(None), connect(Some(&proxy))), (407, 403), "that port is blocked");
-    // The gateway's own pages are requested in origin form.
+    // Our own pages ask for the login with 401.
     assert_eq!(client.get("/queue/", &[]).status, 401);
     let user = with("Authorization", "ada", PASSWORD);
     assert_eq!(client.get("/queue/", &[("authorization", &user)]).status, 200);

@@ -62,13 +62,13 @@ pub(crate) fn page(daemon: &Daemon, user: &str, path: &str) -> Response {
     daemon.client().get_with(&daemon.own(path), &login).whole()
 }
 
-/// Submits a form of such a page as `user`.
+/// Submits a form from one of our pages as `user`.
 #[track_caller]
 pub(crate) fn submit(daemon: &Daemon, user: &str, form: &Form) -> Response {
     submit_with(daemon, user, "", form)
 }
 
-/// Like [`submit`], with further fields.
+/// Like [`submit`], with the additional header fields `fields`.
 #[track_caller]
 pub(crate) fn submit_with(daemon: &Daemon, user: &str, fields: &str, form: &Form) -> Response {
     let login = login("Proxy-Authorization", user);
@@ -88,7 +88,7 @@ pub(crate) fn who(fields: &Fields) -> String {
     fields.get("X-Who").unwrap_or("nobody").to_owned()
 }
 
-/// An origin whose responses name their user and have these additional fields.
+/// An origin whose responses for `path` name their user and have the additional fields `added`.
 fn telling(path: &'static str, added: &'static [(&'static str, &'static str)]) -> Origin {
     let origin = Origin::start();
     origin.on(path, move |request| {
@@ -229,8 +229,8 @@ fn begun(daemon: &Daemon, url: &str) -> usize {
     log.lines().filter(|line| line.contains("decided") && line.contains(url)).count()
 }
 
-/// Two users send requests at the same moment. The origin responds once it has both requests. With
-/// `joined`, the second request waits for the first download.
+/// Sends requests of two users before either gets a response, and returns the responses. With
+/// `joined`, the second request must join the first download; otherwise both must reach the origin.
 fn at_once(
     answer: impl Fn(&Fields) -> Answer + Send + Sync + 'static,
     fields: &str,

@@ -104,7 +104,7 @@ fn play(daemon: &Daemon, origin: &Origin, case: u64, steps: &[Step]) -> TestCase
                 }
             }
             Step::Offline => drop(daemon.ok(&["offline"])),
-            // This also fetches the queue.
+            // The change to online also fetches the queue.
             Step::Online => drop(daemon.ok(&["online"])),
         }
     }

@@ -21,7 +21,7 @@ use crate::security::identity::{NOBODY, prepare};
 use crate::security::logins::{control, login, users};
 use crate::security::routes::routes;
 
-/// A certificate that the configuration allows.
+/// A value of the option `allowed-certificates`.
 const ALLOWED: &str = "[{ host = \"a.test\", sha256 = \"\
     0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\" }]";
 
@@ -38,7 +38,7 @@ enum Permission {
 struct Caller<'a> {
     name: &'static str,
     daemon: &'a Daemon,
-    /// Its address; `None` for the Unix socket.
+    /// The address of the caller; `None` for the Unix socket.
     address: Option<IpAddr>,
     /// The header fields with the caller's login, each with its line end.
     fields: String,
@@ -104,7 +104,7 @@ fn changing() -> impl Iterator<Item = (&'static str, Permission)> {
     })
 }
 
-/// The options, each with a value that is not its default.
+/// The section and the key of each option, with a value that is not its default.
 fn options() -> Vec<(&'static str, &'static str, &'static str)> {
     let lines = include_str!("../../config/tests/options.txt").lines();
     let row = |line: &'static str| {
@@ -117,7 +117,8 @@ fn options() -> Vec<(&'static str, &'static str, &'static str)> {
     options
 }
 
-/// Runs `check` with each kind of caller. Each has separate daemons.
+/// Calls `check` with each kind of caller. The callers use three daemons: without users, with
+/// users, and with a control password.
 fn with_callers(check: impl Fn(&Caller<'_>)) {
     let start = |config: &str| {
         let shared = "[local-host]\nnames = [\"localhost\", \"127.0.0.1\", \"192.0.2.7\"]\n\
@@ -203,7 +204,7 @@ fn each_route_is_for_whom_it_is() {
     });
 }
 
-/// A link starts a recursive fetch only if the caller may send the form for it.
+/// Checks that a link starts a recursive fetch only if the caller may send the form for it.
 fn begins_by_a_link(caller: &Caller<'_>) {
     let Some(address) = caller.address else { return };
     let referer = SocketAddr::new(address, caller.daemon.addr().port());
@@ -245,7 +246,7 @@ fn each_option_is_for_whom_it_is() {
             }
             let before = std::fs::read(caller.daemon.config_file()).unwrap();
             let value = match (section, key) {
-                // The option already has the other value.
+                // The option already has the value of the configuration's tests.
                 ("startup", "share-without-password") => "false",
                 ("startup", "password") => password.trim(),
                 ("allowed-connect-users", "users") => others.trim(),
@@ -291,28 +292,31 @@ fn names_in(schema: &Value) -> BTreeSet<(&str, &str)> {
     all.collect()
 }
 
-/// A rule for an ordinary option changes no protected one of its section.
+/// Checks that the caller may add a rule with this ordinary option, even if its section has
+/// protected options.
 fn gets_a_rule(caller: &Caller<'_>, token: &str, (section, key, value): (&str, &str, &str)) {
     let before = std::fs::read(caller.daemon.config_file()).unwrap();
     let rule = json!({"add_rule": {"section": section, "url": ["*://a.test/*"],
         "options": [[key, value]]}});
     let response = caller.call(token, "/api/config", &rule.to_string());
-    // Some options have no rules.
+    // The change may still be invalid: some options have no rules.
     assert!(!Caller::is_refused(&response), "{} {rule}: {}", caller.name, response.text());
     if before != std::fs::read(caller.daemon.config_file()).unwrap() {
         caller.daemon.ok(&["config", "undo"]);
     }
 }
 
-/// If the caller may not set an option, neither a rule nor removing the option changes it.
+/// Checks that the caller, who may not set the option, can neither add a rule with it, nor remove
+/// it, nor undo its last change.
 fn stays(caller: &Caller<'_>, token: &str, set: &Value, (section, key): (&str, &str)) {
     let rule = json!({"add_rule": {"section": section, "url": ["*://a.test/*"],
         "options": [[key, set["set"]["value"]]]}});
     let response = caller.call(token, "/api/config", &rule.to_string());
-    // Some options have no rules.
+    // The caller is refused, or the option has no rules.
     assert!(response.status >= 400, "{} {rule}: {}", caller.name, response.text());
-    // The first two options would let the caller in, or lock it out. Removing the third changes
-    // nothing, because it has its default here. The file of the last does not exist.
+    // The options of the first two sections would let the caller in, or lock it out. Removing
+    // `share-without-password` changes nothing, because it has its default here. The file of
+    // `extra-ca` does not exist.
     if caller.may < Permission::Change
         || ["allowed-connect-hosts", "allowed-connect-users"].contains(&section)
         || ["share-without-password", "extra-ca"].contains(&key)

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::harness::client::Response;
 use crate::harness::{Daemon, Origin};
 
-/// The name of the proxy in its network.
+/// The option with the names of the proxy. `ship.test` is its name in the network.
 const NAMED: &str =
     "[local-host]\nnames = [\"localhost\", \"127.0.0.1\", \"::1\", \"ship.test\"]\n";
 

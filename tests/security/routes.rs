@@ -29,7 +29,8 @@ pub(crate) fn routes() -> Vec<Route> {
     lines.map(row).collect()
 }
 
-/// Sends a form, or a call, with these fields and this token.
+/// Sends a form, or an API call, with these fields and this token. Returns the response without its
+/// body.
 fn send(daemon: &Daemon, route: Route, method: &str, fields: &str, token: &str) -> Response {
     let (content_type, body, field) = if route.path.starts_with("/api/") {
         ("application/json", "{}".to_owned(), format!("X-Wwwoffle-Token: {token}\r\n"))
@@ -56,7 +57,7 @@ fn token(daemon: &Daemon) -> String {
     rest.split('"').next().unwrap().to_owned()
 }
 
-/// The state that a refused request must not change.
+/// The mode and the configuration, which a refused request must not change.
 fn state(daemon: &Daemon) -> String {
     let status = daemon.api("GET", "/api/status", "").text();
     let mode = status.split("\"mode\":").nth(1).unwrap_or_default();

@@ -42,7 +42,7 @@ fn log_in(client: &mut Client, target: &str, host: &str) -> u16 {
     client.receive("POST").status
 }
 
-/// Responses of an origin that contain secrets.
+/// Makes an origin send responses that contain secrets.
 fn script(origin: &Origin) {
     let keyed = Answer::html("kept").field("Set-Cookie", "session=set-cookie-hunter2; Secure");
     origin.say("/kept", keyed.clone());

@@ -66,7 +66,7 @@ fn what_root_does_to_a_spool_its_daemon_can_use() {
     place.down();
     let (url, file) = (|path: &str| origin.url(path), archive(&place, "open.warc", 0o644));
     for typed in [
-        // This comes before the import, since imported entries are as old as their capture and
+        // The purge comes before the import, since imported entries are as old as their capture and
         // would be removed.
         &["purge"][..],
         &["import", &file],
@@ -127,7 +127,7 @@ fn whoever_is_not_its_owner_is_told_who_is() {
     std::fs::copy(env!("CARGO_BIN_EXE_wwwoffle"), &program).unwrap();
     let before = files(place.spool());
     for typed in [
-        // This comes before the import, since imported entries are as old as their capture and
+        // The purge comes before the import, since imported entries are as old as their capture and
         // would be removed.
         &["purge"][..],
         &["import", &file],

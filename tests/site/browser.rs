@@ -125,7 +125,7 @@ pub(crate) fn dom_at_home(program: &Path, daemon: &Daemon, home: &Path, url: &st
     String::from_utf8(chromium.open(&["--dump-dom".into()], url)).unwrap()
 }
 
-/// A screenshot. The PNG header contains its width and height.
+/// Takes a screenshot of a page, and stores it under `name`. Returns the PNG.
 fn picture(program: &Path, daemon: &Daemon, url: &str, name: &str, size: (u32, u32)) -> Vec<u8> {
     picture_with(program, daemon, &[], url, name, size)
 }
@@ -191,7 +191,7 @@ pub(crate) fn furnish(origin: &Origin) {
     origin.say("/shop/own.ttf", Answer::new(200, "font/ttf", font()));
 }
 
-/// Any font of this machine. Every browser package depends on one.
+/// Any font of this machine. Every browser package depends on one. Empty if there is none.
 pub(crate) fn font() -> Vec<u8> {
     let fonts = Path::new("/usr/share/fonts");
     let files = if fonts.is_dir() { crate::harness::files(fonts) } else { Vec::new() };

@@ -54,7 +54,8 @@ const ADDRESSES: &[(&str, u16, &str)] = &[
     ("/index/url?http://a.example/x", 303, "/index/http/a.example"),
     ("/index/outgoing?sort=alpha", 303, "/queue/"),
     ("/index/monitor?sort=mtime;delete", 303, "/monitor/"),
-    // Addresses that delete entries lead to a confirmation page, if there is something to delete.
+    // An address that deletes an entry leads to a confirmation page, or to a list if there is
+    // nothing to delete.
     ("/control/delete/url", 303, "/index/"),
     ("/control/delete/url?url=http://a.example/x", 200, ""),
     ("/control/delete/url-all?url=http://a.example/", 303, "/index/http/a.example"),

@@ -147,12 +147,13 @@ fn each_type_is_led_inside_or_can_do_nothing() {
         let is_saved = seen.field("Content-Disposition") == "attachment";
         assert_eq!(is_saved, ["/d.pdf", "/none"].contains(&path), "{path}");
     }
-    // A partial image is sent as a partial response. A partial page cannot be rewritten.
+    // A partial image is sent as a partial response. A partial style sheet cannot be rewritten.
     let part = |path: &str| get(&daemon, &at(&origin, path), "Range: bytes=1-\r\nAccept: */*\r\n");
     daemon.settle();
     assert_eq!((part("/i.png").status, part("/i.png").text()), (206, "ng".to_owned()));
     assert_eq!(part("/s.css").status, 502);
-    // Resources for scripts are refused, since gateway pages run without scripts.
+    // Scripts, and requests that only a script can send, are refused, since gateway pages run
+    // without scripts.
     for dest in ["script", "empty", "serviceworker", "worker"] {
         let asked = get(&daemon, &at(&origin, "/s.js"), &format!("Sec-Fetch-Dest: {dest}\r\n"));
         assert_eq!(asked.status, 403, "{dest}");
@@ -385,8 +386,8 @@ fn the_control_password_that_a_browser_sends_unasked_is_no_guess() {
 #[test]
 fn a_loop_by_another_name_ends() {
     let daemon = Daemon::start();
-    // A request with our own name in `Via` has passed through this proxy, under whatever host name
-    // it returns.
+    // A request with our own name in `Via` has passed through this proxy before, whatever host it
+    // names now.
     let seen = daemon.page("/api/status");
     assert_eq!(seen.status, 200);
     let mut client = daemon.client();

@@ -1,4 +1,4 @@
-//! The home page and the control page from outside: their content, who sees it, and their buttons.
+//! The home page and the control page: their content, who sees it, and their buttons.
 
 use std::sync::Arc;
 

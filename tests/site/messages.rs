@@ -95,7 +95,7 @@ fn a_part_gets_nothing_of_what_is_said_before_anything_is_asked() {
     let page =
         client.get_with(&origin.url("/p"), &format!("{AS_PERSON}Via: 1.1 {via}\r\n")).whole();
     assert!(page.status == 508 && page.text().contains("in a loop"), "{}", page.text());
-    // A missing page of our own, and a link to a form of our own.
+    // A missing page of our own, and the address of one of our forms, requested with GET.
     for (path, status) in [("/no/such/page", 404), ("/control/retry", 405)] {
         let own = client.get_with(&daemon.own(path), part).whole();
         let got = (own.status, own.field("Content-Type"), own.body.len());
@@ -236,8 +236,8 @@ fn a_site_is_told_of_its_own_pages_by_its_own_scheme_alone() {
     for (asked, own, others) in ROWS {
         let page = daemon.browse(asked);
         assert_eq!(page.status, 504, "{asked}");
-        // The message page has the origin of its site, whose scripts may read it. The other page
-        // has our own origin.
+        // The message page has the origin of its site, whose scripts may read it. The page
+        // `/missing/` has our own origin.
         let (page, all) = (page.shown(), daemon.page(&format!("/missing/?{asked}")).shown());
         let link = |url: &str| format!("href=\"{url}\"");
         assert!(page.contains(&link(own)) && all.contains(&link(own)), "{asked}: {page}\n{all}");

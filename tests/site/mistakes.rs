@@ -3,7 +3,7 @@
 use crate::harness::form::{Form, encode, form};
 use crate::harness::{Daemon, Origin, Response};
 
-/// Fills in these fields of the form on a page.
+/// The form for `action` on a page, with these fields filled in.
 fn typed(daemon: &Daemon, path: &str, action: &str, fields: &[(&str, &str)]) -> Form {
     let page = daemon.page(path);
     assert_eq!(page.status, 200, "{}", page.text());
@@ -125,7 +125,7 @@ fn a_page_about_an_address_asks_for_one() {
             daemon.page(&format!("{path}?{}", asked.with("url", "http://a.example/").body()));
         assert!([200, 404].contains(&right.status), "{path}: {}", right.shown());
     }
-    // The error message names the invalid part of the address.
+    // If the path or an argument of our own page is invalid, the message says so.
     for path in ["/certificate", "/history/version/?url=http://a/&at=x"] {
         let page = daemon.page(path);
         let words = "This address of the proxy is invalid";

@@ -39,7 +39,7 @@ fn what_a_person_sees_is_changed_and_what_is_kept_is_not() {
         let policies = seen.fields.all("Content-Security-Policy");
         assert!(policies[0].starts_with("default-src 'self'; style-src-elem 'self' 'sha256-"));
         assert!(policies.contains(&"script-src 'none'"), "{policies:?}");
-        // The bar is part of the page.
+        // The `ETag` belongs to the page without the bar, so the response is not a 304.
         assert!(text.contains(if mode == "online" { "just now" } else { "Saved <time" }), "{text}");
         let conditional = format!("{AS_PERSON}If-None-Match: \"1\"\r\n");
         assert_eq!(daemon.client().get_with(&url, &conditional).whole().status, 200, "{mode}");

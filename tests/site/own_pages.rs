@@ -119,7 +119,7 @@ fn a_get_changes_nothing() {
     }
 }
 
-/// Sends the form that switches to offline with these fields, as another site could do. Returns the
+/// Sends the form that switches to offline with `fields`, as another site could do. Returns the
 /// status.
 fn pressed(daemon: &Daemon, switch: &Form, fields: &str) -> u16 {
     daemon.submit_as(switch, fields).status

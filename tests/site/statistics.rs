@@ -11,8 +11,9 @@ use crate::harness::daemon::run;
 use crate::harness::{Answer, Daemon, Origin, eventually};
 use crate::security::owners;
 
-/// Parses the text format of Prometheus strictly, like `promtool check metrics`. Each name has its
-/// help and type before its values and appears once, and counters end in `_total`.
+/// Parses the text format of Prometheus as strictly as `promtool check metrics`. Each name has its
+/// help and type before its values and appears once, and counters end in `_total`. Returns the
+/// values.
 #[track_caller]
 fn read(text: &str) -> HashMap<String, u64> {
     let (mut numbers, mut kinds) = (HashMap::new(), HashMap::<&str, &str>::new());
@@ -84,7 +85,7 @@ fn requests_and_bytes_are_counted_and_outlive_the_program() {
     let mut client = daemon.client();
     assert_eq!(client.get(&origin.url("/fresh")).status, 200);
     daemon.settle();
-    // The second request is answered without hyper.
+    // The responses to repeated requests come from memory, without hyper.
     for _ in 0..3 {
         assert_eq!(client.get(&origin.url("/fresh")).body.len(), 1_000);
     }

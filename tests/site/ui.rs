@@ -42,7 +42,7 @@ impl Tools {
         Self { node, modules: modules(), chromium }
     }
 
-    /// Runs a script on a stage and fails with its output.
+    /// Runs a script on a stage. If the script fails, the test fails with its output.
     #[track_caller]
     fn run(&self, script: &str, name: &str, stage: &Stage, more: &Value) {
         let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ui").join(name);
@@ -75,7 +75,7 @@ fn modules() -> PathBuf {
     })
 }
 
-/// Runs the script for a person with English and for a person with `other`. Each has a separate
+/// Runs `person.mjs` for a person with English and for a person with `other`. Each has a separate
 /// daemon.
 #[track_caller]
 fn a_person(scripts: bool, width: u32, other: &str) {

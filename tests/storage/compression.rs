@@ -28,7 +28,7 @@ fn raw(daemon: &Daemon, url: &str) -> Vec<u8> {
     ran.stdout
 }
 
-/// The number of entries with a compressed file, and of those without.
+/// The number of compressed entry files, and the number of the other entry files.
 fn counted(root: &Path) -> (usize, usize) {
     let entries = ["http", "https"].map(|scheme| root.join(scheme));
     let all: Vec<_> =
@@ -134,7 +134,7 @@ fn the_api_compresses_what_it_is_asked_to() {
     ] {
         assert_eq!(call(body.clone()).status, status, "{body}");
     }
-    // In this test, no control password is needed over TCP.
+    // In this test, no control password is set, so the token is enough over TCP.
     let page = daemon.page("/").text();
     let token = page.split("name=\"token\" value=\"").nth(1).unwrap().split('"').next().unwrap();
     let (mut client, body) = (daemon.client(), r#"{"all":true}"#);

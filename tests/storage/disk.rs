@@ -64,7 +64,7 @@ impl Drop for SmallDisk {
     }
 }
 
-/// Also occupies the space that has become free since.
+/// Extends `file` until the file system is full again.
 fn fill_more(file: &mut File) {
     let error = (0..).find_map(|_| file.write_all(&[b'x'; 4_096]).err());
     assert_eq!(error.unwrap().kind(), ErrorKind::StorageFull);
@@ -221,7 +221,7 @@ fn the_mode_and_what_is_asked_for_are_written_where_no_block_is_free() {
 fn room_is_made_before_the_disk_is_full() {
     let _alone = heavy();
     let disk = SmallDisk::mount("8m");
-    // Entries from the year 2000 have exceeded the age limit. New entries are in use.
+    // No entry reaches the age limit of 100 years. Only `min-free` can remove entries.
     let config = "[purge]\nmin-free = \"6 MB\"\nage = \"100y\"\n";
     let mut daemon = Daemon::prepare(Some(config)).with_spool(&disk.spool());
     let origin = Origin::start();
@@ -349,7 +349,7 @@ fn what_is_deleted_on_a_full_disk_is_gone_for_good() {
     let undo = form(&daemon.page(done.field("Location")).text(), "/control/undo");
     assert_eq!(daemon.submit(&undo).status, 303);
     assert_eq!(daemon.get(&page(1)).status, 200);
-    // No name can be created in that directory. So nothing can be saved for an undo.
+    // The file system has no space for a further name, so nothing can be saved for an undo.
     let filling = disk.fill();
     let done = daemon.submit(&chosen(&[page(1), page(2)]));
     assert_eq!(done.status, 303, "{}", done.text());

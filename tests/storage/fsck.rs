@@ -176,7 +176,7 @@ fn walked_long_after(root: &Path) -> u128 {
     now.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_micros()
 }
 
-/// When a name was last changed in the directory or in a directory below it.
+/// The time of the latest change of a name in the directory or in a directory below it.
 fn changed(directory: &Path) -> SystemTime {
     let about = directory.metadata().unwrap();
     let nanos = u32::try_from(about.ctime_nsec()).unwrap();

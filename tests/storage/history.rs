@@ -11,8 +11,8 @@ use crate::harness::form::{encode, form, forms};
 use crate::harness::{Answer, Daemon, Origin};
 use crate::security::owners::{get, users};
 
-/// A response arrived on the first day of each of these months. It contains the number of the
-/// month.
+/// The months of the stored responses. Each response arrived on the first day of its month and
+/// contains the number of the month.
 pub(crate) const MONTHS: [u8; 3] = [1, 2, 3];
 
 pub(crate) fn place(url: &str) -> Place {
@@ -28,7 +28,7 @@ fn date(text: &str) -> String {
     httpdate::fmt_http_date(time.into())
 }
 
-/// Stores responses with these dates, as a daemon would have done at that time.
+/// Stores a response for each month of [`MONTHS`], as a daemon would have done at that time.
 pub(crate) fn history(daemon: &Daemon, place: &Place, fields: &str, body: impl Fn(u8) -> Vec<u8>) {
     heads(daemon, place, body, |month| {
         format!(
@@ -377,7 +377,7 @@ fn nobody_sees_the_versions_of_another() {
     assert_eq!((own("ada", &version).status, own("bob", &version).status), (200, 404));
     let timemap = format!("/history/timemap/?{}", encode(&url));
     assert_eq!((own("ada", &timemap).status, own("bob", &timemap).status), (200, 404));
-    // The other user cannot restore them either.
+    // Bob cannot restore the versions of ada either.
     let button = form(&own("ada", &list).text(), "/control/history/restore");
     let fields = |user: &str| {
         let login = crate::security::owners::login("Authorization", user);

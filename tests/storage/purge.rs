@@ -20,8 +20,8 @@ fn place(url: &str) -> Place {
     Place::of(&CanonicalUrl::parse(url, &LocalHost::default()).unwrap())
 }
 
-/// Stores responses of these types and sizes, while the daemon is stopped. All are stored now, so
-/// their age limits must come from rules.
+/// Stores responses of these types and sizes, with dates of the year 2000. The daemon must be
+/// stopped. The age of an entry counts from now, when it is written, so only rules can remove it.
 fn keep(daemon: &Daemon, all: &[(&str, &str, usize)]) {
     let options = Options { durability: Durability::None, ..Options::default() };
     let (spool, _) = Spool::open(daemon.spool(), &options).unwrap();
@@ -49,8 +49,8 @@ fn sum(report: &Value, which: &str, why: &str) -> u64 {
     all.iter().find(|one| one["why"] == why).map_or(0, |one| one["entries"].as_u64().unwrap())
 }
 
-/// Rules for entries that are removed whatever their age, for entries that are never removed, and
-/// for a sub-resource.
+/// A configuration in which the entries of two hosts are removed whatever their age, and those of a
+/// third host are never removed.
 const RULES: &str = "[dont-get]\nurls = [\"*://ads.test/*\"]\n[dont-cache]\nurls = [\"*://live.test/*\"]\n\
      [purge]\n[[purge.for]]\nurl = \"*://keep.test/*\"\nage = \"never\"\n";
 

@@ -24,8 +24,8 @@ fn keep(spool: &Path, days: i64, url: &str, content_type: &str, body: &str) {
     then::keep(spool, then, url, content_type, body.as_bytes());
 }
 
-/// One old and one recent page of each site. Each has old sub-resources, some of them on other
-/// hosts.
+/// Stores four pages, two old and two recent ones, and their old sub-resources, some of them on
+/// another host.
 fn fill(spool: &Path) {
     for (days, url, body) in [
         (40, "http://www.a.test/old", "<img src=old.png><link rel=stylesheet href=both.css>"),
@@ -66,11 +66,11 @@ fn sums(report: &Value) -> [u64; 4] {
     [sum(report, "goes", "old"), stays("young"), stays("needed"), stays("perhaps-needed")]
 }
 
-/// The removed totals if the references are known: the old page, and the sub-resources that only it
-/// needs.
+/// The expected [`sums`] if the references are known. The old page and the sub-resource that only
+/// it needs are removed.
 const KNOWN: [u64; 4] = [2, 2, 5, 1];
-/// The removed totals if the references are not known: the old pages, one of which another page
-/// embeds, and the sub-resources on their own sites.
+/// The expected [`sums`] if the references are not known. The two old pages are removed, although
+/// another page embeds one of them, and the sub-resource on a host without pages.
 const UNKNOWN: [u64; 4] = [3, 2, 0, 5];
 
 #[test]

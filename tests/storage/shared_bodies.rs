@@ -39,7 +39,7 @@ fn keep(spool: &Path, all: &[(String, Vec<u8>)]) {
     spool.flush().unwrap();
 }
 
-/// The URLs of several sites with one shared image, and one URL with a different image.
+/// The URLs and bodies of one image on several sites, and of a different image.
 fn pictures(len: usize) -> Vec<(String, Vec<u8>)> {
     let picture = site::noise(7, len);
     let mut all: Vec<_> = ["a", "b", "c"]
@@ -143,7 +143,8 @@ fn read_through(daemon: &Daemon, all: &[(String, Vec<u8>)]) {
     }
 }
 
-/// Removes entries one by one, by hand and in an archive. The remaining entries stay complete.
+/// Removes and renames entries, and imports an export of the others elsewhere. Each remaining entry
+/// stays complete, and the shared body is removed with the last of them.
 fn whatever_is_removed(daemon: &Daemon, all: &[(String, Vec<u8>)]) {
     let [first, second, third, _] = [0, 1, 2, 3].map(|number| all[number].0.as_str());
     daemon.ok(&["rm", first]);

@@ -7,7 +7,7 @@ use crate::harness::{Answer, Daemon, Origin, eventually, then};
 use crate::index::index_pages::list;
 use crate::security::{logins, owners};
 
-/// The page at `path`. Waits until it no longer contains `hasnt`.
+/// Waits until the page at `path` no longer contains `hasnt`.
 #[track_caller]
 fn without(daemon: &Daemon, path: &str, hasnt: &str) {
     eventually(&format!("{path} has no {hasnt:?}"), || !daemon.page(path).text().contains(hasnt));
@@ -145,7 +145,7 @@ fn with_the_control_password_a_button_acts_for_whom_its_page_is() {
     assert_eq!(owners::submit_with(&daemon, "ada", "", &delete).status, 401);
     let done = owners::submit_with(&daemon, "ada", &password, &delete);
     assert_eq!(done.status, 303, "{}", done.text());
-    // Her entry is deleted, and she sees a message about it.
+    // The entries of ada are deleted, and she sees a message about it.
     for (user, fields) in [("ada", cookie), ("ada", ""), ("bob", "")] {
         assert_ne!(owners::get(&daemon, user, &url, fields).status, 200, "{user} {fields}");
     }

@@ -15,7 +15,8 @@ fn certutil() -> PathBuf {
     program(&["certutil"])
 }
 
-/// A temporary system below `root`. It uses the real tool, which is directed to this system.
+/// Sets up a temporary Debian system below `root`. Its `update-ca-certificates` calls `tool` for
+/// this system only. Returns the path of its list of certificates.
 fn debian(root: &Path, tool: &Path) -> PathBuf {
     for directory in ["usr/local/share/ca-certificates", "usr/sbin", "etc/ssl/certs", "hooks"] {
         std::fs::create_dir_all(root.join(directory)).unwrap();

@@ -25,7 +25,7 @@ fn refused(daemon: &Daemon, url: &str, status: u16, words: &[&str]) {
 #[test]
 fn a_bad_certificate_gives_its_page_and_is_final() {
     let (authority, stranger) = (Authority::new(), Authority::named("A stranger"));
-    // An authority that has the name of a trusted authority.
+    // An authority with the same name as `authority`, which is trusted.
     let impostor = Authority::new();
     let names = ["127.0.0.1"];
     let unknown = ["The certificate of the host is not trusted", "extra-ca"];

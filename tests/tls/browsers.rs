@@ -13,7 +13,7 @@ use crate::site::browser::{FURNISHED, browser, dom_trusting, dom_with, furnish, 
 /// Time limit for the start of a browser and its output.
 const LIMIT: Duration = Duration::from_secs(90);
 
-/// How a browser is made to trust our authority.
+/// A browser, and how it is made to trust our authority.
 #[derive(Debug)]
 enum Browser {
     /// Chromium with the key on its command line.
@@ -24,7 +24,7 @@ enum Browser {
     Firefox,
 }
 
-/// The installed browsers. For each, the protocol of the site that it visits.
+/// The installed browsers, each with the protocol of the site that it visits.
 fn browsers() -> Vec<(Browser, Speaks)> {
     let program = browser();
     vec![

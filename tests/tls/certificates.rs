@@ -101,7 +101,8 @@ fn stage() -> (Daemon, Trust) {
     (daemon, trust)
 }
 
-/// Connects with `openssl s_client`, which verifies the host. Returns the certificate as a file.
+/// Connects with `openssl s_client`, which verifies the host. Returns the path of a file with the
+/// certificate.
 #[track_caller]
 fn see(daemon: &Daemon, trust: &Trust, row: &Row, version: &str) -> PathBuf {
     let there = Forward::to(daemon.addr(), &format!("{}:443", row.host));

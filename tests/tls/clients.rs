@@ -24,7 +24,7 @@ const ORIGINS: [Speaks; 2] = [Speaks::Http1, Speaks::Http2];
 /// Limit of the daemon's peak memory, in KiB.
 const MEMORY: u64 = 16 * 1024;
 
-/// Downloads a page with Python's own modules.
+/// A Python program that downloads a page with the standard library only.
 const PYTHON: &str = "import ssl, sys, urllib.request as u\n\
     context = ssl.create_default_context(cafile=sys.argv[1])\n\
     proxy = u.ProxyHandler({'https': sys.argv[2]})\n\

@@ -125,8 +125,7 @@ fn forms_come_from_our_own_pages_over_tls_alone() {
         let mode = if want == 303 { "offline" } else { "online" };
         assert_eq!(daemon.status()["mode"], mode, "{origin}");
     }
-    // A request with a foreign name that resolves to this address, and a request from a page of
-    // another site.
+    // A foreign name that resolves to this address, without and with the port.
     let mut client = secured(&daemon, "localhost", &trust).unwrap();
     assert_eq!(client.get_path("evil.example", "/", "").status, 421);
     let port = daemon.addr().port();

@@ -6,7 +6,8 @@ use crate::harness::daemon::{Ran, run};
 use crate::harness::tools::plain;
 use crate::harness::{Daemon, Forward, Trust};
 
-/// A client that saves the session of a connection in a file, or resumes one.
+/// Runs a client that saves the session of a connection in a file or resumes one, as `arguments`
+/// say.
 #[track_caller]
 fn connect(daemon: &Daemon, trust: &Trust, host: &str, arguments: &[&str]) -> Ran {
     let there = Forward::to(daemon.addr(), &format!("{host}:443"));

@@ -184,7 +184,7 @@ fn what_is_no_websocket_is_told() {
         Ok(After::Close)
     });
     let client = stage.client();
-    // A stored page is not a valid response to such a request either, in any mode.
+    // A stored page is not a valid response to a WebSocket request either, in any mode.
     assert_eq!(client.get("/page", &[]).whole().status, 200);
     stage.daemon.settle();
     for (mode, path, protocol, want) in [

@@ -8,7 +8,7 @@ pub(super) enum Manner {
     With(&'static str),
     /// With the content coding gzip.
     Coded,
-    /// From another path: this path redirects to it.
+    /// As a redirect to this path.
     Moved(&'static str),
 }
 
@@ -23,7 +23,8 @@ const JSON: &str = "application/json";
 /// Every site may read the resource, which is required for fonts and modules of other hosts.
 const OPEN: Manner = With("Access-Control-Allow-Origin: *");
 
-/// The pages. Each has a condition that is true in the complete page.
+/// The pages: for each its path, a JavaScript condition that is true in the complete page, and its
+/// HTML.
 pub(super) const PAGES: [(&str, &str, &str); 20] = [
     (
         "/",
@@ -218,7 +219,7 @@ pub(super) const PAGES: [(&str, &str, &str); 20] = [
     ),
 ];
 
-/// Resources of the pages that cannot be generated from their name.
+/// The resources that cannot be generated from their names: path, media type, body and manner.
 pub(super) const FILES: &[(&str, &str, &str, Manner)] = &[
     (
         "/s/main.css",
@@ -399,7 +400,7 @@ const VECTOR: &str = "<?xml-stylesheet href='vector.css'?><svg xmlns='http://www
     <image href='vector.png' width='9' height='9'/><image xlink:href='linked.png' width='9' height='9'/>\
     <rect width='9' height='9'/><script href='vector.js'/></svg>";
 
-/// Additional fields of the pages.
+/// The additional header fields of pages, by path.
 pub(super) const FIELDS: &[(&str, &str)] = &[(
     "/preload",
     "Link: </pre/header.css>; rel=preload; as=style, </pre/header.png>; as=\"image\"; rel=\"preload\"\n\

@@ -9,7 +9,7 @@ use crate::harness::tools::tool;
 use crate::harness::{After, Answer, Authority, Daemon, Origin, TlsOrigin, Trust};
 use crate::site::browser::furnish;
 
-/// Older versions are stored, failures are retried for a short time only, one address is blocked
+/// The configuration: older versions are stored, a failure is not retried, one address is blocked
 /// and another needs confirmation.
 const CONFIG: &str = "[caching]\nkeep-versions = 5\n[fetch-options]\nattempts = 1\n\
     [dont-get]\nurls = [\"*://*/blocked\"]\n\
@@ -76,7 +76,7 @@ impl Stage {
     }
 }
 
-/// The languages that have a catalogue.
+/// English, and the languages that have a catalogue.
 fn languages() -> Vec<String> {
     let texts = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/base/texts");
     let names = std::fs::read_dir(texts).unwrap().map(|entry| entry.unwrap().file_name());
