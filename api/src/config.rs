@@ -1,7 +1,7 @@
 //! The JSON types of `/api/config`. Values are written as in the file.
 
 use serde::{Deserialize, Serialize};
-use wwwoffle_config::edit::{Edit, EditResult, Overview, Rule, overview};
+use wwwoffle_config::edit::{EditResult, Overview, overview};
 use wwwoffle_config::schema::Effect;
 use wwwoffle_config::{
     Config, ConfigFile, ConfigText, EarlierConfig, EditError, Faults, OptionChange,
@@ -73,103 +73,7 @@ pub struct ConfigFault {
 }
 
 /// The body of `POST /api/config`: one change, as `{"set": {"section": …}}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum ConfigEdit {
-    /// Sets an option.
-    Set {
-        /// The section.
-        section: String,
-        /// The option.
-        key: String,
-        /// The value.
-        value: String,
-    },
-    /// Resets an option to its default.
-    Unset {
-        /// The section.
-        section: String,
-        /// The option.
-        key: String,
-    },
-    /// Adds an element to an array.
-    Add {
-        /// The section.
-        section: String,
-        /// The option.
-        key: String,
-        /// The element.
-        item: String,
-        /// The number of the element before which to insert, counted from 0; at the end if omitted.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        before: Option<usize>,
-    },
-    /// Removes an element from an array.
-    Remove {
-        /// The section.
-        section: String,
-        /// The option.
-        key: String,
-        /// The element.
-        item: String,
-    },
-    /// Adds a rule.
-    AddRule {
-        /// The section.
-        section: String,
-        /// The URL-SPECIFICATIONs.
-        url: Vec<String>,
-        /// The options and their values.
-        options: Vec<(String, String)>,
-        /// The number of the rule before which to insert, counted from 0; at the end if omitted.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        before: Option<usize>,
-    },
-    /// Removes a rule.
-    RemoveRule {
-        /// The section.
-        section: String,
-        /// Its number, counted from 0.
-        index: usize,
-        /// Its expected URL-SPECIFICATIONs.
-        url: Vec<String>,
-    },
-    /// Replaces a rule.
-    ReplaceRule {
-        /// The section.
-        section: String,
-        /// Its number, counted from 0.
-        index: usize,
-        /// Its expected URL-SPECIFICATIONs.
-        was: Vec<String>,
-        /// Its new URL-SPECIFICATIONs.
-        url: Vec<String>,
-        /// The options and their values.
-        options: Vec<(String, String)>,
-    },
-}
-
-impl From<ConfigEdit> for Edit {
-    fn from(edit: ConfigEdit) -> Self {
-        match edit {
-            ConfigEdit::Set { section, key, value } => Self::Set { section, key, value },
-            ConfigEdit::Unset { section, key } => Self::Unset { section, key },
-            ConfigEdit::Add { section, key, item, before } => {
-                Self::Add { section, key, item, before }
-            }
-            ConfigEdit::Remove { section, key, item } => Self::Remove { section, key, item },
-            ConfigEdit::AddRule { section, url, options, before } => {
-                Self::AddRule { section, rule: Rule { urls: url, options }, before }
-            }
-            ConfigEdit::RemoveRule { section, index, url } => {
-                Self::RemoveRule { section, index, urls: url }
-            }
-            ConfigEdit::ReplaceRule { section, index, was, url, options } => {
-                Self::ReplaceRule { section, index, urls: was, rule: Rule { urls: url, options } }
-            }
-        }
-    }
-}
+pub use wwwoffle_config::edit::Edit as ConfigEdit;
 
 /// The response to `POST /api/config`, `/api/config/undo` and `/api/config/reload`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

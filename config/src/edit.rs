@@ -35,6 +35,7 @@ mod secret;
 mod typed;
 
 use crate::{config::nearest::nearest, schema::SECTIONS};
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 pub use self::changes::{OptionChange, changes};
@@ -47,7 +48,10 @@ pub use self::typed::{elements, quoted, unquoted};
 ///
 /// A value is written as in the file (`"30s"`, `true`, `["443"]`). A value that is not TOML counts
 /// as a text: `30s` is `"30s"`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// In JSON it is an object with one field, such as `{"set": {"section": …}}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Edit {
     /// Sets an option.
     Set {
@@ -76,6 +80,7 @@ pub enum Edit {
         item: String,
         /// The number of the element before which to insert, counted from 0. `None`, or a number
         /// beyond the last element, means the end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         before: Option<usize>,
     },
     /// Removes an element from an option that is an array.
@@ -91,10 +96,13 @@ pub enum Edit {
     AddRule {
         /// The section whose options the rule sets.
         section: String,
-        /// The new rule.
-        rule: Rule,
+        /// Its URL-SPECIFICATIONs, in order.
+        url: Vec<String>,
+        /// Its options and their values, in order.
+        options: Vec<(String, String)>,
         /// Where to insert: before this rule of the section, counted from 0. `None`, or a number
         /// beyond the last rule, means the end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         before: Option<usize>,
     },
     /// Removes a rule.
@@ -104,7 +112,7 @@ pub enum Edit {
         /// The number of the rule in its section, counted from 0.
         index: usize,
         /// The URL-SPECIFICATIONs that the rule is expected to have.
-        urls: Vec<String>,
+        url: Vec<String>,
     },
     /// Replaces a rule. URL-SPECIFICATIONs that are the same in both rules keep their notation.
     ReplaceRule {
@@ -113,9 +121,11 @@ pub enum Edit {
         /// The number of the rule in its section, counted from 0.
         index: usize,
         /// The URL-SPECIFICATIONs that the rule is expected to have.
-        urls: Vec<String>,
-        /// The new rule.
-        rule: Rule,
+        was: Vec<String>,
+        /// The new URL-SPECIFICATIONs, in order.
+        url: Vec<String>,
+        /// The new options and their values, in order.
+        options: Vec<(String, String)>,
     },
 }
 
@@ -126,6 +136,12 @@ pub struct Rule {
     pub urls: Vec<String>,
     /// Options and their values, in order.
     pub options: Vec<(String, String)>,
+}
+
+impl Rule {
+    fn new(urls: &[String], options: &[(String, String)]) -> Self {
+        Self { urls: urls.to_vec(), options: options.to_vec() }
+    }
 }
 
 /// A text after an edit.
@@ -247,10 +263,12 @@ fn carry_out(text: &str, edit: &Edit) -> Result<EditResult, EditError> {
             let default = known(section, key)?;
             array::remove(text, section, key, &given::item(section, key, item), default)
         }
-        Edit::AddRule { section, rule, before } => rule::add(text, section, rule, *before),
-        Edit::RemoveRule { section, index, urls } => rule::remove(text, section, *index, urls),
-        Edit::ReplaceRule { section, index, urls, rule } => {
-            rule::replace(text, section, *index, urls, rule)
+        Edit::AddRule { section, url, options, before } => {
+            rule::add(text, section, &Rule::new(url, options), *before)
+        }
+        Edit::RemoveRule { section, index, url } => rule::remove(text, section, *index, url),
+        Edit::ReplaceRule { section, index, was, url, options } => {
+            rule::replace(text, section, *index, was, &Rule::new(url, options))
         }
     }
 }

@@ -5,7 +5,7 @@
     reason = "a case that is not written right fails the test"
 )]
 
-use wwwoffle_config::edit::{Edit, EditError, EditResult, Rule, apply};
+use wwwoffle_config::edit::{Edit, EditError, EditResult, apply};
 
 #[derive(Debug, Default)]
 struct Case {
@@ -61,7 +61,7 @@ fn edit(typed: &str) -> Edit {
     let rule = |words: &[String]| {
         let options = words.iter().filter_map(|word| word.split_once('='));
         let options = options.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
-        Rule { urls: urls(words), options }
+        (urls(words), options)
     };
     let index = || section.parse().unwrap();
     match verb.trim_end_matches("-at") {
@@ -69,12 +69,15 @@ fn edit(typed: &str) -> Edit {
         "unset" => Edit::Unset { section, key },
         "add" => Edit::Add { section, key, item: value, before },
         "remove" => Edit::Remove { section, key, item: value },
-        "rule" => Edit::AddRule { section, rule: rule(&words[1..]), before },
-        "unrule" => Edit::RemoveRule { index: index(), section: key, urls: urls(&words[2..]) },
+        "rule" => {
+            let (url, options) = rule(&words[1..]);
+            Edit::AddRule { section, url, options, before }
+        }
+        "unrule" => Edit::RemoveRule { index: index(), section: key, url: urls(&words[2..]) },
         "rerule" => {
             let colon = words.iter().position(|word| word == ":").unwrap();
-            let (old, new) = (urls(&words[2..colon]), rule(&words[colon..]));
-            Edit::ReplaceRule { index: index(), section: key, urls: old, rule: new }
+            let (was, (url, options)) = (urls(&words[2..colon]), rule(&words[colon..]));
+            Edit::ReplaceRule { index: index(), section: key, was, url, options }
         }
         _ => panic!("no edit: {typed}"),
     }

@@ -76,16 +76,14 @@ fn edit() -> impl Strategy<Value = Edit> {
         }),
         proptest::option::of(0..3_usize).prop_map(|before| Edit::AddRule {
             section: "https".into(),
-            rule: Rule {
-                urls: vec!["*://c.test/*".into()],
-                options: vec![("intercept".into(), "true".into())]
-            },
+            url: vec!["*://c.test/*".into()],
+            options: vec![("intercept".into(), "true".into())],
             before
         }),
         Just(Edit::RemoveRule {
             section: "https".into(),
             index: 0,
-            urls: vec!["*://a.test/*".into()]
+            url: vec!["*://a.test/*".into()]
         }),
     ]
 }
@@ -148,14 +146,16 @@ proptest! {
         if count == 0 {
             return Ok(());
         }
-        let urls = vec!["*://c.test/*".to_owned()];
-        let rule = Rule { urls: urls.clone(), options: Vec::new() };
-        let add = Edit::AddRule { section: "https".into(), rule: rule.clone(), before: None };
+        let (url, section) = (vec!["*://c.test/*".to_owned()], "https".to_owned());
+        let rule = Rule { urls: url.clone(), options: Vec::new() };
+        let add = Edit::AddRule {
+            section: section.clone(), url: url.clone(), options: Vec::new(), before: None
+        };
         let added = apply(&text, &add).unwrap();
         let told = overview(&added.text).unwrap();
         prop_assert_eq!(told.rules.len(), count + 1);
         prop_assert_eq!(&told.rules[count].rule, &rule);
-        let remove = Edit::RemoveRule { section: "https".into(), index: count, urls };
+        let remove = Edit::RemoveRule { section, index: count, url };
         prop_assert_eq!(apply(&added.text, &remove).unwrap().text, text);
     }
 }

@@ -95,14 +95,16 @@ fn edits() -> Vec<Edit> {
     };
     for before in [None, Some(0), Some(1)] {
         let rule = rule("new", &[("intercept", "false")]);
-        edits.push(Edit::AddRule { section: section.clone(), rule, before });
+        let (url, options) = (rule.urls, rule.options);
+        edits.push(Edit::AddRule { section: section.clone(), url, options, before });
     }
     for (index, url) in [(0, "u"), (0, "\n# no"), (1, "v")] {
         let (section, urls) = (section.clone(), vec![owned(url)]);
-        edits.push(Edit::RemoveRule { section: section.clone(), index, urls: urls.clone() });
+        edits.push(Edit::RemoveRule { section: section.clone(), index, url: urls.clone() });
         for rule in [rule(url, &[]), rule("w", &[("intercept", "false"), ("refuse", "['r']")])] {
-            let (section, urls) = (section.clone(), urls.clone());
-            edits.push(Edit::ReplaceRule { section, index, urls, rule });
+            let (section, was) = (section.clone(), urls.clone());
+            let (url, options) = (rule.urls, rule.options);
+            edits.push(Edit::ReplaceRule { section, index, was, url, options });
         }
     }
     edits

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use wwwoffle_config::Config;
-use wwwoffle_config::edit::{Edit, Overview, Rule, apply, overview, without_secrets};
+use wwwoffle_config::edit::{Edit, Overview, apply, overview, without_secrets};
 
 use super::input::{Input, text};
 
@@ -39,15 +39,15 @@ fn edit(input: &mut Input<'_>) -> Edit {
     let before = input.maybe().map(usize::from);
     let index = usize::from(input.byte() % 4);
     let [section, key, value] = [input.line(), input.line(), input.line()].map(str::to_owned);
-    let urls = vec![key.clone()];
-    let rule = || Rule { urls: vec![key.clone()], options: vec![(value.clone(), "5s".to_owned())] };
+    let url = vec![key.clone()];
+    let options = vec![(value.clone(), "5s".to_owned())];
     match kind {
         b'u' => Edit::Unset { section, key },
         b'a' => Edit::Add { section, key, item: value, before },
         b'r' => Edit::Remove { section, key, item: value },
-        b'A' => Edit::AddRule { section, rule: rule(), before },
-        b'R' => Edit::RemoveRule { section, index, urls },
-        b'P' => Edit::ReplaceRule { section, index, urls: vec![value.clone()], rule: rule() },
+        b'A' => Edit::AddRule { section, url, options, before },
+        b'R' => Edit::RemoveRule { section, index, url },
+        b'P' => Edit::ReplaceRule { section, index, was: vec![value], url, options },
         _ => Edit::Set { section, key, value },
     }
 }

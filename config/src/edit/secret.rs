@@ -125,7 +125,7 @@ fn is_secret(key: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Edit, EditError, Rule, apply, overview};
+    use super::super::{Edit, EditError, apply, overview};
     use super::without_secrets;
 
     /// Texts with `hunter2` in a place where a secret may be, or with a hash where none is
@@ -163,16 +163,14 @@ mod tests {
         let (section, key) = of("startup", "password");
         let (users, list) = of("allowed-connect-users", "users");
         let urls = || vec!["u".to_owned()];
-        let rule = |password: &str| Rule {
-            urls: urls(),
-            options: vec![("auth-password".to_owned(), password.to_owned())],
-        };
+        let options = |password: &str| vec![("auth-password".to_owned(), password.to_owned())];
         let proxy = || "proxy".to_owned();
         let replace = Edit::ReplaceRule {
             section: proxy(),
             index: 0,
-            urls: urls(),
-            rule: Rule { urls: vec!["v".to_owned()], ..rule("\"(hidden)\"") },
+            was: urls(),
+            url: vec!["v".to_owned()],
+            options: options("\"(hidden)\""),
         };
         for edit in [
             Edit::Set { section: section.clone(), key: key.clone(), value: "hunter2x".to_owned() },
@@ -184,8 +182,13 @@ mod tests {
                 before: None,
             },
             Edit::Remove { section: users.clone(), key: list.clone(), item: "hunter2".to_owned() },
-            Edit::RemoveRule { section: proxy(), index: 0, urls: urls() },
-            Edit::AddRule { section: proxy(), rule: rule("hunter2x"), before: None },
+            Edit::RemoveRule { section: proxy(), index: 0, url: urls() },
+            Edit::AddRule {
+                section: proxy(),
+                url: urls(),
+                options: options("hunter2x"),
+                before: None,
+            },
             replace.clone(),
         ] {
             let told = apply(text, &edit).unwrap();

@@ -14,7 +14,7 @@ use crate::site::api::fault::CallFault;
 use crate::site::api::{JSON, json};
 use crate::site::route::CallRequest;
 use wwwoffle_api::{
-    ConfigChange, ConfigEdit, ConfigError, ConfigFault, ConfigState, ConfigUndo, ConfigVersions,
+    ConfigChange, ConfigError, ConfigFault, ConfigState, ConfigUndo, ConfigVersions,
 };
 
 /// Returns the schema of all options, for programs that help to edit the configuration.
@@ -55,8 +55,8 @@ pub(in crate::site) async fn edit(
     call: CallRequest<'_>,
 ) -> Result<Response<Body>, CallFault> {
     let expected = expected(call.parts)?;
-    let edit: ConfigEdit = call.read(caller).await?;
-    Ok(change(caller, expected, Change::Edit(edit.into())).await)
+    let edit = call.read(caller).await?;
+    Ok(change(caller, expected, Change::Edit(edit)).await)
 }
 
 /// Restores an earlier version.

@@ -1,7 +1,7 @@
 //! The forms of the configuration pages.
 
 use hyper::{Response, StatusCode};
-use wwwoffle_config::edit::{Edit, Rule, without_secrets};
+use wwwoffle_config::edit::{Edit, without_secrets};
 use wwwoffle_config::{ChangeError, Faults, TextStamp, UrlSpec};
 
 use super::super::caller::Caller;
@@ -177,7 +177,7 @@ fn edit_of_form(
         OptionAction::Remove => Edit::Remove { section: name, key, item: typed.to_owned() },
         OptionAction::AddRule => {
             let options = vec![(key, control.value(typed))];
-            Edit::AddRule { section: name, rule: Rule { urls: urls(form, &[])?, options }, before }
+            Edit::AddRule { section: name, url: urls(form, &[])?, options, before }
         }
         OptionAction::SetRule | OptionAction::UnsetRule => {
             let index = number(form, "index").ok_or("expected the number of a rule")?;
@@ -189,18 +189,17 @@ fn edit_of_form(
             if act == OptionAction::UnsetRule {
                 options.retain(|(of, _)| *of != key);
                 if options.is_empty() {
-                    return Ok(Edit::RemoveRule { section: name, index, urls: rule.urls });
+                    return Ok(Edit::RemoveRule { section: name, index, url: rule.urls });
                 }
-                let urls = rule.urls.clone();
-                let rule = Rule { urls: rule.urls, options };
-                return Ok(Edit::ReplaceRule { section: name, index, urls, rule });
+                let (was, url) = (rule.urls.clone(), rule.urls);
+                return Ok(Edit::ReplaceRule { section: name, index, was, url, options });
             }
             let keep = option.is_secret && typed.is_empty();
             if let Some((_, value)) = options.iter_mut().find(|(of, _)| *of == key && !keep) {
                 *value = control.value(typed);
             }
-            let new = Rule { urls: urls(form, &rule.urls)?, options };
-            Edit::ReplaceRule { section: name, index, urls: rule.urls, rule: new }
+            let url = urls(form, &rule.urls)?;
+            Edit::ReplaceRule { section: name, index, was: rule.urls, url, options }
         }
     })
 }
