@@ -19,11 +19,11 @@ use crate::net::upstream::{BoxError, Failure};
 /// A response body on its way to a client.
 pub type Body = UnsyncBoxBody<Bytes, BoxError>;
 
-/// Marks a response whose whole body is these bytes.
+/// A mark on a response whose whole body is these bytes.
 #[derive(Clone, Debug)]
 pub struct WholeBody(pub Bytes);
 
-/// Why a reader cannot go on.
+/// The reason why a body cannot be read further.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum BodyError {
     /// The origin's body broke off.
@@ -52,7 +52,7 @@ pub fn from_bytes(bytes: impl Into<Bytes>) -> Body {
     Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync()
 }
 
-/// A stored body, with its trailers.
+/// Returns the body of `kept`, followed by `trailers`.
 ///
 /// A body read from the disk is checked against its digest on the way. Its last piece is held back
 /// until the digest matches, so that a damaged body never looks complete to its receiver. A
@@ -98,8 +98,8 @@ pub enum RangeOf {
     Partial(Arc<Partial>),
 }
 
-/// A range of a stored body or segment. Every byte is verified before it is sent. If the file is
-/// damaged, the body ends with an error and the file is set aside.
+/// Returns a range of a stored body or segment. Every byte from the disk is verified before it is
+/// sent. If the file is damaged, the body ends with an error and the file is set aside.
 #[must_use]
 pub fn range(store: &Store, of: RangeOf, range: Range<u64>) -> Body {
     if let RangeOf::Kept(kept) = &of

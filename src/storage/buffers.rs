@@ -7,7 +7,7 @@ use bytes::Bytes;
 /// The maximum number of free buffers of one body.
 const MAX_FREE: usize = 16;
 
-/// The buffers of one body, all of one size.
+/// A pool of buffers of one size, for one body.
 #[derive(Debug)]
 pub(super) struct Buffers {
     size: usize,
@@ -29,7 +29,7 @@ impl Buffers {
         Self { size, free: Arc::default() }
     }
 
-    /// Returns a free buffer.
+    /// Returns a free buffer, or a new one.
     pub(super) fn take(&self) -> Buffer {
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let bytes = free.unwrap_or_else(|| vec![0; self.size].into_boxed_slice());

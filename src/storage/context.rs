@@ -30,7 +30,7 @@ pub struct StorageContext {
     pub deletions: Deletions,
     /// The online sessions, which some lists use.
     online: Mutex<Online>,
-    /// The removal of old entries.
+    /// The state of purging.
     pub purging: PurgeState,
     /// Counts requests and bytes.
     pub statistics: Arc<Statistics>,

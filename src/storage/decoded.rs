@@ -22,8 +22,8 @@ use crate::net::upstream::BoxError;
 /// Bytes decoded at once: less than a tenth of a millisecond for each coding.
 const PIECE: usize = 64 * 1024;
 
-/// Decodes `body` as `delivery` requires. `used` counts the decoded bytes of the coded body.
-/// Dropping the returned body stops the decoding.
+/// Decodes `body` as `delivery` requires. `used` is set to the number of coded bytes that were
+/// decoded so far. Dropping the returned body stops the decoding.
 pub fn body(delivery: Delivery, body: Body, used: Arc<AtomicU64>) -> Body {
     let Delivery::Decoded { undone, .. } = &delivery else { return body };
     if body.is_end_stream() {
@@ -56,7 +56,7 @@ struct Decoding {
 }
 
 impl Decoding {
-    /// The next frame, and the state for the frame after it.
+    /// Returns the next frame, and the state for the frame after it. `None` at the end.
     async fn next(mut self) -> Result<Option<(Frame<Bytes>, Option<Self>)>, BoxError> {
         let mut output = vec![0; PIECE];
         loop {

@@ -1,8 +1,8 @@
-//! The index of the spool in the daemon: the texts of pages, the online sessions, and access to
-//! both.
+//! Lists and searches in the daemon.
 //!
 //! The index itself is in `wwwoffle-index`, and all its calls block. Here they run outside the
-//! runtime's threads ([`call_index`]), and the index gets the data that it cannot know itself.
+//! runtime's threads ([`call_index`]), and the index gets the data that it cannot know itself: the
+//! texts of pages and the online sessions.
 
 pub mod deletions;
 pub mod describe;
@@ -27,7 +27,7 @@ pub const READERS: usize = 4;
 /// Interval between checks for faults of the index.
 const LOOK_FOR_FAULTS: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// How long a response waits until the index has the latest changes.
+/// The longest time that a response waits until the index has the latest changes.
 const LEVEL_WITHIN: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// The time that the index gets for writing when the daemon stops.
@@ -63,7 +63,7 @@ pub async fn call_index<T: Send + 'static>(
 ///
 /// # Errors
 ///
-/// If it fails.
+/// If the index or the spool cannot be read or written.
 pub async fn rebuild(context: &StorageContext, what: ReindexScope) -> Result<(), Error> {
     let index = context.index.clone();
     match tokio::task::spawn_blocking(move || index.reindex(what)).await {

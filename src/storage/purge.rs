@@ -51,7 +51,8 @@ pub enum PurgeTask {
     Purge,
     /// Purges automatically, to free space.
     ForRoom,
-    /// Purges by age, without removing anything for disk space.
+    /// Purges automatically by age, and by `max-size` if it is a number of bytes. Free disk space
+    /// is ignored.
     ByAge,
 }
 
@@ -62,7 +63,7 @@ impl PurgeTask {
     }
 }
 
-/// Why nothing was purged.
+/// The reason why a purge failed or did not take place.
 #[derive(Debug, thiserror::Error)]
 pub enum NotPurged {
     /// Another purge is running.
@@ -118,7 +119,7 @@ impl PurgeState {
         Ok(PurgeTurn(Arc::clone(&self.running)))
     }
 
-    /// The running purge and the last finished one.
+    /// The progress of a running purge, and the results of the last plan and purge.
     #[must_use]
     pub fn status(&self) -> PurgeStatus {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -311,7 +312,7 @@ fn name_of_stay(because: KeepReason) -> &'static str {
 ///
 /// # Errors
 ///
-/// [`NotPurged`] if there was no purge.
+/// [`NotPurged`] if the purge failed or did not take place. Earlier removals stay.
 pub async fn run(context: &StorageContext, what: PurgeTask) -> Result<PurgeReport, NotPurged> {
     run_in(context, context.purging.take_turn()?, what).await
 }
@@ -320,7 +321,7 @@ pub async fn run(context: &StorageContext, what: PurgeTask) -> Result<PurgeRepor
 ///
 /// # Errors
 ///
-/// [`NotPurged`] if there was no purge, but never [`NotPurged::Busy`].
+/// [`NotPurged`] like [`run`], but never [`NotPurged::Busy`].
 pub async fn run_in(
     context: &StorageContext,
     turn: PurgeTurn,

@@ -18,7 +18,7 @@ pub fn of(startup: &Startup, versions: Versions) -> Options {
     Options { durability, shared: shared(startup), versions, ..Options::default() }
 }
 
-/// The additional users that may read the spool, if any.
+/// The permissions for other users of the spool; `None` if only the daemon's user may read it.
 #[must_use]
 pub fn shared(startup: &Startup) -> Option<SharedDisk> {
     // Stored responses are never executable, whatever the configuration says.

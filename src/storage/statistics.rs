@@ -14,7 +14,8 @@ use crate::storage::context::StorageContext;
 /// midnight may count for the next day.
 const BOOK_EVERY: Duration = Duration::from_secs(60);
 
-/// The number of additions between two writes. If the program is killed, later counts are lost.
+/// The number of additions between two writes. If the program is killed, counts since the last
+/// write are lost.
 const WRITE_ONCE_IN: u32 = 5;
 
 /// Time limit for writing when the daemon stops.

@@ -31,12 +31,13 @@ const COPIED_AT_ONCE: usize = 128 * 1024;
 /// The default size of the hot set, in bytes.
 const HELD: usize = 64 * 1024 * 1024;
 
-/// A request that can never be queued.
+/// A request that cannot be queued.
 #[derive(Debug)]
 pub struct Unqueued {
     /// The request.
     pub request: Outgoing,
-    /// The reason: it is too long or invalid.
+    /// The reason: the request is too long or invalid, or the share of its owner in the queue is
+    /// used up.
     pub error: Error,
 }
 
@@ -115,7 +116,7 @@ impl Store {
     }
 
     /// Stores an update of `kept` and returns the new state. Returns `None` and changes nothing if
-    /// another entry has replaced it. Incomplete entries are not updated; a stale one is
+    /// another entry has replaced `kept`, or `kept` is incomplete. So a stale incomplete entry is
     /// revalidated at each request.
     ///
     /// # Errors
@@ -210,7 +211,8 @@ impl Store {
         .await
     }
 
-    /// Appends `stretch` to the body of an unfinished entry or segment.
+    /// Appends `stretch` to the body of an unfinished entry or segment. Returns the writer and
+    /// `stretch`.
     ///
     /// # Errors
     ///
@@ -262,7 +264,7 @@ impl Store {
         blocking(move || if cut { writer.finish_short() } else { writer.finish() }).await
     }
 
-    /// Copies the entry at `from` to `to`. A damaged entry is not copied.
+    /// Copies the entry at `from` to `to`. A missing or damaged entry is not copied.
     ///
     /// # Errors
     ///
@@ -318,7 +320,8 @@ impl Store {
         blocking(move || spool.remove(&place)).await
     }
 
-    /// Removes an entry in such a way that it can be restored for some time.
+    /// Removes an entry in such a way that it can be restored for some time. Returns false if there
+    /// was none.
     ///
     /// # Errors
     ///

@@ -25,7 +25,7 @@ use crate::storage::store::Kept;
 /// Maximum number of decoded bytes of a body that are read to compare it.
 const READ: usize = 1 << 20;
 
-/// The title of a page is searched in its first bytes, up to this number.
+/// The number of bytes at the beginning of a page that are searched for its title.
 const TITLE_WITHIN: usize = 32 << 10;
 
 /// A page with its older versions.
@@ -41,7 +41,7 @@ pub struct PageVersions {
 }
 
 impl PageVersions {
-    /// The version that was stored at this time.
+    /// Returns the version that was stored at this time. `None` if it is missing or damaged.
     ///
     /// # Errors
     ///
@@ -58,7 +58,7 @@ impl PageVersions {
     }
 }
 
-/// Why two versions cannot be compared.
+/// The reason why two versions cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum NotCompared {
     /// The page is not stored.
@@ -72,7 +72,7 @@ pub enum NotCompared {
     /// The page is not text; it is an image, for example.
     #[error("one of the versions has no text")]
     NoText,
-    /// A version is damaged.
+    /// A version cannot be read, for this reason.
     #[error("one of the versions cannot be read: {0}")]
     Unread(String),
     /// The spool failed.
@@ -93,7 +93,8 @@ pub struct Compared {
     pub diff: Diff,
 }
 
-/// The entry at one of these places with its older versions. A personal entry comes first.
+/// The entry at one of these places with its older versions; `None` if nothing is stored. A
+/// personal entry comes first.
 ///
 /// # Errors
 ///
@@ -185,7 +186,7 @@ fn content_type(kept: &Kept) -> Option<&str> {
     kept.fields.get(CONTENT_TYPE)?.to_str().ok()
 }
 
-/// The text of a stored copy.
+/// The text of a stored copy, from at most [`READ`] bytes of its body.
 async fn text(context: &StorageContext, kept: &Arc<Kept>) -> Result<VersionText, NotCompared> {
     let mut body = read_beginning(&context.store, kept, READ + 1).await.map_err(|error| {
         NotCompared::Unread(format!("its body cannot be read: {}", error_chain(&*error)))

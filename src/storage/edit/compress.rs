@@ -26,7 +26,7 @@ pub enum Which {
 pub enum StoredForm {
     /// Compressed, where that saves enough.
     Compressed,
-    /// The form before compression.
+    /// Not compressed.
     Plain,
 }
 
@@ -72,7 +72,7 @@ struct CompressWork<'a> {
 }
 
 impl CompressWork<'_> {
-    /// Returns false if `go_on` requested to stop.
+    /// Rewrites the entries of these URLs. Returns false if `go_on` requested to stop.
     fn urls(&mut self, all: &[Places]) -> Result<bool, Error> {
         for places in all {
             let (mut seen, mut is_any) = (HashSet::new(), false);

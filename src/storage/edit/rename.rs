@@ -80,7 +80,8 @@ impl Rename {
         Ok(Self { what: RenameScope::Below { from, to, owner: owner.clone() }, is_forced })
     }
 
-    /// Moves the entries, or a bounded number of them.
+    /// Moves the entries, or the first [`AT_ONCE`] of them. The result says whether entries are
+    /// left.
     ///
     /// # Errors
     ///

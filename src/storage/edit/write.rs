@@ -17,7 +17,7 @@ pub struct Intake {
     told: Option<u64>,
 }
 
-/// Why a response was not stored.
+/// The reason why a response was not stored.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
     /// The input does not begin with a response head.
@@ -26,7 +26,7 @@ pub enum Refused {
     /// The head is longer than the limit.
     #[error("the response head is longer than {MAX_HEAD} bytes")]
     LongHead,
-    /// The length of the body differs from the one declared in its head.
+    /// The length of the body differs from the length that the head declares.
     #[error("the body has {found} bytes, but its Content-Length is {told}")]
     OtherLength {
         /// The declared length.
@@ -34,7 +34,7 @@ pub enum Refused {
         /// The received length.
         found: u64,
     },
-    /// The spool cannot store it.
+    /// The spool cannot store the response.
     #[error("it cannot be stored")]
     Spool(#[from] Error),
 }
@@ -99,7 +99,7 @@ pub fn head_of(content_type: &str) -> String {
     format!("HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\n\r\n")
 }
 
-/// The media type that corresponds to the extension of `path`.
+/// The media type for the extension of `path`; `text/html` if there is no extension.
 #[must_use]
 pub fn type_of(path: &str) -> &'static str {
     let name = path.rsplit('/').next().unwrap_or_default();
@@ -121,8 +121,8 @@ pub fn type_of(path: &str) -> &'static str {
     }
 }
 
-/// The position of the body: after the first empty line, with any line endings. Bytes before `from`
-/// are skipped.
+/// The position of the body: after the first empty line, with any line endings. `None` if there is
+/// no empty line. Bytes before `from` are skipped.
 fn end_of_head(bytes: &[u8], from: usize) -> Option<usize> {
     let rest = bytes.get(from..)?;
     rest.iter().enumerate().find_map(|(index, &byte)| {

@@ -96,7 +96,7 @@ mod tests {
         let turn = deletions.begin(first).unwrap();
         assert!(deletions.begin(other).is_none());
         assert!(!deletions.is_by("ada"));
-        // The deletion of another person is not stopped.
+        // Stopping another removal does not stop this one.
         deletions.stop(other).await;
         assert!(!turn.is_stopped());
         let ends = async {

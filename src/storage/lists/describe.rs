@@ -25,10 +25,10 @@ const MAX_BODY: usize = 4 << 20;
 /// Number of bytes decoded at once.
 const PIECE: usize = 64 * 1024;
 
-/// The language of a page is searched in its first bytes, up to this number.
+/// The number of bytes at the beginning of a page that are searched for its language.
 const LANGUAGE_WITHIN: usize = 4 << 10;
 
-/// Reads pages.
+/// The reader of stored pages for the index.
 #[derive(Debug)]
 pub struct Pages {
     /// The host names of this proxy, which a page may link to.
@@ -90,7 +90,7 @@ impl Pages {
         let found = finder.finish();
         told.is_cut |= found.is_cut();
         let mut links = found.links;
-        // Sub-resources that only other browsers would use are included, if they are stored.
+        // Sub-resources that a fetch would leave out are included, and marked as spare.
         links.retain(|link| link.left_out.is_none() || link.class.is_part());
         let parts = links.iter().filter(|link| link.left_out.is_none() && link.class.is_part());
         told.is_cut |= parts.count() > MAX_REFERENCES - told.references.len();
@@ -107,7 +107,8 @@ impl Pages {
     }
 }
 
-/// The text of a stored response, for an excerpt.
+/// The text of a stored response, for an excerpt. `None` if the response is not text, or cannot be
+/// read.
 #[must_use]
 pub fn text_of(entry: &Entry) -> Option<String> {
     let (status, fields) = head::read_response(entry.head()).ok()?;
@@ -190,7 +191,7 @@ impl Out {
     }
 }
 
-/// The language of a page, as declared in its first tag or by its origin.
+/// The language that the `<html>` tag of a page declares, or else the one that its origin declares.
 fn language(fields: &HeaderMap, body: &[u8]) -> Option<String> {
     let begin = body.get(..LANGUAGE_WITHIN).unwrap_or(body);
     let begin = String::from_utf8_lossy(begin).to_ascii_lowercase();

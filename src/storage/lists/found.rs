@@ -32,7 +32,7 @@ pub struct ListSource<'a> {
     pub spool: &'a Spool,
     /// The configuration, which hides some URLs from lists.
     pub config: &'a Config,
-    /// When the last sessions began.
+    /// The times at which the last sessions began.
     pub sessions: &'a Sessions,
     /// The viewer of the list.
     pub viewer: &'a Viewer,
@@ -43,11 +43,11 @@ pub struct ListSource<'a> {
 /// A kind of list. The configuration can exclude URLs from each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Any other list of entries.
+    /// A list of entries that is not of the following kinds.
     Any,
     /// The entries of a host.
     Host,
-    /// The last online sessions.
+    /// A list of an online session.
     Latest,
     /// The queue.
     Outgoing,
@@ -56,8 +56,8 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// The rules of the configuration for lists of this kind. Each must allow a URL for it to be
-    /// listed.
+    /// The rules of the configuration for lists of this kind. A URL is listed only if all of them
+    /// allow it.
     fn rules(self, config: &Config) -> impl Iterator<Item = &UrlRules<bool>> {
         let options = &config.index_options;
         let of_kind = match self {
@@ -216,7 +216,7 @@ impl ListSource<'_> {
         self.spool.pins().unwrap_or_default()
     }
 
-    /// Adds the pins, schedules and queued requests of its URL to an entry.
+    /// Marks an entry whose URL is pinned, monitored or queued.
     fn shown(&self, item: Item, pins: &BTreeSet<String>) -> IndexItem {
         let url = CanonicalUrl::parse(item.place.url(), &LocalHost::default());
         let key = url.map_or(item.place.key(), |url| Place::of(&url).key());

@@ -167,7 +167,8 @@ const KNOWN: &str = "http, https, ftp, finger, SCHEME/HOST, hosts, hosts/SCHEME,
                      monitored, session/N, asked/N, or as in WWWOFFLE 2.9 lasttime, prevtimeN, lastout, \
                      prevoutN or monitor";
 
-/// Parses the subject of a list, in the spelling of `ls` or in the names of version 2.9.
+/// Parses the subject of a list, in the spelling of `ls` or in the names of version 2.9. Adds a
+/// scheme and a host that it contains to `filter`.
 fn subject(text: &str, filter: &mut Filter) -> Result<Subject, Text> {
     let (word, rest) =
         text.trim_end_matches('/').split_once('/').unwrap_or((text.trim_end_matches('/'), ""));

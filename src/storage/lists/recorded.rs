@@ -5,8 +5,8 @@ use wwwoffle_spool::{OutgoingSummary, RequestState};
 
 use wwwoffle_api::Held;
 
-/// The reason that holds back a request, as far as its file shows. For readers of the spool without
-/// a daemon.
+/// Returns the reason that holds back a request, as far as its file shows. `None` if the request
+/// may be sent or was given up. For readers of the spool without a daemon.
 #[must_use]
 pub fn as_recorded(request: &OutgoingSummary, now: Timestamp) -> Option<Held> {
     match &request.fetching.state {

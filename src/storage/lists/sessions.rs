@@ -54,8 +54,9 @@ fn is_new_session(was_online: bool, by_day: bool, last: Option<Timestamp>, now: 
     }
 }
 
-/// The beginning of a session that is noticed now. It is the time of the first possible connection,
-/// because entries that were fetched before this check belong to the session too.
+/// The beginning of a session that is noticed now. If connections have just become possible, it is
+/// the time of the first possible connection, because entries that were fetched before this check
+/// belong to the session too.
 fn session_start(was_online: bool, dials_since: Timestamp, now: Timestamp) -> Timestamp {
     if was_online { now } else { dials_since.min(now) }
 }
@@ -87,7 +88,7 @@ pub async fn record_session(context: &StorageContext) {
     context.lock_online().sessions = Some(sessions);
 }
 
-/// When the last sessions began.
+/// Returns the times at which the last sessions began.
 pub async fn sessions(context: &StorageContext) -> Sessions {
     let known = context.lock_online().sessions.clone();
     if let Some(known) = known {
@@ -102,7 +103,7 @@ pub async fn sessions(context: &StorageContext) -> Sessions {
     context.lock_online().sessions.get_or_insert(sessions).clone()
 }
 
-/// The waiting requests of the queue, oldest first.
+/// The requests of the queue, oldest first.
 pub(crate) fn waiting_requests(spool: &Spool) -> Vec<SessionRequest> {
     let mut asked = Vec::new();
     spool.queue().visit(|request| {

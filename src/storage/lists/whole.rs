@@ -44,7 +44,8 @@ impl GatheredEntries {
         Self { most: Some(most), ..Self::default() }
     }
 
-    /// Gathers more entries. Returns true at the end of the list. `owner` is the viewer.
+    /// Gathers more entries. Returns true if nothing is left to gather, because the list has ended
+    /// or the limit is reached. `owner` is the viewer.
     ///
     /// # Errors
     ///

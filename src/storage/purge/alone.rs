@@ -35,7 +35,7 @@ const AFTER_ROOM: Duration = Duration::from_secs(5 * 60);
 const AFTER_TOO_LITTLE: Duration = Duration::from_secs(15 * 60);
 
 /// The maximum difference between the progress of the system clock and the elapsed time. A larger
-/// difference is a jump. For the same time after a jump, nothing is removed.
+/// difference is a jump. After a jump, nothing is removed for the same length of time.
 const CLOCK_ASTRAY: Duration = Duration::from_secs(60 * 60);
 
 /// The key of the last automatic purge in the state.
@@ -105,7 +105,7 @@ fn log_space(room: &mut SpaceWatch, before: Option<u64>, report: &PurgeReport) {
     }
 }
 
-/// Observes whether removing entries frees disk space.
+/// Remembers whether removing entries frees disk space.
 #[derive(Debug, Default)]
 struct SpaceWatch {
     /// Whether the last purge freed too little, and no other event has freed enough space since.
@@ -130,7 +130,7 @@ impl SpaceWatch {
     }
 }
 
-/// Compares the system clock with the elapsed time.
+/// A comparison of the system clock with the elapsed time.
 #[derive(Debug)]
 struct PurgeClock {
     began: Instant,

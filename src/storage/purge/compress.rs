@@ -49,7 +49,7 @@ pub(super) struct CompressionPlan {
 }
 
 impl CompressionPlan {
-    /// Creates the plan. `None` if the configuration compresses nothing.
+    /// Creates the plan. `None` if the configuration compresses nothing, or the purge is for space.
     pub(super) fn new(
         spool: &Spool,
         policy: &PurgePolicy,
@@ -105,7 +105,8 @@ impl CompressionPlan {
     }
 
     /// Compresses the entries. A failure becomes part of the result, because the removals of this
-    /// purge stay valid. `go_on` is also called within large files.
+    /// purge stay valid. The only error is [`NotPurged::Stopping`]. `go_on` is also called within
+    /// large files.
     pub(super) fn carry_out(
         &self,
         spool: &Spool,

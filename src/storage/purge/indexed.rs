@@ -35,12 +35,12 @@ const NEWS_WITHIN: Duration = Duration::from_secs(2);
 /// Entries stored at most this long before the plan may be missing in the index.
 const SLACK: Duration = Duration::from_secs(2);
 
-/// Makes a plan from the index, if the index is complete. `go_on` gets the number of entries
-/// considered so far.
+/// Makes a plan from the index. `None` if the index is incomplete or cannot be read. `go_on` gets
+/// the number of entries considered so far.
 ///
 /// # Errors
 ///
-/// If `go_on` returned false.
+/// If `go_on` returned false, or the spool failed.
 pub(super) fn plan(
     (index, spool): (&Index, &Spool),
     policy: &PurgePolicy,
@@ -176,8 +176,8 @@ impl<'a> NewEntries<'a> {
         self.looked = Some(Instant::now());
     }
 
-    /// Always reads from the start of the purge, because entries can be indexed in another order
-    /// than they were stored.
+    /// Protects the sub-resources of the entries stored since the start of the purge. It always
+    /// reads from the start, because entries can be indexed in another order than they were stored.
     fn keep(&self, index: &Index, plan: &mut Plan, policy: &PurgePolicy) -> Result<(), Error> {
         let mut since = self.since;
         loop {

@@ -50,7 +50,7 @@ impl PurgePolicy {
         &self.config
     }
 
-    /// The limits of space; `space` is that of the disk.
+    /// The limits of the spool's size and of free space. `space` is that of the disk, if known.
     #[must_use]
     pub fn limits(&self, space: Option<Space>) -> PurgeLimits {
         let min_free = room::min_free(&self.config, space);
@@ -101,7 +101,8 @@ impl PurgePolicy {
         self.make_candidate(&found.url, (role, !found.is_told), found.size, times)
     }
 
-    /// Builds a candidate. Its last use is the recorded one, or the last revalidation.
+    /// Builds a candidate. Its last use is the recorded use or the last revalidation, whichever is
+    /// later.
     fn make_candidate(
         &self,
         url: &str,
@@ -175,7 +176,7 @@ impl PurgePolicy {
     }
 }
 
-/// Whether an entry may be a sub-resource of a page, judged by its status and type.
+/// The role of an entry, judged by its status and type: whether it may be a sub-resource of a page.
 fn role(status: u16, content_type: &[u8]) -> EntryRole {
     let essence = content_type.split(|byte| *byte == b';').next().unwrap_or_default();
     let essence = essence.trim_ascii().to_ascii_lowercase();

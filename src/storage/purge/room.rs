@@ -8,8 +8,8 @@ use wwwoffle_spool::purge::{Space, space};
 /// With `max-size = "auto"`, the spool may use the disk divided by this number.
 const LARGEST: u64 = 2;
 
-/// With `min-free = "auto"`, this fraction of the disk stays free, but at most this number of
-/// bytes: half of the amount below which the home page warns.
+/// With `min-free = "auto"`, the size of the disk divided by the first number stays free, but at
+/// most the second number of bytes. That is half of the amount below which the home page warns.
 const FREE: (u64, u64) = (40, 500_000_000);
 
 /// The maximum size of the spool in bytes (`max-size`); `None` without a limit.

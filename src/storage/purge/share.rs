@@ -7,7 +7,7 @@ use super::policy::PurgePolicy;
 use crate::base::error_chain::error_chain;
 use wwwoffle_api::{PurgeReport, PurgeShared};
 
-/// Logs the failures of a purge.
+/// Logs the failure to share bodies, if any.
 pub(super) fn log(report: &PurgeReport) {
     if let Some(failure) = report.shared.as_ref().and_then(|shared| shared.failure.as_deref()) {
         warn!(failure, "not all identical bodies could be shared");

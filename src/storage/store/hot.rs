@@ -177,7 +177,7 @@ impl HotSet {
         self.half.load(Ordering::Acquire) * 2 * PARTS
     }
 
-    /// The entries under a key, if known.
+    /// The shelf of a key, if it is in the set and valid at `now`.
     pub(super) fn get(&self, key: Key, now: Duration) -> Option<Arc<Shelf>> {
         self.find(key).filter(|found| found.counts(now))
     }
@@ -201,6 +201,7 @@ impl HotSet {
     }
 
     /// Records that the file names of a shelf were unchanged at a check that began at `before`.
+    /// Returns false if the shelf has become outdated since.
     pub(super) fn again(&self, key: Key, found: &Shelf, before: Before) -> bool {
         let part = lock(self.part(key));
         let is_same = part.changes == before.changes && !found.gone.load(Ordering::Acquire);

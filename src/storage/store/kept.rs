@@ -17,11 +17,11 @@ use wwwoffle_http::head;
 pub struct Kept {
     /// The entry itself.
     pub entry: Entry,
-    /// Its status.
+    /// The status of the response.
     pub status: StatusCode,
     /// The fields of the response, without the hop-by-hop fields.
     pub fields: HeaderMap,
-    /// The fields of its request, without secret fields.
+    /// The fields of the recorded request, without secret fields.
     pub request: HeaderMap,
     /// The segments with the requested bytes, if the entry is incomplete. Then `entry` is the
     /// newest segment.

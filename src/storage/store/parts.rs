@@ -8,7 +8,7 @@ use wwwoffle_spool::{Error, Partial, Place};
 use super::{Store, blocking};
 
 impl Store {
-    /// The segments at `place`.
+    /// The segments at `place`; `None` if there are none.
     ///
     /// # Errors
     ///

@@ -21,7 +21,7 @@ impl Store {
     }
 
     /// Adds the requests that follow from a queued request, before that request leaves the queue.
-    /// Returns the requests that can never be queued.
+    /// Returns the requests that cannot be queued.
     ///
     /// # Errors
     ///
@@ -60,7 +60,7 @@ impl Store {
         blocking(move || spool.queue().finish(&seen)).await
     }
 
-    /// A complete queued request.
+    /// Reads a complete queued request; `None` if it has left the queue.
     ///
     /// # Errors
     ///
@@ -128,7 +128,8 @@ impl Store {
     /// Moves the text of a recursive fetch to the damaged files.
     pub async fn set_run_aside(&self, id: RunId, reason: String) {
         let spool = self.spool.clone();
-        // If the text cannot be moved, it stays where it was. The caller has logged the failure.
+        // If the text cannot be moved, it stays where it was. The caller has logged that it is
+        // damaged.
         let _told = blocking(move || Ok(spool.set_run_aside(id, &reason))).await;
     }
 

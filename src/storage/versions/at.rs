@@ -10,7 +10,7 @@ use jiff::{Timestamp, ToSpan};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct At(pub Timestamp);
 
-/// A text that is not a valid time.
+/// The error for a text that is not a valid time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected a time, as 2026-11-20, 2026-11-20 14:25 or 2026-11-20T14:25:15Z")]
 pub struct NoTime;
@@ -43,8 +43,8 @@ impl FromStr for At {
 }
 
 /// The order in which versions are tried for a point in time, as indices into `came`: the last
-/// version before it, then earlier ones, then the first one after it (RFC 7089 §4.5.3). Only
-/// seconds count, because Memento times have no fractions.
+/// version that is not after it, then earlier ones, then the first one after it (RFC 7089 §4.5.3).
+/// Only seconds count, because Memento times have no fractions.
 #[must_use]
 pub fn nearest(came: &[Timestamp], at: Timestamp) -> Vec<usize> {
     let at = at.as_second();

@@ -30,12 +30,12 @@ pub enum LineKind {
 /// A line of a difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ComparedLine {
-    /// Its kind.
+    /// Which versions contain the line.
     pub sort: LineKind,
     /// The line number, counted from 1. It counts in the newer text, or in the older text if only
     /// that contains the line.
     pub number: usize,
-    /// Its text.
+    /// The text of the line.
     pub text: String,
 }
 

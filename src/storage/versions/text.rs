@@ -35,11 +35,11 @@ const INLINE: [&str; 36] = [
 /// The text of a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VersionText {
-    /// Its title, if it has one.
+    /// The title of the page, if it has one.
     pub title: Option<String>,
-    /// Its lines.
+    /// The lines of the text.
     pub lines: Vec<String>,
-    /// Whether it was truncated.
+    /// Whether the text was truncated.
     pub is_cut: bool,
 }
 
