@@ -68,14 +68,15 @@ impl PartClass {
         }
     }
 
-    /// The class of this name.
+    /// The class of this name. `None` if there is no such class.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|class| class.as_str() == name)
     }
 }
 
-/// Classes unknown to 2.9. Each is paired with the known class whose choice it follows by default.
+/// The classes for which WWWOFFLE 2.9 has no name. Each is paired with the class whose choice it
+/// follows by default.
 const WITH: [(PartClass, PartClass); 2] =
     [(PartClass::Icons, PartClass::Images), (PartClass::Fonts, PartClass::Stylesheets)];
 
@@ -115,13 +116,13 @@ pub struct Aim {
     pub parts: BTreeMap<PartClass, bool>,
     /// Whether fresh stored copies are requested too.
     pub force: bool,
-    /// Its bounds.
+    /// The bounds of the fetch.
     pub limits: Limits,
     /// Whether `robots.txt` and `nofollow` are respected. `None` leaves this to the configuration.
     pub robots: Option<bool>,
 }
 
-/// The request of a form or a command URL.
+/// A recursive fetch as a form or the arguments of `/refresh-recurse/` request it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecursiveRequest {
     /// The first page.
@@ -142,9 +143,9 @@ pub enum BadAim {
     /// A limit is invalid.
     #[error("{name:?} takes a whole number above 0, not {value:?}")]
     Limit {
-        /// Its name.
+        /// The name of the limit.
         name: String,
-        /// Its value.
+        /// The invalid value.
         value: String,
     },
     /// The scope is invalid.
@@ -174,7 +175,8 @@ impl RecursiveRequest {
                 "url" if !value.trim().is_empty() => url = Some(value.trim().to_owned()),
                 "url" => {}
                 "depth" => aim.depth = depth(value)?,
-                // The form has words for the scopes that the command URL writes as prefixes.
+                // A form of 2.9 has the scope as a word in `method`. The address
+                // `/refresh-recurse/` has it as a prefix in `limit`.
                 "method" if value == "none" => aim.depth = 0,
                 "method" | "scope" => method = Some(Scope::parse(value)?),
                 "limit" if value.is_empty() => {}

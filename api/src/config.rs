@@ -9,12 +9,12 @@ use wwwoffle_config::{
 
 use super::Timestamp;
 
-/// `GET /api/config`.
+/// The response to `GET /api/config`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigState {
-    /// The file, which may not exist yet.
+    /// The path of the configuration file, which may not exist yet.
     pub file: String,
-    /// Whether it exists.
+    /// Whether the file exists.
     pub exists: bool,
     /// The entity tag of the text, for `If-Match`.
     pub stamp: String,
@@ -40,7 +40,7 @@ pub struct ConfigOption {
     pub value: Option<String>,
     /// Its default.
     pub default: String,
-    /// The line in the file, counted from 1.
+    /// The line in the file, counted from 1; `None` if the default applies.
     pub line: Option<usize>,
     /// Whether a new value takes effect only at the next start of the daemon.
     pub restart: bool,
@@ -55,13 +55,13 @@ pub struct ConfigRule {
     pub index: usize,
     /// The line of its header, counted from 1.
     pub line: usize,
-    /// The URL-SPECIFICATIONs.
+    /// The URL-SPECIFICATIONs of the rule.
     pub url: Vec<String>,
-    /// The options and their values.
+    /// The names and the values of its options.
     pub options: Vec<(String, String)>,
 }
 
-/// One error.
+/// An error in the configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigFault {
     /// The configuration, or a list file that it names.
@@ -78,7 +78,7 @@ pub use wwwoffle_config::edit::Edit as ConfigEdit;
 /// The response to `POST /api/config`, `/api/config/undo` and `/api/config/reload`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigChange {
-    /// The file.
+    /// The path of the configuration file.
     pub file: String,
     /// The entity tag of its new text.
     pub stamp: String,
@@ -90,8 +90,7 @@ pub struct ConfigChange {
     pub now: Option<String>,
     /// The options whose value has changed, as `section.key`.
     pub changed: Vec<String>,
-    /// Options that differ from their value at the start of the daemon, and are read only at the
-    /// start.
+    /// The options that are read only at the start of the daemon and have changed since then.
     pub restart: Vec<String>,
 }
 
@@ -104,7 +103,7 @@ pub struct ConfigUndo {
     pub version: Option<u64>,
 }
 
-/// `GET /api/config/versions`.
+/// The response to `GET /api/config/versions`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigVersions {
     /// The versions, oldest first.
@@ -121,11 +120,11 @@ pub struct ConfigVersion {
 }
 
 impl ConfigState {
-    /// The options in `text`, the text of `file`.
+    /// The state of the configuration file `file`, whose text is `text`.
     ///
     /// # Errors
     ///
-    /// If it is not TOML.
+    /// If the text is not TOML.
     pub fn of(file: &ConfigFile, text: &ConfigText) -> Result<Self, EditError> {
         let Overview { options, rules } = overview(&text.text)?;
         let faults = Config::parse(&text.text, file.path());

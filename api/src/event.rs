@@ -24,13 +24,13 @@ pub enum Event {
         url: String,
         /// Bytes received so far.
         bytes: u64,
-        /// Bytes announced.
+        /// The length announced by the origin, in bytes; `None` if it did not announce one.
         #[serde(default)]
         total: Option<u64>,
-        /// Recent bytes per second.
+        /// Recent bytes per second; absent while unknown.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rate: Option<u64>,
-        /// The estimated time for the rest.
+        /// The estimated time for the rest, in seconds; absent if unknown.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         seconds_left: Option<u64>,
     },
@@ -42,7 +42,7 @@ pub enum Event {
         url: String,
         /// The status of the response.
         status: u16,
-        /// The length of the body.
+        /// The length of the body in bytes.
         bytes: u64,
     },
     /// The request failed permanently.
@@ -103,7 +103,7 @@ pub enum Event {
         /// The number of responses that are stored now, including fresh ones that were stored
         /// before.
         fetched: u64,
-        /// The number of requests that failed permanently, without dead links.
+        /// The number of requests that failed permanently, not counting dead links.
         failed: u64,
         /// The number of dead links in the pages of recursive fetches.
         #[serde(default)]

@@ -25,7 +25,7 @@ pub struct ImportRequest {
     pub scheme: Option<String>,
 }
 
-/// A line of the response.
+/// A line of the response to `POST /api/import`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum ImportEvent {

@@ -27,13 +27,13 @@ pub enum Held {
     },
     /// The origin has asked to wait (`Retry-After`).
     Origin {
-        /// Until when.
+        /// When the next request may be sent to the origin.
         until: Timestamp,
     },
     /// No client is waiting for the request, and another request was just sent to its host
     /// (`delay`, or the crawl delay of its site).
     Distance {
-        /// When the next one may be sent.
+        /// When the next request may be sent to the host.
         until: Timestamp,
     },
     /// The request failed temporarily.
@@ -68,7 +68,7 @@ pub enum BudgetOf {
 }
 
 impl Held {
-    /// Whether the reason lasts for hours or until the user acts. A command should then not wait
+    /// Whether the reason may last for hours or until the user acts. A command should then not wait
     /// for the request.
     #[must_use]
     pub const fn lasts(self) -> bool {

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// `GET /api/history`.
+/// The response to `GET /api/history`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct History {
     /// The canonical URL, without credentials.
@@ -18,7 +18,7 @@ pub struct History {
 /// One version of a page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Version {
-    /// When it was stored, which identifies it among the others.
+    /// When the version was stored. No other version of the URL has the same time.
     pub stored: Timestamp,
     /// When the response was received.
     pub received: Timestamp,
@@ -36,7 +36,7 @@ pub struct Version {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VersionRequest {
-    /// The page.
+    /// The URL of the page.
     pub url: String,
     /// When the version was stored.
     pub stored: Timestamp,

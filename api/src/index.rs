@@ -18,10 +18,10 @@ pub struct IndexItem {
     pub owner: Option<String>,
     /// The site of its host: `example.co.uk`.
     pub site: String,
-    /// Its title.
+    /// The title of the page; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub title: Option<String>,
-    /// The language that the page declares.
+    /// The language that the page declares; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub language: Option<String>,
     /// Its content.
@@ -47,9 +47,9 @@ pub struct IndexItem {
 pub struct IndexContent {
     /// The content type, without parameters; empty if it has none.
     pub content_type: String,
-    /// Its class: `page`, `image` …
+    /// The class of the entry, such as `page` or `image`.
     pub class: String,
-    /// Whether it is a page that a person opens, not a sub-resource.
+    /// Whether the entry is a page that a person opens, not a sub-resource.
     pub page: bool,
     /// The status code.
     pub status: u16,
@@ -106,7 +106,7 @@ pub struct IndexPage {
     /// The items.
     #[serde(flatten)]
     pub listed: Listed,
-    /// The value of `after` for the next page; absent at the end.
+    /// The value of the argument `after` for the next page; absent at the end.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub next: Option<String>,
 }
@@ -116,9 +116,9 @@ pub struct IndexPage {
 pub struct SearchPage {
     /// The hits, best first.
     pub hits: Vec<SearchHit>,
-    /// Queued requests whose URL has the words.
+    /// The queued requests whose URL contains the words.
     pub queue: Vec<EntryItem>,
-    /// The value of `after` for the next page; absent at the end.
+    /// The value of the argument `after` for the next page; absent at the end.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub next: Option<String>,
     /// Whether there are more hits than were ranked.
@@ -133,9 +133,9 @@ pub struct SearchHit {
     /// The entry of the hit.
     #[serde(flatten)]
     pub item: IndexItem,
-    /// An excerpt of its text.
+    /// An excerpt of the page's text.
     pub snippet: ShownSnippet,
-    /// The positions of the words in the title, in bytes.
+    /// The byte ranges of the search terms in the title.
     pub title_marks: Vec<(usize, usize)>,
 }
 
@@ -144,11 +144,11 @@ pub struct SearchHit {
 pub struct ShownSnippet {
     /// The text.
     pub text: String,
-    /// The positions of the words in it, in bytes.
+    /// The byte ranges of the search terms in the excerpt.
     pub marks: Vec<(usize, usize)>,
-    /// Whether text before it was left out.
+    /// Whether the page's text continues before the excerpt.
     pub cut_before: bool,
-    /// Whether text after it was left out.
+    /// Whether the page's text continues after the excerpt.
     pub cut_after: bool,
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Parts;
 
-/// A certificate in words. Its texts are foreign: of limited length, with hidden characters made
+/// A certificate in words. Its texts have a limited length, and hidden characters in them are made
 /// visible.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Certificate {
@@ -22,7 +22,7 @@ pub struct Certificate {
     /// The first hosts and addresses for which it is valid.
     #[serde(default)]
     pub names: Vec<String>,
-    /// The number of further ones.
+    /// The number of further hosts and addresses.
     #[serde(default)]
     pub more_names: usize,
 }
@@ -32,12 +32,12 @@ pub struct Certificate {
 pub struct Chain {
     /// The first certificates.
     pub certificates: Vec<Certificate>,
-    /// The number of further ones.
+    /// The number of further certificates.
     #[serde(default)]
     pub left_out: usize,
 }
 
-/// How a connection to an origin was secured.
+/// The TLS version, the cipher suite and the certificates of a connection to an origin.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Connection {
     /// The version of TLS, such as `TLSv1.3`.
@@ -51,7 +51,7 @@ pub struct Connection {
     pub chain: Chain,
 }
 
-/// One header field. The text is as received, with hidden characters made visible.
+/// A header field. Its text is as received, with hidden characters made visible.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Field {
     /// Its name.
@@ -86,10 +86,10 @@ pub struct CompressedFile {
     pub plain: u64,
 }
 
-/// How the file of a stored copy stores the body.
+/// The form in which the file of a stored copy contains the body.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BodyOnDisk {
-    /// The size of the file, if that is compressed.
+    /// The size of the file, if it is compressed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compressed: Option<CompressedFile>,
     /// Whether the body is stored only once for all entries and older versions with the same body.
@@ -116,7 +116,7 @@ pub struct KeptInfo {
     pub stored: Timestamp,
     /// The length of the body as received, without transfer coding.
     pub bytes: u64,
-    /// How the file of the entry stores the body.
+    /// The form in which the file of the entry contains the body.
     #[serde(flatten)]
     pub storage: BodyOnDisk,
     /// The SHA-256 of the body, 64 hex digits.
@@ -129,6 +129,6 @@ pub struct KeptInfo {
     pub method: String,
     /// The fields of the request. Secrets are not stored.
     pub request: Vec<Field>,
-    /// How the connection was secured; `None` if it was not secured, or if this is unknown.
+    /// The TLS parameters of the connection; `None` if it did not use TLS, or if this is unknown.
     pub connection: Option<Connection>,
 }

@@ -32,7 +32,8 @@ pub struct MovedUrls {
     pub taken: Vec<String>,
     /// The URLs that could not be moved, with the reasons.
     pub failed: Vec<NotMoved>,
-    /// Whether there were more entries than one call moves. The same call then moves the next ones.
+    /// Whether there were more entries than one call moves. If so, the same call moves the next
+    /// ones.
     pub more: bool,
 }
 
@@ -82,7 +83,7 @@ pub struct EntriesToCompress {
 pub enum CompressEvent {
     /// All entries were handled.
     Done(CompressedUrls),
-    /// It failed, for this reason.
+    /// Compressing failed, for this reason.
     Failed(String),
 }
 
@@ -95,11 +96,11 @@ pub struct CompressedUrls {
     pub before: u64,
     /// The bytes that they occupy now.
     pub after: u64,
-    /// The number that already had the wanted form.
+    /// The number of entries that already had the wanted form.
     pub already: u64,
-    /// The number left unchanged because compressing would save too little.
+    /// The number of entries left unchanged because compressing would save too little.
     pub not_worth: u64,
-    /// The number that could not be rewritten and are unchanged.
+    /// The number of entries that could not be rewritten and are unchanged.
     #[serde(default)]
     pub failed: u64,
     /// The reason of the first failure.
@@ -114,6 +115,6 @@ pub struct CompressedUrls {
 pub struct WrittenUrl {
     /// The URL, without credentials.
     pub url: String,
-    /// The length of its body.
+    /// The length of its body in bytes.
     pub bytes: u64,
 }

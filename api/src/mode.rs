@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// How the proxy handles a request for a page.
+/// The mode of the proxy, which decides how a request for a page is handled.
 ///
 /// A request reads the mode once, at its start. A later switch does not affect it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

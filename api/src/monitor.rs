@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::runs::PartClass;
 
-/// `GET /api/monitor`.
+/// The response to `GET /api/monitor`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MonitorList {
     /// The monitored pages, by URL.
@@ -25,9 +25,9 @@ pub struct MonitorItem {
     pub schedule: String,
     /// The minimum number of older versions that are stored.
     pub versions: u16,
-    /// When it was last queued.
+    /// When the page was last queued.
     pub last: Option<Timestamp>,
-    /// When it is queued next; in the past if it is due but cannot be fetched now.
+    /// When the page is queued next; in the past if it is due but cannot be fetched now.
     pub next: Option<Timestamp>,
     /// The owner, as `user:ada` or `client:192.0.2.1`; absent for this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,24 +57,24 @@ pub struct MonitorRequest {
     pub parts: BTreeMap<PartClass, bool>,
 }
 
-/// `GET /api/monitor/diff`.
+/// The response to `GET /api/monitor/diff`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VersionDiff {
-    /// The page, without credentials.
+    /// The URL of the page, without credentials.
     pub url: String,
     /// When each version was stored, newest first.
     pub versions: Vec<Timestamp>,
     /// The older of the two compared versions.
     pub from: Timestamp,
-    /// The newer one.
+    /// The newer of the two compared versions.
     pub to: Timestamp,
-    /// The title of the newer one.
+    /// The title of the newer version.
     pub title: Option<String>,
-    /// The number of lines that only the newer one has.
+    /// The number of lines that only the newer version has.
     pub added: usize,
-    /// The number of lines that only the older one has.
+    /// The number of lines that only the older version has.
     pub removed: usize,
-    /// The differing lines with some context, preceded by `-`, `+` or a space.
+    /// The differing lines with some context. Each is preceded by `-`, `+` or a space.
     pub diff: String,
     /// Whether the diff was truncated.
     #[serde(rename = "cut")]

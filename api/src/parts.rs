@@ -12,7 +12,7 @@ pub struct Parts<Words = String> {
     pub complete: bool,
     /// The number of sub-resources in each state.
     pub counts: PartCounts,
-    /// Why there may be unknown sub-resources.
+    /// Why there may be unknown sub-resources; absent if all are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<Words>,
     /// The missing sub-resources first, then those left out, then the stored ones. Truncated if
@@ -72,9 +72,9 @@ pub struct PartItem<Words = String> {
     /// The document that refers to it, if not the page itself: a style sheet, a frame, a redirect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// Whether it is stored.
+    /// Whether it is stored, left out or missing.
     pub state: PartState,
-    /// Why it is not stored.
+    /// Why it is not stored; absent if it is stored or the reason is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Words>,
 }

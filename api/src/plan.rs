@@ -29,30 +29,31 @@ impl Amount {
 /// estimated one is not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expected {
-    /// Stored and fresh. Measured; nothing is transferred.
+    /// Responses that are stored and fresh. Measured; nothing is transferred.
     pub fresh: Amount,
-    /// Stored, to be revalidated. Measured: the bytes transferred if all have changed.
+    /// Responses that are stored and will be revalidated. Measured: the bytes transferred if all
+    /// have changed.
     pub again: Amount,
     /// Responses of which a part is stored. Measured: the missing bytes.
     pub rest: Amount,
-    /// Not stored. Estimated.
+    /// Responses that are not stored. Estimated.
     pub new: Amount,
 }
 
 impl Expected {
-    /// The maximum number of requests sent.
+    /// The maximum number of requests that are sent.
     #[must_use]
     pub fn requests(&self) -> u64 {
         self.again.count.saturating_add(self.rest.count).saturating_add(self.new.count)
     }
 
-    /// The maximum number of measured bytes transferred.
+    /// The maximum number of bytes that are transferred, not counting estimated ones.
     #[must_use]
     pub fn measured(&self) -> u64 {
         self.again.bytes.saturating_add(self.rest.bytes)
     }
 
-    /// The sum of both.
+    /// The sum of `self` and `other`.
     #[must_use]
     pub fn with(mut self, other: &Self) -> Self {
         for (mine, theirs) in [
@@ -67,14 +68,14 @@ impl Expected {
     }
 }
 
-/// How the lengths were estimated: the number of responses for each method.
+/// The number of responses whose length was estimated, by method.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EstimateBasis {
-    /// Estimated by the mean of stored responses of the same class and host.
+    /// The number estimated by the mean of stored responses of the same class and host.
     pub host: u64,
-    /// Estimated by the mean of stored responses of the same class on other hosts.
+    /// The number estimated by the mean of stored responses of the same class on other hosts.
     pub class: u64,
-    /// Estimated by a default length.
+    /// The number estimated by a default length.
     pub default: u64,
 }
 
@@ -116,9 +117,9 @@ pub struct RunPlan {
     pub start: String,
     /// Whether the start page is stored. If it is not, only the start page itself is known.
     pub start_kept: bool,
-    /// The pages.
+    /// The expected transfers of pages.
     pub pages: Expected,
-    /// Their sub-resources.
+    /// The expected transfers of their sub-resources.
     pub parts: Expected,
     /// The basis for the estimated lengths.
     pub basis: EstimateBasis,
@@ -140,7 +141,7 @@ pub struct RunPlan {
 pub struct QueuePlan {
     /// Whether the mode allows fetching now.
     pub may_fetch: bool,
-    /// All waiting requests.
+    /// The expected transfers of all waiting requests.
     pub all: Expected,
     /// The basis for the estimated lengths.
     pub basis: EstimateBasis,
@@ -148,13 +149,14 @@ pub struct QueuePlan {
     pub hosts: Vec<HostPlan>,
     /// The number of further hosts.
     pub more_hosts: u64,
-    /// Requests that would fail at once, because of the configuration or missing secrets.
+    /// The number of requests that would fail at once, because of the configuration or missing
+    /// secrets.
     pub failing: u64,
-    /// Requests that have failed and are not retried automatically.
+    /// The number of requests that have failed and are not retried automatically.
     pub failed: u64,
     /// Large requests that wait for consent, with the lengths announced by their origins.
     pub asking: Amount,
-    /// The budgets.
+    /// The remaining budgets.
     pub budget: PlanBudget,
     /// Whether the time limit was reached; the rest counts as new.
     pub cut: bool,
@@ -163,7 +165,7 @@ pub struct QueuePlan {
 /// The expected result for one host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostPlan {
-    /// Its name, with its port.
+    /// The name of the host, with its port.
     pub host: String,
     /// The number of requests of each kind.
     pub kinds: BTreeMap<RequestKind, u64>,
@@ -172,7 +174,7 @@ pub struct HostPlan {
     /// When the first of these requests may be sent; `None` if it may be sent now, or as soon as
     /// the mode allows.
     pub from: Option<Timestamp>,
-    /// The minimum duration from then on in seconds, because of the pauses between requests.
+    /// The minimum duration of all these requests in seconds: the sum of the pauses between them.
     pub seconds: u64,
 }
 
@@ -181,7 +183,7 @@ pub struct HostPlan {
 pub struct PlanBudget {
     /// The budget for one fetch of the queue, in bytes.
     pub fetch: Option<u64>,
-    /// The rest for this day, in bytes.
+    /// The rest of the budget for this day, in bytes.
     pub day: Option<u64>,
     /// When the next budget begins, if that of the day is spent.
     pub until: Option<Timestamp>,

@@ -11,20 +11,20 @@ use crate::Mode;
 /// call, or a recursive fetch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Whole {
-    /// Requests with a response.
+    /// The number of requests with a response.
     pub done: u64,
-    /// Requests that have failed permanently.
+    /// The number of requests that have failed permanently.
     pub failed: u64,
-    /// Requests that are waiting or active. Only known requests are counted: pages may lead to
-    /// more.
+    /// The number of requests that are waiting or active. Only known requests are counted: pages
+    /// may lead to more.
     pub left: u64,
     /// Bytes of bodies received.
     pub bytes: u64,
     /// Recent bytes per second; absent while unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<u64>,
-    /// Estimated time left, from the recent rate at which `left` decreases. Absent if it does not
-    /// decrease or if requests are held back.
+    /// The estimated time left in seconds, from the recent rate at which `left` decreases. Absent
+    /// if `left` does not decrease or if requests are held back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds_left: Option<u64>,
 }
@@ -43,7 +43,7 @@ impl Whole {
         }
     }
 
-    /// The sum of both, without rates.
+    /// The sum of `self` and `other`, without rates.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {

@@ -46,16 +46,17 @@ pub struct PurgeCompressed {
     pub before: u64,
     /// The bytes that they occupy now.
     pub after: u64,
-    /// The number that could not be compressed.
+    /// The number of entries that could not be compressed.
     #[serde(default)]
     pub failed: u64,
     /// The reason of the first failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_failure: Option<String>,
-    /// Why it ended early, if it did.
+    /// Why compressing ended early; absent if it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// The state to store for the next purge.
+    /// The time of this compression and its rules, which are stored for the next purge. `None` if
+    /// compressing ended early.
     #[serde(skip)]
     pub tried: Option<String>,
 }
@@ -65,7 +66,7 @@ pub struct PurgeCompressed {
 pub struct PurgeShared {
     /// The number of entries and older versions that newly share their body.
     pub entries: u64,
-    /// The bytes of bodies saved by that.
+    /// The bytes that the sharing of these bodies saves.
     pub saved: u64,
     /// The number of bodies removed because no entry uses them.
     pub removed: u64,
@@ -77,7 +78,7 @@ pub struct PurgeShared {
     pub bodies_bytes: u64,
     /// The number of entries and older versions that use them.
     pub all_entries: u64,
-    /// The bytes saved in all.
+    /// The bytes that the sharing of all bodies saves.
     pub all_saved: u64,
     /// The disk failure that ended the work early, if any. The work done before it remains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -95,7 +96,7 @@ pub struct PurgeSum {
     pub bytes: u64,
 }
 
-/// `GET /api/purge`.
+/// The response to `GET /api/purge`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PurgeStatus {
     /// Whether a purge is running.
@@ -142,6 +143,6 @@ pub struct Pins {
 pub struct PinRequest {
     /// The URLs.
     pub urls: Vec<String>,
-    /// Whether they are pinned or unpinned.
+    /// Whether to pin the URLs. If not, they are unpinned.
     pub pinned: bool,
 }

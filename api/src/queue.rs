@@ -24,7 +24,7 @@ impl QueueCounts {
 pub struct PriorityRequest {
     /// The new priority.
     pub priority: Priority,
-    /// The keys of requests.
+    /// The keys of the requests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<String>,
     /// The URLs of requests. All requests of the caller for these URLs are meant.

@@ -10,13 +10,14 @@ pub const MAX_TOLD: usize = 1_000;
 /// The maximum number of example URLs for one reason.
 pub const MAX_EXAMPLES: usize = 10;
 
-/// The longest reason of a failure, in bytes.
+/// The maximum length of the reason of a failure, in bytes.
 pub const MAX_REASON: usize = 300;
 
-/// The longest URL in a report, in bytes. There may be many URLs, and some are very long.
+/// The maximum length of a URL in a report, in bytes. A report may have many URLs, and some are
+/// very long.
 pub const MAX_TOLD_URL: usize = 2048;
 
-/// Why a link is not followed, or a sub-resource not fetched.
+/// The reason why a link is not followed, or a sub-resource not fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LeftOut {
@@ -62,7 +63,7 @@ pub struct FetchCounts {
     pub unchanged: u64,
     /// Pages and sub-resources that were already stored and not requested.
     pub kept: u64,
-    /// Pages and sub-resources that could not be fetched, without dead links.
+    /// Pages and sub-resources that could not be fetched, not counting dead links.
     pub failed: u64,
     /// Dead links in pages: a fault of the site, not a failure of the fetch.
     pub dead: u64,
@@ -76,7 +77,7 @@ pub struct FetchCounts {
 pub struct Left {
     /// The number of links; one URL may count more than once.
     pub count: u64,
-    /// Some of their URLs.
+    /// Some of their URLs, or of the pages that refer to them.
     pub examples: Vec<String>,
 }
 
@@ -109,7 +110,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Counts links left out; `url` is one of them, or the page that refers to them.
+    /// Counts `count` links as left out. `url` is one of them, or the page that refers to them.
     pub fn leave_out(&mut self, why: LeftOut, count: u64, url: &str) {
         let left = self.left_out.entry(why).or_default();
         left.count = left.count.saturating_add(count);

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 pub use crate::aim::{Aim, Limits, PartClass};
 pub use crate::report::{FailedUrl, FetchCounts, Left, LeftOut, Report};
 
-/// `GET /api/runs`: the newest first.
+/// The response to `GET /api/runs`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunList {
-    /// The running ones, and those that ended recently.
+    /// The fetches in progress, and those that ended recently; the newest first.
     pub runs: Vec<RunItem>,
 }
 
@@ -32,7 +32,7 @@ pub struct RunItem {
     pub ended: Option<Timestamp>,
     /// The number of pages and sub-resources that still wait.
     pub waiting: u64,
-    /// Its result.
+    /// The result, so far or at the end.
     pub report: Report,
 }
 
@@ -45,7 +45,8 @@ pub struct RunRequest {
     /// The extent of each fetch.
     #[serde(default)]
     pub aim: Aim,
-    /// Whether to respond with events until all is done, or at once with [`RunList`].
+    /// Whether the response consists of events until all fetches have ended. Otherwise it is a
+    /// [`RunList`], sent at once.
     #[serde(default)]
     pub wait: bool,
 }

@@ -7,7 +7,7 @@ use wwwoffle_config::UrlSpec;
 use wwwoffle_http::registrable::site;
 use wwwoffle_url::CanonicalUrl;
 
-/// Which pages belong to a recursive fetch, relative to its start page.
+/// The pages that belong to a recursive fetch, relative to its start page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum Scope {

@@ -15,7 +15,7 @@ pub struct StatisticsReport {
     /// machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Vec<HostCounts>>,
-    /// All other hosts together; absent as well unless the caller owns the machine.
+    /// All other hosts together; also absent unless the caller owns the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rest: Option<Sums>,
 }

@@ -7,7 +7,7 @@ use wwwoffle_spool::{Priority, RequestKind};
 use super::held::Held;
 use crate::{Choice, Mode};
 
-/// `GET /api/status`.
+/// The response to `GET /api/status`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
     /// The version of the daemon, which may differ from that of the command line.
@@ -87,13 +87,14 @@ pub struct RejectionItem {
 /// The counts of the queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueCounts {
-    /// Requests to fetch when the mode allows.
+    /// The number of requests that will be fetched when the mode allows.
     pub waiting: u64,
-    /// Requests that failed permanently, stored with their reason.
+    /// The number of requests that failed permanently. They stay in the queue with their reason.
     pub failed: u64,
-    /// Requests being fetched now.
+    /// The number of requests that are being fetched.
     pub active: u64,
-    /// Requests larger than `ask-above`, which need the user's consent.
+    /// The number of requests whose response is larger than `ask-above`, which need the user's
+    /// consent.
     #[serde(default)]
     pub asking: u64,
 }
@@ -101,7 +102,7 @@ pub struct QueueCounts {
 /// A download in progress.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DownloadItem {
-    /// Its identifier while it runs.
+    /// The identifier of the download while it is in progress.
     #[serde(default)]
     pub id: u64,
     /// The URL.
@@ -113,13 +114,13 @@ pub struct DownloadItem {
     /// Bytes per second over the last ten seconds; absent while unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<u64>,
-    /// The estimated time for the rest; absent if unknown.
+    /// The estimated time for the rest, in seconds; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds_left: Option<u64>,
     /// How often the download was resumed after an interruption.
     #[serde(default)]
     pub resumed: u32,
-    /// The next attempt, if it was interrupted and will be resumed.
+    /// The next attempt, if the download was interrupted and will be resumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<DownloadWaiting>,
 }
@@ -153,7 +154,7 @@ pub struct ModeChange {
     pub was: Choice,
 }
 
-/// `GET /api/queue`.
+/// The response to `GET /api/queue`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queue {
     /// All requests in the queue, oldest first.
@@ -198,13 +199,13 @@ pub struct FetchAttempts {
     /// Their number.
     #[serde(rename = "attempts")]
     pub count: u32,
-    /// The earliest time of the next one.
+    /// The earliest time of the next attempt.
     pub not_before: Option<Timestamp>,
     /// The reason that holds the request back. Absent if the request is not held back, or has
     /// failed permanently.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<Held>,
-    /// The error of the last one.
+    /// The error of the last attempt.
     pub error: Option<String>,
 }
 
@@ -292,7 +293,8 @@ pub struct GetRequest {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FetchRequest {
-    /// Whether to respond with events until the queue is fetched, or at once with [`Started`].
+    /// Whether the response consists of events until the queue is fetched. Otherwise it is
+    /// [`Started`], sent at once.
     #[serde(default)]
     pub wait: bool,
     /// The budget of this fetch in bytes, instead of the configured one.
@@ -307,7 +309,7 @@ pub struct Started {
     pub started: u64,
 }
 
-/// One line of `GET /api/entries`.
+/// A line of the response to `GET /api/entries`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntryItem {
     /// The URL, without credentials.
@@ -335,7 +337,7 @@ pub struct EntryItem {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EntriesToDelete {
-    /// The URLs to delete from the spool, for the caller and for everyone.
+    /// The URLs whose entries are deleted: the caller's own and the public ones.
     pub urls: Vec<String>,
     /// The owner whose entries are deleted instead of the caller's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
