@@ -26,7 +26,7 @@ pub(crate) struct SpoolEntry {
     pub(crate) used: Option<Timestamp>,
 }
 
-/// The stored row of an entry.
+/// The row of an entry in the index.
 struct IndexedRow {
     id: i64,
     variant: Vec<u8>,
@@ -196,7 +196,7 @@ pub(crate) fn insert_uncounted(
 }
 
 /// For a personal entry: the key prefix of its URL, by which pages refer to the entry. The prefix
-/// cannot be derived from the key of the entry.
+/// cannot be derived from the key of the entry. `None` for a shared entry.
 fn own(place: &Place) -> Option<i64> {
     place.owner()?;
     let url = CanonicalUrl::parse(place.url(), &LocalHost::default()).ok()?;
@@ -350,7 +350,7 @@ fn forget_words(connection: &Connection, id: i64) -> Result<()> {
     Ok(())
 }
 
-/// Records when the entries of a key were used.
+/// Sets the last use of the entries of a key to `time`, if their last use is earlier.
 pub(crate) fn record_use(connection: &Connection, key: &Key, time: Timestamp) -> Result<()> {
     connection
         .prepare_cached("UPDATE entries SET used = ?2 WHERE key = ?1 AND used < ?2")?

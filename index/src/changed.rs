@@ -21,8 +21,9 @@ use crate::rebuild::WALKED;
 use crate::schema;
 use crate::work_queue::WorkQueue;
 
-/// Changes made this long before the last walk may become visible only after it, because the clocks
-/// of file systems are coarse and may belong to another machine. In microseconds.
+/// The time before a walk, in microseconds, in which changes are examined again by the next walk.
+/// Such a change may become visible only after the walk, because the clocks of file systems are
+/// coarse and may belong to another machine.
 const SLACK: i64 = 2_000_000;
 
 /// The number of changes in one commit.
@@ -65,15 +66,15 @@ pub(crate) fn walk(connection: &Connection, spool: &Spool, work: &WorkQueue) -> 
             Ok(connection.execute_batch("COMMIT")?)
         }
         Err(error) => {
-            // The changes found before an error are valid.
+            // The changes found before an error are valid, so they are committed.
             let _ = connection.execute_batch("COMMIT");
             Err(error)
         }
     }
 }
 
-/// The time before which all changes are in the index. The minimum if the clock was set back since
-/// the last walk.
+/// The time before which all changes are in the index. [`Timestamp::MIN`] if the clock was set back
+/// since the last walk.
 pub(crate) fn checked_until(connection: &Connection, now: Timestamp) -> Result<Timestamp> {
     let walked = schema::meta(connection, WALKED)?.unwrap_or_default();
     let until = Timestamp::from_microsecond(walked.saturating_sub(SLACK)).unwrap_or(Timestamp::MIN);
@@ -114,7 +115,7 @@ impl Walker<'_> {
             self.directory(directory, &known)?;
             known.retain(|entry| entry.first != directory.first());
         }
-        // Outside these directories, only entries whose directory is missing have been removed.
+        // Of the remaining entries, only those whose directory is missing have been removed.
         let there: HashSet<u8> = directories.iter().map(KeyDirectory::first).collect();
         for entry in known.iter().filter(|entry| !there.contains(&entry.first)) {
             self.remove(entry.id)?;
@@ -122,7 +123,8 @@ impl Walker<'_> {
         self.look_at_varied(spool, number)
     }
 
-    /// The id of the host of a directory.
+    /// The id of the host of a directory. `None` if the host is not indexed, or is unknown because
+    /// the directory contains no entry.
     fn number_of(&self, host: &HostDirectory, keys: &[KeyDirectory]) -> Result<Option<i64>> {
         let find = |scheme: &str, name: &str| -> Result<Option<i64>> {
             let mut find = self
@@ -233,7 +235,7 @@ impl Walker<'_> {
         self.step()
     }
 
-    /// Counts a change, and commits after a number of changes.
+    /// Counts a change, and commits after every [`AT_ONCE`] changes.
     fn step(&mut self) -> Result<()> {
         self.count += 1;
         self.pending += 1;

@@ -60,7 +60,7 @@ impl CheckReport {
     }
 }
 
-/// When an entry was finished, and the digest of its body.
+/// When an entry was finished, and the digest of its body. `None` if there is no entry.
 type EntryState = Option<(i64, [u8; 32])>;
 
 /// Compares the index of a spool with its files. `None` if there is no index, which is not a fault.
@@ -100,7 +100,7 @@ struct Checker<'a> {
     reader: &'a Reader,
     connection: Connection,
     found: CheckReport,
-    /// Places where files and index differ.
+    /// The places where files and index differ.
     different: Vec<Place>,
 }
 
@@ -171,7 +171,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Waits for changes in progress by another program.
+    /// Repeats the comparison where files and index differ, for at most [`SETTLES`]. Differences
+    /// disappear if another program finishes its changes.
     fn wait_for_changes(&mut self) -> Result<()> {
         let until = Instant::now() + SETTLES;
         while !self.different.is_empty() {

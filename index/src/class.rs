@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The longest media type that is distinguished, in bytes.
+/// The maximum length of a media type that is distinguished, in bytes.
 const MAX_TYPE: usize = 100;
 
 /// A class of content, used by filters and lists.
@@ -123,7 +123,7 @@ impl fmt::Display for Class {
     }
 }
 
-/// The text is not the name of a class.
+/// A text that is not the name of a class.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseClassError(String);
 

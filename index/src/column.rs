@@ -6,7 +6,8 @@ use wwwoffle_spool::Place;
 
 use crate::error::Result;
 
-/// Identifies a variant among the entries of a key; empty if the response does not vary.
+/// The digest that identifies a variant among the entries of a key; empty if the response does not
+/// vary.
 pub(crate) fn variant_name(place: &Place) -> Vec<u8> {
     match place.variant_text() {
         "" => Vec::new(),
@@ -19,12 +20,13 @@ pub(crate) fn first_of(hash: &[u8; 32]) -> i64 {
     hash.first_chunk().map_or(0, |first| i64::from_be_bytes(*first))
 }
 
-/// Converts an unsigned number to the signed integers of SQLite.
+/// Converts an unsigned number to a signed integer of SQLite. A number that is too large becomes
+/// the largest integer.
 pub(crate) fn narrow(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// The id of the owner with this name.
+/// The id of the owner with this name. `None` if the index has no such owner.
 pub(crate) fn owner_id(connection: &Connection, name: &str) -> Result<Option<i64>> {
     let mut find = connection.prepare_cached("SELECT id FROM owners WHERE name = ?1")?;
     Ok(find.query_row([name], |row| row.get(0)).optional()?)

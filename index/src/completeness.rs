@@ -57,7 +57,7 @@ pub(crate) fn of(
     for item in items {
         let is_meant =
             item.content.class == Class::Page && (200..300).contains(&item.content.status);
-        // A personal page is evaluated as its owner sees it.
+        // For the operator, a personal page is evaluated as its owner sees it.
         let who = match item.place.owner() {
             Some(name) if *viewer == Viewer::Operator => personal_scope(connection, name)?,
             _ => viewing,
@@ -106,7 +106,8 @@ fn personal_scope(connection: &Connection, name: &str) -> Result<PersonalScope> 
     Ok(number.map_or(PersonalScope::Nobody, PersonalScope::Person))
 }
 
-/// Looks up the sub-resources of an entry recursively, as `who` sees them.
+/// Looks up the sub-resources of an entry recursively, as `who` sees them. `None` if the result is
+/// unknown.
 fn find_needs(
     connection: &Connection,
     id: i64,
@@ -144,7 +145,7 @@ fn find_needs(
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PersonalCopy {
     None,
-    /// This entry.
+    /// The personal entry with this id.
     At(i64),
     /// A personal entry whose key depends on more than the URL, so that its URL alone does not
     /// identify it.

@@ -88,7 +88,7 @@ impl Error {
         matches!(*self.0, Kind::Stopped)
     }
 
-    /// Whether the cursor does not belong to this list.
+    /// Whether the cursor belongs to another list.
     #[must_use]
     pub fn is_invalid(&self) -> bool {
         matches!(*self.0, Kind::BadCursor)

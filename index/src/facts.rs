@@ -5,7 +5,7 @@
 
 use crate::class::Class;
 
-/// How many bits of a host id are stored.
+/// The number of bits of a host id that are stored.
 const HOST_BITS: u32 = 24;
 
 const STATUS: u32 = HOST_BITS;

@@ -14,7 +14,7 @@ const MAX_LOOKED_AT: usize = 100_000;
 /// A host with stored entries.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostItem {
-    /// For example `http`.
+    /// The scheme, such as `http`.
     pub scheme: String,
     /// Its name, with the port unless that is the default of the scheme.
     pub host: String,
@@ -92,7 +92,7 @@ pub(crate) fn total(connection: &Connection, viewer: &Viewer) -> Result<StoredTo
     })?)
 }
 
-/// A page of hosts with one scheme or all.
+/// A page of the hosts with `scheme`, or of all hosts if it is `None`.
 pub(crate) fn hosts(
     connection: &Connection,
     viewer: &Viewer,

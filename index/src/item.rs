@@ -99,7 +99,7 @@ pub struct ItemTimes {
     pub used: Timestamp,
 }
 
-/// The position of an entry in the index. Both values together determine it in every order.
+/// The last two sort keys of an entry, which are the same in every order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ItemPosition {
     /// The id of the entry, which changes with a rebuild.
@@ -109,7 +109,7 @@ pub(crate) struct ItemPosition {
 }
 
 impl Item {
-    /// Whether users open it directly, rather than as a sub-resource of a page.
+    /// Whether users open the entry directly, rather than as a sub-resource of a page.
     #[must_use]
     pub fn is_page(&self) -> bool {
         self.content.class.is_page()

@@ -83,7 +83,7 @@ use pool::Pool;
 use work_queue::WorkQueue;
 use worker::Worker;
 
-/// The file name in the root of the spool.
+/// The file name of the index in the root of the spool.
 pub const FILE: &str = "index.sqlite";
 
 /// The index of an open spool. All clones are the same index.
@@ -209,7 +209,8 @@ impl Index {
         self.0.work.wait_until_current(words, None)
     }
 
-    /// Like [`Index::wait_until_current`], but waits at most for `patience`.
+    /// Like [`Index::wait_until_current`], but waits at most for `patience`. Then it returns `Ok`,
+    /// even if the index is not current.
     ///
     /// # Errors
     ///
@@ -249,7 +250,7 @@ impl Index {
         self.0.pool.read(|connection| list::page(connection, filter, sort, after, limit, keep))
     }
 
-    /// A page of hosts with one scheme or all, with their counts.
+    /// A page of the hosts with `scheme`, or of all hosts if it is `None`, with their counts.
     ///
     /// # Errors
     ///
@@ -347,7 +348,7 @@ impl Index {
         self.0.pool.read(|connection| search::search(connection, query, filter, after, limit, keep))
     }
 
-    /// The entry at exactly this place.
+    /// The entry at exactly this place. `None` if it is not in the index.
     ///
     /// # Errors
     ///

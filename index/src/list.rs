@@ -22,10 +22,10 @@ use crate::error::Result;
 use crate::filter::{Filter, PreparedFilter};
 use crate::item::{self, COLUMNS, FROM, Item};
 
-/// The most entries on a page.
+/// The maximum number of entries on a page.
 pub const MAX_PAGE: usize = 1_000;
 
-/// How long filling a page may take.
+/// The time limit for filling a page.
 const PATIENCE: Duration = Duration::from_millis(30);
 
 /// The number of entries that are examined for a page even if the time limit has passed.
@@ -87,7 +87,7 @@ impl fmt::Display for Sort {
     }
 }
 
-/// The text is not the name of an order.
+/// A text that is not the name of an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseSortError(String);
 
@@ -224,7 +224,7 @@ impl Index {
     }
 }
 
-/// The entry with this id.
+/// The entry with this id. `None` if there is none.
 pub(crate) fn item(connection: &Connection, id: i64) -> Result<Option<Item>> {
     let mut find =
         connection.prepare_cached(&format!("SELECT {COLUMNS} FROM {FROM} WHERE e.id = ?1"))?;

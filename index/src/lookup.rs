@@ -9,7 +9,7 @@ use crate::filter::Viewer;
 use crate::item::Item;
 use crate::list::item;
 
-/// The most results of a lookup.
+/// The maximum number of results of a lookup.
 pub const MAX_FOUND: usize = 1_000;
 
 /// The entries that refer to a URL, at most [`MAX_FOUND`]. With `parts_only`, only those that use

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use crate::fold::{self, Word};
 
-/// The longest query, in bytes; the rest is dropped.
+/// The maximum length of a query, in bytes. The rest is ignored.
 pub const MAX_QUERY: usize = 1 << 10;
 
 /// The maximum number of words of a query. Further words are ignored.
@@ -25,16 +25,16 @@ pub struct Query {
     unwanted: Vec<Phrase>,
 }
 
-/// Which phrases the title of a page must contain.
+/// The phrases that the title of a page must contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TitleCondition {
-    /// A phrase of each group.
+    /// A phrase of each group of the query.
     All,
-    /// A phrase of at least one group.
+    /// A phrase of at least one group of the query.
     Any,
 }
 
-/// A phrase.
+/// Words that must follow each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Phrase {
     words: Vec<PhraseWord>,
@@ -90,7 +90,8 @@ impl Query {
         self.wanted.is_empty()
     }
 
-    /// The query in the syntax of SQLite. Exclusions apply to title and text.
+    /// The query in the syntax of SQLite, limited by a condition for titles. Exclusions apply to
+    /// title and text.
     pub(crate) fn to_match(&self, titles: Option<TitleCondition>) -> String {
         let mut text = match titles {
             None => self.wanted(" AND "),
@@ -130,6 +131,7 @@ impl Query {
     }
 
     /// The number of words at position `at` that match a phrase, and the group of the phrase.
+    /// `None` if no phrase matches there.
     pub(crate) fn hit_at(&self, words: &[Word], at: usize) -> Option<(usize, usize)> {
         let groups = self.wanted.iter().enumerate();
         let rows = groups.flat_map(|(group, any)| any.iter().map(move |row| (group, row)));
@@ -169,7 +171,7 @@ impl Phrase {
         let _written = write!(out, "\"{phrase}\"{star}");
     }
 
-    /// The number of words that the phrase covers if it matches at `at`.
+    /// The number of words that the phrase covers at `at`. `None` if it does not match there.
     fn length_at(&self, words: &[Word], at: usize) -> Option<usize> {
         let found = words.get(at..at.checked_add(self.words.len())?)?;
         let last = self.words.len().checked_sub(1)?;
@@ -192,7 +194,7 @@ struct QueryToken<'a> {
     has_star: bool,
 }
 
-/// The next token of the input, and the rest.
+/// The next token of the input, and the rest. `None` at the end.
 fn next(text: &str) -> Option<(QueryToken<'_>, &str)> {
     let text = text.trim_start();
     let bare = text.strip_prefix(['-', '−']);

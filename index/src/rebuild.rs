@@ -19,7 +19,7 @@ use crate::name::split;
 use crate::schema;
 use crate::work_queue::WorkQueue;
 
-/// The most threads that read files.
+/// The maximum number of threads that read files.
 const MAX_THREADS: usize = 4;
 
 /// The capacities of the queues between the threads. Most of the memory is used by lists of entries
@@ -27,10 +27,11 @@ const MAX_THREADS: usize = 4;
 const DIRECTORIES: usize = 64;
 const LISTS: usize = 16;
 
-/// When the walk for this index began, in microseconds.
+/// The name of the metadata with the start of the last walk, in microseconds since 1970.
 pub(crate) const WALKED: &str = "walked";
 
-/// Whether a part of the spool could not be read. The value stays set until a rebuild.
+/// The name of the metadata that is set if a part of the spool could not be read. It stays set
+/// until a rebuild.
 pub(crate) const PARTIAL: &str = "partial";
 
 /// Builds the index of a spool at `path`, which must not exist. On failure the file must be

@@ -12,10 +12,10 @@ const TITLE: f64 = 2.0;
 const SEGMENT: f64 = 2.0;
 const HOST: f64 = 0.5;
 
-/// By how much [`MAX_LINKS`] incoming links raise the weight of the names.
+/// The share by which [`MAX_LINKS`] incoming links raise the weight of the names.
 const LINKS: f64 = 0.5;
 
-/// The number of incoming links that are counted.
+/// The maximum number of incoming links that are counted.
 pub(crate) const MAX_LINKS: u32 = 1_000;
 
 /// The weight of later parts of a title, which often name the site.
@@ -31,8 +31,8 @@ pub(crate) fn of_names(query: &Query, title: &str, host: &str, path: &str) -> f6
     TITLE * of_title(query, title) + SEGMENT * segment + HOST * host
 }
 
-/// By how much incoming links raise the weight of the names. Each further link adds less than the
-/// link before it.
+/// The share by which `count` incoming links raise the weight of the names. Each further link adds
+/// less than the link before it.
 pub(crate) fn of_links(count: u32) -> f64 {
     LINKS * f64::from(count).ln_1p() / f64::from(MAX_LINKS).ln_1p()
 }

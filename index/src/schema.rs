@@ -99,8 +99,8 @@ CREATE VIRTUAL TABLE words USING fts5 (
 );
 ";
 
-/// The SQL indexes. A rebuild creates them after all entries are inserted, which takes a tenth of
-/// the time of updating them a million times.
+/// The SQL indexes. A rebuild creates them after all entries are inserted. For a million entries,
+/// this takes a tenth of the time of updating the indexes with each insertion.
 ///
 /// Each sort index ends with the facts, so that a filter skips most entries without reading them.
 const INDEXES: &str = "
@@ -223,7 +223,7 @@ fn check(connection: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// Reads a number from the metadata.
+/// Reads a number from the metadata. `None` if it is not set.
 pub(crate) fn meta(connection: &Connection, name: &str) -> Result<Option<i64>> {
     let mut find = connection.prepare_cached("SELECT value FROM meta WHERE name = ?1")?;
     let mut rows = find.query([name])?;

@@ -29,22 +29,22 @@ const TITLES: usize = 2_000;
 /// texts.
 const NAMED: usize = 1_000;
 
-/// The number of the best pages whose incoming links are counted.
+/// The number of pages, the best ones, whose incoming links are counted.
 const LINKED: usize = 100;
 
-/// How long ranking may take.
+/// The time limit for ranking.
 const PATIENCE: Duration = Duration::from_millis(40);
 
 /// The weight of a word in the title. A word in the text has the weight 1.
 const TITLE_WEIGHT: f64 = 8.0;
 
-/// The precision of ranks as whole numbers.
+/// The factor by which a rank is multiplied before it becomes a whole number.
 const STEPS: f64 = 1e9;
 
 /// A page of search results.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Hits {
-    /// The best first.
+    /// The pages, the best first.
     pub items: Vec<Item>,
     /// Where to continue; `None` at the end.
     pub next: Option<Cursor>,

@@ -14,19 +14,19 @@ use wwwoffle_spool::Timestamp;
 use crate::error::Result;
 use crate::filter::Viewer;
 
-/// How many sessions are stored, including the current one.
+/// The maximum number of sessions that are stored, including the current one.
 pub const MAX_SESSIONS: usize = 8;
 
-/// How many requests of a session are stored.
+/// The maximum number of requests of a session that are stored.
 const MAX_ASKED: usize = 20_000;
 
-/// When the last sessions began.
+/// The times at which the last sessions began.
 ///
 /// As text: times separated by spaces, the latest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sessions(Vec<Timestamp>);
 
-/// The text is not a list of times.
+/// A text that is not a list of times.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseSessionsError(String);
 
@@ -48,8 +48,8 @@ impl Sessions {
         self.0.truncate(MAX_SESSIONS);
     }
 
-    /// The start and end of a session, counted backwards; 0 is the current session. `None` if there
-    /// is no such session. The current session has no end.
+    /// The start and the end of the session `back` sessions ago; 0 is the current session, which
+    /// has no end. `None` if there is no such session.
     #[must_use]
     pub fn back(&self, back: usize) -> Option<(Timestamp, Option<Timestamp>)> {
         let began = *self.0.get(back)?;

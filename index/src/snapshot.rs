@@ -60,7 +60,7 @@ impl<'a> Snapshot<'a> {
         seen
     }
 
-    /// Calls `visit` for every entry by id, until `visit` breaks.
+    /// Calls `visit` for every entry in the order of ids, until `visit` breaks.
     ///
     /// # Errors
     ///
@@ -76,8 +76,8 @@ impl<'a> Snapshot<'a> {
         Ok(())
     }
 
-    /// Calls `visit` for every entry by id, with the key prefixes of its sub-resources, until
-    /// `visit` breaks.
+    /// Calls `visit` in the order of ids for every entry that has sub-resources, with the key
+    /// prefixes of their URLs, until `visit` breaks.
     ///
     /// # Errors
     ///
@@ -104,8 +104,8 @@ impl<'a> Snapshot<'a> {
         parts_of(self.connection, number)
     }
 
-    /// Whether the index has seen every file of the spool. After a file could not be read, false
-    /// until a rebuild.
+    /// Whether the index has seen every file of the spool. If a file could not be read, this is
+    /// false until a rebuild.
     ///
     /// # Errors
     ///

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::fold::{self, Word};
 use crate::query::Query;
 
-/// How many words of a text are examined for a snippet.
+/// The maximum number of words of a text that are examined for a snippet.
 const MAX_WORDS: usize = 100_000;
 
 /// The approximate length of a snippet in bytes.
@@ -24,7 +24,7 @@ pub struct Snippet {
     pub is_cut_after: bool,
 }
 
-/// The matches in a text: the byte range and the group of the query.
+/// The matches in a text: for each the byte range, and the number of its group in the query.
 fn hits(text: &str, query: &Query) -> Vec<(Range<usize>, usize)> {
     let words: Vec<Word> = fold::words(text).take(MAX_WORDS).collect();
     let (mut hits, mut at) = (Vec::new(), 0);

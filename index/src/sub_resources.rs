@@ -40,8 +40,8 @@ impl SubResources {
         SubResources { owner, ..SubResources::default() }
     }
 
-    /// Gathers the sub-resources of further entries. Entries that are given here are not gathered
-    /// later.
+    /// Gathers the sub-resources of the entries at `places`. The entries at `places` themselves are
+    /// not gathered later.
     pub(crate) fn gather(&mut self, connection: &Connection, places: &[Place]) -> Result<()> {
         let owner = match &self.owner {
             Some(name) => owner_id(connection, name)?,
@@ -92,7 +92,8 @@ fn targets(connection: &Connection, id: i64) -> Result<Vec<i64>> {
     Ok(found.optional()?.unwrap_or_default())
 }
 
-/// The entries of a URL with their owners: shared variants first, then those of each person.
+/// The ids of the entries of a URL with their owners: shared variants first, without an owner, then
+/// those of each person.
 fn entries_at(connection: &Connection, target: i64) -> Result<Vec<(i64, Option<i64>)>> {
     let (first, last) = key_range(target);
     let mut find = connection.prepare_cached(

@@ -12,10 +12,10 @@ use wwwoffle_spool::{Key, Place, Timestamp, Watcher};
 use crate::error::Error;
 use crate::sessions::SessionRequest;
 
-/// How many changed places are recorded.
+/// The maximum number of changed places that are recorded.
 const MAX_PLACES: usize = 10_000;
 
-/// How many uses are recorded; further ones are dropped.
+/// The maximum number of uses that are recorded. Further uses are dropped.
 const MAX_USES: usize = 20_000;
 
 /// The maximum number of errors that are stored until a caller fetches them.
@@ -39,9 +39,10 @@ pub enum ReindexScope {
 /// The state of the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Progress {
-    /// Whether it can be queried.
+    /// Whether the index can be queried.
     pub is_ready: bool,
-    /// While it is being built, or the directories are being walked: the number of entries so far.
+    /// The number of entries so far, while the index is being built or the directories are walked.
+    /// `None` at other times.
     pub walked: Option<u64>,
     /// The number of changes not yet applied.
     pub waiting: usize,
@@ -54,20 +55,20 @@ pub struct Progress {
 /// The next task of the index thread.
 #[derive(Debug)]
 pub(crate) enum Task {
-    /// Stop, after writing everything recorded.
+    /// Stop. Everything recorded has been written.
     Stop,
-    /// A request for which a caller waits.
+    /// Carry out a request, for which a caller waits.
     Order(ReindexScope),
-    /// These places changed.
+    /// Apply the changes of these places.
     Changes(Vec<Place>),
     Walk,
-    /// Keys were used. The changes before these uses must be applied first.
+    /// Apply the changes of these places, and then record these uses of keys.
     Uses(Vec<Place>, HashMap<Key, Timestamp>),
-    /// Write all uses to the file of uses in the spool. A caller waits for it.
+    /// Write all uses to the file of uses in the spool. A caller waits for this.
     WriteUses,
-    /// A session began with these queued requests.
+    /// Store the requests that were queued when a session began.
     SessionRequest(Timestamp, Vec<SessionRequest>),
-    /// There is time to read pages.
+    /// Read some pages whose words are not indexed yet.
     Read,
 }
 
@@ -106,16 +107,16 @@ struct PendingUses {
     since: Option<Instant>,
     /// The numbers of the requests to write these uses.
     tickets: OrderNumbers,
-    /// Whether the last attempt to write them succeeded.
+    /// Whether the last attempt to write the uses succeeded.
     are_written: bool,
 }
 
 #[derive(Debug, Default)]
 struct PendingOrders {
-    /// The order that has not been started.
+    /// The request that has not been started.
     next: Option<ReindexScope>,
     tickets: OrderNumbers,
-    /// Why the last order failed.
+    /// Why the last request failed. `None` if it succeeded.
     fault: Option<Error>,
 }
 
@@ -208,7 +209,8 @@ impl WorkQueue {
         self.changed.notify_all();
     }
 
-    /// Waits for the next task. `can_read`: there are unread pages.
+    /// Waits for the next task. `can_read` tells whether there are pages whose words are not
+    /// indexed yet.
     pub(crate) fn next(&self, can_read: bool) -> Task {
         let mut state = self.lock();
         loop {
@@ -374,8 +376,8 @@ impl WorkQueue {
         state.orders.fault.take().map_or(Ok(()), Err)
     }
 
-    /// Waits at most for `patience` until all changes so far are in the index and, with `words`,
-    /// all pages are read.
+    /// Waits until all changes so far are in the index and, with `words`, all pages are read. After
+    /// `patience` it returns `Ok`, even if that is not the case.
     pub(crate) fn wait_until_current(
         &self,
         words: bool,

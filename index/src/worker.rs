@@ -30,15 +30,15 @@ const NICE: i32 = 10;
 /// remaining space for a while.
 const AGAIN: Duration = Duration::from_secs(600);
 
-/// If less space is free, in bytes, nothing is written. The rest of the disk is for data that
+/// The free space in bytes below which nothing is written. The rest of the disk is for data that
 /// cannot be rebuilt.
 const LEAVES: u64 = 4 << 20;
 
-/// How long uses wait before they are written to the spool, in microseconds.
+/// The minimum time between two writes of uses to the spool, in microseconds.
 const WRITE_USES: i64 = 3_600_000_000;
 
-/// When uses were last written, and when the oldest unwritten use was recorded; zero if all uses
-/// are written.
+/// The names of the metadata with the time of the last write of uses, and with the time of the
+/// oldest use that was not written. The latter is zero if all uses are written.
 const USES_WRITTEN: &str = "uses-written";
 const USES_CHANGED: &str = "uses-changed";
 
@@ -58,7 +58,7 @@ pub(crate) struct Worker {
     pub(crate) is_behind: bool,
 }
 
-/// Reports that the thread has ended, even after a panic.
+/// A guard that reports the end of the thread when it is dropped, even after a panic.
 struct EndReporter(Arc<WorkQueue>);
 
 impl Drop for EndReporter {
@@ -68,7 +68,7 @@ impl Drop for EndReporter {
 }
 
 impl Worker {
-    /// Runs until it is stopped.
+    /// Carries out tasks until the index is stopped.
     pub(crate) fn run(mut self) {
         let _ends = EndReporter(Arc::clone(&self.work));
         // If this is not permitted, the thread runs with normal priority.
@@ -309,12 +309,13 @@ impl Worker {
         Ok(!is_all)
     }
 
-    /// Writes the uses if there are new ones and the last write was long enough ago.
+    /// Writes the uses if there are new ones and the last write was at least `wait` microseconds
+    /// ago.
     fn keep_uses(&self, connection: &Connection, wait: i64) -> Result<()> {
         let now = SystemDisk.now().as_microsecond();
         let changed = schema::meta(connection, USES_CHANGED)?.unwrap_or_default();
         let written = schema::meta(connection, USES_WRITTEN)?.unwrap_or_default();
-        // If the clock was set back, the uses must be written without delay.
+        // If the clock was set back, the uses are written without delay.
         let is_soon = written <= now && now.saturating_sub(written) < wait;
         if changed == 0 || is_soon || self.spool.is_read_only() {
             return Ok(());

@@ -14,7 +14,7 @@ use support::{index, open, place, store, store_at};
 use wwwoffle_index::{CheckReport, FILE, ReindexScope, check};
 use wwwoffle_spool::{Reader, Spool};
 
-/// A walk re-examines changes this long before the last walk: two seconds and a margin for
+/// The time before the last walk whose changes a walk examines again: two seconds, and a margin for
 /// rounding.
 const SLACK: Duration = Duration::from_millis(2_001);
 
@@ -63,7 +63,7 @@ fn walked_long_after(root: &Path) -> i64 {
     }
 }
 
-/// When a name was last changed in a directory or its subdirectories.
+/// The time of the latest change of a name in a directory or its subdirectories.
 fn changed(directory: &Path) -> SystemTime {
     let about = directory.metadata().unwrap();
     let nanos = u32::try_from(about.ctime_nsec()).unwrap();
@@ -75,7 +75,7 @@ fn changed(directory: &Path) -> SystemTime {
 
 #[test]
 fn what_is_wrong_is_found_and_mended() {
-    // A name with characters that have a meaning in URLs.
+    // The path has characters that have a meaning in URLs.
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().join("a b?c#%d");
     let spool = open(&root);

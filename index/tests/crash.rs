@@ -17,13 +17,13 @@ use wwwoffle_index::{FILE, Filter, ReindexScope, Sort};
 /// The number of times that the child is killed.
 const ROUNDS: usize = 20;
 
-/// The variable with the directory for the child.
+/// The environment variable with the directory for the child.
 const ROOT: &str = "WWWOFFLE_INDEX_TEST_ROOT";
 
-/// The test that starts itself once more as the child.
+/// The name of the test, which starts itself once more as the child.
 const THIS_TEST: &str = "a_kill_leaves_an_index_that_is_sound_or_made_again";
 
-/// The variable with the number of the round.
+/// The environment variable with the number of the round.
 const ROUND: &str = "WWWOFFLE_INDEX_TEST_ROUND";
 
 /// The child: stores and indexes pages, sometimes rebuilds the index, and prints each page that is

@@ -41,7 +41,7 @@ fn content(index: &Index) -> Vec<String> {
     lines
 }
 
-/// Waits until every entry has its name and is indexed.
+/// Waits until every entry is in its file and indexed.
 fn settle(spool: &Spool, index: &Index) {
     spool.flush().unwrap();
     index.wait_until_current(true).unwrap();

@@ -13,7 +13,7 @@ fn person(name: &str) -> Filter {
     Filter { viewer: Viewer::Person(name.to_owned()), ..Filter::default() }
 }
 
-/// Various hosts, types, owners and variants.
+/// Stores entries with various hosts, types, owners and variants.
 fn fill(spool: &Spool) {
     let page = |url: &str, status, kind: &str, length: usize| {
         store_at(spool, &place(url), status, kind, &"x".repeat(length), 1_700_000_000);
@@ -263,7 +263,8 @@ proptest! {
         index.wait_until_current(true).unwrap();
         let since = Some(Timestamp::UNIX_EPOCH);
         for sort in Sort::ALL {
-            // The date limits the list to few entries.
+            // Every entry matches this date. With a date, most orders gather the matching entries
+            // and sort them.
             let few = list(&index, &Filter { since, ..Filter::default() }, sort);
             let walked = list(&index, &Filter::default(), sort);
             let same = few.iter().zip(&walked).take_while(|(few, walked)| few == walked).count();

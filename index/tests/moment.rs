@@ -56,7 +56,7 @@ fn needs(index: &Index) -> Vec<(String, Vec<String>)> {
     needs
 }
 
-/// The sizes must equal those that a walk finds.
+/// Checks that the sizes of all entries equal those that a walk finds.
 fn check_sizes(spool: &Spool, index: &Index) {
     let known = all(index);
     let mut count = 0;
@@ -81,7 +81,7 @@ fn an_entry_takes_as_much_as_its_files_do() {
     }
     store_at(&spool, &place("http://own.example/").owned_by("user:anna"), 200, "text/html", "x", 1);
     spool.flush().unwrap();
-    // Built from the files.
+    // This index was built from the files.
     let index = index(&spool);
     index.wait_until_current(true).unwrap();
     check_sizes(&spool, &index);
@@ -119,7 +119,7 @@ fn needs_of_entries_are_known_or_reported_unknown() {
     ];
     let want: Vec<_> = want.map(|(url, part)| (url.to_owned(), vec![part.to_owned()])).into();
     assert_eq!(needs(&index), want);
-    // The sub-resources of its older version are unknown.
+    // The page has an older version, whose sub-resources are unknown.
     let untold: Vec<_> = all(&index).into_values().filter(|one| !one.is_told).collect();
     assert_eq!(
         untold.iter().map(|one| one.url.as_str()).collect::<Vec<_>>(),

@@ -13,7 +13,7 @@ fn person(name: &str) -> Viewer {
     Viewer::Person(name.to_owned())
 }
 
-/// The result for a page.
+/// The completeness of a page for a viewer.
 fn of(index: &Index, viewer: &Viewer, url: &str) -> Option<Completeness> {
     index.wait_until_current(true).unwrap();
     let filter = Filter { viewer: viewer.clone(), ..Filter::default() };
@@ -50,7 +50,7 @@ fn a_page_is_whole_when_its_parts_and_theirs_are_there() {
     for viewer in [&ada, &person("bob"), &Viewer::Operator] {
         assert_eq!(of(&index, viewer, page), Some(Completeness::All));
     }
-    // Two style sheets that need each other.
+    // The style sheet needs the page, which needs the style sheet.
     style(&format!("part {page}\npart http://a.example/font"));
     assert_eq!(of(&index, &ada, page), Some(Completeness::All));
     spool.remove(&place("http://a.example/font")).unwrap();
@@ -92,7 +92,7 @@ fn a_part_is_there_for_whom_it_is_kept() {
     for viewer in [&ada, &Viewer::Operator] {
         assert_eq!(of(&index, viewer, hers), Some(Completeness::Missing(1)), "{viewer:?}");
     }
-    // The entry is also missing in a rebuilt index.
+    // The removed copy is also missing in a rebuilt index.
     spool.remove(&place("http://a.example/image").owned_by("ada")).unwrap();
     assert_eq!(of(&index, &ada, page), Some(Completeness::Missing(1)));
     index.reindex(ReindexScope::All).unwrap();

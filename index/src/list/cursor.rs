@@ -112,7 +112,7 @@ impl Cursor {
         }
     }
 
-    /// Returns the position, if the cursor belongs to this order.
+    /// Returns the position. The cursor must belong to this order, otherwise an error is returned.
     pub(crate) fn of(&self, sort: Sort) -> Result<&Position> {
         self.of_letter(sort.letter())
     }
@@ -123,7 +123,7 @@ impl Cursor {
 }
 
 impl Position {
-    /// The position of an entry.
+    /// The position of an entry in an order.
     pub(crate) fn of(item: &Item, sort: Sort) -> Position {
         let mut at =
             Position { facts: item.position.facts, id: item.position.id, ..Position::default() };

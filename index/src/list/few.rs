@@ -29,8 +29,8 @@ fn few(connection: &Connection, limit: usize) -> Result<i64> {
     Ok(passed.isqrt().clamp(FEWEST, MOST))
 }
 
-/// The ids of all possible matches, if there are few and they have a common property by which to
-/// find them.
+/// The ids of all possible matches. `None` unless there are few and they have a common property by
+/// which to find them.
 pub(crate) fn gather(
     connection: &Connection,
     filter: &Filter,
@@ -81,7 +81,7 @@ fn of_hosts(connection: &Connection, hosts: &[i64], few: i64) -> Result<Vec<i64>
     Ok(all)
 }
 
-/// The ids that a statement returns, if there are few.
+/// The ids that a statement returns. `None` if there are more than `few`.
 fn of(connection: &Connection, sql: &str, values: &[Value], few: i64) -> Result<Option<Vec<i64>>> {
     let mut find = connection.prepare_cached(&format!("{sql} LIMIT ?"))?;
     let values = values.iter().cloned().chain([Value::from(few + 1)]);
@@ -110,7 +110,8 @@ fn of_class(connection: &Connection, class: Class, few: i64) -> Result<Option<Ve
     Ok(Some(all).filter(|all| all.len() <= few))
 }
 
-/// Fills a page with the entries that follow a position in the order.
+/// Fills a page with the entries that follow a position in the order. Returns where to continue, or
+/// `None` at the end.
 pub(crate) fn sorted(
     filling: &mut PageBuilder<'_>,
     few: &[i64],

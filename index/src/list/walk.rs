@@ -13,7 +13,7 @@ use crate::filter::{Filter, PreparedFilter};
 /// The number of groups (hosts, types) that are read at once.
 const GROUPS: usize = 500;
 
-/// Fills a page after `after`, and returns where to continue.
+/// Fills a page after `after`. Returns where to continue, or `None` at the end.
 pub(crate) fn walk(
     filling: &mut PageBuilder<'_>,
     filter: &Filter,
@@ -121,7 +121,7 @@ fn groups(
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Walks group by group.
+/// Walks an order group by group. Returns where the walk stopped, or `None` at the end.
 fn by_group(
     filling: &mut PageBuilder<'_>,
     sort: Sort,
@@ -195,7 +195,8 @@ fn in_host(
 }
 
 impl PageBuilder<'_> {
-    /// Advances by one entry. The entry is examined if it may match.
+    /// Advances by one entry, which is examined if it may match. Returns whether the page can
+    /// continue.
     fn step(&mut self, facts: i64, id: i64) -> Result<Room> {
         if self.sieve.may_pass(Facts(facts)) { self.look_at(id) } else { Ok(self.room()) }
     }

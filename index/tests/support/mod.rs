@@ -11,7 +11,7 @@ use wwwoffle_spool::{
 };
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-/// Pages made of lines: `title …`, `part URL`, `spare URL`, `link URL`, and text.
+/// A parser of pages made of lines: `title …`, `part URL`, `spare URL`, `link URL`, and text.
 #[derive(Debug)]
 pub(crate) struct Lines;
 
