@@ -41,8 +41,8 @@ impl Login {
         Some(Self { user: user.to_vec(), password })
     }
 
-    /// Removes the field from a request and returns its login. `None` also if the field occurs more
-    /// than once, since the intended value is unknown.
+    /// Removes the field `name` from a request and returns its login. `None` if the field is
+    /// missing or invalid, or occurs more than once, since the intended value is then unknown.
     pub fn take(fields: &mut HeaderMap, name: &HeaderName) -> Option<Self> {
         let only = fields.get_all(name).iter().count() == 1;
         let value = fields.remove(name)?;

@@ -16,7 +16,7 @@ use self::syslog::Syslog;
 
 type SetLevel = Box<dyn Fn(LogLevel) + Send + Sync>;
 
-/// Changes the level of the log after the log has started.
+/// The function that changes the level of the log. It is set when the log starts.
 static SET_LEVEL: OnceLock<SetLevel> = OnceLock::new();
 
 /// The socket of the system log (`syslog(3)`).
@@ -58,7 +58,7 @@ pub fn start(level: LogLevel, to: LogTo) -> Result<(), NoLog> {
     Ok(())
 }
 
-/// Logs `level` and above from now on.
+/// Logs `level` and above from now on. Has no effect before the log has started.
 pub fn set_level(level: LogLevel) {
     if let Some(set) = SET_LEVEL.get() {
         set(level);

@@ -14,7 +14,8 @@
 //! | any other response | the owner's | everyone's |
 //!
 //! The response to a form is the owner's, even with `public`, if it may depend on header fields
-//! that are not part of its key ([`Identification::Unkeyed`]).
+//! that are not part of its key ([`Identification::Unkeyed`]). In a shared cache, two further
+//! directives allow sharing responses to requests with credentials ([`Whose::of_answer`]).
 
 use std::fmt;
 use std::net::IpAddr;
@@ -91,7 +92,7 @@ impl fmt::Display for Owner {
     }
 }
 
-/// Who requests a fetch, and from which location.
+/// The requester of a fetch, and the location of the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requester {
     /// The owner of the request.
@@ -115,7 +116,7 @@ impl Requester {
     }
 }
 
-/// A text that is not an owner.
+/// The error for a text that is not an owner.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid owner {0:?}: expected \"local\", \"user:NAME\" or \"client:ADDRESS\"")]
 pub struct BadOwner(String);
@@ -140,12 +141,12 @@ impl FromStr for Owner {
     }
 }
 
-/// For whom a response is stored.
+/// The person or group for whom a response is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
-    /// For the requester.
+    /// The requester.
     Own,
-    /// For everyone.
+    /// Everyone.
     Everyone,
 }
 
@@ -176,7 +177,7 @@ impl Whose {
     }
 }
 
-/// What a request reveals about the requester.
+/// The identity of the requester, as far as a request reveals it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Identification {
     /// No identity.
@@ -233,7 +234,9 @@ pub struct Places {
     /// The place of the request in the queue.
     pub queued: Place,
     /// Whether the request has credentials. If so, everyone's response may be used only if the
-    /// origin marked it `public`. A response without that mark is for people who are not logged in.
+    /// origin allows this, for example with `public` (see
+    /// [`accepts_public`](Self::accepts_public)). Other responses are for people who are not logged
+    /// in.
     pub credentials: bool,
     /// How the request spells the URL.
     pub spelling: Spelling,
@@ -279,7 +282,7 @@ impl Places {
     }
 
     /// The places for the request queued at `queued`. `None` if this version does not know this
-    /// kind of owner.
+    /// kind of owner, or the URL is invalid.
     #[must_use]
     pub fn of_queued(queued: &Place, local: &LocalHost) -> Option<Self> {
         let owner = Owner::of_queued(queued)?.to_string();

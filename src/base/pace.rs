@@ -46,7 +46,7 @@ impl Pace {
         !self.looks.is_empty()
     }
 
-    /// The increase per second; `None` before it can be estimated.
+    /// The increase per second, 0 if the number falls. `None` before it can be estimated.
     #[must_use]
     pub fn rise(&self) -> Option<u64> {
         let ((then, before), (now, number)) = (self.looks.front()?, self.looks.back()?);

@@ -36,6 +36,7 @@ impl ProcessGroup {
     }
 
     /// Waits until the program and every other process that writes to its outputs have ended.
+    /// Returns the status of the program, its standard output and its standard error.
     ///
     /// # Errors
     ///

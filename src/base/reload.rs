@@ -68,7 +68,7 @@ impl BaseContext {
         blocking(move || file.read()).await
     }
 
-    /// The versions before the one in force, oldest first.
+    /// The earlier versions of the configuration file, oldest first.
     ///
     /// # Errors
     ///
@@ -152,7 +152,8 @@ impl BaseContext {
     }
 }
 
-/// Reloads the configuration when one of its files has changed, until the daemon stops.
+/// Reloads the configuration when one of its files has changed, or at intervals while it is faulty,
+/// until the daemon stops.
 pub async fn watch(base: Arc<BaseContext>) {
     let mut tick = tokio::time::interval(LOOK_EVERY);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

@@ -17,7 +17,7 @@ const SHOWN_URL: usize = 160;
 const SHOWN_TEXT: usize = 400;
 /// The maximum length in bytes of a URL that is shown as a link.
 const LONGEST_LINK: usize = 8_192;
-/// Shown in place of the part that is left out.
+/// The text in place of the part that is left out.
 const ELLIPSIS: &str = " … ";
 
 /// A URL as pages show it.

@@ -52,7 +52,7 @@ pub enum Readers {
     Owner,
 }
 
-/// Writes a temporary file, then renames it.
+/// Writes `bytes` to a temporary file, then renames it to `path`.
 ///
 /// # Errors
 ///

@@ -16,7 +16,7 @@ const MAX_TEXT: usize = 8 * 1024 - 64;
 /// The syslog facility: a daemon (RFC 5424 §6.2.1).
 const FACILITY: u8 = 3;
 
-/// Sends each event to a socket.
+/// A log writer that sends each event to a socket.
 #[derive(Debug)]
 pub(super) struct Syslog {
     at: PathBuf,
@@ -76,7 +76,7 @@ impl<'a> MakeWriter<'a> for Syslog {
     }
 }
 
-/// RFC 5424 §6.2.1.
+/// The syslog severity of a level (RFC 5424 §6.2.1).
 fn severity(level: Level) -> u8 {
     match level {
         Level::ERROR => 3,
@@ -105,7 +105,8 @@ impl Drop for SyslogEvent<'_> {
     }
 }
 
-/// The format of RFC 3164 §4.1. The host is left out, since the message stays on this machine.
+/// Formats an event as in RFC 3164 §4.1. The host is left out, since the message stays on this
+/// machine.
 fn datagram(severity: u8, text: &[u8], now: &Zoned) -> Vec<u8> {
     let text = String::from_utf8_lossy(text);
     let text: String = text.trim_end().chars().map(printable).collect();

@@ -20,9 +20,9 @@ pub enum Outcome {
     /// There is no stored copy, and the request was not queued: the user must confirm it first, or
     /// nothing was done.
     Refused,
-    /// Blocked by the configuration.
+    /// The configuration blocked the request.
     Blocked,
-    /// Redirected to another URL by the configuration.
+    /// The configuration redirected the request to another URL.
     Moved,
     /// The origin could not be reached, and there is nothing to serve instead.
     Failed,

@@ -29,12 +29,12 @@ impl BuiltIn {
         Self { tag, text, catalogue: OnceLock::new() }
     }
 
-    /// Its tag, in lower case.
+    /// The tag of the language, in lower case.
     pub(crate) const fn tag(&self) -> &'static str {
         self.tag
     }
 
-    /// The text of its file.
+    /// The text of the PO file.
     #[cfg(test)]
     pub(super) const fn text(&self) -> &'static str {
         self.text

@@ -49,7 +49,8 @@ pub enum CatalogueFault {
     /// The name is not a language tag.
     #[error("{0:?} is not the tag of a language, such as de or pt-br")]
     Tag(String),
-    /// A line is neither a comment nor a quoted text, with or without a keyword.
+    /// The line with this number is too long, or is neither a comment nor a quoted text, with or
+    /// without a keyword.
     #[error("line {0} is not in the format of gettext's PO files")]
     Line(usize),
     /// The file is not a PO file.
@@ -126,8 +127,8 @@ impl Catalogue {
         self.texts.extend(other.texts);
     }
 
-    /// Uses `built_in`, of the same language, for texts that are missing here. It is not parsed
-    /// yet.
+    /// Uses `built_in`, of the same language, for texts that are missing here. `built_in` is parsed
+    /// when the first such text is needed.
     pub(crate) fn over(self, built_in: &'static BuiltIn) -> Self {
         Self { beneath: Some(built_in), ..self }
     }

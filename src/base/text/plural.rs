@@ -44,7 +44,7 @@ impl PluralReader<'_> {
         rest.is_some()
     }
 
-    /// `condition ? form : form`, or a value.
+    /// Reads `condition ? form : form`, or a value.
     fn choice(&mut self) -> Option<u64> {
         let condition = self.binary(&OPERATORS)?;
         if !self.takes("?") {
