@@ -1,7 +1,7 @@
 //! Bundles: queued requests that are taken to a machine with a connection, and returned with their
 //! responses.
 //!
-//! A bundle is a WARC whose queued `request` records also say why they wait ([`KIND`]). It never
+//! A bundle is a WARC in which a field marks the records of queued requests ([`KIND`]). It never
 //! contains secrets: requests with a cookie or a login are left out, and so are all forms, because
 //! they may contain passwords.
 
@@ -33,7 +33,7 @@ pub struct Bundle {
     had: HashSet<Key>,
 }
 
-/// Which entries of a spool go into a bundle.
+/// The entries of a spool that go into a bundle.
 #[derive(Clone, Copy, Debug)]
 pub enum BundleScope {
     /// All entries, because the spool was made for this bundle.
@@ -130,7 +130,7 @@ impl Bundle {
         self.requests.len()
     }
 
-    /// Whether it has no requests.
+    /// Whether the bundle has no requests.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.requests.is_empty()

@@ -14,7 +14,7 @@ const MAX_LINE: usize = 1 << 10;
 /// The longest trailer section, in bytes.
 const MAX_TRAILERS: usize = 64 << 10;
 
-/// Reads the decoded body.
+/// A reader of the decoded body.
 #[derive(Debug)]
 pub(crate) struct Chunked<R> {
     input: R,
@@ -132,7 +132,7 @@ fn bad() -> io::Error {
 }
 
 /// Appends to `line` up to the end of a line, at most `most` bytes. Returns false if the line is
-/// longer.
+/// longer, or the input ends within it.
 pub(crate) fn read_line(
     input: &mut impl BufRead,
     line: &mut Vec<u8>,

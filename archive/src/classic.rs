@@ -54,7 +54,7 @@ const OLD_PORTS: [u16; 2] = [8080, 8443];
 /// The longest URL, in bytes.
 const MAX_URL: u64 = 64 << 10;
 
-/// The reader of a spool.
+/// The reader of a spool of 2.9.
 pub(crate) struct Classic {
     root: PathBuf,
     local: LocalHost,
@@ -126,7 +126,7 @@ impl Classic {
         Ok(classic)
     }
 
-    /// Enters a directory. Reports a directory with too many files.
+    /// Enters a directory. If it has too many files, returns an item that reports this.
     fn enter(
         &mut self,
         kind: DirectoryKind,

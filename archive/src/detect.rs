@@ -46,10 +46,10 @@ pub enum Kind {
 pub(crate) struct Archive {
     pub(crate) kind: Kind,
     pub(crate) source: Box<dyn Source>,
-    /// Identifies the archive. `None` for a folder, because any of its files may change.
+    /// The identity of the archive. `None` for a folder, because any of its files may change.
     pub(crate) identity: Option<String>,
-    /// Its length in bytes, which determines the budget for referenced bodies. 0 for a folder,
-    /// which contains no references to bodies.
+    /// The length of the archive in bytes, which determines the budget for referenced bodies. 0 for
+    /// a folder, which contains no references to bodies.
     pub(crate) length: u64,
 }
 
@@ -101,7 +101,8 @@ fn inside(path: &Path, error: io::Error) -> Error {
     }
 }
 
-/// Determines the kind of a file from its beginning, decompressed if necessary.
+/// Determines the kind of a file from its beginning, decompressed if necessary. `None` if the kind
+/// is unknown.
 fn kind(file: &FileReader) -> io::Result<Option<Kind>> {
     let begin = file.part(0, 4).small(4)?.unwrap_or_default();
     if begin == b"PK\x03\x04" {

@@ -93,7 +93,7 @@ impl Hasher {
     }
 }
 
-/// RFC 4648 §6, in any letter case, with or without padding.
+/// Decodes base 32 (RFC 4648 §6), in any letter case, with or without padding.
 fn base32(text: &str) -> Option<Vec<u8>> {
     let (mut bytes, mut bits, mut count) = (Vec::new(), 0_u32, 0);
     for byte in text.trim_end_matches('=').bytes() {

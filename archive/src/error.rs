@@ -48,7 +48,7 @@ impl Error {
             if source.kind() == io::ErrorKind::PermissionDenied)
     }
 
-    /// Whether the caller stopped it. The same call can be repeated and resumes.
+    /// Whether the caller stopped the import. The same call can be repeated and resumes.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         matches!(&*self.0, Kind::Stopped)

@@ -24,10 +24,10 @@ const PIECE: usize = 64 << 10;
 /// The places to export, as returned by a list, an index or a search.
 pub type Places<'a> = &'a mut dyn Iterator<Item = wwwoffle_spool::Result<Place>>;
 
-/// Returns the title of a page.
+/// A function that returns the title of a page, if known.
 pub type Titles<'a> = &'a dyn Fn(&Entry) -> Option<String>;
 
-/// How an archive is written.
+/// The options of an export.
 #[derive(Clone, Debug)]
 pub struct ExportOptions {
     /// The program name for the archive, such as `wwwoffle/0.1.0`.

@@ -30,8 +30,8 @@ pub(crate) struct SourceFile {
     opened_as: Option<Stamp>,
 }
 
-/// Reads a whole file. Fails at its end if the file was changed during reading, for example by a
-/// mirroring program that is still running.
+/// A reader of a whole file. It fails at the end if the file was changed during reading, for
+/// example by a mirroring program that is still running.
 #[derive(Debug)]
 pub(crate) struct UnchangedFile {
     file: BufReader<FileReader>,

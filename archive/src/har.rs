@@ -24,7 +24,7 @@ use crate::head::{RequestHead, ResponseHead};
 use crate::item::{ArchiveItem, ArchivedBody, ArchivedExchange, Source, url};
 use crate::refusal::{ReadFault, Reason, classify_error};
 
-/// Reads the entries of one file.
+/// The reader of one file.
 pub(crate) struct Har {
     path: PathBuf,
     local: LocalHost,

@@ -11,7 +11,7 @@ use crate::refusal::Reason;
 /// The longest head, in bytes.
 pub(crate) const MAX_HEAD: usize = wwwoffle_spool::MAX_HEAD;
 
-/// The most fields of a head.
+/// The largest number of fields of a head.
 const MAX_FIELDS: usize = 500;
 
 /// Hop-by-hop fields (RFC 9110 §7.6.1), which do not describe the stored response.
@@ -217,7 +217,7 @@ impl Fields {
     }
 
     /// Adds a field. A field with an invalid name or value is dropped, because other programs could
-    /// parse it differently.
+    /// parse it differently. Fails if there are too many fields.
     pub(crate) fn push(&mut self, name: &str, value: &[u8]) -> Result<(), Reason> {
         if self.0.len() >= MAX_FIELDS {
             return Err("has more than 500 fields".into());
@@ -282,7 +282,7 @@ impl Fields {
     }
 }
 
-/// RFC 9110 §5.6.2.
+/// Whether a byte may be part of a token (RFC 9110 §5.6.2).
 fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }

@@ -23,14 +23,14 @@ use crate::item::ItemContent;
 use crate::refusal::Reason;
 use crate::report::ImportReport;
 
-/// Progress is recorded after this number of items, or after a number of bytes.
+/// Progress is recorded after this number of items, or after [`MARK_BYTES`] bytes of stored bodies.
 const MARK_ITEMS: u64 = 500;
 const MARK_BYTES: u64 = 64 << 20;
 
 /// The default limit for the length of a body, in bytes.
 pub const MAX_BODY: u64 = 4 << 30;
 
-/// How an archive is imported.
+/// The options of an import.
 #[derive(Clone, Debug)]
 pub struct ImportOptions {
     /// Whether entries of the archive replace stored entries, even newer ones.
@@ -121,7 +121,8 @@ struct Import<'a> {
 
 /// Imports an archive into the spool, and calls `watch` after each item.
 ///
-/// An interrupted import of the same archive is resumed if the archive has not changed.
+/// An interrupted import is resumed if the archive has not changed and the options are the same. An
+/// import of a folder always starts from the beginning.
 ///
 /// # Errors
 ///

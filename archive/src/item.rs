@@ -13,7 +13,7 @@ use crate::refusal::Reason;
 
 /// One item of an archive.
 pub(crate) struct ArchiveItem<'a> {
-    /// Its name in reports: the URL, or the name in the archive.
+    /// The name in reports: the URL, or the name in the archive.
     pub(crate) name: String,
     pub(crate) what: ItemContent<'a>,
 }
@@ -53,7 +53,7 @@ pub(crate) enum ArchivedBody<'a> {
     Elsewhere(EarlierBody),
 }
 
-/// Identifies a body.
+/// A reference to a body.
 pub(crate) struct EarlierBody {
     /// The URLs to which the body may have been the response, the most likely first.
     pub(crate) urls: Vec<CanonicalUrl>,
@@ -68,13 +68,14 @@ pub(crate) struct QueuedRequest {
     pub(crate) head: RequestHead,
     pub(crate) body: Vec<u8>,
     pub(crate) when: Timestamp,
-    /// The URL of the page to which it belongs.
+    /// The URL of the page to which the request belongs.
     pub(crate) page: Option<String>,
-    /// The decoded arguments of the recursive fetch that begins with it, under the names of 2.9.
+    /// The decoded arguments of the recursive fetch that begins with the request, under the names
+    /// of 2.9.
     pub(crate) recursion: Option<Vec<(String, String)>>,
 }
 
-/// Reads the items of an archive in sequence, in bounded memory.
+/// A reader that returns the items of an archive in sequence, in bounded memory.
 pub(crate) trait Source {
     /// The next item; `None` at the end. After an error there are no further items.
     fn next(&mut self) -> Result<Option<ArchiveItem<'_>>>;

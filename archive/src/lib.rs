@@ -8,10 +8,12 @@
 //! 1. Archives are hostile input. An item that cannot be imported is refused with a reason and
 //!    counted. It does not affect other items. No size, nesting or number in an archive decides how
 //!    much memory is used.
-//! 2. A body is stored only when it is complete and matches all digests in the archive.
-//! 3. An older response never replaces a newer one unless requested, and an error never replaces a
-//!    page.
-//! 4. A personal response is stored for one owner only.
+//! 2. A body is stored only when it is complete and matches all digests in the archive whose
+//!    algorithm is supported.
+//! 3. Unless replacing is requested, an error never replaces a page, and an older response never
+//!    replaces a newer one, except that an older page replaces an error.
+//! 4. A personal response is stored for one owner only, unless the caller chooses to share it
+//!    ([`PersonalOwner::Everyone`]).
 //! 5. An interrupted import leaves the spool intact, and resumes where it stopped.
 //!
 //! All functions block. Sizes are in bytes.

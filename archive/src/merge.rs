@@ -8,7 +8,7 @@ use crate::refusal::Reason;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ArchivedResponse {
     pub(crate) status: u16,
-    /// When it arrived.
+    /// When the response arrived.
     pub(crate) when: Timestamp,
 }
 
@@ -16,7 +16,7 @@ pub(crate) struct ArchivedResponse {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CurrentResponse {
     pub(crate) status: u16,
-    /// When it arrived or was last revalidated.
+    /// When the response arrived or was last revalidated.
     pub(crate) checked: Timestamp,
 }
 
@@ -34,7 +34,7 @@ pub(crate) enum MergeVerdict {
     Unfit(Reason),
 }
 
-/// Decides about `new`. With `replace`, it always replaces the stored response.
+/// Decides about `new`. With `replace`, every response that is not unfit replaces the stored one.
 pub(crate) fn decide(
     new: ArchivedResponse,
     kept: Option<CurrentResponse>,

@@ -122,7 +122,7 @@ impl Seek for PendingFile {
         let offset = match to {
             SeekFrom::Start(offset) => Some(offset),
             SeekFrom::Current(by) => self.offset.checked_add_signed(by),
-            // Output is written sequentially, so its end is always the current offset.
+            // No writer seeks from the end, and the length of the file is not recorded here.
             SeekFrom::End(_) => None,
         };
         self.offset = offset.ok_or(io::ErrorKind::InvalidInput)?;

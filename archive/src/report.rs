@@ -14,14 +14,13 @@ const MAX_TEXT: usize = 500;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ImportReport {
-    /// The number of responses stored.
+    /// The number of responses stored as the newest of their place.
     pub kept: u64,
     /// The number of responses stored as older versions.
     pub older: u64,
-    /// The number of responses that were already stored.
+    /// The number of responses, requests and monitored pages that were there already.
     pub same: u64,
-    /// The number of responses that are older than the stored one and were not stored, because no
-    /// older versions are stored.
+    /// The number of responses that were not stored, because a newer one is stored.
     pub outdated: u64,
     /// The number of errors that were not stored, because a page is stored.
     pub worse: u64,
@@ -29,7 +28,7 @@ pub struct ImportReport {
     pub queued: u64,
     /// The number of queued requests that now have a response and were removed.
     pub answered: u64,
-    /// The number of pages that were not monitored before.
+    /// The number of pages that are monitored now and were not monitored before.
     pub monitored: u64,
     /// The number of records without a page.
     pub passed: u64,

@@ -24,7 +24,7 @@ const MAX_PACKAGE: u64 = 16 << 20;
 /// How many bytes are read at once.
 const PIECE: usize = 64 << 10;
 
-/// Reads the records of all WARC files in one WACZ.
+/// The reader of all WARC files in one WACZ.
 pub(crate) struct Wacz {
     path: PathBuf,
     local: LocalHost,

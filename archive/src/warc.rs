@@ -29,10 +29,11 @@ use crate::refusal::{ReadFault, Reason, classify_error};
 /// The maximum total length of remembered URLs of referenced bodies, in bytes.
 const MAX_REFERRED: usize = 32 << 20;
 
-/// A field of the requests in a bundle: the reason why they wait.
+/// The field that marks a queued request in a bundle. Its value is `page` or `part`.
 pub(crate) const KIND: &str = "Wwwoffle-Kind";
 
-/// A field of the requests in a bundle: the URL of the page to which they belong.
+/// The field of a queued request in a bundle that has the URL of the page to which the request
+/// belongs.
 pub(crate) const PAGE: &str = "Wwwoffle-Page";
 
 /// Our field that marks personal responses.
@@ -41,7 +42,7 @@ const OWNER: &str = "Wwwoffle-Owner";
 /// Our field that marks partial responses.
 const PART: &str = "Wwwoffle-Part";
 
-/// Reads the records of one file.
+/// The reader of one file.
 pub(crate) struct Warc {
     path: PathBuf,
     /// The name of the file in reports.
@@ -193,7 +194,7 @@ impl Warc {
         Ok(about.exchange(head, ArchivedBody::Elsewhere(EarlierBody { urls, digest, is_known })))
     }
 
-    /// A request of a bundle.
+    /// Reads a queued request of a bundle.
     fn waiting(&mut self, header: &WarcHeader) -> Result<ItemContent<'_>, ReadFault> {
         let target = url(header.target(), &self.local).map_err(ReadFault::Archive)?;
         let when = header.date().map_err(ReadFault::Archive)?;

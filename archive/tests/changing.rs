@@ -19,10 +19,11 @@ use wwwoffle_archive::{ImportControl, ImportReport, Placement, import};
 use wwwoffle_spool::Place;
 use wwwoffle_url::CanonicalUrl;
 
-/// Longer than one buffer, so that the rest is read later.
+/// The length of a file in bytes. It is longer than one buffer, so that the rest is read later.
 const LENGTH: usize = 400_000;
 
-/// Runs an action when the import asks for a place, which is before the body is read.
+/// A placement that runs an action when the import asks for a place, which is before the body is
+/// read.
 struct ActionDuringImport<F: FnOnce()>(RefCell<Option<F>>);
 
 impl<F: FnOnce()> Placement for ActionDuringImport<F> {
@@ -68,7 +69,7 @@ fn a_file_of_a_mirror_that_changes_is_told_and_not_kept() {
         is_refused(&report, why);
         assert!(bench.entry("https://a.example/1.txt").is_none());
         assert_eq!(bench.body("https://a.example/2.txt"), b"after");
-        // The unchanged file is imported.
+        // If the file does not change again, it is imported.
         assert_eq!(bench.import(&bench.path("mirror")).kept, 1);
     }
 }

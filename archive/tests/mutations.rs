@@ -86,7 +86,8 @@ impl Chance {
     }
 }
 
-/// Imports mutated archives. `names` are the files of one archive, including the mutated one.
+/// Imports mutated archives. `names` are the files of one archive. In each round, one of them is
+/// mutated.
 fn run(seed: u64, archive: &Path, bench: &Bench, names: &[PathBuf]) {
     let sound: Vec<Vec<u8>> = names.iter().map(|path| std::fs::read(path).unwrap()).collect();
     let before = everything(&bench.path(""));

@@ -41,8 +41,8 @@ fn an_older_answer_of_one_person_hides_none_that_everyone_has() {
     let report = answer(&bench, 6, "404 Not Found", OWN);
     assert_eq!((report.kept, report.worse), (0, 1), "{report:?}");
     assert!(bench.own(URL).is_none());
-    // The response replaces the other one if replacing was requested, or if both have the same
-    // time.
+    // The personal response is stored if replacing was requested, or if both responses have the
+    // same time.
     let replacing = ImportOptions { replace: true, ..support::options() };
     assert_eq!(answer_with(&bench, 4, "200 OK", OWN, &replacing).kept, 1);
     bench.spool.remove(&support::place(URL).owned_by("local")).unwrap();
@@ -54,7 +54,7 @@ fn an_older_answer_of_one_person_hides_none_that_everyone_has() {
 fn a_newer_answer_that_everyone_has_takes_the_place_of_ones_own() {
     let bench = Bench::new();
     assert_eq!(answer(&bench, 4, "200 OK", OWN).kept, 1);
-    // An older response, an error or a dry run does not replace it.
+    // An error, an older response or a dry run does not remove the personal response.
     assert_eq!(answer(&bench, 5, "404 Not Found", "").kept, 1);
     assert_eq!(answer(&bench, 3, "200 OK", "").kept, 1);
     let dry = ImportOptions { dry_run: true, ..support::options() };

@@ -305,7 +305,7 @@ fn a_revisit_has_the_body_that_it_refers_to() {
         let kept = bench.entry(later).unwrap();
         assert_eq!(support::body(&kept), b"hello");
         assert!(String::from_utf8_lossy(kept.head()).contains("X-Later: 1"));
-        // It is also found in the spool, where another archive stored it.
+        // The body is also found in the spool, where another archive stored it.
         let alone =
             bench.write("b.warc", &revisit(&digest, &[("WARC-Refers-To-Target-URI", first)]));
         assert!(bench.spool.remove(&place(later)).unwrap());
@@ -366,7 +366,7 @@ fn the_newest_wins_and_the_others_are_its_history() {
     assert_eq!(bench.body(url), b"two");
 }
 
-/// Such responses have empty or equal bodies, but different locations.
+/// Redirects have empty or equal bodies, but different locations.
 #[test]
 fn an_answer_that_leads_elsewhere_than_before_is_another() {
     let url = "http://a.example/";

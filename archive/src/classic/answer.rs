@@ -55,8 +55,8 @@ pub(super) fn read(
     Ok(ArchivedExchange { url, when, head, request: form, is_private, body })
 }
 
-/// When the response arrived: the modification time of the file, or its `Date` if that is earlier,
-/// because the file may have been copied.
+/// When the response arrived: the modification time of the file, or the `Date` of the response if
+/// that is earlier, because the file may have been copied.
 fn when(head: &ResponseHead, modified: Option<Timestamp>) -> Timestamp {
     let date = head.fields.first("date").and_then(|value| std::str::from_utf8(value).ok());
     let date = date.and_then(|text| httpdate::parse_http_date(text.trim()).ok());

@@ -4,8 +4,8 @@ use wwwoffle_spool::Schedule;
 
 use crate::refusal::Reason;
 
-/// The lines: months, days of the month, days of the week from Sunday, hours. Each with its number
-/// of digits and its first number.
+/// The lines: months, days of the month, days of the week from Sunday, and hours. Each has a number
+/// of digits, and a number for its first digit.
 const LINES: [(usize, u32); 4] = [(12, 1), (31, 1), (7, 0), (24, 0)];
 
 /// Converts the lines to a schedule.

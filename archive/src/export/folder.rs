@@ -33,7 +33,7 @@ const MAX_DEPTH: usize = 20;
 /// Names that some systems reserve for devices.
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "com", "lpt"];
 
-/// Writes the body of an entry, decoded from its content codings.
+/// A function that writes the body of an entry, decoded from its content codings.
 pub type DecodeBody<'a> = &'a dyn Fn(&Entry, &mut dyn Write) -> io::Result<()>;
 
 /// Writes a folder. The folder gets its final name when it is complete. Only successful responses
@@ -156,7 +156,7 @@ impl Default for Names {
 }
 
 impl Names {
-    /// Returns folders and a file name for a URL that are not in use.
+    /// Returns the folders for a URL, and a file name that is not in use there.
     fn of(&mut self, url: &str, kind: &str) -> Vec<String> {
         let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
         let (path, arguments) = rest.split_once('?').unwrap_or((rest, ""));

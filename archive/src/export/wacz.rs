@@ -18,12 +18,12 @@ const PAGES: &str = "pages/pages.jsonl";
 const PACKAGE: &str = "datapackage.json";
 const PACKAGE_DIGEST: &str = "datapackage-digest.json";
 
-/// Writes a WACZ.
+/// A WACZ being written.
 pub(super) struct WaczWriter<W> {
     zip: ZipWriter<W>,
 }
 
-/// Writes the WARC inside a WACZ.
+/// The WARC inside a WACZ, being written.
 pub(super) struct WaczArchive<'a, W: Write + Seek> {
     warcs: WarcWriter<io::BufWriter<MemberWriter<'a, W>>>,
     told: IndexData,

@@ -14,7 +14,7 @@ use crate::import::EntryBody;
 use crate::item::QueuedRequest;
 use crate::warc::{KIND, PAGE};
 
-/// Writes records.
+/// A WARC being written.
 pub(crate) struct WarcWriter<W> {
     out: W,
     offset: u64,
@@ -27,7 +27,7 @@ pub(crate) struct RecordPosition {
     pub(crate) length: u64,
 }
 
-/// Counts the bytes written.
+/// A writer that counts the bytes written.
 struct CountedWriter<'a> {
     out: &'a mut dyn Write,
     count: u64,
@@ -172,7 +172,8 @@ impl Write for CountedWriter<'_> {
     }
 }
 
-/// A time in WARC 1.1 notation. Whole seconds have no fraction.
+/// A time in WARC 1.1 notation. Whole seconds have no fraction. A time before 1970 becomes the
+/// beginning of 1970.
 pub(super) fn time(time: Timestamp) -> String {
     let time = time.max(Timestamp::UNIX_EPOCH);
     if time.subsec_nanosecond() == 0 { format!("{time:.0}") } else { format!("{time:.6}") }

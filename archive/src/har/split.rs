@@ -19,7 +19,7 @@ const MAX_DEPTH: usize = 200;
 /// The longest key that is compared, in bytes.
 const MAX_NAME: usize = 16;
 
-/// Returns the entries in turn.
+/// The entries of a HAR, read in turn.
 pub(crate) struct HarEntries<R> {
     input: R,
     /// The open brackets, the innermost last.

@@ -29,7 +29,7 @@ enum BodySink {
     Nowhere(Sha256),
 }
 
-/// Two responses at one place are equal if their fingerprints are equal. The location is included,
+/// The properties by which two responses at one place are compared. The location is included,
 /// because redirects often have no body.
 #[derive(PartialEq, Eq)]
 struct Fingerprint {
@@ -60,7 +60,7 @@ impl BodySink {
     }
 }
 
-/// Where a response is stored, relative to the stored ones.
+/// The destination of a response, relative to the stored ones.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Destination {
     /// As the newest response of its place.
@@ -121,7 +121,8 @@ impl Import<'_> {
         Ok(Ok(()))
     }
 
-    /// Where a response would be stored now. If it is refused, returns the reason.
+    /// Determines where a response would be stored now, and counts it if it would not be stored. If
+    /// it is refused, returns the reason.
     fn destination(
         &mut self,
         new: ArchivedResponse,
@@ -144,7 +145,8 @@ impl Import<'_> {
         }))
     }
 
-    /// Copies the body of a response for `owner`. If the body has a fault, returns the fault.
+    /// Copies the body of a response for `owner`, and returns its length. If the body has a fault,
+    /// returns the fault.
     fn body(
         &mut self,
         body: ArchivedBody<'_>,
@@ -241,8 +243,9 @@ impl Import<'_> {
         self.report.bytes += come.length;
     }
 
-    /// Compares a stored personal response with the shared one, or the reverse, because the other
-    /// response may have changed while this one was stored. Returns whether this response stays.
+    /// After a personal response was stored, removes it again if it hides a better shared one.
+    /// After a shared response was stored, removes an older personal one. The other response may
+    /// have changed while this one was stored. Returns whether this response stays.
     fn after_stored(&mut self, come: &CompleteResponse<'_>) -> Result<bool> {
         if self.would_hide(come.new, come.place)? {
             let own = self.entry_at(come.place)?.filter(|own| Fingerprint::of(own) == come.like);
@@ -294,7 +297,8 @@ impl Import<'_> {
         Ok(likes)
     }
 
-    /// Copies a body to its end. If the body has a fault, returns the fault.
+    /// Copies a body to its end, and returns its length. If the body has a fault, returns the
+    /// fault.
     fn copy(&self, mut body: impl Read, sink: &mut BodySink) -> Result<Result<u64, Reason>> {
         let (mut length, mut piece) = (0_u64, vec![0; PIECE]);
         loop {
@@ -323,7 +327,7 @@ impl Import<'_> {
     }
 }
 
-/// Reads a stored body sequentially.
+/// A stored body, verified and read sequentially.
 pub(crate) struct EntryBody {
     body: VerifiedReader,
     offset: u64,

@@ -157,7 +157,8 @@ fn imported_personal_response_does_not_hide_a_newer_shared_one() {
     let report = import(&spool, true, false, || live(&spool, &everyones, 200, 60, b"live"));
     assert_eq!((report.kept, report.outdated), (0, 1), "{report:?}");
     assert_eq!(entry_at(&spool, &own()), "nothing");
-    // A newer personal response stays when an older shared response is imported.
+    // A newer personal response stays when an older shared response is imported, even if replacing
+    // was requested.
     let report = import(&spool, false, true, || live(&spool, &own(), 200, 70, b"own"));
     assert_eq!((report.kept, entry_at(&spool, &own()).as_str()), (1, "own"), "{report:?}");
 }

@@ -204,7 +204,7 @@ fn short(pieces: &[&[u8]]) -> u128 {
 mod tests {
     use super::*;
 
-    /// The request has sixty megabytes of cookies, which must not be stored in memory.
+    /// The requests have sixty megabytes of cookies in all, which must not be stored in memory.
     #[test]
     fn what_is_remembered_of_a_request_has_no_secrets() {
         let head = format!(

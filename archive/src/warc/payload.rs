@@ -8,7 +8,7 @@ use crate::digest::{Digest, Hasher};
 use crate::head::ResponseHead;
 use crate::refusal::Reason;
 
-/// Reads a body. At its end, the read fails if length or digests do not match.
+/// A reader of a body. It fails at the end if length or digests do not match.
 pub(crate) struct Payload<R> {
     chunked: Option<Chunked<HashingReader<R>>>,
     plain: Option<HashingReader<R>>,
@@ -21,7 +21,7 @@ pub(crate) struct Payload<R> {
     is_done: bool,
 }
 
-/// Computes digests of the bytes read.
+/// A reader that computes digests of the bytes read.
 struct HashingReader<R> {
     input: R,
     payload: Option<Hasher>,

@@ -16,12 +16,12 @@ const MAX_FIELDS: usize = 200;
 /// How many bytes are skipped at once.
 const PIECE: usize = 64 << 10;
 
-/// Reads records.
+/// A reader of records.
 pub(crate) struct Records<R> {
     input: R,
     /// The number of unread bytes in the block of the last record.
     left: u64,
-    /// Whether the first line of a record has been read.
+    /// Whether the first line of the next record has been read.
     is_at_record: bool,
 }
 

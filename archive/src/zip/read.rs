@@ -52,7 +52,7 @@ pub(crate) struct MemberContent {
     read: u64,
 }
 
-/// Reads little-endian numbers from the front.
+/// Bytes, from the front of which little-endian numbers are taken.
 struct Numbers<'a>(&'a [u8]);
 
 impl Numbers<'_> {
@@ -102,7 +102,7 @@ impl Directory {
         Ok(Self { file: file.clone(), entries, left, unclaimed: file.len() })
     }
 
-    /// The next member.
+    /// Reads the next member; `None` at the end.
     pub(crate) fn next(&mut self) -> io::Result<Option<Member>> {
         if self.left == 0 || self.entries.fill_buf()?.is_empty() {
             return Ok(None);
@@ -150,7 +150,7 @@ impl Directory {
         Ok((MemberContent { input, crc, expected: (member.size, member.crc), read: 0 }, extra))
     }
 
-    /// The range of a member, if it is not compressed.
+    /// The range of a member; `None` if it is compressed.
     pub(crate) fn stored(&self, member: &Member) -> io::Result<Option<FileReader>> {
         Ok(if member.method == 0 { Some(self.data(member)?.0) } else { None })
     }

@@ -13,14 +13,14 @@ const FLAGS: u16 = 1 << 11;
 /// 1 January 1980, midnight. The real time is in the contents of the members.
 const TIME: u32 = 0x0021_0000;
 
-/// Writes a ZIP file.
+/// A ZIP file being written.
 pub(crate) struct ZipWriter<W> {
     out: W,
     offset: u64,
     members: Vec<MemberEntry>,
 }
 
-/// Writes a member.
+/// A member being written.
 pub(crate) struct MemberWriter<'a, W> {
     zip: &'a mut ZipWriter<W>,
     member: MemberEntry,
