@@ -42,7 +42,7 @@ const PAGES: usize = 400;
 /// The wait of an origin before it responds.
 const LATENCY: Duration = Duration::from_millis(50);
 
-/// The default limits of the configuration.
+/// The default limits of concurrent requests: to one host, and in all.
 const PER_HOST: usize = 6;
 const AT_ONCE: usize = 32;
 

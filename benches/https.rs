@@ -118,7 +118,7 @@ struct Figures {
     each: f64,
 }
 
-/// Runs the work that `begin` creates in all clients, for the given time.
+/// Runs the work that `begin` creates for each client, in all clients at once for the given time.
 fn measure<W: FnMut()>(
     daemon: &Daemon,
     how_long: Duration,
@@ -153,7 +153,8 @@ fn row(name: &str, figures: &Figures, plain: &Figures) {
     );
 }
 
-/// Measures both alternately, so that other load slows both equally, and returns the median round.
+/// Measures both alternately, so that other load slows both equally. Returns the round with the
+/// median ratio.
 fn in_turn(
     mut plain: impl FnMut() -> Figures,
     mut inside: impl FnMut() -> Figures,

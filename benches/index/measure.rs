@@ -8,8 +8,8 @@
 //!
 //! A missing spool is created by the generator of `benches/serving`, with the same pages in every
 //! run. With `--words` the words of the pages are indexed and searched as well, by a reader that
-//! only removes tags. With `--parts` three of four pages count as sub-resources of up to eight
-//! pages before them, unless those are sub-resources themselves. This gives a purge plan its
+//! only removes tags. With `--parts` three of four pages count as sub-resources. Every fourth page
+//! of a host needs those among the next eight pages of the host. This gives a purge plan its
 //! dependencies.
 
 use std::ops::ControlFlow;
@@ -27,10 +27,10 @@ use wwwoffle_spool::purge::plan::{PurgeCandidate, EntryRole, EntryLimit, PurgeLi
 use wwwoffle_spool::{Body, Entry, Options, Spool, Timestamp};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-/// Entries on a page of the API.
+/// The number of entries on a page of the API.
 const PAGE: usize = 100;
 
-/// The largest number of sub-resources of a page.
+/// The number of references of a page with `--parts`.
 const NEEDED: u64 = 8;
 
 /// The time limit for reading the whole index.
@@ -78,7 +78,8 @@ impl Describe for Plain {
     }
 }
 
-/// A reader that reports the next entries of the same host as sub-resources of each page.
+/// A reader that reports the next entries of the same host as references of every fourth page, and
+/// most of these as sub-resources.
 #[derive(Debug)]
 struct Parts {
     hosts: u64,

@@ -13,10 +13,10 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 const LINES: usize = 70_000;
 
-/// Requests per thread in the test with several threads.
+/// The number of requests per thread in the test with several threads.
 const REQUESTS: usize = 100_000;
 
-/// Requests that no rule blocks, and requests that a rule blocks.
+/// Requests that no rule blocks.
 const MISSES: &[(&str, RequestPurpose)] = &[
     ("https://www.example.org/", RequestPurpose::Page),
     ("https://static.example.com/assets/js/vendor.3f9d2c1b.min.js", RequestPurpose::Script),
@@ -48,7 +48,7 @@ fn name(number: usize) -> String {
     text
 }
 
-/// The line with this number, of a hundred kinds.
+/// The line with this number. The last two digits determine its kind.
 fn line(number: usize) -> String {
     let name = name(number);
     match number % 100 {

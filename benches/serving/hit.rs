@@ -24,7 +24,7 @@ use wwwoffle_http::head;
 use wwwoffle_spool::{Body, Entry, Options, Place, Spool};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-/// Body sizes: the first row of the table, and one that takes several reads.
+/// The body sizes in bytes: one for a single read, and one that takes several reads.
 const SIZES: [usize; 2] = [10_000, 1_000_000];
 
 fn request() -> Parts {

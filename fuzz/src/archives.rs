@@ -13,7 +13,7 @@ use wwwoffle_archive::{
 use wwwoffle_spool::{Durability, Lookup, Options, Spool, Timestamp};
 use wwwoffle_url::LocalHost;
 
-/// The longest accepted body, since a small file may expand to a large one.
+/// The maximum length of a body in bytes, since a small file may expand to a large one.
 const MAX_BODY: u64 = 1 << 20;
 
 /// Checks one input; see the module.

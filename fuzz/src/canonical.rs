@@ -38,7 +38,7 @@ fn is_idempotent(url: &CanonicalUrl, data: &[u8], around: &LocalScope) {
     assert_eq!((again.user(), again.password()), (url.user(), url.password()));
 }
 
-/// A browser would send the request to the same host under which the response is stored.
+/// Checks that a browser would send the request to the host under which the response is stored.
 fn is_the_host_of_browsers(url: &CanonicalUrl, text: &str) {
     let Ok(theirs) = url::Url::parse(text) else { return };
     let port = theirs.port_or_known_default();

@@ -22,7 +22,7 @@ use wwwoffle_http::caching::storing::RequestFacts;
 
 use super::input::Input;
 
-/// The time of the tests in seconds since 1970.
+/// The reference time of the cases, in seconds since 1970.
 const NOON: u64 = 1_795_132_800;
 
 const STATUSES: [u16; 16] =
@@ -172,8 +172,8 @@ impl Case {
         decide_reuse(&stored, &RequestControl::of(&self.request), &self.policy, self.now)
     }
 
-    /// Age and lifetime in seconds, exactly by RFC 9111 §4.2. The status must have an explicit
-    /// lifetime, or permit no heuristic one.
+    /// The age and the lifetime in seconds, exactly by RFC 9111 §4.2. The lifetime is `None` if it
+    /// is not explicit.
     fn model(&self) -> (i64, Option<i64>) {
         let seconds = |later: SystemTime, earlier| {
             later.duration_since(earlier).map_or(0, |time| time.as_secs().cast_signed())
@@ -193,8 +193,8 @@ impl Case {
         (age, lifetime)
     }
 
-    /// For a plain 200 with an explicit lifetime and without overriding options, the verdict is
-    /// that of the standard.
+    /// Checks that the verdict is that of the standard, for a plain 200 with an explicit lifetime
+    /// and without overriding options.
     fn is_as_the_model_says(&self, verdict: &Verdict) {
         let (age, lifetime) = self.model();
         let is_set_back = at(0) > self.now + Duration::from_secs(60);
@@ -232,7 +232,7 @@ impl Case {
         }
     }
 
-    /// Whether it must never be reused (RFC 9111 §3), whatever the options are.
+    /// Whether the response must never be reused (RFC 9111 §3), whatever the options are.
     fn is_withheld(&self) -> bool {
         let (answer, shared) = (&self.answer, self.policy.shared);
         // With `must-understand`, `no-store` is ignored if the status is understood.
@@ -398,7 +398,7 @@ fn asked(input: &mut Input<'_>) -> DecisionInput {
     }
 }
 
-/// Invariants of the decision table.
+/// Checks the invariants of the decision table.
 fn is_sound(
     mode: Mode,
     kept: CopyState,

@@ -25,7 +25,8 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// `None` if the output is too large to go on.
+/// Decodes `data` in pieces of `piece` bytes, with `room` bytes for each output. `None` if the
+/// output is longer than [`ENOUGH`].
 fn decode(
     codings: &[Coding],
     data: &[u8],

@@ -7,7 +7,7 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 use super::classic::scratch;
 use super::input::{Input, text};
 
-/// Enough valid lines that the text is accepted as a rule list.
+/// A valid line. If most lines are valid, the text is accepted as a rule list.
 const RULES: &str = "||always.test^\n";
 
 /// Checks one input; see the module.
@@ -36,7 +36,7 @@ pub fn run(data: &[u8]) {
         let decided = config.dont_get.urls.decide(&asked);
         decided.map(|by| (by.blocks(), by.location().line(), by.to_string()))
     };
-    // Even if the list made the engine fail, it still decides.
+    // Even if the list made the engine fail, the valid line still blocks its host.
     let is_excepted = own.contains("@@") || own.contains("$");
     let always = CanonicalUrl::parse("http://always.test/x", &local).expect("it is a URL");
     let decided = decide(&always);

@@ -8,7 +8,8 @@ use wwwoffle_config::edit::{Edit, Overview, apply, overview, without_secrets};
 
 use super::input::{Input, text};
 
-/// This directory does not exist, so no file that a text names exists.
+/// The path of the configuration. Its directory does not exist, so no file that a text names
+/// exists.
 const FILE: &str = "/nowhere/at/all/w.conf";
 
 /// Checks one input; see the module.
@@ -52,8 +53,8 @@ fn edit(input: &mut Input<'_>) -> Edit {
     }
 }
 
-/// The text before and after one continuous range is unchanged, and the range contains no line of
-/// another section.
+/// Checks that the text before and after one continuous range is unchanged, and that the range
+/// contains no line of another section.
 fn is_one_stretch(text: &str, edited: &str, edit: &Edit, before: &Overview) {
     let start = text.bytes().zip(edited.bytes()).take_while(|(one, other)| one == other).count();
     let most = text.len().min(edited.len()) - start;

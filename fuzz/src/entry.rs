@@ -52,7 +52,8 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// The sound file with bytes replaced: triples of an offset and a byte, then the length to cut at.
+/// The sound file with bytes replaced. `data` has triples of an offset and a byte, then the number
+/// of bytes to cut off.
 fn changed(data: &[u8]) -> Vec<u8> {
     let mut bytes = SOUND.clone();
     let changes = data.chunks_exact(3);

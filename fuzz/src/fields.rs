@@ -64,7 +64,7 @@ fn lines(name: &HeaderName, input: &mut Input<'_>) -> HeaderMap {
     fields
 }
 
-/// A plainly visible directive is obeyed, in however many lines the field is split.
+/// Checks that a plainly visible directive is obeyed, in however many lines the field is split.
 fn cache_control(mut input: Input<'_>) {
     let fields = lines(&CACHE_CONTROL, &mut input);
     let (answer, request) = (ResponseControl::of(&fields), RequestControl::of(&fields));
@@ -94,13 +94,14 @@ fn cache_control(mut input: Input<'_>) {
     let _ = RequestControl::of(&pragma);
 }
 
-/// If another parser accepts the same form of a date, it finds the same time.
+/// Checks that the result equals that of another parser, if the other parser accepts the same form
+/// of a date.
 fn dates(mut input: Input<'_>) {
     let text = input.line();
     let found = date::parse(text, now());
     let theirs = httpdate::parse_http_date(text).ok();
     let is_fixed = text.len() == 29 && text.as_bytes().get(3) == Some(&b',');
-    // Other parsers use another century for two digits, and other leap seconds.
+    // The other parser uses another century for two digits, and other leap seconds.
     if let (Some(found), Some(theirs), true) = (found, theirs, is_fixed && !text.contains(":60")) {
         assert_eq!(found, theirs, "{text:?}");
     }
@@ -113,7 +114,8 @@ fn dates(mut input: Input<'_>) {
     }
 }
 
-/// A variant matches its own request, and no request that differs in a field of its `Vary`.
+/// Checks that a variant matches its own request, and no request that differs in a field of its
+/// `Vary`.
 fn variants(mut input: Input<'_>) {
     let (answer, request, other) = (input.fields(), input.fields(), input.fields());
     let text = variant_text(&answer, &request);
@@ -152,7 +154,7 @@ fn variants(mut input: Input<'_>) {
     }
 }
 
-/// A client gets only codings that it accepts, and they are declared.
+/// Checks that a client gets only codings that it accepts, and that they are declared.
 fn codings(mut input: Input<'_>) {
     let (is_file, is_shared) = (input.flag(), input.flag());
     let status = StatusCode::from_u16(input.pick(&[200, 206, 404])).expect("each is one");
@@ -187,7 +189,7 @@ fn codings(mut input: Input<'_>) {
     let _ = reader.is_readable();
 }
 
-/// The normalised spelling parses to the same languages.
+/// Checks that the normalised spelling parses to the same languages.
 fn languages(mut input: Input<'_>) {
     let (text, tag) = (input.line(), input.line());
     let Some(languages) = Languages::parse(text) else { return };
@@ -199,7 +201,7 @@ fn languages(mut input: Input<'_>) {
     }
 }
 
-/// `304` is only sent for a copy that the client has.
+/// Checks that `304` is only sent for a copy that the client has.
 fn conditions(mut input: Input<'_>) {
     let (mut request, answer) = (input.fields(), input.fields());
     let conditions = Conditions::of(&request);
@@ -221,8 +223,8 @@ fn conditions(mut input: Input<'_>) {
     assert_eq!(Conditions::of(&request), Conditions::default());
 }
 
-/// A `304` updates only the response that was asked about, and changes no field that belongs to the
-/// body.
+/// Checks that a `304` updates only the response that was asked about, and changes no field that
+/// belongs to the body.
 fn questions(mut input: Input<'_>) {
     let (personal, own) = (input.flag(), usize::from(input.byte() % 4));
     let request = input.fields();
@@ -265,12 +267,13 @@ fn questions(mut input: Input<'_>) {
     let _ = compare_head(&answers[0], 5, StatusCode::OK, &newer);
 }
 
-/// An invalid ETag may contain commas, and then the list contains only pieces of it.
+/// Whether the ETag `own` contains `tag`. An invalid ETag may contain commas, and then a list
+/// contains only pieces of it.
 fn list_holds(own: &HeaderValue, tag: &str) -> bool {
     own.to_str().is_ok_and(|own| own.contains(tag))
 }
 
-/// A login is parsed as written, and taking it removes it.
+/// Checks that a login is parsed as written, and that taking it removes it.
 fn logins(mut input: Input<'_>) {
     let raw = input.line_of_bytes();
     if let Ok(value) = HeaderValue::from_bytes(raw) {
@@ -290,7 +293,7 @@ fn logins(mut input: Input<'_>) {
     assert_eq!(format!("{login:?}"), "Login(…)");
 }
 
-/// Heads are read from the spool as they were written.
+/// Checks that heads are read from the spool as they were written.
 fn heads(bytes: &[u8]) {
     if let Ok((status, fields)) = head::read_response(bytes) {
         let written = head::write_response(status, &fields);
@@ -324,7 +327,7 @@ fn heads(bytes: &[u8]) {
     }
 }
 
-/// The host that a request is sent to is the host in its key.
+/// Checks that the host to which a request is sent is the host in its key.
 fn targets(mut input: Input<'_>) {
     let door = match input.byte() % 3 {
         0 => Door::Plain,
@@ -368,7 +371,7 @@ fn is_one_resource(resource: &Resource) {
     assert!(!host.contains(['@', '/', ' ']), "{resource:?}");
 }
 
-/// No hop-by-hop field is forwarded.
+/// Checks that no hop-by-hop field is forwarded.
 fn one_hop(mut input: Input<'_>) {
     let fields = input.fields();
     let mut passed = fields.clone();
@@ -384,7 +387,7 @@ fn one_hop(mut input: Input<'_>) {
     assert_eq!(again, passed);
 }
 
-/// All other readers of request and response fields.
+/// Calls all other readers of request and response fields.
 fn everything(mut input: Input<'_>) {
     let (request, answer) = (input.fields(), input.fields());
     let local = LocalHost::default();

@@ -23,7 +23,8 @@ const PART: &[u8] = b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-0/9
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: example.org\r\n\r\n";
 const CHECK: &[u8] = b"Wwwoffle-Check: ";
 
-/// Longer than the first read of a file, so its updated fields are in a second file.
+/// A body length above that of the first read of a file, so that updated fields are in a second
+/// file.
 const LARGE: usize = 150 << 10;
 
 /// The received length of the unfinished download: enough for a checkpoint.
@@ -57,8 +58,8 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// The new content of the file: arbitrary bytes, those of another file, or the old ones with
-/// changes.
+/// The new content of the file: arbitrary bytes, the content of another file, or its old content
+/// with changes.
 fn change(image: &Image, path: &Path, how: u8, mut input: Input<'_>) -> Vec<u8> {
     let old = |path: &Path| image.disk.content(path).expect("it is there");
     let mut bytes = match how % 16 {
@@ -84,8 +85,8 @@ fn change(image: &Image, path: &Path, how: u8, mut input: Input<'_>) -> Vec<u8> 
     bytes
 }
 
-/// Corrects the checksums of records, so that the code behind them is tested: those of a header and
-/// the head after it, or of a whole file.
+/// Corrects the checksum of a record, so that the code behind it is tested: the checksum of a
+/// header and the head after it, or of a whole file.
 fn mend(bytes: &mut [u8]) {
     let find = |bytes: &[u8], what: &[u8]| bytes.windows(what.len()).position(|some| some == what);
     let (Some(check), Some(header)) = (find(bytes, CHECK), find(bytes, b"\r\n\r\n")) else {
@@ -107,7 +108,7 @@ fn mend(bytes: &mut [u8]) {
 /// The changed file.
 struct Changed<'a> {
     path: &'a Path,
-    /// Its checksums may be valid, so that only content with a digest is verified.
+    /// Whether its checksums may be valid. If so, only content with a digest is verified.
     is_mended: bool,
 }
 
@@ -235,7 +236,7 @@ static SOUND: LazyLock<Image> = LazyLock::new(|| {
     Image { files: disk.files(root()), disk: disk.restarted() }
 });
 
-/// A spool whose program was killed during a download. Its other files are included.
+/// A spool whose program was killed during a download. It also has the files of the other spool.
 static KILLED: LazyLock<Image> = LazyLock::new(|| {
     let disk = SimDisk::new();
     let spool = filled(&disk);

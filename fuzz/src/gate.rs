@@ -23,7 +23,8 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// The result of the gate.
+/// The bytes that the gate passed, the reason why it refused the rest, and the end that it gives
+/// the parser then.
 #[derive(Debug)]
 struct Passed {
     bytes: Vec<u8>,
@@ -67,7 +68,7 @@ fn judge(stream: &[u8], piece: usize) {
     }
 }
 
-/// Reads one request. `None` if it is the last readable one.
+/// Reads one request and returns the bytes after it. `None` if no further request can be read.
 fn one<'a>(bytes: &'a [u8], passed: &Passed) -> Option<&'a [u8]> {
     let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut request = httparse::Request::new(&mut fields);
@@ -129,7 +130,7 @@ fn never_becomes_a_request(bytes: &[u8], passed: &Passed) {
     assert!(read.is_err(), "{} {read:?} {:?}", shown.escape_ascii(), passed.refused);
 }
 
-/// Lines end in CRLF, and no other byte can be taken for a line end.
+/// Checks that lines end in CRLF, and that no other byte can be taken for a line end.
 fn is_plain(head: &[u8]) {
     let lines: Vec<_> = head.split(|byte| *byte == b'\n').collect();
     let (last, lines) = lines.split_last().expect("there is one");

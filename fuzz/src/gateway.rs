@@ -20,7 +20,8 @@ impl PageKnowledge for Nothing {
     }
 }
 
-/// The first line is an address and a URL, the rest a page and a style sheet.
+/// Checks one input: the first line as an address and as a URL, the rest as a page and as a style
+/// sheet.
 pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
     let line = input.line();
@@ -30,7 +31,8 @@ pub fn run(data: &[u8]) {
     led(rest);
 }
 
-/// A written address is read back as the same URL, and a browser leaves it unchanged.
+/// Checks that a written address is read back as the same URL, and that a browser leaves it
+/// unchanged.
 fn there_and_back(line: &str) {
     let Ok(url) = BrowserUrl::parse(line, None) else { return };
     let Some(address) = address(&url) else { return };
@@ -42,7 +44,7 @@ fn there_and_back(line: &str) {
     assert_eq!(there.as_str(), format!("http://ship:8080{address}"));
 }
 
-/// An address names an external host, or none at all.
+/// Checks that an address names a host, or is invalid.
 fn target(line: &str) {
     let Some(Ok(url)) = url_of(line) else { return };
     let (_, rest) = url.split_once("://").unwrap();
@@ -50,8 +52,8 @@ fn target(line: &str) {
     assert!(!host.is_empty() && !host.contains(['@', '%', '\\']) && host != "..");
 }
 
-/// The result does not depend on how the input is split, and rewriting a style sheet again changes
-/// nothing.
+/// Checks that the result does not depend on how the input is split, and that rewriting a style
+/// sheet again changes nothing.
 fn led(bytes: &[u8]) {
     let gateway = Gateway { local: LocalHost::default(), is_ours: false, onward: "on".to_owned() };
     let url = BrowserUrl::parse("http://a.example/b/c?d", None).unwrap();

@@ -4,7 +4,7 @@
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
 
-/// The remaining bytes. Once they are used up, it returns zeros and empty lines.
+/// The remaining bytes. Once they are used up, only zeros and empty lines are read.
 pub(crate) struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {
@@ -26,7 +26,7 @@ impl<'a> Input<'a> {
         u16::from_be_bytes([self.byte(), self.byte()])
     }
 
-    /// `Some` for every second value of a byte.
+    /// A number, or `None` for every second value of a byte.
     pub(crate) fn maybe(&mut self) -> Option<u16> {
         self.flag().then(|| self.number())
     }

@@ -25,7 +25,7 @@ struct Sound {
     file: Vec<u8>,
 }
 
-/// A file that is read at once, and one that is divided into blocks.
+/// An entry whose file is read at once, and an entry whose file is divided into blocks.
 static SOUND: LazyLock<[Sound; 2]> = LazyLock::new(|| [9_000, 1_200_000].map(sound));
 
 fn sound(len: usize) -> Sound {
@@ -82,7 +82,8 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// The file with bytes replaced: triples of an offset and a byte, then the length to cut at.
+/// The file with bytes replaced. `data` has triples of an offset and a byte, then the number of
+/// bytes to cut off.
 fn changed(file: &[u8], data: &[u8]) -> Vec<u8> {
     let mut bytes = file.to_vec();
     let changes = data.chunks_exact(3);

@@ -13,7 +13,7 @@ use wwwoffle_spool::Schedule;
 
 use super::input::{Input, text};
 
-/// Our name for sites.
+/// The product name by which `robots.txt` addresses us.
 const PRODUCT: &str = "wwwoffle";
 
 /// Checks one input; see the module.
@@ -27,8 +27,8 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// A written schedule parses to the same schedule. Its next time is later and matches, and no time
-/// before that matches.
+/// Checks that a written schedule parses to the same schedule, and that its next time is later,
+/// matches, and is the first that matches.
 fn schedules(mut input: Input<'_>) {
     let hours = i8::try_from(input.byte() % 24).unwrap_or(0) - 11;
     let zone = TimeZone::fixed(offset(hours));
@@ -54,7 +54,7 @@ fn schedules(mut input: Input<'_>) {
     }
 }
 
-/// No text is invalid, and the file itself may always be requested.
+/// Checks that no text is invalid, and that the file itself may always be requested.
 fn robots(mut input: Input<'_>) {
     let path = format!("/{}", input.line());
     let body = input.rest();
@@ -68,7 +68,7 @@ fn robots(mut input: Input<'_>) {
     }
 }
 
-/// Two rules of plain characters: the longer one that matches decides.
+/// Checks two rules of plain characters: the longer one that matches decides.
 fn patterns(mut input: Input<'_>) {
     let plain = |line: &str, and: &str| -> String {
         // The model tries all combinations, so more stars would take years.

@@ -10,7 +10,7 @@ use wwwoffle_http::caching::range::{
 
 use super::input::{Input, text};
 
-/// The largest body that is compared byte by byte.
+/// The maximum length of a body that is compared byte by byte.
 const SMALL: u64 = 4096;
 
 /// Checks one input; see the module.
@@ -93,7 +93,7 @@ fn fits(satisfied: &RangeSelection, length: u64) {
     }
 }
 
-/// A multipart body that is read by the rules of MIME has the expected parts.
+/// Checks that a multipart body, read by the rules of MIME, has the expected parts.
 fn is_read_back(stretches: &[BodyPiece], spans: &[Span], length: u64) {
     let body: Vec<u8> = (0..length).map(byte_at).collect();
     let of = |span: &Span| {
@@ -121,12 +121,12 @@ fn is_read_back(stretches: &[BodyPiece], spans: &[Span], length: u64) {
     assert!(rest.ends_with(b"--\r\n") && rest.len() < 64);
 }
 
-/// A different byte at neighbouring offsets.
+/// The byte at an offset of the body. Neighbouring bytes differ.
 fn byte_at(position: u64) -> u8 {
     (position.wrapping_mul(31) >> 1).to_le_bytes()[0]
 }
 
-/// Parses the field again without its limits and compares byte by byte.
+/// Parses the field again without its limits, and compares the ranges byte by byte.
 fn is_what_was_asked_for(field: &str, ranges: &Ranges, length: u64) {
     let set = field.split_once('=').expect("it was read").1;
     let number = |text: &str| text.parse::<u128>().unwrap_or(u128::MAX);
@@ -168,7 +168,7 @@ fn is_what_was_asked_for(field: &str, ranges: &Ranges, length: u64) {
     }
 }
 
-/// The missing and the stored ranges together are the requested range.
+/// Checks that the missing and the stored ranges together are the requested range.
 fn lacks(held: &StoredRanges, input: &mut Input<'_>) {
     let (start, more) = (u64::from(input.number()), u64::from(input.number() & 0xfff));
     let Some(wanted) = Span::new(start, start + more) else { return };

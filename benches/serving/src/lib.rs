@@ -15,7 +15,7 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 pub use page::{Page, Shape};
 
-/// Pages that a thread takes at a time.
+/// The number of pages that a thread takes at a time.
 const TAKEN_AT_ONCE: u64 = 256;
 
 /// Adds the pages with numbers below `count` to the spool at `root`, which no other process may
@@ -46,7 +46,7 @@ pub fn fill(root: &Path, count: u64, shape: &Shape) -> Result<(), Error> {
     })
 }
 
-/// Stores one page like a browsed one.
+/// Stores one page as if it was browsed.
 fn keep(spool: &Spool, page: &Page) -> Result<(), Error> {
     let url = CanonicalUrl::parse(&page.url, &LocalHost::default()).expect("the URL is canonical");
     let new = NewEntry {

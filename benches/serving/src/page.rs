@@ -6,7 +6,7 @@ use wwwoffle_spool::Timestamp;
 
 use crate::words::Chance;
 
-/// The time of the newest page in seconds, 2026-11-01 00:00:00 UTC.
+/// The time of the newest page, in seconds since 1970: 2026-11-01 00:00:00 UTC.
 const NEWEST: i64 = 1_793_491_200;
 
 /// Seconds per day.
@@ -75,7 +75,7 @@ impl Shape {
         text
     }
 
-    /// Adds links to the neighbours on the same host, and one to another host.
+    /// Adds a link to the next page on the same host, and a link to a random earlier page.
     fn links(&self, number: u64, chance: &mut Chance, text: &mut String) {
         let near = number + self.hosts;
         let far = chance.below(number + 1);
