@@ -331,10 +331,18 @@ impl ConfigFile {
         let (config, files) = watch_reads(&[], || Config::parse(&text, &self.path));
         if self.reach == ChangeScope::Guarded {
             let (was, known) = watch_reads(&[], || Config::parse(&old.text, &self.path));
-            let was = was.as_ref().ok().or(self.in_force.as_deref());
+            // A whole text could drop protected options of a faulty text that are not in force.
+            let in_force = self.in_force.as_deref().filter(|_| edited.is_some());
+            let was = was.as_ref().ok().or(in_force);
             if let Some(what) = find_protected_change((was, &known), (config.as_ref().ok(), &files))
             {
                 return Err(ChangeError::Beyond(what));
+            }
+            // The faults would quote lines of the other file.
+            if let Err(faults) = &config
+                && faults.as_slice().iter().any(|fault| fault.file() != self.path)
+            {
+                return Err(ChangeError::Beyond("a file that the configuration names".to_owned()));
             }
         }
         let config = config.map_err(ChangeError::Faults)?;

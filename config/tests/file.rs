@@ -9,11 +9,14 @@ use std::{
     fs,
     os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink},
     path::{Path, PathBuf},
+    sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 use tempfile::TempDir;
 use wwwoffle_config::edit::Edit;
-use wwwoffle_config::{ChangeError, ConfigFile, ConfigLookup, TextStamp, VERSIONS, load};
+use wwwoffle_config::{
+    ChangeError, ChangeScope, Config, ConfigFile, ConfigLookup, TextStamp, VERSIONS, load,
+};
 
 fn now() -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(1_763_644_799)
@@ -78,6 +81,30 @@ fn a_faulty_text_is_refused_with_all_its_faults() {
     assert!(error.to_string().contains("takes a time"), "{error}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "[options]\n");
     assert!(file.versions().unwrap().is_empty());
+}
+
+#[test]
+fn a_guarded_change_shows_and_drops_nothing_of_the_administrator() {
+    let (root, path, file) = file("[options]\ninclude = \"secret.toml\"\n");
+    fs::write(root.path().join("secret.toml"), "log-level = \"info\" # secret\n").unwrap();
+    let in_force = Arc::new(Config::parse("", &path).unwrap());
+    let file = file.limit_to(ChangeScope::Guarded, in_force);
+    let noise = Edit::Set {
+        section: "offline-options".into(),
+        key: "noise".into(),
+        value: "[{ file = \"secret.toml\" }]".into(),
+    };
+    let told = file.edit(&noise, None, now()).unwrap_err();
+    assert!(matches!(told, ChangeError::Beyond(_)), "{told}");
+
+    // A protected option waits for the repair of another one.
+    fs::write(&path, "[options]\nlog-level = \"warn\"\n").unwrap();
+    file.edit(&set("log-level", "info"), None, now()).unwrap();
+    let waiting = "[options]\nlog-level = 3\nrun-online = \"/bin/true\"\n";
+    fs::write(&path, waiting).unwrap();
+    let told = file.undo(None, None, now()).unwrap_err();
+    assert!(matches!(told, ChangeError::Beyond(_)), "{told}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), waiting);
 }
 
 #[test]

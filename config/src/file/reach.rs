@@ -10,7 +10,8 @@ pub enum ChangeScope {
     #[default]
     Whole,
     /// Only [ordinary](crate::schema::Protection::Ordinary) options. The change must also not name
-    /// a new file, because messages about faults would quote lines of that file.
+    /// a new file, nor use a known file so that it has faults, because messages about faults quote
+    /// lines of the file.
     Guarded,
 }
 
