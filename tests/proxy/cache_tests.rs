@@ -94,7 +94,7 @@ fn every_test_of_caches_passes_but_for_those_with_a_reason() {
     hold(&outcomes);
 }
 
-/// The directory into which `.ci/run` installs the package, or `$HTTP_CACHE_TESTS`.
+/// The directory of the package: `$HTTP_CACHE_TESTS`, which `.ci/run` sets.
 fn package() -> PathBuf {
     let found = std::env::var_os("HTTP_CACHE_TESTS").map(PathBuf::from);
     found.filter(|package| package.join("package.json").is_file()).unwrap_or_else(|| {

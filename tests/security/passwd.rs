@@ -8,7 +8,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::harness::Daemon;
 
-/// A pseudo-terminal and a command that runs on it.
+/// A pseudo-terminal on which a command runs, and the output so far.
 struct Terminal {
     ours: File,
     shown: String,

@@ -64,7 +64,7 @@ impl Tools {
     }
 }
 
-/// The directory into which `.ci/run` installs the packages, or `$UI_TEST_MODULES`.
+/// The directory of the packages: `$UI_TEST_MODULES`, which `.ci/run` sets.
 fn modules() -> PathBuf {
     let found = std::env::var_os("UI_TEST_MODULES").map(PathBuf::from);
     let has = |modules: &PathBuf| {
