@@ -90,8 +90,8 @@ impl Bundle {
     ///
     /// # Errors
     ///
-    /// [`Error::is_unknown`] if it is not an archive or has too many requests. Otherwise a disk
-    /// error.
+    /// [`Error::is_unknown`] if `path` is not an archive, or its requests are too long. Otherwise a
+    /// disk error.
     pub fn read(path: &Path, local: &LocalHost) -> Result<Self> {
         let mut archive = detect::open(path, "https", local)?;
         let (mut bundle, mut known) = (Self::default(), HashSet::<Key>::new());

@@ -205,7 +205,7 @@ impl Classic {
     }
 }
 
-/// Parses a web URL, unless it is a page of 2.9.
+/// Parses a web URL. Refuses the URL of a page of 2.9.
 fn page_url(text: &str, local: &LocalHost) -> Result<CanonicalUrl, Reason> {
     let url = item::url(text, local)?;
     let is_old = url.port_or_default().is_some_and(|port| OLD_PORTS.contains(&port));
@@ -256,7 +256,7 @@ fn item_url(what: &ItemContent<'_>) -> Option<String> {
     }
 }
 
-/// The hash in a name that begins with this letter.
+/// The hash in a name that begins with this letter. `None` for any other name.
 fn hash_of(name: &str, letter: char) -> Option<&str> {
     let hash = name.strip_prefix(letter)?;
     let hash = hash.strip_suffix('~').unwrap_or(hash);

@@ -59,7 +59,7 @@ pub(crate) fn of(name: &str, beginning: &[u8]) -> &'static str {
     "application/octet-stream"
 }
 
-/// The usual extension of a media type.
+/// The usual extension of a media type, if it has one.
 pub(crate) fn end_of(kind: &str) -> Option<&'static str> {
     TYPES.iter().find(|(_, one)| *one == kind).map(|(end, _)| *end)
 }

@@ -1,7 +1,7 @@
 //! The owner of a stored response: everyone, or one person.
 //!
 //! Several people may use one proxy, and a response to one of them may be private. A response that
-//! may depend on the requester is stored in a separate place for this owner ([`Whose`]). Lookups
+//! may depend on the requester is stored in a separate place for the requester ([`Whose`]). Lookups
 //! for other people never read that place ([`Places`]).
 //!
 //! The response head decides whether a response depends on the requester:
@@ -296,7 +296,7 @@ impl Places {
         Some(Self { own, public, queued, credentials, spelling: Spelling::default() })
     }
 
-    /// The owner of the request.
+    /// The owner of the request; `None` if this version does not know this kind of owner.
     #[must_use]
     pub fn owner(&self) -> Option<Owner> {
         self.own.owner()?.parse().ok()

@@ -126,7 +126,7 @@ async fn start_due(context: &Arc<FetchContext>) -> Duration {
     })
 }
 
-/// Queues a due page and records that it ran `now`.
+/// Queues a due page, and records `now` as the time of its last run.
 async fn start(context: &Arc<FetchContext>, key: Key, now: Timestamp) -> Result<(), Error> {
     let read = context.storage.store.run(move |spool| spool.monitors().get(&key)).await;
     let monitor = match read {

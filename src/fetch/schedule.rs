@@ -265,7 +265,8 @@ impl FetchSchedule {
         known.map_or_else(Default::default, |host| (host.closed_until, host.distance))
     }
 
-    /// The next time at which a request that cannot start now may be able to start.
+    /// The next time at which a request that cannot start now may be able to start. `None` if no
+    /// request waits for a time.
     pub(super) fn next_alarm(&self) -> Option<Timestamp> {
         self.alarms.first().map(|(time, _)| *time)
     }
@@ -378,7 +379,7 @@ impl ScheduledHost {
         if is_polite(turn) { &mut self.polite } else { &mut self.due }
     }
 
-    /// The request that goes first. Other requests do not wait behind a delayed one.
+    /// The request that may start first, if any. Other requests do not wait behind a delayed one.
     fn first(&self) -> Option<QueuePosition> {
         let polite = self.polite.first().filter(|_| self.polite_from.is_none());
         self.due.first().into_iter().chain(polite).min().copied()

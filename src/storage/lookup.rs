@@ -29,7 +29,7 @@ impl Found {
         Self { own: self.own.filter(is_exact), public: self.public.filter(is_exact) }
     }
 
-    /// Chooses between the person's own copy and the shared copy.
+    /// Chooses between the person's own copy and the shared copy. `None` if there is neither.
     ///
     /// Offline, the person's own copy is chosen, because this person has seen it. The shared copy
     /// may be a page for people who are not logged in. Otherwise the copy with the newer `Date` is

@@ -91,7 +91,7 @@ impl Store {
         &self.spool
     }
 
-    /// The newest entry under the key of `place`: see [`entries`](Self::entries).
+    /// The newest entry under the key of `place`, if any: see [`entries`](Self::entries).
     ///
     /// # Errors
     ///

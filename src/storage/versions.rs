@@ -112,7 +112,7 @@ pub async fn of(context: &StorageContext, places: &Places) -> Result<Option<Page
     Ok(Some(PageVersions { current, older, left_over: None }))
 }
 
-/// The older versions of a page whose current copy is gone.
+/// The older versions of a page whose current copy is gone. `None` if there are none.
 async fn orphaned_versions(
     context: &StorageContext,
     places: &Places,

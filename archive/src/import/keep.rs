@@ -166,8 +166,8 @@ impl Import<'_> {
         }
     }
 
-    /// The owner of a response. Cookies are removed from a personal response that is stored for
-    /// everyone.
+    /// The owner of a response; `None` for everyone. Cookies are removed from a personal response
+    /// that is stored for everyone.
     fn owner(&self, exchange: &mut ArchivedExchange<'_>) -> Option<String> {
         match &self.options.private {
             _ if !exchange.is_private => None,

@@ -39,7 +39,7 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// The entry stored at a place, of this variant.
+    /// The entry stored at a place, of this variant, if any.
     pub(super) fn entry_at(&self, place: &Place) -> Result<Option<Entry>> {
         let found = self.spool.entries(place)?.found;
         Ok(found.into_iter().find(|entry| entry.place() == place))

@@ -150,7 +150,7 @@ impl Requests {
         }
     }
 
-    /// The request for which a record is the response.
+    /// The request for which a record is the response, if it is remembered.
     pub(crate) fn of(&self, header: &WarcHeader) -> Option<&RememberedRequest> {
         let ids = header.all("WARC-Concurrent-To").chain(header.all("WARC-Record-ID"));
         let moment = header.get("WARC-Date").map(|date| of_moment(header.target(), date));
@@ -165,7 +165,7 @@ impl Requests {
 }
 
 impl RememberedRequest {
-    /// The request head without secrets.
+    /// The request head without secrets, if it is remembered.
     pub(crate) fn head(&self) -> Option<RequestHead> {
         RequestHead::parse(self.head.as_deref()?).ok()
     }

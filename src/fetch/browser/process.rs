@@ -186,7 +186,7 @@ impl Process {
         let _in_time = timeout(GRACE, by_itself).await;
         self.group.end(GRACE).await;
         let profile = self.profile;
-        // The task only fails if it panics, and it cannot.
+        // The task could only fail by a panic, and dropping a profile does not panic.
         let _removed = tokio::task::spawn_blocking(move || drop(profile)).await;
     }
 }

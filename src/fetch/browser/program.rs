@@ -2,7 +2,8 @@
 //!
 //! A program that is started with descriptors is started by `execvp`. If the system cannot run the
 //! file, for example a program for another processor, `execvp` passes its path to `/bin/sh`. The
-//! path given here names a descriptor that closes at that moment, so the shell finds no file.
+//! path given here names a descriptor that closes when the shell starts, so the shell finds no
+//! file.
 //!
 //! An interpreter would not find a script under such a path either. So the first line of a script
 //! is read here, and the interpreter is the program.

@@ -121,7 +121,8 @@ impl<'a> QueueEstimate<'a> {
         }
     }
 
-    /// Counts the response if its size is known or it would fail. `None` if the size is unknown.
+    /// Counts the response if its size is known, or the request if it would fail. `None` if the
+    /// size is unknown.
     async fn add_known_size(&mut self, name: &str, request: &OutgoingSummary) -> Option<()> {
         let outgoing = self.context.storage.store.queued(request.place.key()).await.ok()??;
         let found = match gather_facts(self.context, &outgoing).await {

@@ -51,7 +51,7 @@ const MAX_WAIT: Duration = Duration::from_secs(15);
 
 /// A source of entries and queued requests. Its methods block.
 pub(crate) trait EntrySource {
-    /// The newest entry of a place.
+    /// The newest entry of a place; `None` if there is none.
     ///
     /// # Errors
     ///

@@ -310,8 +310,8 @@ impl<'a> Document<'a> {
         sub
     }
 
-    /// The key of a request for the resource. If no secrets are sent, the key is derived from the
-    /// URL.
+    /// The key of a request for the resource; `None` if the resource cannot be fetched. If no
+    /// secrets are sent, the key follows from the URL.
     fn key(&self, chosen: &ChosenLink<'_>) -> Option<Key> {
         let is_plain =
             self.is_plain && chosen.url.user().is_none() && chosen.url.password().is_none();
@@ -352,7 +352,7 @@ impl<'a> Document<'a> {
         request
     }
 
-    /// The stored copy of the resource, as served offline.
+    /// The stored copy of the resource, as served offline; `None` if it is missing.
     async fn stored_sub_resource(&self, sub: &Sub) -> Result<Option<Kept>, String> {
         let found = look_up(&self.context.storage.store, &sub.places).await;
         Ok(found.map_err(|error| error_chain(&error))?.choose(Mode::Offline))

@@ -47,8 +47,8 @@ pub(in crate::fetch) fn runs_of(next: &[Outgoing]) -> Vec<(RunId, Key)> {
     next.iter().flat_map(of).collect()
 }
 
-/// Takes requests that could not be queued back from their runs. They are considered again with the
-/// page that refers to them.
+/// Makes the runs forget requests that they have taken, because these could not be queued. The
+/// requests are considered again with the page that refers to them.
 pub(in crate::fetch) fn release_requests(context: &FetchContext, taken: Vec<(RunId, Key)>) {
     for (id, key) in taken {
         context.fetcher.runs().change(id, |run| run.release_url(&key));

@@ -33,7 +33,7 @@ pub(crate) struct Contents {
 
 /// Reads the references of a stored response. `None` if its type has none.
 ///
-/// The body is read once, piece by piece. Dropping the future stops this.
+/// The body is read once, piece by piece. Dropping the future stops the reading.
 ///
 /// # Errors
 ///

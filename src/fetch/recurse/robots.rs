@@ -94,7 +94,7 @@ impl Robots {
         }
     }
 
-    /// The delay between two requests that the site asks for, at most [`MAX_CRAWL_DELAY`].
+    /// The delay between two requests that the site asks for, if any, at most [`MAX_CRAWL_DELAY`].
     #[must_use]
     pub fn crawl_delay(&self) -> Option<Duration> {
         match self {

@@ -80,8 +80,7 @@ impl Rename {
         Ok(Self { what: RenameScope::Below { from, to, owner: owner.clone() }, is_forced })
     }
 
-    /// Moves the entries, or the first [`AT_ONCE`] of them. The result says whether entries are
-    /// left.
+    /// Moves the entries, at most 1,000 in one call. The result says whether entries are left.
     ///
     /// # Errors
     ///

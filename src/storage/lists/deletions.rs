@@ -21,7 +21,7 @@ struct RunningDeletion {
     is_stopped: bool,
 }
 
-/// Held while a list is being deleted. When it is dropped, another deletion may begin.
+/// The right to delete a list. When it is dropped, another deletion may begin.
 #[derive(Debug)]
 pub struct DeletionTurn(Arc<Mutex<Option<RunningDeletion>>>);
 

@@ -191,7 +191,8 @@ impl Out {
     }
 }
 
-/// The language that the `<html>` tag of a page declares, or else the one that its origin declares.
+/// The language that the `<html>` tag of a page declares, or else the one that its origin declares,
+/// if any.
 fn language(fields: &HeaderMap, body: &[u8]) -> Option<String> {
     let begin = body.get(..LANGUAGE_WITHIN).unwrap_or(body);
     let begin = String::from_utf8_lossy(begin).to_ascii_lowercase();

@@ -176,8 +176,9 @@ impl<'a> NewEntries<'a> {
         self.looked = Some(Instant::now());
     }
 
-    /// Protects the sub-resources of the entries stored since the start of the purge. It always
-    /// reads from the start, because entries can be indexed in another order than they were stored.
+    /// Protects the sub-resources of the entries stored since the start of the purge. All of them
+    /// are read again at each call, because entries can be indexed in another order than they were
+    /// stored.
     fn keep(&self, index: &Index, plan: &mut Plan, policy: &PurgePolicy) -> Result<(), Error> {
         let mut since = self.since;
         loop {

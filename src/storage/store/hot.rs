@@ -182,7 +182,7 @@ impl HotSet {
         self.find(key).filter(|found| found.counts(now))
     }
 
-    /// The shelf of a key, which may need another check.
+    /// The shelf of a key, if it is in the set. It may need another check.
     pub(super) fn find(&self, key: Key) -> Option<Arc<Shelf>> {
         let mut part = lock(self.part(key));
         if let Some(found) = part.young.shelves.get(&key) {

@@ -160,7 +160,7 @@ impl Store {
         }
     }
 
-    /// The value of a key in the state.
+    /// The value of a key in the state; `None` if the key has no value.
     ///
     /// # Errors
     ///

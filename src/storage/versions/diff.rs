@@ -16,7 +16,7 @@ pub const MAX_TOLD: usize = 2_000;
 /// Time limit for finding the smallest difference. After that, a good approximation is used.
 const TIME: Duration = Duration::from_millis(500);
 
-/// Which versions contain a line.
+/// The versions that contain a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineKind {
     /// Both versions contain it.

@@ -140,7 +140,7 @@ fn every_part_has_its_state_and_the_worst_comes_first() {
         ("/framed.png", "image", Kept),
     ];
     let mut got = rows(&parts);
-    // Within a state, the test does not check the order.
+    // The order of the missing and of the stored sub-resources is not checked.
     got[..3].sort_unstable();
     let mut want = want.to_vec();
     want[..3].sort_unstable();
