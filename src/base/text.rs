@@ -108,7 +108,7 @@ pub fn row(facts: impl IntoIterator<Item = TextValue>) -> Text {
 }
 
 impl Text {
-    /// Adds the value of a name.
+    /// Sets the value that replaces `name` in the text.
     #[must_use]
     pub fn with(mut self, name: &'static str, value: impl Into<TextValue>) -> Self {
         self.values.push((name, value.into()));

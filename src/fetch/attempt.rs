@@ -40,7 +40,7 @@ use wwwoffle_http::retry_after::retry_after;
 /// The error for a request whose owner this version does not know.
 const UNKNOWN_OWNER: &str = "this version does not know its owner";
 
-/// Tries to store the response to a request.
+/// Attempts a queued request once, and returns the verdict.
 pub(super) async fn attempt(context: &Arc<FetchContext>, outgoing: &Outgoing) -> FetchVerdict {
     let Foreseen { request, job, kept, how } = match gather_facts(context, outgoing).await {
         Ok(foreseen) => foreseen,
@@ -126,7 +126,7 @@ pub(super) async fn gather_facts(
     Ok(Foreseen { request, job, kept, how })
 }
 
-/// The known facts about a stored response.
+/// Describes the response in `kept`, which is stored already.
 pub(super) fn known<'a>(
     request: &'a Parts,
     places: &'a Places,

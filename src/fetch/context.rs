@@ -18,10 +18,10 @@ pub struct FetchContext {
     pub net: Arc<NetContext>,
     /// The spool with the queue.
     pub storage: Arc<StorageContext>,
-    /// Sends requests and stores responses.
+    /// The context for sending requests and storing responses.
     pub proxy: Arc<ProxyContext>,
     /// The state of fetching.
     pub fetcher: Arc<Fetcher>,
-    /// Puts monitored pages into the queue.
+    /// The signal for the task that queues monitored pages.
     pub monitor: Timer,
 }

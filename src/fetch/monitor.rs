@@ -37,7 +37,7 @@ const AFTER_FAILURE: Duration = Duration::from_secs(60);
 /// The largest value of [`MonitorSettings::versions`].
 pub const MAX_VERSIONS: u16 = 100;
 
-/// The signal that wakes the task.
+/// The signal that wakes the task that queues monitored pages.
 #[derive(Debug, Default)]
 pub struct Timer {
     news: Notify,

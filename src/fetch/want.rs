@@ -35,7 +35,7 @@ pub enum WantOutcome {
     },
     /// The request is queued.
     Queued {
-        /// The place of the response. Its key is also the key of the request.
+        /// The place of the request in the queue.
         place: Place,
         /// The URL, without credentials.
         url: String,

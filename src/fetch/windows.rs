@@ -1,4 +1,4 @@
-//! When the queue may be processed again. Pure.
+//! Computes when the queue may be processed again. Pure.
 
 use jiff::tz::{Disambiguation, TimeZone};
 use jiff::{SignedDuration, Timestamp, ToSpan};

@@ -37,7 +37,7 @@ pub enum BodyError {
     Damaged,
 }
 
-/// The number of bytes of one read of a stored body.
+/// The number of bytes of a stored body that are read at once.
 const READ_SIZE: usize = 128 * 1024;
 
 /// No body.
@@ -176,7 +176,7 @@ struct BodyReader {
     store: Store,
     kept: Arc<Kept>,
     file: BodyFile,
-    /// `None` if the body was verified before.
+    /// The verifier of the body; `None` if the body was verified before.
     verifier: Option<Verifier>,
     position: u64,
     buffers: Buffers,

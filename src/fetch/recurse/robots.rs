@@ -20,7 +20,7 @@ const MAX_RULES: usize = 10_000;
 /// The largest number of site maps.
 const MAX_SITEMAPS: usize = 64;
 
-/// The part of a path that is compared, in bytes.
+/// The number of bytes at the beginning of a path that are compared.
 const MAX_COMPARED: usize = 16 * 1024;
 
 /// The longest pause between two requests that a site can ask for.

@@ -364,8 +364,8 @@ impl Run {
         *count = count.saturating_sub(1);
     }
 
-    /// Records that `robots.txt` forbids a page. The page counts once, even if several links lead to
-    /// it.
+    /// Records that `robots.txt` forbids a page. It is counted as left out once, even if several
+    /// links lead to it.
     pub fn record_exclusion(&mut self, key: &Key, url: &str) {
         if self.outcome(key) == Some(UrlOutcome::LeftAlone) {
             return;

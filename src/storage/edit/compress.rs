@@ -9,7 +9,8 @@ use crate::base::error_chain::error_chain;
 use crate::base::owner::Places;
 use wwwoffle_api::CompressedUrls;
 
-/// The block size of the file system in bytes, or a divisor of the block size.
+/// The unit in which the report counts disk space, in bytes: the block size of the file system, or
+/// a divisor of it.
 const BLOCK: u64 = 4_096;
 
 /// The entries to rewrite.

@@ -5,7 +5,7 @@ use std::path::Path;
 use wwwoffle_config::Config;
 use wwwoffle_spool::purge::{Space, space};
 
-/// With `max-size = "auto"`, the spool may use the disk divided by this number.
+/// With `max-size = "auto"`, the spool may use the size of the disk divided by this number.
 const LARGEST: u64 = 2;
 
 /// With `min-free = "auto"`, the size of the disk divided by the first number stays free, but at

@@ -61,7 +61,7 @@ pub fn extract(content_type: Option<&str>, url: &str, body: &[u8]) -> Option<Ver
 pub fn source(content_type: Option<&str>, url: &str, body: &[u8]) -> Option<String> {
     let head = body.get(..HEAD).unwrap_or(body);
     let kind = Kind::of(content_type, url, head);
-    // Content with a text type that contains NUL bytes is treated as binary.
+    // A body that contains NUL bytes is treated as binary, even if its type is a text type.
     if !is_text(kind, content_type) || body.contains(&0) {
         return None;
     }
