@@ -26,7 +26,7 @@ const MAX_WINDOW_LOG: u32 = 27;
 /// The longest dictionary, compressed or not, in bytes.
 const MAX_DICTIONARY: u64 = 16 << 20;
 
-/// The magic numbers of the formats.
+/// The magic number of gzip.
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 /// A skippable Zstandard frame, in which an archive stores its dictionary.

@@ -38,7 +38,7 @@ pub(crate) struct Har {
 struct HarEntry<'a> {
     #[serde(borrow)]
     started_date_time: Cow<'a, str>,
-    /// In milliseconds.
+    /// The duration of the exchange, in milliseconds.
     #[serde(default)]
     time: Option<f64>,
     #[serde(borrow)]

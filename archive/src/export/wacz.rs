@@ -10,7 +10,7 @@ use super::warc::{WarcWriter, digest, id, time};
 use super::{ExportOptions, Titles};
 use crate::zip::write::{MemberSummary, MemberWriter, ZipWriter};
 
-/// The names of the members.
+/// The name of the WARC member.
 const ARCHIVE: &str = "data.warc.gz";
 /// The index: lines of CDXJ. pywb only accepts an index whose name ends with `.cdx`.
 const INDEX: &str = "indexes/index.cdx";

@@ -182,7 +182,7 @@ impl CompressionPlan {
     }
 }
 
-/// How the walk through the entries ended.
+/// The result of the walk through the entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Walked {
     ToItsEnd,

@@ -64,7 +64,7 @@ impl Kept {
         }
     }
 
-    /// Identifies the entry.
+    /// Returns the identity of the entry.
     #[must_use]
     pub fn identity(&self) -> EntryIdentity {
         EntryIdentity(self.entry.place().key(), self.entry.stored())
