@@ -78,6 +78,9 @@ enum Kind {
     ShareUsedUp {
         limit: usize,
     },
+    SpellingRefused {
+        why: &'static str,
+    },
     MonitorsFull {
         limit: usize,
     },
@@ -174,6 +177,12 @@ impl Error {
         matches!(&*self.0, Kind::ShareUsedUp { .. })
     }
 
+    /// The queue has a request for another spelling of the URL, which cannot record this one.
+    #[must_use]
+    pub fn is_spelling_refused(&self) -> bool {
+        matches!(&*self.0, Kind::SpellingRefused { .. })
+    }
+
     /// There are too many monitored pages.
     #[must_use]
     pub fn is_monitors_full(&self) -> bool {
@@ -233,6 +242,10 @@ impl Error {
 
     pub(crate) fn share_used_up(limit: usize) -> Error {
         Kind::ShareUsedUp { limit }.into()
+    }
+
+    pub(crate) fn spelling_refused(why: &'static str) -> Error {
+        Kind::SpellingRefused { why }.into()
     }
 
     pub(crate) fn monitors_full(limit: usize) -> Error {
@@ -332,6 +345,11 @@ impl fmt::Display for Error {
                 f,
                 "your share of the outgoing queue, {limit} requests, is used up: delete some, or wait \
                  until some are fetched"
+            ),
+            Kind::SpellingRefused { why } => write!(
+                f,
+                "it is not queued, because other spellings of the URL are queued, and {why}: fetch \
+                 the queue first"
             ),
             Kind::MonitorsFull { limit } => {
                 write!(f, "{limit} pages are monitored, which is the limit: stop monitoring some")

@@ -131,8 +131,9 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// [`Error::is_queue_full`], [`Error::is_share_used_up`], [`Error::is_too_large`] and
-    /// [`Error::is_invalid`] for a request that cannot be added; or if the disk fails or is full.
+    /// [`Error::is_queue_full`], [`Error::is_share_used_up`], [`Error::is_spelling_refused`],
+    /// [`Error::is_too_large`] and [`Error::is_invalid`] for a request that cannot be added; or if
+    /// the disk fails or is full.
     pub fn add(&self, request: &Outgoing) -> Result<AddOutcome> {
         self.put(request, Durability::Each)
     }
@@ -200,6 +201,9 @@ impl Queue {
 
     /// Combines a known request with `new`. The caller holds `changing`.
     fn combine_requests(&self, known: &OutgoingSummary, new: &Outgoing) -> Result<AddOutcome> {
+        if let Some(why) = spellings::refusal(&new.summary, known) {
+            return Err(Error::spelling_refused(why));
+        }
         let priority = order::raised_priority(known.priority, new.summary.priority);
         if !wish::requests_more(&new.summary, known) && priority == known.priority {
             return Ok(AddOutcome::Already);

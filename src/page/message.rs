@@ -161,6 +161,8 @@ pub enum Message<'a> {
     QueueFull,
     /// The part of the outgoing queue that one person may use is full.
     ShareUsedUp,
+    /// The queue cannot record another spelling of the URL.
+    SpellingRefused,
     /// The request is too large to be recorded.
     TooLargeToQueue {
         /// The requested URL.
@@ -293,6 +295,7 @@ impl Message<'_> {
             Self::SpoolFull => ours::spool_full(),
             Self::QueueFull => ours::queue_full(),
             Self::ShareUsedUp => ours::share_used_up(),
+            Self::SpellingRefused => ours::spelling_refused(),
             Self::TooLargeToQueue { .. } => ours::too_large_to_queue(),
             Self::SpoolFailed { .. } => ours::spool_failed(),
             Self::Internal => ours::internal(),

@@ -154,7 +154,7 @@ pub(super) async fn refresh(
     let why = match enqueue(context, outgoing(context, ask, RequestKind::Refresh)).await {
         Ok(_) => HitReason::RefreshQueued,
         Err(error) => {
-            tracing::error!(error = error_chain(&error), "the refresh cannot be queued");
+            reply::log_spool_failure(&error, &error_chain(&error));
             HitReason::Offline
         }
     };

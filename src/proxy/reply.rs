@@ -289,10 +289,10 @@ pub(super) fn not_chosen(
     }
 }
 
-/// Logs why the spool refused or failed. A full queue is not logged as a failure, because any
-/// client can fill it as often as it likes.
+/// Logs why the spool refused or failed. A full queue or request is not logged as a failure, because
+/// any client can fill it as often as it likes.
 pub fn log_spool_failure(error: &SpoolError, detail: &str) {
-    if error.is_queue_full() || error.is_share_used_up() {
+    if error.is_queue_full() || error.is_share_used_up() || error.is_spelling_refused() {
         tracing::debug!(error = detail, "a request was refused");
     } else {
         tracing::error!(error = detail, "the spool failed");
@@ -314,6 +314,8 @@ pub fn spool_failed(
         ("queue-full", Message::QueueFull)
     } else if error.is_share_used_up() {
         ("queue-share", Message::ShareUsedUp)
+    } else if error.is_spelling_refused() {
+        ("queue-spelling", Message::SpellingRefused)
     } else {
         ("spool-failed", Message::SpoolFailed { detail: &detail })
     };

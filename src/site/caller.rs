@@ -420,6 +420,8 @@ impl Caller {
             Message::QueueFull
         } else if error.is_share_used_up() {
             Message::ShareUsedUp
+        } else if error.is_spelling_refused() {
+            Message::SpellingRefused
         } else {
             Message::SpoolFailed { detail: &detail }
         })

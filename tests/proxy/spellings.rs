@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use wwwoffle_url::url_encode_form_args;
 
 use crate::harness::client::request;
+use crate::harness::origin::NAVIGATES;
 use crate::harness::{Answer, Client, Daemon, Origin, Response};
 
 /// A spelling, and another one with the same key.
@@ -225,6 +226,36 @@ fn a_recursive_fetch_follows_a_redirect_to_another_spelling() {
     for path in [one, other, "/next"] {
         assert_eq!(origin.asked(path).len(), 1, "{path}");
     }
+}
+
+#[test]
+fn a_spelling_that_cannot_be_queued_is_refused() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    daemon.ok(&["offline"]);
+    let spelled = |number| format!("/{}page?a", "./".repeat(number));
+    let long = format!("/{}page?a", "./".repeat(2_100));
+    for number in 0..9 {
+        let response = get(&daemon, &origin, &spelled(number + 1));
+        assert_eq!(response.field("Cache-Status"), "wwwoffle; detail=queued", "{number}");
+    }
+    for path in [&spelled(10), &long] {
+        let response = get(&daemon, &origin, path);
+        assert_eq!(response.status, 504, "{path}");
+        assert_eq!(response.field("Cache-Status"), "wwwoffle; detail=queue-spelling", "{path}");
+        let mut client: Client = daemon.client();
+        client.send(request("GET", &origin.url(path), NAVIGATES));
+        let page = client.receive("GET").whole();
+        assert!(page.text().contains("Not added to the queue"), "{}", page.text());
+        let ran = daemon.run(&["get", "--json", &origin.url(&spelled(1)), &origin.url(path)]);
+        let failed = ran.lines().into_iter().find(|event| event["event"] == "failed").unwrap();
+        assert!(failed["error"].to_string().contains("not queued"), "{ran:?}");
+        let end = ran.lines().pop().unwrap();
+        assert_eq!((&end["failed"], &end["waiting"]), (&1.into(), &1.into()), "{ran:?}");
+        assert_eq!(ran.status, 1, "{ran:?}");
+    }
+    daemon.ok(&["online"]);
+    daemon.ok(&["fetch", "--wait"]);
+    assert_eq!(origin.seen().len(), 9);
 }
 
 #[test]

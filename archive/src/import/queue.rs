@@ -30,7 +30,12 @@ impl Import<'_> {
         match self.spool.queue().add(&outgoing) {
             Ok(AddOutcome::New | AddOutcome::Stronger) => self.report.queued += 1,
             Ok(AddOutcome::Already) => self.report.same += 1,
-            Err(error) if error.is_invalid() || error.is_too_large() || error.is_queue_full() => {
+            Err(error)
+                if error.is_invalid()
+                    || error.is_too_large()
+                    || error.is_queue_full()
+                    || error.is_spelling_refused() =>
+            {
                 return Ok(Err(error.to_string().into()));
             }
             Err(error) => return Err(error.into()),

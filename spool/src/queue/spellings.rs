@@ -5,7 +5,7 @@
 //! queue when the responses to all of them are stored.
 
 use crate::entry::warc::{escape, unescape};
-use crate::queue::outgoing::{Outgoing, OutgoingSummary, RequestLine};
+use crate::queue::outgoing::{Outgoing, OutgoingSummary, RequestKind, RequestLine};
 
 /// The largest number of other spellings of a request. Further ones are not recorded.
 pub(crate) const MAX_SPELLINGS: usize = 8;
@@ -70,6 +70,22 @@ impl OutgoingSummary {
     }
 }
 
+/// The reason why `known` cannot record the spelling of a person's request `new`. A run is content
+/// with another spelling.
+pub(crate) fn refusal(new: &OutgoingSummary, known: &OutgoingSummary) -> Option<&'static str> {
+    let is_by_person =
+        matches!(new.kind, RequestKind::Page | RequestKind::Part | RequestKind::Refresh);
+    let is_known = known.targets().any(|target| target == new.target());
+    if !is_by_person || is_known || !new.wishes.is_empty() || new.asked_from != known.asked_from {
+        None
+    } else if !is_allowed(new.target()) {
+        Some("this one is too long to be added")
+    } else {
+        let is_full = known.line.spellings.len() >= MAX_SPELLINGS;
+        is_full.then_some("there are too many of them")
+    }
+}
+
 /// Records in `request` the spellings of `known` and `new`, which have been combined in it. A
 /// request that was made at another machine than `request` adds none.
 pub(crate) fn merge(request: &mut OutgoingSummary, known: &OutgoingSummary, new: &OutgoingSummary) {
@@ -110,7 +126,7 @@ mod tests {
 
     use super::*;
     use crate::entry::place::Place;
-    use crate::queue::outgoing::{RequestKind, RequesterLocation};
+    use crate::queue::outgoing::RequesterLocation;
     use crate::queue::wish;
 
     fn request(target: &str) -> Outgoing {
@@ -142,6 +158,10 @@ mod tests {
             wish::merge(&mut known, &new);
         }
         assert_eq!(known.summary.line.spellings.len(), MAX_SPELLINGS);
+        assert_eq!(refusal(&request("/?f=2&t=9&7").summary, &known.summary), None, "it is known");
+        assert!(refusal(&request("/?f=2&t=9&8").summary, &known.summary).is_some());
+        let long = request(&format!("/?{}", "a".repeat(MAX_TARGET)));
+        assert!(refusal(&long.summary, &request("/").summary).is_some());
         let mut known = request("/?f=2&t=9");
         let mut new = request("/?f=2&amp;t=9");
         new.summary.asked_from = RequesterLocation::Elsewhere;

@@ -292,6 +292,16 @@ pub(super) fn share_used_up() -> MessageText {
     )
 }
 
+pub(super) fn spelling_refused() -> MessageText {
+    words(
+        504,
+        say("Not added to the queue"),
+        say("The queue already has other spellings of this address. This one was not added, \
+            because it is too long or there are too many."),
+        vec![say("Go online to fetch the queue.")],
+    )
+}
+
 pub(super) fn too_large_to_queue() -> MessageText {
     words(
         413,

@@ -89,6 +89,7 @@ pub(crate) fn all<'a>(text: &'a str, chain: &'a Chain) -> Vec<(u16, Message<'a>)
         (507, Message::SpoolFull),
         (507, Message::QueueFull),
         (507, Message::ShareUsedUp),
+        (504, Message::SpellingRefused),
         (413, Message::TooLargeToQueue { url: text }),
         (500, Message::SpoolFailed { detail: text }),
         (500, Message::Internal),

@@ -51,7 +51,9 @@ impl Message<'_> {
             Self::Forbidden(_) => {
                 vec![PageLink::start(), PageLink::option("local-host", "names", None)]
             }
-            Self::QueueFull | Self::ShareUsedUp => vec![PageLink::queue(), PageLink::mode(mode)],
+            Self::QueueFull | Self::ShareUsedUp | Self::SpellingRefused => {
+                vec![PageLink::queue(), PageLink::mode(mode)]
+            }
             Self::SpoolFull => vec![PageLink::purge(), PageLink::queue()],
             Self::RefreshQueued { .. } => {
                 let rest = [Some(PageLink::queue()), Some(PageLink::mode(mode))];

@@ -147,7 +147,16 @@ impl RequestFollower {
                 self.report_missed_end(shown, &place, None).await;
             }
             Ok(WantOutcome::Queued { url: shown, place }) => self.follow(shown, place, false),
-            Err(error) => self.fail(url.as_str().to_owned(), None, error_chain(&error)),
+            Err(error) => {
+                let (url, error) = (url.as_str().to_owned(), error_chain(&error));
+                if is_known {
+                    // Its other spellings are still followed.
+                    self.failed += 1;
+                    self.inbox.ready.push_back(Event::Failed { url, status: None, error });
+                } else {
+                    self.fail(url, None, error);
+                }
+            }
         }
     }
 

@@ -37,7 +37,8 @@ impl Store {
                     Err(error)
                         if error.is_too_large()
                             || error.is_invalid()
-                            || error.is_share_used_up() =>
+                            || error.is_share_used_up()
+                            || error.is_spelling_refused() =>
                     {
                         unqueued.push(Unqueued { request, error });
                     }
