@@ -21,6 +21,9 @@ pub struct MonitorItem {
     pub key: String,
     /// The URL, without credentials.
     pub url: String,
+    /// The path and the arguments that are requested, if the canonical URL has another spelling.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
     /// The schedule, as a cron line.
     pub schedule: String,
     /// The minimum number of older versions that are stored.

@@ -136,9 +136,15 @@ fn line(item: &MonitorItem) -> String {
         time.map_or_else(|| "-".to_owned(), |time| format!("{time:.0}"))
     };
     let (last, next) = (time(item.last), time(item.next));
+    let target = item.target.as_deref();
+    let target = target.map(|target| format!("  (requested as {})", shown::line(target)));
     let owner = item.owner.as_deref().map(|owner| format!("  ({})", shown::line(owner)));
     let (schedule, url) = (shown::line(&item.schedule), shown::line(&item.url));
-    format!("{schedule:<16} last {last:<20} next {next:<20} {url}{}", owner.unwrap_or_default())
+    format!(
+        "{schedule:<16} last {last:<20} next {next:<20} {url}{}{}",
+        target.unwrap_or_default(),
+        owner.unwrap_or_default()
+    )
 }
 
 fn remove(

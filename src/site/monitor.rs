@@ -39,6 +39,7 @@ pub(super) fn item(one: &MonitorSummary) -> MonitorItem {
     MonitorItem {
         key: one.place.key().to_string(),
         url: one.place.url().to_owned(),
+        target: one.target.clone(),
         schedule: one.schedule.to_string(),
         versions: one.versions,
         last: one.last_run,

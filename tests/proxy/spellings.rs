@@ -259,6 +259,22 @@ fn a_spelling_that_cannot_be_queued_is_refused() {
 }
 
 #[test]
+fn a_command_shows_the_monitored_spelling() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    for path in PAIRS[0] {
+        let [canonical, other] = PAIRS[0];
+        for shown in
+            [daemon.ok(&["monitor", "add", &origin.url(path)]), daemon.ok(&["monitor", "list"])]
+        {
+            assert_eq!(shown.lines().count(), 1, "{shown}");
+            assert!(shown.contains(&origin.url(canonical)), "{shown}");
+            let is_shown = shown.contains(&format!("requested as {other}"));
+            assert_eq!(is_shown, path == other, "{shown}");
+        }
+    }
+}
+
+#[test]
 fn a_spelling_that_fails_does_not_hold_up_another() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     for [refused, good] in PAIRS {

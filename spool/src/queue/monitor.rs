@@ -54,6 +54,8 @@ pub struct Monitor {
 pub struct MonitorSummary {
     /// The place of the entry that the response becomes.
     pub place: Place,
+    /// The request target, if it is not that of the canonical URL.
+    pub target: Option<String>,
     /// When the page is fetched.
     pub schedule: Schedule,
     /// When monitoring of the page began, or when its settings were last changed.
@@ -92,6 +94,7 @@ impl Monitor {
     pub fn summary(&self) -> MonitorSummary {
         MonitorSummary {
             place: self.request.summary.place.clone(),
+            target: self.request.summary.line.target.clone(),
             schedule: self.schedule,
             set: self.request.summary.queued,
             last_run: self.last_run,

@@ -43,7 +43,7 @@ pub(crate) struct QueueArgs {
     /// Fetch these URLs after all others.
     #[arg(long, requires = "urls", group = "priority")]
     pub(crate) last: bool,
-    /// Remove these URLs from the queue.
+    /// Remove these URLs from the queue, with all their spellings.
     #[arg(long, group = "priority")]
     pub(crate) remove: bool,
     /// Retry these URLs; without URLs, all that have failed.

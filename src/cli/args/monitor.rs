@@ -9,7 +9,7 @@ use super::get::With;
 pub(crate) enum MonitorVerb {
     /// Fetch pages on a schedule, in local time; by default every day at midnight.
     ///
-    /// If a page is monitored already, it gets the new schedule.
+    /// If a page is monitored already, in any spelling, it gets the new schedule and spelling.
     Add {
         #[command(flatten)]
         when: When,

@@ -131,7 +131,7 @@ struct MonitorRow<'a> {
 pub fn page<'a>(shell: &Shell, items: &'a [MonitorItem], changed: &[bool]) -> Page {
     let time = |time| ShownTime::new(time, &shell.zone);
     let view = |(item, changed): (&'a MonitorItem, bool)| {
-        let MonitorItem { key, url, schedule, versions, last, next, owner } = item;
+        let MonitorItem { key, url, schedule, versions, last, next, owner, .. } = item;
         MonitorRow {
             key,
             url: room::without_long_link(ShownUrl::new(url)),

@@ -5,6 +5,7 @@ fn item(url: &str) -> MonitorItem {
     MonitorItem {
         key: "ab".to_owned(),
         url: url.to_owned(),
+        target: None,
         schedule: "0 6 * * 1-5".to_owned(),
         versions: 3,
         last: Some(time()),
