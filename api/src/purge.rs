@@ -40,7 +40,7 @@ pub struct PurgeReport {
 /// The result of compressing entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PurgeCompressed {
-    /// The number of entries, each with its older versions.
+    /// The number of compressed entries. An entry and its older versions count as one.
     pub entries: u64,
     /// The bytes that they occupied on the disk before.
     pub before: u64,

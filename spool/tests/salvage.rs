@@ -139,7 +139,8 @@ fn only_what_the_checkpoints_vouch_for_is_kept() {
         bytes[index] ^= 1;
         bytes
     };
-    // Each row has the files, and the smallest and greatest valid length in MiB.
+    // Each row has the content of the data file and of the checkpoint file, and the smallest and
+    // greatest length that may be recovered, in MiB.
     let cases: [(&str, Vec<u8>, Vec<u8>, usize, usize); 12] = [
         ("all", data.clone(), check.clone(), 5, 7),
         ("the first piece is changed", changed(&data, MIB), check.clone(), 0, 0),

@@ -154,7 +154,8 @@ pub(super) fn places(authority: &Authority, settings: &Settings<'_>) -> Vec<Stri
     places
 }
 
-/// Adds the authority to the database of one Firefox profile, which is created if missing.
+/// Adds the authority to the certificate database of one Firefox profile. Creates a missing
+/// database.
 pub(super) fn into_profile(
     authority: &Authority,
     profile: &Path,

@@ -160,8 +160,8 @@ fn open(root: &Path, live: &Live, files: OpenFiles) -> Result<(Store, Choice), S
     Ok((store, mode))
 }
 
-/// Returns a function for the configured number of older versions of a URL. It reads the current
-/// configuration.
+/// Returns the rule for the number of older versions that are kept of a URL. Each call of the rule
+/// reads the current configuration.
 fn versions(live: &Live) -> Versions {
     let config = live.in_force();
     Versions::from_rule(move |url| spool_options::versions_of(&config.load(), url))

@@ -9,7 +9,7 @@ use wwwoffle_api::report::LeftOut;
 pub const fn left_out(reason: LeftOut) -> Text {
     match reason {
         LeftOut::Depth => say("they are deeper than the link depth that you chose"),
-        LeftOut::Scope => say("they are outside the limit “Stay on”"),
+        LeftOut::Scope => say("they are outside the limit that you chose under “Stay on”"),
         LeftOut::Endless => say("the site generates such pages without end"),
         LeftOut::Pages => say("the page limit of the fetch is reached"),
         LeftOut::Bytes => say("the size limit of the fetch is reached"),

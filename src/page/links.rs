@@ -1,4 +1,5 @@
-//! The addresses of our own pages, without our origin, for links on other pages and in messages.
+//! The addresses of our own pages, without scheme and host, for links on other pages and in
+//! messages.
 
 use wwwoffle_url::url_encode_form_args;
 

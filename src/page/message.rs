@@ -42,14 +42,14 @@ pub enum Message<'a> {
     },
     /// A button was pressed with nothing selected.
     NothingChosen {
-        /// The list that contains the button, without our origin.
+        /// The list that contains the button, without scheme and host.
         back: &'a str,
     },
     /// A request to our own pages was refused.
     Forbidden(GuardRefusal),
     /// A page of another site may have opened an address of ours that may respond with a file.
     OpenedElsewhere {
-        /// The address, without our origin.
+        /// The address, without scheme and host.
         address: &'a str,
     },
     /// The client has no permission, or has not identified itself.

@@ -11,8 +11,8 @@ pub const PATH: &str = "/undone/";
 /// Maximum length of the URL in the address, in bytes; some browsers refuse longer addresses.
 const LONGEST_URL: usize = 4096;
 
-/// Returns the address, without our origin. It names the URL that was removed from the queue, if
-/// there was one.
+/// Returns the address, without scheme and host. It names the URL that was removed from the queue,
+/// if there was one.
 #[must_use]
 pub fn path_of(url: &str, removed: bool) -> String {
     if !removed {

@@ -30,7 +30,7 @@ const SAY_NOTHING: [&str; 9] =
 /// A link to a page of ours.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct PageLink {
-    /// The address, without our origin.
+    /// The address, without scheme and host.
     path: String,
     label: Text,
 }
@@ -226,7 +226,7 @@ pub(crate) struct SimilarPageView {
     url: ShownUrl,
     how: Text,
     when: ShownTime,
-    /// Address, without our origin, of the page that displays the stored version.
+    /// Address, without scheme and host, of the page that displays the stored version.
     copy: Option<String>,
 }
 
@@ -247,7 +247,7 @@ impl SimilarPageView {
     }
 }
 
-/// Returns the address, without our origin, of the page that displays a version.
+/// Returns the address, without scheme and host, of the page that displays a version.
 pub(crate) fn copy_of(url: &str, version: (Timestamp, Timestamp)) -> Option<String> {
     linkable(url).map(|url| version_path(&url, version))
 }

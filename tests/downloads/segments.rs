@@ -48,8 +48,8 @@ fn span(range: &str, length: usize) -> Option<std::ops::Range<usize>> {
     })
 }
 
-/// The stored response for a URL. Repeats the request until the response is stored, which is a
-/// moment after it was sent. The request is never queued.
+/// The stored response for a URL. The daemon stores a response a moment after sending it, so this
+/// function repeats the request until the response is stored. The request is never queued.
 #[track_caller]
 fn soon(daemon: &Daemon, url: &str, fields: &str) -> Response {
     let mut got = None;

@@ -57,7 +57,7 @@ fn what_is_kept_is_measured_and_what_is_not_is_estimated() {
     assert_eq!(forced["left_out"]["depth"]["count"], 1, "{forced}");
 
     let words = daemon.ok(&["get", "-r", "2", "--plan", &url]);
-    let basis = "estimated: 2 from the sizes of similar saved files of the same host";
+    let basis = "estimated sizes: 2 from the sizes of similar saved files of the same host";
     for want in ["2 not saved yet", basis, "robots.txt"] {
         assert!(words.contains(want), "{want}: {words}");
     }

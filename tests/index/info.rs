@@ -184,7 +184,7 @@ fn the_source_is_text_and_what_is_no_text_is_a_file() {
     assert_eq!(image.field("Content-Type"), "application/octet-stream");
     let absent = file(&daemon, "/info/source", &origin.url("/absent"));
     assert_eq!(absent.status, 404);
-    assert!(absent.shown().contains("This address is never saved"), "{}", absent.shown());
+    assert!(absent.shown().contains("No saved copy of this address"), "{}", absent.shown());
     assert!(absent.shown().contains("Status 404"), "{}", absent.shown());
     assert_eq!(file(&daemon, "/info/source", "no url").status, 400);
 }

@@ -1,9 +1,9 @@
 //! Addresses that act on a GET. If another site leads a browser there, the user gets a form to
 //! confirm.
 //!
-//! Browsers send the site of a request only to trustworthy addresses: addresses of this machine,
+//! Browsers send the `Sec-Fetch-*` fields only to trustworthy addresses: addresses of this machine,
 //! and secure ones. Requests to a plain HTTP address of a proxy in the network lack these fields.
-//! Then only the `Referer` shows where the request came from.
+//! Then only the `Referer` shows which site the request came from.
 
 use serde_json::Value;
 

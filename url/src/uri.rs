@@ -104,8 +104,8 @@ pub enum UriError {
     /// The text in brackets is neither `IPv6address` nor `IPvFuture`.
     #[error("{0:?} is not an address")]
     Literal(String),
-    /// The segments and the leading slash form a path that would be parsed differently, for example
-    /// if an empty first segment would be read as a slash.
+    /// The text of the path would be parsed into other segments, or into another part of the URI.
+    /// For example, the slash after an empty first segment would become the leading slash.
     #[error("the path would be parsed differently: {0}")]
     Path(&'static str),
     /// The list would form the same text as another list: user information without segments, or a

@@ -194,9 +194,9 @@ impl Import<'_> {
         }
     }
 
-    /// Stores a complete response. Another response may have been stored in its place while the
-    /// body was copied. So the response is compared again, and replaces only the entry with which
-    /// it was compared. Returns whether it is the newest.
+    /// Stores a complete response. While its body was copied, another response may have been stored
+    /// at the same [`Place`]. So the response is compared again with the stored entry, and replaces
+    /// only that entry. Returns whether the response is the newest at its place.
     fn finish(
         &mut self,
         mut sink: BodySink,

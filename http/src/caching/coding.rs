@@ -212,7 +212,8 @@ impl CodingTerms {
         Self { accepted: AcceptedCodings::of(request), change, is_file, asks, undoes_all: false }
     }
 
-    /// The handling for our own program, which reads uncoded bodies.
+    /// The handling for a body that this program reads itself. No coding is accepted, so `deliver`
+    /// decodes the body if it can.
     #[must_use]
     pub fn of_a_reader() -> Self {
         let accepted = AcceptedCodings::default();

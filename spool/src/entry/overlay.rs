@@ -23,7 +23,7 @@ const EXTENSION: &str = "update.warc";
 /// The profile of a record that updates a response (WARC 1.1 §6.7.3).
 const PROFILE: &str = "http://netpreserve.org/warc/1.1/revisit/server-not-modified";
 
-/// The field with the time when the updated entry was stored.
+/// The field with the time when the entry to which the update applies was stored.
 const REFERS_TO_STORED: &str = "Wwwoffle-Refers-To-Stored";
 
 /// The largest update file in bytes: the URL twice, owner and variant with every byte escaped,

@@ -70,8 +70,9 @@ fn is_plain(name: &OsStr) -> bool {
 fn nothing(error: io::Error) -> io::Result<PathTarget> {
     use rustix::io::Errno;
     let number = error.raw_os_error().map(Errno::from_raw_os_error);
-    // A link (`MLINK` on FreeBSD), a file where a directory is expected, a name that is too long, a
-    // device without a driver, or a missing permission.
+    // These errors also count as a missing file: a link (`MLINK` on FreeBSD), a file where a
+    // directory is expected, a name that is too long, a device without a driver, or a missing
+    // permission.
     let is_none =
         [Errno::LOOP, Errno::NOTDIR, Errno::NAMETOOLONG, Errno::NXIO, Errno::ACCESS, Errno::MLINK];
     if is_missing(&error) || number.is_some_and(|number| is_none.contains(&number)) {

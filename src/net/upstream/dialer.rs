@@ -252,8 +252,8 @@ impl Dialer {
     ///
     /// # Errors
     ///
-    /// [`Failure::Offline`] in offline mode, without a lookup. Otherwise the error of the name
-    /// server.
+    /// [`Failure::Offline`] in offline mode, without a lookup. [`Failure::Inward`] if the host
+    /// or all of its addresses are forbidden for the client. Otherwise the failure of the lookup.
     pub(super) async fn addresses(&self, origin: &Origin) -> Result<Vec<SocketAddr>, Failure> {
         self.while_allowed(origin, self.find(origin)).await
     }

@@ -18,8 +18,8 @@ pub struct Secured {
     pub suite: CipherSuite,
     /// The certificates as sent by the origin, the origin's own first.
     pub chain: Arc<[CertificateDer<'static>]>,
-    /// Whether the origin's certificate is one that a person allowed, even if an authority has
-    /// signed it. Then it proves nothing about other hosts.
+    /// Whether a person allowed the origin's certificate by its fingerprint, even if an authority
+    /// has signed it too. Such a certificate is not accepted as proof for other hosts.
     pub by_exception: bool,
 }
 

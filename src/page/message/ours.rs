@@ -187,7 +187,7 @@ pub(super) fn form_unknown() -> MessageText {
 pub(super) fn nothing_kept() -> MessageText {
     words(
         404,
-        say("This address is never saved"),
+        say("No saved copy of this address"),
         say("There is nothing to show: you have no saved copy of this address."),
         vec![],
     )

@@ -24,15 +24,17 @@ struct RefusedCertificateView<'a> {
     /// The clock of this machine, if it may be wrong.
     clock: Option<ShownTime>,
     chain: &'a Chain,
-    /// Address, without our origin, of the page on which a person can allow the certificate.
+    /// Address, without scheme and host, of the page on which a person can allow the certificate.
     allow: Option<String>,
 }
 
 #[derive(Serialize)]
 struct StoredCopyView {
     url: ShownUrl,
-    /// Addresses, without our origin, of the page about the copy and of the page that displays it.
+    /// Address, without scheme and host, of the page about the copy.
     about: String,
+    /// Address, without scheme and host, of the page that displays the copy. `None` if the URL must
+    /// not be a link.
     copy: Option<String>,
     stored: ShownTime,
 }

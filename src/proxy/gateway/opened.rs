@@ -34,7 +34,7 @@ const SHOWN: [&str; 12] = [
 /// The window for which a request was sent.
 #[derive(Clone, Debug)]
 pub(super) struct OpenedWindow {
-    /// The address that the window opens, without our origin.
+    /// The address that the window opens, without scheme and host.
     address: String,
     /// Whether a page of another site may have opened the window.
     is_unproven: bool,

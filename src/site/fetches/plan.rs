@@ -183,7 +183,7 @@ fn basis(basis: &EstimateBasis) -> Option<Text> {
     let of = [(basis.host, host), (basis.class, class), (basis.default, default)];
     let of: Vec<TextValue> =
         of.into_iter().filter(|(number, _)| *number > 0).map(|(_, text)| text.into()).collect();
-    (!of.is_empty()).then(|| say("estimated: {amounts}").with("amounts", row(of)))
+    (!of.is_empty()).then(|| say("estimated sizes: {amounts}").with("amounts", row(of)))
 }
 
 fn cut(is_cut: bool) -> Option<Text> {
@@ -219,7 +219,8 @@ mod tests {
                 "images, styles and other files: 0 not saved yet (about 0 B), 0 saved, to be checked again (at \
                  most 0 B), 0 saved and up to date",
                 "total: 6 to fetch: at most 2.5 kB of known size, plus an estimated 90 kB",
-                "estimated: 2 from the sizes of similar saved files of the same host, 1 from typical sizes",
+                "estimated sizes: 2 from the sizes of similar saved files of the same host, 1 from \
+                 typical sizes",
                 "3 unsaved pages may need more files, which are not counted",
                 "the robots.txt of 1 host is not saved; the estimate assumes that it allows everything",
             ]

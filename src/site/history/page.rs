@@ -45,8 +45,9 @@ struct VersionRow {
     /// Differences from the previous version, in words; `None` if there is no previous version.
     changes: Option<Vec<Text>>,
     lines: Option<LineCounts>,
-    /// Addresses, without our origin, of this version and of the page that shows its changes.
+    /// Address, without scheme and host, of this version.
     path: String,
+    /// Address, without scheme and host, of the page that shows the changes of this version.
     diff: Option<String>,
 }
 
@@ -72,7 +73,7 @@ pub fn page(shell: &Shell, history: &History, lines: &[Option<LineCounts>]) -> P
         owner: history.owner.as_deref().map(|owner| shell.for_whom(owner)),
         more: history.versions.len().saturating_sub(versions.len()),
         versions: distinguish_times(versions, history, shell),
-        // Address of the time map (a list for programs), without our origin.
+        // Address of the time map (a list for programs), without scheme and host.
         timemap,
         url,
     };
@@ -140,7 +141,8 @@ pub fn no_history_page(shell: &Shell, url: &str, why: &NotCompared) -> Page {
     let view = view! {
         url: ShownUrl::new(url),
         why: words(why),
-        // Address of the list of versions, without our origin; `None` if the list would be empty.
+        // Address of the list of versions, without scheme and host. `None` if the list would be
+        // empty.
         list,
     };
     shell.page("history-none.html", status, &view)

@@ -90,7 +90,7 @@ struct EntryActionsView {
 struct InfoLinks {
     /// The URL, encoded as an argument of an address.
     argument: String,
-    /// Address of the list of versions, without our origin.
+    /// Address of the list of versions, without scheme and host.
     history: String,
     versions: u64,
     /// Address of this page, to which forms return.

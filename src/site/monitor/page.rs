@@ -52,7 +52,7 @@ const MONTHS: [Text; 12] = [
     say("Dec"),
 ];
 
-/// Returns the address of the page that shows the last change of `url`, without our origin.
+/// Returns the address of the page that shows the last change of `url`, without scheme and host.
 #[must_use]
 pub fn diff_path(url: &str) -> String {
     let url = ShownUrl::new(url).href.unwrap_or_default();
@@ -104,7 +104,7 @@ pub fn diff(shell: &Shell, versions: &VersionDiff, diff: &Diff) -> Page {
         stretches,
         is_cut: versions.is_cut || count > SHOWN_LINES,
         older: older.collect::<Vec<_>>(),
-        // Address of the list of all versions, without our origin.
+        // Address of the list of all versions, without scheme and host.
         history: links::history(&versions.url),
     };
     shell.page("monitor-diff.html", 200, &view)

@@ -49,7 +49,7 @@ impl QueueSelection {
         }
     }
 
-    /// Returns the address of this page, without our origin.
+    /// Returns the address of this page, without scheme and host.
     #[must_use]
     pub fn address(&self) -> String {
         let state = self.state.map(|state| format!("state={}", word(state)));

@@ -125,7 +125,7 @@ impl Writer {
         let (finished, _) = self.complete(None, BodyExtent::Part { cut: true })?;
         segments::files::admit(self.tree(), &finished, &[])?;
         self.state = WriteState::Finished;
-        // The segment is stored, even if surplus segments cannot be joined.
+        // If surplus segments cannot be joined or removed, the new segment stays stored.
         let _ = segments::reduce(&self.session, &self.place);
         Ok(true)
     }

@@ -392,7 +392,7 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
     fn may_go_on(&mut self) -> bool {
         let is_in_time = Instant::now() < self.bounds.until;
         if !is_in_time {
-            self.cut(say("processing it took too long"));
+            self.cut(say("processing the page took too long"));
         }
         is_in_time && !self.is_full
     }

@@ -116,7 +116,8 @@ pub(super) fn describe_prediction(would: PredictedAction) -> Text {
         ),
         PredictedAction::Block => say("It would not be fetched: the configuration blocks it."),
         PredictedAction::Deny => {
-            say("It would not be fetched: you may not reach that host through the proxy.")
+            say("It would not be fetched: you are not allowed to reach that host through the \
+                proxy.")
         }
         PredictedAction::Do(decision) => describe_decision(decision),
     }

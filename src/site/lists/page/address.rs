@@ -51,7 +51,7 @@ pub struct ListFilter {
 const LONGEST_TRAIL: usize = 6;
 
 impl ListAddress {
-    /// Returns the address of this page, without our origin.
+    /// Returns the address of this page, without scheme and host.
     #[must_use]
     pub fn address(&self) -> String {
         let trail = self.trail.to_string();

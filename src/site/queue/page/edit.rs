@@ -79,7 +79,7 @@ fn priorities(chosen: Priority) -> Vec<SelectOption> {
     };
     vec![
         choice(Priority::First, say("before all others")),
-        choice(Priority::Usual, say("in its usual order")),
+        choice(Priority::Usual, say("in the usual order")),
         choice(Priority::Last, say("after all others")),
     ]
 }

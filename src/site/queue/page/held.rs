@@ -41,8 +41,7 @@ pub(crate) fn sentence<T: Into<TextValue>>(held: Held, time: impl Fn(Timestamp) 
 fn budget(of: BudgetOf, metered: bool, until: Option<TextValue>) -> Text {
     let why = match (of, metered) {
         (BudgetOf::Fetch, false) => say("the budget of this fetch is used up"),
-        (BudgetOf::Fetch, true) => say("the budget of this fetch for metered connections is used \
-            up"),
+        (BudgetOf::Fetch, true) => say("this fetch has used up its budget for metered connections"),
         (BudgetOf::Day, false) => say("the daily budget is used up"),
         (BudgetOf::Day, true) => say("the daily budget for metered connections is used up"),
     };
