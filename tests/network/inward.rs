@@ -251,6 +251,19 @@ fn inside_stays_shut() {
     let opened = open_daemon("inside = [\"127.0.0.1\"]\n");
     assert_eq!(far(&opened).get(&inside.url("/")).status, 200);
     assert_eq!(far(&opened).get(&format!("http://127.0.0.2:{port}/")).status, 403);
+
+    // At its own port the daemon would take the client for one of this machine.
+    for intercept in [true, false] {
+        let opened = "inside = [\"127.0.0.0/8\", \"192.0.2.7\", \"192.0.2.8\"]\n";
+        let daemon = open_daemon(&format!("{opened}[https]\nintercept = {intercept}\n"));
+        let port = daemon.addr().port();
+        for host in ["127.8.8.8", "192.0.2.7", "192.0.2.8"] {
+            let own = format!("{host}:{port}");
+            let status = format!("GET /api/status HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n");
+            assert!(!connect(far(&daemon), &own, &status).1, "{own}");
+            assert_eq!(far(&daemon).get(&format!("http://{own}/")).status, 403, "{own}");
+        }
+    }
 }
 
 fn each_has_so_many_connections() {

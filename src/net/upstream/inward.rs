@@ -69,7 +69,9 @@ pub(super) struct InwardGuard {
 impl InwardGuard {
     /// Whether the client may reach `origin`, judged by its host.
     pub(super) fn may_reach(&self, origin: &Origin) -> bool {
-        origin.reach == Reach::All || !is_named(&origin.host) || self.is_opened(origin)
+        origin.reach == Reach::All
+            || named_address(&origin.host)
+                .is_none_or(|ip| self.permits(origin, SocketAddr::new(ip, origin.port)))
     }
 
     /// Returns the `addresses` of `origin` that the client may reach.
@@ -82,14 +84,22 @@ impl InwardGuard {
         origin: &Origin,
         mut addresses: Vec<SocketAddr>,
     ) -> Result<Vec<SocketAddr>, Failure> {
-        if origin.reach == Reach::All || addresses.is_empty() || self.is_opened(origin) {
+        if origin.reach == Reach::All || addresses.is_empty() {
             return Ok(addresses);
         }
-        addresses.retain(|address| !is_internal(*address, &self.listening));
+        addresses.retain(|address| self.permits(origin, *address));
         if addresses.is_empty() {
             return Err(Failure::Inward { authority: origin.to_string() });
         }
         Ok(addresses)
+    }
+
+    /// Whether clients of other machines may reach this address of `origin`. The configuration
+    /// cannot allow a port of the daemon, where they would have the rights of local clients.
+    fn permits(&self, origin: &Origin, address: SocketAddr) -> bool {
+        let ip = address.ip();
+        !is_own_port(address, &self.listening)
+            && (self.is_opened(origin) || !is_inward(ip) && !is_ours(ip))
     }
 
     /// Whether the configuration allows this inward host to clients of other machines.
@@ -101,21 +111,22 @@ impl InwardGuard {
     }
 }
 
-/// Whether `host`, as spelled in a canonical URL, is an inward address, an address of this machine,
-/// or a name for this machine.
-fn is_named(host: &str) -> bool {
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    if let Ok(address) = bare.parse() {
-        return is_inward(address) || is_ours(address);
-    }
-    is_this_machine(host)
+/// The address that `host`, as spelled in a canonical URL, names without a lookup: a literal
+/// address, or a name for this machine.
+fn named_address(host: &str) -> Option<IpAddr> {
+    let literal = host.trim_start_matches('[').trim_end_matches(']').parse();
+    literal.ok().or_else(|| is_this_machine(host).then_some(Ipv4Addr::LOCALHOST.into()))
 }
 
-/// Whether `address` is inward, belongs to this machine, or is an address on which we are
-/// `listening`.
-fn is_internal(address: SocketAddr, listening: &[SocketAddr]) -> bool {
-    let is_listening = |ip| listening.iter().any(|at| (at.ip(), at.port()) == (ip, address.port()));
-    is_inward(address.ip()) || is_ours(address.ip()) || forms(address.ip()).any(is_listening)
+/// Whether `address` leads to an address on which we are `listening`, or has the same port and
+/// belongs to this machine.
+fn is_own_port(address: SocketAddr, listening: &[SocketAddr]) -> bool {
+    let is_at = |at: &SocketAddr| {
+        let leads_here = |ip: IpAddr| ip == at.ip() || ip.is_loopback() || ip.is_unspecified();
+        at.port() == address.port()
+            && (forms(address.ip()).any(leads_here) || is_ours(address.ip()))
+    };
+    listening.iter().any(is_at)
 }
 
 /// Whether an address belongs to this machine (loopback, "this network") or to its network link.
@@ -217,7 +228,7 @@ mod tests {
         ] {
             assert_eq!(is_inward(address.parse().unwrap()), want, "{address}");
             let host = if address.contains(':') { format!("[{address}]") } else { address.into() };
-            assert_eq!(is_named(&host), want, "{host}");
+            assert_eq!(named_address(&host), address.parse().ok(), "{host}");
         }
         for (host, want) in [
             ("localhost", true),
@@ -226,20 +237,30 @@ mod tests {
             ("localhost.example", false),
             ("mylocalhost", false),
         ] {
-            assert_eq!(is_named(host), want, "{host}");
+            assert_eq!(named_address(host).is_some(), want, "{host}");
         }
     }
 
     #[test]
-    fn our_own_ports_are_inward_at_whatever_address_of_ours() {
+    fn our_own_ports_are_known_at_whatever_address_of_ours() {
         let at = |text: &str| text.parse::<SocketAddr>().unwrap();
-        let (all, one) = ([at("0.0.0.0:8080")], [at("192.0.2.7:8080")]);
         // No machine has an address of TEST-NET-1 (RFC 5737).
-        assert!(!is_internal(at("192.0.2.7:8080"), &all));
-        assert!(is_internal(at("192.0.2.7:8080"), &one));
-        assert!(is_internal(at("[::ffff:192.0.2.7]:8080"), &one));
-        assert!(is_internal(at("[64:ff9b::192.0.2.7]:8080"), &one));
-        assert!(!is_internal(at("192.0.2.7:80"), &one));
+        for (address, by_all, by_one) in [
+            ("192.0.2.7:8080", false, true),
+            ("[::ffff:192.0.2.7]:8080", false, true),
+            ("[64:ff9b::192.0.2.7]:8080", false, true),
+            ("192.0.2.7:80", false, false),
+            ("169.254.1.1:8080", false, false),
+            ("127.1.2.3:8080", true, true),
+            ("127.1.2.3:80", false, false),
+            ("[::ffff:127.0.0.1]:8080", true, true),
+            ("[::]:8080", true, true),
+        ] {
+            let address = at(address);
+            assert_eq!(is_own_port(address, &[at("0.0.0.0:8080")]), by_all, "{address}");
+            let listening = [at("198.51.100.1:1"), at("192.0.2.7:8080")];
+            assert_eq!(is_own_port(address, &listening), by_one, "{address}");
+        }
         assert!(is_ours(IpAddr::from([127, 0, 0, 1])));
         assert!(!is_ours(IpAddr::from([192, 0, 2, 7])));
     }

@@ -46,3 +46,26 @@ async fn from_elsewhere_nothing_inward_is_dialled() {
         assert!(!matches!(dialer.dial(&here).await, Err(Failure::Inward { .. })), "{here:?}");
     }
 }
+
+/// A client of another machine would have the rights of this machine at a port of the daemon, so
+/// the configuration cannot allow it.
+#[tokio::test]
+async fn from_elsewhere_our_own_ports_are_never_dialled() {
+    let (_listener, port) = listening().await;
+    let hosts = "\"*.test\", \"localhost\", \"127.0.0.0/8\", \"0.0.0.0\"";
+    let text = format!("[allowed-connect-hosts]\ninside = [{hosts}]\n");
+    let config = Config::parse(&text, std::path::Path::new("w.conf")).unwrap();
+    let config = Arc::new(ArcSwap::from_pointee(config));
+    for (at, own_port) in [("0.0.0.0", port), ("[::]", port), ("127.0.0.1", port), ("0.0.0.0", 1)] {
+        let listening = vec![format!("{at}:{own_port}").parse().unwrap()];
+        let dialer =
+            dialer(Mode::Online).following(Arc::clone(&config)).with_inward_guard(listening);
+        for host in ["h.test", "localhost", "127.0.0.1", "127.1.2.3", "0.0.0.0"] {
+            let (host, reach) = (host.to_owned(), Reach::Outward);
+            let origin = Origin { scheme: Scheme::Https, host, port, via: None, reach };
+            let dialled = dialer.dial(&origin).await;
+            let is_refused = matches!(dialled, Err(Failure::Inward { .. }));
+            assert_eq!(is_refused, port == own_port, "{at}: {origin:?}: {dialled:?}");
+        }
+    }
+}
