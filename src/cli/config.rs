@@ -55,7 +55,7 @@ pub(crate) fn run(
         ConfigVerb::Undo { version } => print_effect(&at.undo(version)?, terminal)?,
         verb => {
             let edit = edit_of(verb)?;
-            let (name, change) = (name_of(&edit), at.edit(edit)?);
+            let (name, change) = (name_of(&edit), at.edit(&edit)?);
             print(&name, &change, terminal)?;
         }
     }
@@ -126,12 +126,12 @@ impl ConfigTarget {
         Ok(ConfigVersions::of(&versions))
     }
 
-    fn edit(&self, edit: ConfigEdit) -> Result<ConfigChange, VerbFailure> {
-        if let Some(change) = self.post("/api/config", &edit)? {
+    fn edit(&self, edit: &ConfigEdit) -> Result<ConfigChange, VerbFailure> {
+        if let Some(change) = self.post("/api/config", edit)? {
             return Ok(change);
         }
         let file = self.file();
-        changed(&file, file.edit(&edit.into(), None, clock::now()))
+        changed(&file, file.edit(edit, None, clock::now()))
     }
 
     fn undo(&self, version: Option<u64>) -> Result<ConfigChange, VerbFailure> {
