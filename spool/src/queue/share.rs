@@ -3,6 +3,9 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 
+use super::outgoing::RequestKind;
+use super::{MAX_QUEUE, RESERVED};
+
 /// Counts of requests by a name: that of their owner, or the URL of their page.
 #[derive(Debug, Default)]
 pub(super) struct NameCounts(HashMap<String, usize>);
@@ -51,6 +54,17 @@ impl Shares {
     }
 }
 
+/// Returns the number of requests at which the queue is full for a request of `owner`. One machine
+/// may have many addresses, each with its share. So clients without a login leave room for this
+/// machine and for users, and for their runs.
+pub(super) fn largest_queue(owner: Option<&str>, kind: RequestKind) -> usize {
+    match kind {
+        _ if owner.is_some_and(|owner| owner.starts_with("client:")) => MAX_QUEUE - 2 * RESERVED,
+        RequestKind::Recursive | RequestKind::Monitored => MAX_QUEUE - RESERVED,
+        _ => MAX_QUEUE,
+    }
+}
+
 /// Returns the name under which the requests of an owner are counted. A machine may choose any address of
 /// its IPv6 /64 network (RFC 8981), so all addresses of such a network count together.
 #[must_use]
@@ -66,7 +80,8 @@ pub fn share_name(owner: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Shares;
+    use super::{Shares, largest_queue};
+    use crate::queue::outgoing::RequestKind::{Monitored, Page, Recursive};
 
     #[test]
     fn addresses_that_one_machine_can_choose_have_one_share() {
@@ -90,5 +105,20 @@ mod tests {
         assert_eq!(shares.of("client:2001:db8::1"), 1);
         shares.remove(Some("client:2001:db8::2"));
         assert_eq!(shares.0.0.len(), 2, "a count of zero is removed");
+    }
+
+    #[test]
+    fn guests_leave_room_for_this_machine_and_for_users() {
+        for (owner, kind, want) in [
+            (None, Page, 120_000),
+            (Some("user:ada"), Page, 120_000),
+            (Some("user:client:192.0.2.1"), Page, 120_000),
+            (None, Recursive, 100_000),
+            (Some("user:ada"), Monitored, 100_000),
+            (Some("client:192.0.2.1"), Page, 80_000),
+            (Some("client:2001:db8::1"), Recursive, 80_000),
+        ] {
+            assert_eq!(largest_queue(owner, kind), want, "{owner:?} {kind:?}");
+        }
     }
 }

@@ -8,6 +8,7 @@ use wwwoffle_url::Key;
 
 use super::{Store, Unqueued, blocking};
 use crate::base::mode::ModeSwitch;
+use crate::base::owner::Owner;
 
 impl Store {
     /// Adds a request to the queue, unless it is queued already.
@@ -25,8 +26,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// If the disk fails or is full, or the queue is full. The requests before the failed one are
-    /// queued.
+    /// If the disk fails or is full, or the queue is full, except for guests, who may have filled it.
+    /// The requests before the failed one are queued.
     pub async fn enqueue_next(&self, next: Vec<Outgoing>) -> Result<Vec<Unqueued>, Error> {
         let spool = self.spool.clone();
         blocking(move || {
@@ -38,6 +39,7 @@ impl Store {
                         if error.is_too_large()
                             || error.is_invalid()
                             || error.is_share_used_up()
+                            || error.is_queue_full() && is_guest(&request)
                             || error.is_spelling_refused() =>
                     {
                         unqueued.push(Unqueued { request, error });
@@ -196,6 +198,11 @@ impl Store {
         })
         .await
     }
+}
+
+/// Whether the request belongs to a client of another machine without a login.
+fn is_guest(request: &Outgoing) -> bool {
+    matches!(Owner::of_queued(&request.summary.place), Some(Owner::Client(_)))
 }
 
 #[cfg(test)]
