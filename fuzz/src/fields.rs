@@ -314,9 +314,9 @@ fn heads(bytes: &[u8]) {
             let all = |fields: &HeaderMap| fields.get_all(name).iter().cloned().collect::<Vec<_>>();
             assert_eq!(all(&again.headers), all(&request.headers));
         }
-        let text = String::from_utf8_lossy(&open).to_ascii_lowercase();
-        for secret in head::SECRET {
-            assert!(!text.contains(&format!("\r\n{secret}:")), "{secret} in clear");
+        let written = head::read_request(&open, b"").expect("it was written");
+        for name in written.headers.keys() {
+            assert!(!head::is_secret(name), "{name} in clear");
         }
     }
     if let Ok(fields) = head::read_lines(bytes) {

@@ -4,7 +4,8 @@ use std::time::SystemTime;
 
 use http::header::{
     AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, DATE, HeaderName, HeaderValue,
-    PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE, VIA, WWW_AUTHENTICATE,
+    PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE, VARY, VIA,
+    WWW_AUTHENTICATE,
 };
 use http::{HeaderMap, Version};
 
@@ -73,40 +74,62 @@ const BEGINNINGS: [&str; 13] = [
 const ENDS: [&str; 4] = ["-forwarded-host", "-forwarded-proto", "-http-host", "-override"];
 
 /// Further fields with which some origins override the host, the URL or the method.
-const OVERRIDES: [&str; 33] = [
+const OVERRIDES: [&str; 55] = [
     "base-url",
     "cf-connecting-ip",
+    "cf-connecting-ipv6",
     "cf-visitor",
     "client-ip",
+    "fly-client-ip",
     "forwarded",
+    "front-end-host",
     "front-end-https",
+    "http-host",
+    "https",
     "proxy",
+    "proxy-client-ip",
     "proxy-host",
     "request-uri",
     "script-name",
     "true-client-ip",
+    "wl-proxy-client-ip",
+    "wl-proxy-ssl",
     "x-amz-website-redirect-location",
     "x-backend-host",
     "x-client-ip",
     "x-cluster-client-ip",
+    "x-dest-url",
+    "x-fwd-host",
     "x-host",
+    "x-host-name",
     "x-http-destinationurl",
     "x-http-method",
     "x-http-scheme",
+    "x-https",
     "x-matched-path",
     "x-method",
+    "x-ms-original-url",
+    "x-netlify-original-pathname",
     "x-now-route-matches",
+    "x-originating-ip",
+    "x-path",
     "x-proto",
     "x-proxy-url",
     "x-real-ip",
+    "x-remote-addr",
+    "x-remote-ip",
     "x-request-uri",
     "x-request-url",
+    "x-rewritten-url",
     "x-scheme",
     "x-script-name",
+    "x-server-name",
     "x-ssl",
     "x-uri",
     "x-url",
     "x-url-scheme",
+    "x-vercel-forwarded-for",
+    "x-waws-unencoded-url",
 ];
 
 /// Removes the fields that make some origins treat the request as one for another URL or method.
@@ -234,6 +257,19 @@ pub fn complete_date(fields: &mut HeaderMap, received: SystemTime) {
     }
 }
 
+/// Request fields with which frameworks ask for a part or another form of a page.
+const SHAPES: [&str; 5] = ["hx-request", "rsc", "x-inertia", "x-nextjs-data", "x-pjax"];
+
+/// Adds the fields of [`SHAPES`] that the request has to `Vary` of its response. Some origins omit
+/// them, and the part would then be served as the page.
+pub fn complete_vary(fields: &mut HeaderMap, request: &HeaderMap) {
+    for name in SHAPES.into_iter().filter(|name| request.contains_key(*name)) {
+        if !has_member(fields, &VARY, name) {
+            fields.append(VARY, HeaderValue::from_static(name));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -319,6 +355,28 @@ mod tests {
             "x-matched-path",
             "x-now-route-matches",
             "x-amz-website-redirect-location",
+            "http-host",
+            "x-host-name",
+            "x-fwd-host",
+            "front-end-host",
+            "x-server-name",
+            "x-path",
+            "x-rewritten-url",
+            "x-ms-original-url",
+            "x-waws-unencoded-url",
+            "x-netlify-original-pathname",
+            "x-dest-url",
+            "https",
+            "x-https",
+            "proxy-client-ip",
+            "wl-proxy-client-ip",
+            "wl-proxy-ssl",
+            "cf-connecting-ipv6",
+            "fly-client-ip",
+            "x-vercel-forwarded-for",
+            "x-remote-ip",
+            "x-remote-addr",
+            "x-originating-ip",
         ] {
             assert!(overrides(name), "{name}");
         }
@@ -385,5 +443,18 @@ mod tests {
         let mut given = fields("Date: nonsense");
         complete_date(&mut given, now);
         assert_eq!(given[DATE], "nonsense");
+    }
+
+    #[test]
+    fn a_field_that_changes_the_form_is_added_to_vary() {
+        for (request, answer, want) in [
+            ("Accept: a/b", "Date: x", vec![]),
+            ("RSC: 1", "Date: x", vec!["rsc"]),
+            ("RSC: 1\nX-PJAX: true", "Vary: Accept, Rsc", vec!["Accept, Rsc", "x-pjax"]),
+        ] {
+            let mut given = fields(answer);
+            complete_vary(&mut given, &fields(request));
+            assert_eq!(given.get_all(VARY).iter().collect::<Vec<_>>(), want, "{request}");
+        }
     }
 }

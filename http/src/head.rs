@@ -1,14 +1,42 @@
 //! Heads of requests and responses, in the form in which the spool stores them.
 
-use http::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue, PROXY_AUTHORIZATION};
+use http::header::{COOKIE, HeaderName, HeaderValue, PROXY_AUTHORIZATION, REFERER};
 use http::request;
 use http::{HeaderMap, StatusCode};
 
 /// The most fields read from a stored head.
 const MAX_FIELDS: usize = 512;
 
-/// Secret fields of a request, never written in clear.
-pub const SECRET: [HeaderName; 4] = [AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION, FORM];
+/// Parts of the names of fields with which APIs and frameworks log a request in.
+const CREDENTIAL_PARTS: [&str; 9] =
+    ["apikey", "credential", "csrf", "jwt", "passw", "secret", "session", "token", "xsrf"];
+
+/// Words in such names.
+const CREDENTIAL_WORDS: [&str; 4] = ["auth", "authentication", "authorization", "key"];
+
+/// Whether a request field is a credential for the origin: `Authorization`, or a field with such a
+/// name, for example `X-Api-Key`. `Cookie` does not count. `Sec-` fields, such as
+/// `Sec-WebSocket-Key`, are set by browsers, not by sites.
+#[must_use]
+pub fn is_credential(name: &HeaderName) -> bool {
+    let text = name.as_str();
+    let mut words = text.split(|character: char| !character.is_ascii_alphanumeric());
+    let is_named = CREDENTIAL_PARTS.iter().any(|part| text.contains(part))
+        || words.any(|word| CREDENTIAL_WORDS.contains(&word));
+    is_named && name != PROXY_AUTHORIZATION && !text.starts_with("sec-")
+}
+
+/// Whether a request has a credential for the origin in its fields.
+#[must_use]
+pub fn has_credentials(request: &HeaderMap) -> bool {
+    request.keys().any(is_credential)
+}
+
+/// Whether a request field is secret. Such a field is never written in clear.
+#[must_use]
+pub fn is_secret(name: &HeaderName) -> bool {
+    [COOKIE, PROXY_AUTHORIZATION, FORM].contains(name) || is_credential(name)
+}
 
 /// The field of a stored request that holds the sealed body of its form.
 pub const FORM: HeaderName = HeaderName::from_static("wwwoffle-form");
@@ -33,10 +61,30 @@ pub fn write_response(status: StatusCode, fields: &HeaderMap) -> Vec<u8> {
 #[must_use]
 pub fn write_request(request: &request::Parts) -> Vec<u8> {
     let mut head = format!("{} {} HTTP/1.1\r\n", request.method, request.uri).into_bytes();
-    let open = request.headers.iter().filter(|(name, _)| !SECRET.contains(name));
+    let open = request.headers.iter().filter(|(name, _)| !is_secret(name));
     write_fields(&mut head, open);
     head.extend_from_slice(b"\r\n");
     head
+}
+
+/// Writes the head of a request for the entry of its response, which other people may read. Like
+/// [`write_request`], but `Referer` is shortened to the origin: it belongs to another page, whose
+/// URL may contain a secret.
+#[must_use]
+pub fn write_recorded_request(mut request: request::Parts) -> Vec<u8> {
+    shorten_referer(&mut request.headers);
+    write_request(&request)
+}
+
+fn shorten_referer(fields: &mut HeaderMap) {
+    let Some(referer) = fields.remove(REFERER) else { return };
+    let origin = referer.to_str().ok().and_then(|url| {
+        let (scheme, rest) = url.split_once("://")?;
+        let authority = rest.split(['/', '?', '#', '\\']).next()?;
+        let host = authority.rsplit('@').next()?;
+        HeaderValue::from_str(&format!("{scheme}://{host}/")).ok()
+    });
+    fields.extend(origin.map(|origin| (REFERER, origin)));
 }
 
 /// Adds the field [`FORM`] to the head of a request.
@@ -50,7 +98,7 @@ pub fn with_form(request: &[u8], value: &str) -> Vec<u8> {
 #[must_use]
 pub fn write_secrets(fields: &HeaderMap) -> Vec<u8> {
     let mut lines = Vec::new();
-    write_fields(&mut lines, fields.iter().filter(|(name, _)| SECRET.contains(name)));
+    write_fields(&mut lines, fields.iter().filter(|(name, _)| is_secret(name)));
     lines
 }
 
@@ -176,16 +224,77 @@ mod tests {
             .header("Cookie", "id=1")
             .header("Authorization", "Basic eDp5")
             .header("Accept", "*/*")
+            .header("X-Api-Key", "k")
             .body(())
             .unwrap()
             .into_parts()
             .0;
         let (head, secret) = (write_request(&request), write_secrets(&request.headers));
         assert_eq!(head, b"GET /a?b=%2f HTTP/1.1\r\nHost: h.example\r\nAccept: */*\r\n\r\n");
-        assert_eq!(secret, b"Cookie: id=1\r\nAuthorization: Basic eDp5\r\n");
+        assert_eq!(secret, b"Cookie: id=1\r\nAuthorization: Basic eDp5\r\nX-Api-Key: k\r\n");
         let back = read_request(&head, &secret).unwrap();
         assert_eq!((back.method, back.uri), (request.method, request.uri));
         assert_eq!(back.headers, request.headers);
+    }
+
+    #[test]
+    fn a_credential_is_recognised_by_its_name() {
+        for name in [
+            "api-key",
+            "api_key",
+            "authentication",
+            "authorization",
+            "cf-access-client-secret",
+            "ocp-apim-subscription-key",
+            "private-token",
+            "x-access-token",
+            "x-amz-security-token",
+            "x-api-key",
+            "x-apikey",
+            "x-auth-email",
+            "x-auth-token",
+            "x-authorization",
+            "x-csrf-token",
+            "x-goog-iap-jwt-assertion",
+            "x-password",
+            "x-session-id",
+            "x-session-token",
+            "x-shopify-access-token",
+            "x-vault-token",
+        ] {
+            let name = HeaderName::from_static(name);
+            assert!(is_credential(&name) && is_secret(&name), "{name}");
+        }
+        for name in [
+            "accept",
+            "keep-alive",
+            "origin",
+            "sec-websocket-key",
+            "upgrade-insecure-requests",
+            "x-author",
+            "x-keyboard",
+            "x-requested-with",
+        ] {
+            assert!(!is_secret(&HeaderName::from_static(name)), "{name}");
+        }
+        for name in [COOKIE, PROXY_AUTHORIZATION, FORM] {
+            assert!(is_secret(&name) && !is_credential(&name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_recorded_referer_is_an_origin() {
+        for (given, want) in [
+            ("https://u:p@h.example:8/reset/1?token=2", "https://h.example:8/"),
+            ("http://h.example", "http://h.example/"),
+            ("http://h.example?a@b", "http://h.example/"),
+            ("about:blank", ""),
+        ] {
+            let mut fields = HeaderMap::from_iter([(REFERER, given.parse().unwrap())]);
+            shorten_referer(&mut fields);
+            let got = fields.get(REFERER).map_or("", |value| value.to_str().unwrap());
+            assert_eq!(got, want, "{given}");
+        }
     }
 
     #[test]

@@ -33,6 +33,7 @@ use crate::base::spelling::Spelling;
 use wwwoffle_http::caching::control::{DirectiveScope, ResponseControl};
 use wwwoffle_http::caching::storing::may_share;
 use wwwoffle_http::fields::is_keyed_form;
+use wwwoffle_http::head::{has_credentials, is_credential};
 
 /// `Set-Cookie2` (RFC 2965), which is obsolete. It is treated like `Set-Cookie`.
 const SET_COOKIE_2: HeaderName = HeaderName::from_static("set-cookie2");
@@ -182,9 +183,9 @@ impl Whose {
 pub enum Identification {
     /// No identity.
     Plainly,
-    /// The identity, by credentials alone.
+    /// The identity, by `Authorization` alone.
     WithCredentials,
-    /// The identity, by a cookie or in a form.
+    /// The identity, by a cookie, another credential or in a form.
     AsSomebody,
     /// The identity, in a form whose response may depend on fields that are not part of its key.
     Unkeyed,
@@ -196,7 +197,11 @@ impl Identification {
     pub fn of(request: &HeaderMap, is_form: bool) -> Self {
         if is_form && !is_keyed_form(request) {
             Self::Unkeyed
-        } else if is_form || request.contains_key(COOKIE) {
+        } else if is_form
+            || request.keys().any(|name| name == COOKIE || is_further_credential(name))
+        {
+            // RFC 9111 §3.5 applies to `Authorization` only: origins send `must-revalidate` with
+            // every response, without regard to a token in another field.
             Self::AsSomebody
         } else if request.contains_key(AUTHORIZATION) {
             Self::WithCredentials
@@ -209,7 +214,7 @@ impl Identification {
 /// Whether a request has fields that make its response personal.
 #[must_use]
 pub fn is_personal(request: &HeaderMap) -> bool {
-    request.contains_key(COOKIE) || request.contains_key(AUTHORIZATION)
+    request.contains_key(COOKIE) || has_credentials(request)
 }
 
 /// Whether a response sets a cookie.
@@ -251,7 +256,7 @@ impl Places {
 
     /// The places for a request by `owner` for `url`, with these fields. Basic credentials in the
     /// fields are moved into `url`, so that both ways to send them are equivalent. Credentials of
-    /// any other scheme only change the key.
+    /// any other scheme, and in other fields, only change the key.
     #[must_use]
     pub fn of(url: &mut CanonicalUrl, fields: &HeaderMap, owner: &Owner) -> Self {
         let public = Place::of(&url.without_credentials());
@@ -322,18 +327,40 @@ impl Places {
 }
 
 fn place(url: &mut CanonicalUrl, fields: &HeaderMap) -> Place {
-    let Some(authorization) = fields.get(AUTHORIZATION) else {
-        return Place::of(url);
-    };
-    if let Some(Login { user, password }) = Login::parse(authorization) {
-        *url = url.with_credentials(&user, Some(&password));
+    let mut identity = Vec::new();
+    if let Some(authorization) = fields.get(AUTHORIZATION) {
+        if let Some(Login { user, password }) = Login::parse(authorization) {
+            *url = url.with_credentials(&user, Some(&password));
+        } else {
+            let text = String::from_utf8_lossy(authorization.as_bytes());
+            identity.extend_from_slice(credential_identity(&text).as_bytes());
+        }
+    }
+    // A token against request forgery changes with each session, and does not identify a person.
+    let is_stable = |name: &str| !name.contains("csrf") && !name.contains("xsrf");
+    let mut further: Vec<_> = fields
+        .iter()
+        .filter(|(name, _)| is_further_credential(name) && is_stable(name.as_str()))
+        .collect();
+    further.sort_by_key(|(name, _)| name.as_str());
+    if !further.is_empty() {
+        identity.extend_from_slice(url.key().to_string().as_bytes());
+    }
+    for (name, value) in further {
+        identity.extend_from_slice(&[name.as_str().as_bytes(), b":", value.as_bytes()].concat());
+    }
+    if identity.is_empty() {
         return Place::of(url);
     }
-    let text = String::from_utf8_lossy(authorization.as_bytes());
     // This changes only the key. The rules and the origin use the URL of the request, which does
     // not change.
-    let digest = hex::encode(Sha256::digest(credential_identity(&text)));
+    let digest = hex::encode(Sha256::digest(identity));
     Place::of(&url.with_credentials(OTHER_SCHEME, Some(digest.as_bytes())))
+}
+
+/// Whether a field is a credential other than `Authorization`.
+fn is_further_credential(name: &HeaderName) -> bool {
+    name != AUTHORIZATION && is_credential(name)
 }
 
 /// The stable identity in credentials. For the Digest scheme, whose credentials change with each

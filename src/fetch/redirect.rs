@@ -1,10 +1,11 @@
 //! Following a redirect: the request that a browser would make next (RFC 9110 §15.4).
 
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HOST, REFERER};
+use hyper::header::{CONTENT_TYPE, HOST, REFERER};
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 
 use crate::net::upstream::{Origin, Scheme};
+use wwwoffle_http::head::is_secret;
 
 /// The maximum number of redirects followed in a row; browsers stop at twenty.
 pub(super) const MAX_HOPS: u8 = 20;
@@ -34,8 +35,11 @@ pub(super) fn redirected(
         request.headers.remove(REFERER);
     }
     if from != to {
-        request.headers.remove(AUTHORIZATION);
-        request.headers.remove(COOKIE);
+        let secrets: Vec<_> =
+            request.headers.keys().filter(|name| is_secret(name)).cloned().collect();
+        for name in secrets {
+            request.headers.remove(name);
+        }
     }
     request
 }
@@ -64,7 +68,9 @@ mod tests {
             let request = request(method);
             let next = redirected(request, StatusCode::from_u16(status).unwrap(), &same, to);
             assert_eq!(next.method.as_str(), want, "{method} {status}");
-            assert_eq!(next.headers.contains_key(COOKIE), secret, "{method} {status}");
+            for name in ["cookie", "x-api-key"] {
+                assert_eq!(next.headers.contains_key(name), secret, "{name} {method} {status}");
+            }
             assert!(!next.headers.contains_key(HOST));
         }
     }
@@ -86,7 +92,10 @@ mod tests {
 
     fn request(method: &str) -> Parts {
         let request = Request::builder().method(method).header(HOST, "h.example");
-        let request = request.header(COOKIE, "a=b").header(REFERER, "https://h.example/secret");
+        let request = request
+            .header("cookie", "a=b")
+            .header("x-api-key", "k")
+            .header(REFERER, "https://h.example/secret");
         request.body(()).unwrap().into_parts().0
     }
 }

@@ -40,6 +40,7 @@ use wwwoffle_http::caching::control::RequestControl;
 use wwwoffle_http::caching::noise::Nearness;
 use wwwoffle_http::caching::reuse::Verdict;
 use wwwoffle_http::fields::{add_via, has_member, strip_one_hop, strip_overrides};
+use wwwoffle_http::head::has_credentials;
 
 /// The largest POST body, in bytes, whose response is stored and that can be queued. The body is
 /// part of the key, so it is read completely first.
@@ -268,7 +269,7 @@ impl ProxyRequest {
     /// Whether the request has credentials, in a field or in its URL.
     #[must_use]
     pub fn has_credentials(&self) -> bool {
-        self.head.fields.contains_key(AUTHORIZATION) || self.resource.url.user().is_some()
+        has_credentials(&self.head.fields) || self.resource.url.user().is_some()
     }
 
     /// The page that loads the sub-resource, from `Referer`. `None` if that is missing, or a page

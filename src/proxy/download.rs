@@ -44,9 +44,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use hyper::header::{
-    AUTHORIZATION, COOKIE, HeaderName, HeaderValue, IF_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, RANGE,
-};
+use hyper::header::{HeaderName, HeaderValue, IF_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, RANGE};
 use hyper::{HeaderMap, Method, Request, StatusCode, Version};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
@@ -70,6 +68,7 @@ use crate::base::spelling::Spelling;
 use crate::net::upstream::{Answer, Failure, Interim, LinePosition, Origin};
 use crate::storage::store::EntryIdentity;
 use wwwoffle_http::caching::vary::Vary;
+use wwwoffle_http::head::write_secrets;
 
 /// How long a client waits before it joins the successor of a broken download, to see whether the
 /// new connection is stable. A successor that has run longer is joined at once.
@@ -149,8 +148,8 @@ pub struct AnswerHead {
 struct JoinKey {
     place: Key,
     spelling: Spelling,
-    cookie: Vec<HeaderValue>,
-    credentials: Vec<HeaderValue>,
+    /// The lines of the cookies and credentials.
+    secrets: Vec<u8>,
     /// The requested range, and its conditions.
     range: [Vec<HeaderValue>; 4],
     /// The owner of the request, if the request is personal.
@@ -166,8 +165,7 @@ impl JoinKey {
         Self {
             place: places.public.key(),
             spelling: places.spelling.clone(),
-            cookie: all(COOKIE),
-            credentials: all(AUTHORIZATION),
+            secrets: write_secrets(fields),
             range: [RANGE, IF_RANGE, IF_MATCH, IF_UNMODIFIED_SINCE].map(all),
             owner: personal.then(|| places.own.key()),
             about,

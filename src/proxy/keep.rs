@@ -1,6 +1,6 @@
 //! Which responses are stored, with a reason for each refusal.
 
-use hyper::header::{AUTHORIZATION, CONTENT_LOCATION, CONTENT_TYPE};
+use hyper::header::{CONTENT_LOCATION, CONTENT_TYPE};
 use hyper::{HeaderMap, StatusCode};
 use wwwoffle_config::{Config, NoStore, UrlParts};
 use wwwoffle_url::{CanonicalUrl, LocalHost, Resolution, ResolutionRules, resolve};
@@ -8,6 +8,7 @@ use wwwoffle_url::{CanonicalUrl, LocalHost, Resolution, ResolutionRules, resolve
 use wwwoffle_http::caching::control::{RequestControl, ResponseControl};
 use wwwoffle_http::caching::freshness::{Basis, ExchangeTimes, Freshness, Heuristics};
 use wwwoffle_http::caching::storing::{RequestFacts, is_no_store, may_reuse};
+use wwwoffle_http::head::has_credentials;
 
 /// The reason why a response is forwarded and not stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +75,7 @@ impl StorageRules {
         };
         let requested = RequestFacts {
             no_store: RequestControl::of(request).no_store,
-            credentials: request.contains_key(AUTHORIZATION),
+            credentials: has_credentials(request),
         };
         Self {
             cache: (caching.shared, heuristics),

@@ -50,6 +50,21 @@ fn told(origin: &Origin, path: &str, name: &str) -> Vec<String> {
 }
 
 #[test]
+fn a_part_of_a_page_is_not_served_as_the_page() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    origin.on("/page", |exchange| {
+        let body = exchange.seen.fields.get("RSC").map_or("page", |_| "part");
+        exchange.answer(&Answer::html(body).field("Cache-Control", "max-age=600"))
+    });
+    let url = origin.url("/page");
+    for (fields, body) in [("RSC: 1\r\n", "part"), ("", "page"), ("RSC: 1\r\n", "part")] {
+        assert_eq!(get(&daemon, &url, fields).text(), body);
+        daemon.settle();
+    }
+    assert_eq!(origin.count("/page"), 2);
+}
+
+#[test]
 fn two_languages_are_kept_side_by_side() {
     let (mut daemon, mut origin) = (Daemon::start(), Origin::start());
     two_languages(&origin, "/page");

@@ -101,9 +101,13 @@ fn telling(path: &'static str, added: &'static [(&'static str, &'static str)]) -
 
 #[test]
 fn what_is_asked_for_with_a_cookie_or_a_login_is_kept_for_who_asked() {
-    for secret in
-        ["Cookie: id=1\r\n", "Authorization: Bearer x\r\n", "Authorization: Basic dTpw\r\n"]
-    {
+    for secret in [
+        "Cookie: id=1\r\n",
+        "Authorization: Bearer x\r\n",
+        "Authorization: Basic dTpw\r\n",
+        "Private-Token: x\r\n",
+        "X-CSRF-Token: x\r\n",
+    ] {
         let (daemon, origin) = (daemon(), telling("/p", &[]));
         let url = origin.url("/p");
         assert_eq!(get(&daemon, "ada", &url, secret).text(), "for ada");
@@ -265,7 +269,7 @@ fn at_once(
 
 #[test]
 fn people_with_cookies_or_logins_do_not_share_a_download() {
-    for secret in ["Cookie: id=1\r\n", "Authorization: Basic dTpw\r\n"] {
+    for secret in ["Cookie: id=1\r\n", "Authorization: Basic dTpw\r\n", "X-Api-Key: x\r\n"] {
         let (origin, [one, other]) =
             at_once(|fields| Answer::html(format!("for {}", who(fields))), secret, false);
         assert_eq!((one.text(), other.text()), ("for ada".into(), "for bob".into()), "{secret}");

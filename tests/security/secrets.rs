@@ -4,11 +4,13 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use super::owners;
 use crate::harness::daemon::{AS_PERSON, run};
+use crate::harness::form::encode;
 use crate::harness::{Answer, Authority, Client, Daemon, Origin, Tls, TlsOrigin, Trust, files};
 
 /// Secrets that must not be in a log, each from another part of a request.
-const SECRETS: [&str; 9] = [
+const SECRETS: [&str; 10] = [
     "url-hunter2",
     "cookie-hunter2",
     "set-cookie-hunter2",
@@ -17,6 +19,7 @@ const SECRETS: [&str; 9] = [
     "proxy-hunter2",
     "location-hunter2",
     "verb-hunter2",
+    "key-hunter2",
     // `name:basic-hunter2` in the Base64 of `Authorization: Basic`.
     "bmFtZTpiYXNpYy1odW50ZXIy",
 ];
@@ -26,7 +29,7 @@ fn secret_fields(host: &str) -> String {
     format!(
         "{AS_PERSON}Cookie: session=cookie-hunter2\r\nAuthorization: Bearer bearer-hunter2\r\n\
          Proxy-Authorization: Basic bmFtZTpiYXNpYy1odW50ZXIy\r\nX-Origin: {host}\r\n\
-         Proxy-Connection: proxy-hunter2\r\n"
+         Proxy-Connection: proxy-hunter2\r\nX-Api-Key: key-hunter2\r\n"
     )
 }
 
@@ -146,6 +149,7 @@ fn no_secret_is_in_the_log_at_any_level() {
         for secret in [
             "url-hunter2",
             "verb-hunter2",
+            "key-hunter2",
             "proxy-hunter2",
             "bearer-hunter2",
             "bmFtZTpiYXNpYy1odW50ZXIy",
@@ -180,6 +184,35 @@ fn what_is_secret_is_closed_to_others_whatever_the_umask() {
     // is writable for them.
     for file in files(spool) {
         assert_eq!(mode(&file) & 0o022, 0, "{file:?} can be written by others");
+    }
+}
+
+#[test]
+fn others_see_neither_a_token_nor_the_query_of_a_referer() {
+    let (daemon, origin) = (owners::daemon(), Origin::start());
+    for (path, vary) in [("/p", "Accept"), ("/varying", "Referer, Private-Token")] {
+        let answer = Answer::html("p").field("Cache-Control", "public");
+        origin.say(path, answer.field("Vary", vary));
+        let (url, referer) = (origin.url(path), "Referer: https://h.example/reset?referer-hunter2");
+        let fields = format!("Private-Token: token-hunter2\r\n{referer}\r\n");
+        assert_eq!(owners::get(&daemon, "ada", &url, &fields).text(), "p");
+        daemon.settle();
+        for path in ["/api/info?url=", "/info/?", "/info/warc?"] {
+            let response = owners::page(&daemon, "bob", &format!("{path}{}", encode(&url)));
+            assert_eq!(response.status, 200, "{path}");
+            let mut text = response.text();
+            let mut warc = flate2::read::MultiGzDecoder::new(&*response.body);
+            let _ = std::io::Read::read_to_string(&mut warc, &mut text);
+            assert!(!text.contains("hunter2"), "{path}: {text}");
+        }
+    }
+    daemon.ok(&["offline"]);
+    let fields = "X-Api-Key: token-hunter2\r\n";
+    assert_eq!(owners::get(&daemon, "ada", &origin.url("/later"), fields).status, 504);
+    assert_eq!(daemon.queued().len(), 1);
+    for file in files(daemon.home()) {
+        let bytes = std::fs::read(&file).unwrap();
+        assert!(!bytes.windows(7).any(|part| part == b"hunter2"), "{}", file.display());
     }
 }
 

@@ -7,7 +7,7 @@
 //! ```text
 //! name:value            the request's value, without white space around commas
 //! name                  the request did not have the field
-//! name::9f86d081…       the SHA-256 of a secret or long value
+//! name::9f86d081…       the SHA-256 of a secret or long value, and of `Referer`
 //! *                     the response depends on more than the request
 //! ```
 //!
@@ -19,13 +19,14 @@ use std::time::SystemTime;
 
 use http::HeaderMap;
 use http::header::{
-    ACCEPT_ENCODING, ACCEPT_LANGUAGE, CONTENT_LANGUAGE, DATE, HeaderName, HeaderValue, VARY,
+    ACCEPT_ENCODING, ACCEPT_LANGUAGE, CONTENT_LANGUAGE, DATE, HeaderName, HeaderValue, REFERER,
+    VARY,
 };
 use sha2::{Digest, Sha256};
 
 use super::language::Languages;
 use crate::fields::list;
-use crate::head::SECRET;
+use crate::head::is_secret;
 
 /// The most fields in `Vary`; real responses name at most ten.
 const MAX_NAMES: usize = 24;
@@ -125,7 +126,7 @@ impl StoredVariant<'_> {
         let is_named = |part: &&str| part.split(':').next() == Some(name.as_str());
         match self.variant.split('&').find(is_named) {
             Some(part) => Some(part.to_owned()),
-            None if SECRET.contains(name) => None,
+            None if is_secret(name) => None,
             None => Some(part(name, self.request)),
         }
     }
@@ -259,7 +260,7 @@ fn languages(request: &HeaderMap) -> Option<Languages> {
 fn part(name: &HeaderName, request: &HeaderMap) -> String {
     let Some(value) = normal(name, request) else { return name.to_string() };
     let shown = escaped(&value);
-    if SECRET.contains(name) || shown.len() > MAX_VALUE {
+    if is_secret(name) || name == REFERER || shown.len() > MAX_VALUE {
         return format!("{name}::{}", hex::encode(Sha256::digest(&value)));
     }
     format!("{name}:{shown}")

@@ -145,6 +145,31 @@ fn credentials_are_one_key_however_they_are_given() {
 }
 
 #[test]
+fn each_credential_in_another_field_has_its_own_key() {
+    let places = |rows: &[(&'static str, &'static str)]| {
+        let places = Places::of(&mut url("http://h.example/"), &fields(rows), &Owner::Local);
+        (places.own.key(), places.credentials)
+    };
+    let (key, basic) = (("x-api-key", "a"), ("authorization", "Basic dTpw"));
+    let mut seen = std::collections::HashSet::new();
+    for rows in [
+        &[key][..],
+        &[("x-api-key", "b")],
+        &[("private-token", "a")],
+        &[key, ("private-token", "a")],
+        &[key, basic],
+        &[key, ("authorization", "Basic dTpx")],
+        &[key, ("authorization", "Bearer x")],
+        &[basic],
+    ] {
+        let (key, credentials) = places(rows);
+        assert!(credentials && seen.insert(key), "{rows:?}");
+    }
+    assert_eq!(places(&[key, ("private-token", "a")]), places(&[("private-token", "a"), key]));
+    assert_eq!(places(&[("x-csrf-token", "a")]), places(&[]));
+}
+
+#[test]
 fn who_logs_in_is_not_shown_what_strangers_are() {
     let none = HeaderMap::new();
     let stranger = Places::of(&mut url("http://h.example/"), &none, &Owner::Local);

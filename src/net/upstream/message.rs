@@ -3,13 +3,13 @@
 use bytes::Bytes;
 use http_body_util::{BodyExt, Empty, Full};
 use hyper::header::{
-    AUTHORIZATION, CONNECTION, CONTENT_LENGTH, COOKIE, HOST, HeaderName, HeaderValue, TE,
-    TRANSFER_ENCODING, UPGRADE,
+    CONNECTION, CONTENT_LENGTH, HOST, HeaderName, HeaderValue, TE, TRANSFER_ENCODING, UPGRADE,
 };
 use hyper::http::uri::Scheme as UriScheme;
 use hyper::{HeaderMap, Method, Request, StatusCode, Uri, ext};
 use tokio::sync::mpsc;
 use wwwoffle_http::fields::logs_connection_in;
+use wwwoffle_http::head::is_secret;
 
 use super::activity::{Activity, Watched};
 use super::{Failure, Interim, LinePosition, NewConnection, Origin, Outbound, RequestBody};
@@ -205,9 +205,9 @@ impl OutgoingMessage {
         }
         // RFC 7541 §7.1: requests of several people share one compression context. An attacker must
         // not be able to probe another person's secret through the compressed size.
-        for name in [COOKIE, AUTHORIZATION] {
-            if let hyper::header::Entry::Occupied(mut field) = fields.entry(name) {
-                field.iter_mut().for_each(|value| value.set_sensitive(true));
+        for (name, value) in fields.iter_mut() {
+            if is_secret(name) {
+                value.set_sensitive(true);
             }
         }
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use hyper::body::Body;
-use hyper::header::{AUTHORIZATION, CONTENT_LENGTH};
+use hyper::header::CONTENT_LENGTH;
 use hyper::{HeaderMap, Method, StatusCode};
 use tracing::{debug, warn};
 use wwwoffle_spool::{NewEntry, Place, Spool, Tail, Writer};
@@ -26,7 +26,7 @@ use crate::proxy::keep::{NotKept, is_good, may_keep};
 use crate::proxy::unsafe_methods::{self, InvalidationTargets};
 use crate::storage::store::{Store, timestamp};
 use wwwoffle_http::caching::freshness::ExchangeTimes;
-use wwwoffle_http::fields::{complete_date, strip_one_hop};
+use wwwoffle_http::fields::{complete_date, complete_vary, strip_one_hop};
 use wwwoffle_http::head;
 
 /// Maximum number of restarts of one download because the page has changed. Otherwise an origin
@@ -88,7 +88,7 @@ async fn fetch<A: OriginClient>(
     if let Some(mut answer) = given {
         let now = clock::now();
         let asked = RequestTimes { sent: now, received: now };
-        complete_fields(&mut answer, asked);
+        complete_fields(&mut answer, job.head.headers(), asked);
         return store_or_forward(ground, job, download, *answer, asked).await;
     }
     let mut part = None;
@@ -160,12 +160,12 @@ async fn request_origin<A: OriginClient>(
         };
         let mut answer = answer.map_err(|failure| report_failure(ground, download, failure))?;
         let asked = RequestTimes { sent, received: clock::now() };
-        complete_fields(&mut answer, asked);
+        complete_fields(&mut answer, job.head.headers(), asked);
         if answer.status() != StatusCode::NOT_MODIFIED || job.about.question.is_empty() {
             return Ok((answer, asked));
         }
         let login = job.places.credentials
-            || job.head.headers().contains_key(AUTHORIZATION)
+            || head::has_credentials(job.head.headers())
             || answer.extensions().get::<PersonalConnection>().is_some();
         let fields = answer.headers();
         let confirmed = freshen::apply_not_modified(ground.store, &job.about, fields, asked, login);
@@ -182,9 +182,12 @@ async fn request_origin<A: OriginClient>(
     }
 }
 
-fn complete_fields(answer: &mut Answer, asked: RequestTimes) {
+fn complete_fields(answer: &mut Answer, request: &HeaderMap, asked: RequestTimes) {
     strip_one_hop(answer.headers_mut());
     complete_date(answer.headers_mut(), asked.received);
+    if answer.status() != StatusCode::NOT_MODIFIED {
+        complete_vary(answer.headers_mut(), request);
+    }
 }
 
 /// Whether the body that consists of a segment and its rest may be stored.
@@ -429,7 +432,7 @@ fn new_entry(
 ) -> (Place, NewEntry) {
     let variant = freshen::variant(&kept.fields, job.head.headers());
     let place = place.clone().with_variant(&job.places.spelling.variant(&variant));
-    let mut request = head::write_request(&job.head.clone().into_parts().0);
+    let mut request = head::write_recorded_request(job.head.clone().into_parts().0);
     if let Some(form) = &job.body {
         request = form_again::seal(spool, &job.places, form, request);
     }

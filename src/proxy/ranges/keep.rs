@@ -40,7 +40,7 @@ use wwwoffle_http::caching::control::{RequestControl, ResponseControl};
 use wwwoffle_http::caching::range::if_range::{self, single};
 use wwwoffle_http::caching::range::{ReceivedRange, parse_received};
 use wwwoffle_http::caching::storing::{RequestFacts, is_no_store};
-use wwwoffle_http::fields::{add_via, has_member};
+use wwwoffle_http::fields::{add_via, complete_vary, has_member};
 use wwwoffle_http::head;
 
 /// Maximum bytes gathered for one write. Available bytes are never held back for more.
@@ -57,6 +57,7 @@ pub(in crate::proxy) async fn pass(
     conditions: &Conditions,
     mut answer: Answer,
 ) -> Response<Body> {
+    complete_vary(answer.headers_mut(), &ask.head.fields);
     let forward = Forward::of(ask.copy.verdict.as_ref());
     let part = match part_of(ask, answer.status(), answer.headers()) {
         Ok(part) => part,
@@ -188,7 +189,7 @@ fn new_segment(
         asked: timestamp(ask.start.now),
         when: timestamp(clock::now()),
         head: head::write_response(answer.status(), fields),
-        request: head::write_request(&request),
+        request: head::write_recorded_request(request),
         connection: secured.map(|secured| connection::account(secured)),
         validator: validator.into_bytes(),
         complete_length: part.complete,

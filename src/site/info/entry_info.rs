@@ -7,7 +7,7 @@ use wwwoffle_spool::{Entry, Place};
 use crate::base::shown;
 use crate::net::connection;
 use wwwoffle_api::{BodyOnDisk, CompressedFile, Field, Info, KeptInfo, Parts};
-use wwwoffle_http::head::{self, SECRET};
+use wwwoffle_http::head::{self, is_secret};
 
 /// Response fields with secret values, which are never shown.
 const SECRET_ANSWERS: [HeaderName; 2] = [SET_COOKIE, HeaderName::from_static("set-cookie2")];
@@ -64,7 +64,7 @@ fn type_in(response: &HeaderMap) -> Option<String> {
 }
 
 fn fields(map: &HeaderMap) -> Vec<Field> {
-    let is_open = |name: &HeaderName| !SECRET.contains(name) && !SECRET_ANSWERS.contains(name);
+    let is_open = |name: &HeaderName| !is_secret(name) && !SECRET_ANSWERS.contains(name);
     let field = |(name, value): (&HeaderName, &hyper::header::HeaderValue)| Field {
         name: name.as_str().to_owned(),
         value: is_open(name).then(|| text(value.as_bytes())),
@@ -77,15 +77,15 @@ fn fields(map: &HeaderMap) -> Vec<Field> {
 pub(crate) fn redacted_head(head: &[u8]) -> Vec<u8> {
     let end = head.windows(4).position(|four| four == b"\r\n\r\n").map_or(head.len(), |at| at + 4);
     let (head, rest) = head.split_at_checked(end).unwrap_or((head, b""));
-    let (mut open, mut is_secret) = (Vec::with_capacity(head.len()), false);
+    let (mut open, mut is_hidden) = (Vec::with_capacity(head.len()), false);
     for line in head.split_inclusive(|&byte| byte == b'\n') {
         // A folded line belongs to the field of the line before.
         if !line.starts_with(b" ") && !line.starts_with(b"\t") {
             let name = line.split(|&byte| byte == b':').next().unwrap_or_default().trim_ascii();
-            let is = |one: &HeaderName| name.eq_ignore_ascii_case(one.as_str().as_bytes());
-            is_secret = SECRET.iter().any(is) || SECRET_ANSWERS.iter().any(is);
+            is_hidden = HeaderName::from_bytes(name)
+                .is_ok_and(|name| is_secret(&name) || SECRET_ANSWERS.contains(&name));
         }
-        if !is_secret {
+        if !is_hidden {
             append_without_credentials(&mut open, line);
         }
     }
