@@ -1,4 +1,5 @@
-//! `wwwoffle ca`: the certificate authority of the spool, whether a daemon runs or not.
+//! `wwwoffle ca`: shows, exports, installs and renews the certificate authority of the spool. It
+//! works with and without a running daemon.
 
 use std::io;
 use std::path::Path;
@@ -54,8 +55,8 @@ pub(super) fn missing_authority(spool: &Path) -> VerbFailure {
     ))
 }
 
-/// Returns the failure for an unreadable authority. Its certificate lies beside the private key, in
-/// a directory that only the owner of the spool may read.
+/// Returns the failure for an authority that cannot be read. The certificate is in a directory that
+/// only the owner of the spool may read, so other users are told how to get the certificate.
 pub(super) fn unreadable(error: &BadFile) -> VerbFailure {
     let remedy = match error {
         BadFile::Disk { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
@@ -101,7 +102,7 @@ fn show(
 
 fn renew(settings: &Settings<'_>, terminal: &mut Terminal<'_>) -> Result<ExitStatus, VerbFailure> {
     let spool = settings.spool()?;
-    // Otherwise a new authority would be created in a directory that is not a spool.
+    // Without this check, a new authority would be created even in a directory that is not a spool.
     if !files::exists(&spool) {
         return Err(missing_authority(&spool));
     }

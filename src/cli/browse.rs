@@ -1,5 +1,5 @@
-//! `wwwoffle browse`: starts a browser with its own profile that uses the proxy and trusts our
-//! authority. Nothing of the system is changed.
+//! `wwwoffle browse`: starts a browser with a separate profile, in which it uses the proxy and
+//! trusts our authority. The settings of the system are not changed.
 //!
 //! If no daemon runs on the spool, one runs in this process until the browser is closed.
 
@@ -21,7 +21,8 @@ use crate::base::exit::ExitStatus;
 use crate::base::small_file::{self, Readers};
 use wwwoffle_api::Status;
 
-/// The directory of snaps. A browser from a snap may only write below its own directory.
+/// The directory with the programs from snaps. A browser from a snap may only write to the
+/// directory of that snap in the user's home directory.
 const SNAPS: &str = "/snap/bin";
 
 /// Starts the browser, and waits until it is closed.
@@ -52,7 +53,8 @@ pub(super) fn run(
     outcome.and_then(|status| stopped.map(|()| status))
 }
 
-/// Starts a daemon that runs while the browser is open.
+/// Starts a daemon in this process, which the caller stops when the browser is closed. If a
+/// configured address is in use, the daemon listens on a free port of 127.0.0.1 instead.
 fn start(settings: &Settings<'_>, terminal: &mut Terminal<'_>) -> Result<OwnDaemon, VerbFailure> {
     let typed = Serve { spool: None, listen: Vec::new(), mode: None, rest: None };
     let mut options = settings.serve_options(typed)?;

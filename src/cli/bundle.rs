@@ -1,5 +1,6 @@
-//! Bundles: `wwwoffle export --queue` on an offline machine, `wwwoffle fetch --bundle` on an online
-//! one.
+//! Bundles: files that carry queued requests from an offline machine to an online one, and the
+//! responses back. `wwwoffle export --queue` writes a bundle, and `wwwoffle fetch --bundle` fetches
+//! its requests.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -74,8 +75,8 @@ pub(super) fn fetch(
     let spool = settings.spool.clone().unwrap_or_else(|| bundle_spool_path(file));
     let own =
         Settings::new(settings.config_file.clone(), Some(spool.clone()), settings.environment);
-    // A spool named by the user has other pages too: only responses fetched from now on belong to
-    // the bundle.
+    // A spool named by the user contains other pages too, so only the responses fetched from now on
+    // are added to the bundle.
     let of = match settings.spool {
         Some(_) => BundleScope::Since(timestamp(clock::now())),
         None => BundleScope::All,
@@ -88,7 +89,7 @@ pub(super) fn fetch(
     // After a failure the bundle is left unchanged.
     let status = fetched?;
     stopped?;
-    // The responses received are exported even if some are missing.
+    // The received responses are added to the bundle even if other requests have no response.
     let reader = Reader::open(&spool).map_err(|error| spool_failed(&error))?;
     let filled = bundle.fill(&reader, file, &options(false), of);
     let (exported, unanswered) = filled.map_err(|error| failed(file, &error))?;

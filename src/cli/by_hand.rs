@@ -19,11 +19,11 @@ use crate::storage::edit::write::{Intake, Refused, head_of, type_of};
 use crate::storage::store::timestamp;
 use wwwoffle_api::{DeletedUrls, EntriesToDelete, EntriesToMove, MovedUrls, WrittenUrl};
 
-/// Bytes of standard input read at once.
+/// The number of bytes of standard input that are read at once.
 const PIECE: usize = 64 * 1024;
 
-/// Returns the name of an owner for a call. `None` for [`Owner::Local`], which the daemon assumes
-/// for calls through its socket.
+/// Returns the owner as an API request names it. `None` for [`Owner::Local`], which the daemon
+/// assumes for requests through its socket.
 fn named(owner: &Owner) -> Option<String> {
     (*owner != Owner::Local).then(|| owner.to_string())
 }
@@ -32,7 +32,7 @@ fn spool_failed(error: &wwwoffle_spool::Error) -> VerbFailure {
     VerbFailure::caused(ExitStatus::Failed, "the spool failed", error)
 }
 
-/// Removes the entries of URLs.
+/// Removes the entries of `urls`: those of `owner` and those of everyone.
 pub(super) fn remove(
     owner: &Owner,
     urls: Vec<String>,
@@ -169,7 +169,8 @@ fn store_response(
     Ok(WrittenUrl { url: place.url().to_owned(), bytes: stored.body_len })
 }
 
-/// The response to store, in pieces: standard input, preceded by a head if it has none.
+/// The response to store, in pieces: standard input, preceded by a generated head unless the input
+/// begins with one (`--headers`).
 struct ResponseInput {
     head: Option<String>,
 }

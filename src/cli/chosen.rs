@@ -18,7 +18,7 @@ use crate::base::exit::ExitStatus;
 use crate::base::owner::Owner;
 use crate::storage::lists::sessions;
 
-/// Printed if the index is missing and sub-resources on other hosts cannot be found.
+/// Printed if the sub-resources of the selected pages cannot be found because there is no index.
 const NO_INDEX: &str = "there is no index, so only the selected sub-resources are exported: \
     `wwwoffle reindex` builds one";
 
@@ -72,7 +72,8 @@ fn index_failure(error: &Error) -> VerbFailure {
     VerbFailure::caused(ExitStatus::Failed, "the index cannot be read", error)
 }
 
-/// Adds the sub-resources of the places, as far as the index knows them.
+/// Adds the sub-resources that the index knows of the places, unless the user excludes
+/// sub-resources.
 fn with_sub_resources<'a>(
     typed: &'a ExportChoice,
     index: Option<&ReadOnlyIndex>,
@@ -157,7 +158,8 @@ fn indexed<'a>(
     with_sub_resources(typed, Some(&index), (places, personal), notes)
 }
 
-/// Whether an entry is exported. If only its owner excludes it, counts it in `personal`.
+/// Whether to export an entry. If the entry is not exported only because of its owner, counts it in
+/// `personal`.
 fn is_chosen(
     place: &Place,
     when: Timestamp,

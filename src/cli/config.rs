@@ -64,14 +64,14 @@ pub(crate) fn run(
 
 /// The target of changes of the configuration: the daemon, or else the file.
 struct ConfigTarget {
-    /// The daemon, if the spool is known. It may not be running.
+    /// A client of the daemon, which is not necessarily running. `None` if the spool is unknown.
     daemon: Option<Control>,
     lookup: ConfigLookup,
 }
 
 impl ConfigTarget {
-    /// Returns the target. If the configuration is faulty, the spool is unknown, so that only the
-    /// file can be corrected.
+    /// Returns the target. If the configuration is faulty and `--spool` is missing, the spool is
+    /// unknown, so that only the file can be corrected.
     fn of(settings: &Settings<'_>) -> Self {
         Self { daemon: settings.control().ok(), lookup: settings.lookup() }
     }
@@ -86,7 +86,7 @@ impl ConfigTarget {
         })
     }
 
-    /// Returns the daemon's response, or `None` if no daemon runs.
+    /// Returns the daemon's response. `None` if no daemon runs or the spool is unknown.
     fn ask_daemon<T>(
         &self,
         ask: impl FnOnce(&Control) -> Result<T, VerbFailure>,

@@ -72,15 +72,16 @@ fn standard_input(terminal: &mut Terminal<'_>) -> Result<NamedTempFile, VerbFail
     })
 }
 
-/// The open spool, and the identity taken on for it.
+/// The open spool, and the user that this process has become to open it. `None` if that was not
+/// needed.
 struct ImportSpool {
     spool: Spool,
     identity: Option<Identity>,
 }
 
 impl ImportSpool {
-    /// Returns the error in words. If access was denied to an identity taken on for the spool,
-    /// names that identity.
+    /// Returns the error in words. If access was denied after this process became another user,
+    /// names that user.
     fn error_text(&self, error: &wwwoffle_archive::Error) -> String {
         let mut told = error_chain(error);
         if let Some(identity) = self.identity.as_ref().filter(|_| error.is_denied()) {

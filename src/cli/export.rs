@@ -47,7 +47,7 @@ pub(super) fn run(
         let what = "the name must end with .warc.gz or .wacz, or with / for a folder, or be -";
         return Err(VerbFailure::Said(ExitStatus::Usage, what.to_owned()));
     };
-    // The cause names the file.
+    // The message names no file, because `error` does.
     let done =
         done.map_err(|error| VerbFailure::caused(ExitStatus::Failed, "the export failed", &error))?;
     for note in notes {

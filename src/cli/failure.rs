@@ -10,7 +10,7 @@ use crate::base::exit::ExitStatus;
 pub(crate) enum VerbFailure {
     /// A message to print: lower case, without full stop, with the next step for the user.
     Said(ExitStatus, String),
-    /// The reader of our output has closed it, as `head` does when it has enough.
+    /// The program that reads our output has closed the pipe, as `head` does when it has enough.
     NobodyReads,
 }
 

@@ -22,7 +22,7 @@ use wwwoffle_http::{
     head::{read_response, write_response},
 };
 
-/// Bytes of a large body read at once.
+/// The number of bytes of a large body that are read at once.
 const PIECE: usize = 64 * 1024;
 
 /// Prints the key of each URL, and its path in the spool.
@@ -61,11 +61,12 @@ pub(crate) enum BodyForm {
 pub(crate) struct CopySelector {
     pub(crate) url: String,
     pub(crate) owner: Owner,
-    /// The version of this time; `None` is the current copy.
+    /// The time for which to print the copy that was current then; `None` for the current copy.
     pub(crate) at: Option<At>,
 }
 
-/// Prints the stored copy of a URL. A printed head describes the printed body.
+/// Prints the stored copy of a URL. With `headers`, also prints the head, which describes the body
+/// as printed.
 pub(crate) fn cat(
     asked: &CopySelector,
     what: BodyForm,
@@ -167,8 +168,8 @@ pub(super) fn spool_failed(error: &wwwoffle_spool::Error) -> VerbFailure {
     VerbFailure::caused(ExitStatus::BadSpool, "the spool cannot be read", error)
 }
 
-/// Finds an entry of the owner, else one of everyone. An entry for the requested spelling of the
-/// URL is preferred, then the newest one.
+/// Finds an entry of the owner, or else one of everyone. Prefers an entry for the requested
+/// spelling of the URL, then one for the canonical spelling, then the newest one.
 pub(super) fn find(reader: &Reader, places: &Places) -> Result<Option<Entry>, VerbFailure> {
     for place in [&places.own, &places.public] {
         let kept = reader.entries(place).map_err(|error| spool_failed(&error))?;
@@ -186,7 +187,7 @@ pub(super) fn find(reader: &Reader, places: &Places) -> Result<Option<Entry>, Ve
     Ok(None)
 }
 
-/// Returns the places of the response to a request of `owner` for `url`.
+/// Returns the places where the response to a request of `owner` for `url` may be stored.
 pub(super) fn places(url: &str, owner: &Owner, local: &LocalHost) -> Result<Places, String> {
     Places::of_text(url, local, owner)
         .map(|(_, places)| places)

@@ -14,16 +14,16 @@ use crate::base::error_chain::error_chain;
 use crate::base::exit::ExitStatus;
 use crate::storage::lists::describe::Pages;
 
-/// The result of the comparison.
+/// The result of comparing the index with the files.
 #[derive(Debug, Default)]
 pub(super) struct IndexCheck {
-    /// The counts; `None` if there is no index.
+    /// The counts; `None` if there is no index, or if it is too damaged to be read.
     pub(super) told: Option<IndexCounts>,
-    /// The fault of the index, repaired or not.
+    /// The fault that was found in the index, repaired or not; `None` if there is none.
     pub(super) finding: Option<Finding>,
 }
 
-/// How many entries agree with the files, and how many do not, as `--json` prints it.
+/// The numbers of entries that agree with the files and that do not, as `--json` prints them.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct IndexCounts {
     pub(super) agreeing: u64,
@@ -75,7 +75,8 @@ pub(super) fn repair(settings: &Settings<'_>) -> Result<IndexCheck, VerbFailure>
     let spool = offline::spool(settings)?;
     let pages = Pages { local: settings.local_host()? };
     let index = Index::open(&spool, Some(Arc::new(pages))).map_err(fail)?;
-    // `wait_until_current` has indexed the files it found on its walk, and rebuilt a damaged index.
+    // `wait_until_current` adds the changed files to the index and rebuilds a damaged one. Compare
+    // again to find out what else is wrong.
     let mended =
         index.wait_until_current(false).and_then(|()| match check(&open_reader(&root)?)? {
             Some(found) if found.is_sound() => Ok(()),

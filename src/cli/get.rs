@@ -24,7 +24,8 @@ use wwwoffle_html::references::{Finder, Kind, Viewport};
 /// The longest text from which URLs are read, in bytes.
 const MAX_TEXT: u64 = 64 << 20;
 
-/// The base URL for relative references in a text from a file. It leads nowhere.
+/// The base URL for the references in a text from a file. Relative references are dropped, because
+/// the real base URL is unknown.
 const NOWHERE: &str = "http://nowhere.invalid/";
 
 /// Gets the URLs, and shows the progress.
@@ -45,7 +46,8 @@ pub(super) fn run(
     }
     let control = settings.control()?;
     if typed.plan {
-        // Without options, a page is fetched with the sub-resources that the configuration selects.
+        // If no option selects depth or sub-resources, a page is fetched with the sub-resources
+        // that the configuration selects.
         let mut aim = aim.unwrap_or_default();
         aim.force |= typed.refresh;
         let planned = control.post("/api/runs/plan", &RunPlanRequest { urls, aim })?;
@@ -102,8 +104,9 @@ fn read(file: &Path, terminal: &mut Terminal<'_>) -> Result<String, VerbFailure>
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Returns the web URLs in a text, without duplicates: the links of a page or of bookmarks,
-/// otherwise all URLs that are written out (RFC 3986 Appendix C).
+/// Returns the URLs in a text, without duplicates. If the text is HTML, such as a page or exported
+/// bookmarks, these are the targets of its links. Otherwise they are the web URLs written out in
+/// the text (RFC 3986 Appendix C).
 fn urls_in(text: &str) -> Vec<String> {
     let is_page = {
         let beginning: String = text.chars().take(2_000).collect::<String>().to_ascii_lowercase();

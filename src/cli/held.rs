@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use crate::site::queue::page::held::sentence;
 use wwwoffle_api::Held;
 
-/// Returns the sentence that explains `held` on pages, in English, without its first word "It". The
-/// caller puts another subject in front.
+/// Returns the sentence that explains `held` on pages, in English, without its first word "It" and
+/// its full stop. The caller puts another subject in front.
 pub(super) fn held_in_words(held: Held) -> String {
     let sentence = sentence(held, |time: Timestamp| format!("{time:.0}")).to_string();
     sentence.trim_start_matches("It ").trim_end_matches('.').to_owned()

@@ -28,7 +28,7 @@ pub(super) fn run(
     };
     let history = match change {
         Some((call, stored)) => {
-            // For calls through its socket, the daemon assumes [`Owner::Local`].
+            // The daemon assumes `Owner::Local` for requests through its socket.
             let owner = (owner != Owner::Local).then(|| owner.to_string());
             settings.control()?.post(call, &VersionRequest { url, stored, owner })?
         }
@@ -96,8 +96,9 @@ fn print(history: &History, terminal: &mut Terminal<'_>) -> Result<(), VerbFailu
     Ok(())
 }
 
-/// Finds the copy of a URL that was current at a given time, among those of the owner and of
-/// everyone: the last one received up to that time, or else the first one received later.
+/// Finds the copy of a URL that was current at the time `at`, among those of the owner and of
+/// everyone: the last one received up to that time, or else the first one received later. Skips
+/// copies that are gone.
 pub(super) fn find_at(
     reader: &Reader,
     places: &Places,

@@ -35,8 +35,8 @@ use wwwoffle_api::{
 /// Entries requested at once.
 const AT_ONCE: u64 = 500;
 
-/// Time limit for indexing the words of new pages before a search. No daemon can start during that
-/// time.
+/// Time limit for indexing the words of new pages before a search without a daemon. No daemon can
+/// start during that time.
 const READ_WITHIN: Duration = Duration::from_secs(5);
 
 /// The source of the results: a daemon, or the index of a spool without a daemon.
@@ -70,7 +70,7 @@ impl Answerer {
         }
         let local = settings.local_host()?;
         offline::become_owner(&settings.spool()?, settings)?;
-        // Only an existing spool is opened.
+        // Fails if the spool is missing. `Spool::open` alone would create it.
         let root = reader(settings)?.root().to_owned();
         let (spool, _) = Spool::open(&root, &offline::options(settings)?).map_err(|error| {
             let status = if error.is_locked() { ExitStatus::Taken } else { ExitStatus::BadSpool };
@@ -110,7 +110,8 @@ impl Answerer {
         }
     }
 
-    /// Waits until the index is up to date; a daemon does that on its own.
+    /// Waits until the index contains all changes of the spool. Does nothing for a daemon, which
+    /// keeps its index up to date.
     fn catch_up(&self) -> Result<(), VerbFailure> {
         match self {
             Self::Daemon(_) => Ok(()),
@@ -144,7 +145,7 @@ fn failed(error: &Error) -> VerbFailure {
     VerbFailure::caused(ExitStatus::Failed, "the index cannot be read", error)
 }
 
-/// Lists entries from the index, page by page.
+/// Lists entries from the index, requesting [`AT_ONCE`] at a time.
 pub(super) fn list(
     typed: &ListArgs,
     settings: &Settings<'_>,
@@ -255,7 +256,8 @@ pub(super) fn search(
     let answerer = Answerer::of(settings)?;
     answerer.catch_up()?;
     if let Answerer::Ourselves(opened) = &answerer {
-        // If pages are not indexed by then, the result is reported as incomplete.
+        // If words of new pages are not indexed within this time, the result is reported as
+        // incomplete.
         opened
             .index
             .wait_until_current_within(true, READ_WITHIN)

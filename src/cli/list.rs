@@ -15,7 +15,8 @@ use crate::storage::lists::recorded::as_recorded;
 use crate::storage::store::timestamp;
 use wwwoffle_api::{EntryItem, ListKind};
 
-/// Lists entries in no order, or the queue, oldest first. Other lists come from the index.
+/// Lists the entries, unsorted, or the queued requests, oldest first. Other lists come from the
+/// index.
 pub(super) fn list(
     typed: &ListArgs,
     settings: &Settings<'_>,

@@ -30,8 +30,8 @@ pub(super) fn spool(settings: &Settings<'_>) -> Result<Spool, VerbFailure> {
     opened.map(|(spool, _)| spool).map_err(|error| unusable(&root, &error))
 }
 
-/// Creates the spool if it is missing, for the user that its daemon will run as, and takes on the
-/// identity of its owner.
+/// If the spool is missing and the configuration names a user or group for the daemon, creates the
+/// spool for them. Then calls [`become_owner`].
 pub(super) fn make_and_become_owner(
     root: &Path,
     settings: &Settings<'_>,
@@ -49,15 +49,18 @@ pub(super) fn make_and_become_owner(
     become_owner(root, settings)
 }
 
-/// Takes on the identity of the owner of a spool, irrevocably, before anything in it is changed.
-/// The daemon could not use files written by another user, and root must not follow links in the
-/// files of others. Returns the new identity.
+/// Changes this process irrevocably to the user and group that own the spool. Must be called before
+/// the spool is changed: the daemon could not use files written by another user, and root must not
+/// follow links in the files of others.
+///
+/// Returns the new identity. `None` if there is no spool, or if this process already runs as its
+/// owner.
 pub(super) fn become_owner(
     root: &Path,
     settings: &Settings<'_>,
 ) -> Result<Option<Identity>, VerbFailure> {
     let Some((user, group)) = owner(root)? else { return Ok(None) };
-    // Read the configuration now: the owner of the spool may have no permission to read its file.
+    // Read the configuration file now: the owner of the spool may have no permission to read it.
     settings.config()?;
     let owner = Identity::of_files(user, group).map_err(|error| bad(&error))?;
     if owner.is_our_user() {

@@ -1,4 +1,4 @@
-//! A daemon in this process, for a verb that needs one while none runs.
+//! A daemon in this process, for a verb that needs a daemon while none runs.
 
 use std::sync::mpsc::sync_channel;
 use std::thread::{self, JoinHandle};
@@ -14,7 +14,7 @@ use wwwoffle_api::Stopping;
 pub(super) struct OwnDaemon(JoinHandle<Result<(), StartFailure>>);
 
 impl OwnDaemon {
-    /// Starts the daemon, waits until it listens, and returns the line that says where.
+    /// Starts the daemon, waits until it listens, and returns the line that names its addresses.
     pub(super) fn start(options: ServeOptions) -> Result<(Self, String), VerbFailure> {
         let ServeOptions { live, spool, listen, mode, rest } = options;
         let (ready, listens) = sync_channel(1);

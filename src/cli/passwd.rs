@@ -12,8 +12,8 @@ use crate::base::exit::ExitStatus;
 /// Maximum length of a line read as a password, in bytes.
 const MAX_LINE: u64 = 4096;
 
-/// Reads a password, twice and without echo if a person types it, and prints the configuration line
-/// with its hash.
+/// Reads a password and prints a configuration line with its hash. In a terminal, the password must
+/// be typed twice and is not echoed.
 pub(crate) fn passwd(
     user: Option<&str>,
     terminal: &mut Terminal<'_>,
@@ -59,7 +59,7 @@ fn prompt(prompt: &str, terminal: &mut Terminal<'_>) -> Result<String, VerbFailu
     write!(terminal.stderr, "{prompt}")?;
     terminal.stderr.flush()?;
     let line = line(terminal)?;
-    // The line break that was typed is not echoed either.
+    // The terminal has not echoed the line break either, so it is written here.
     writeln!(terminal.stderr)?;
     Ok(line)
 }

@@ -6,7 +6,7 @@ use super::failure::VerbFailure;
 use crate::base::error_chain::error_chain;
 use wwwoffle_http::decoding::{Coding, Decoder, Output};
 
-/// Bytes decoded at once.
+/// The size of the buffer for decoded bytes.
 const PIECE: usize = 64 * 1024;
 
 /// A writer that decodes a body and writes it to `to`.
@@ -28,7 +28,7 @@ impl<'a> Plain<'a> {
         self.decode(bytes, false)
     }
 
-    /// Ends the body; a truncated one is a failure.
+    /// Ends the body, and fails if it is truncated.
     pub(super) fn finish(mut self) -> Result<(), VerbFailure> {
         self.decode(&[], true)
     }

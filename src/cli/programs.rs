@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 pub(crate) use crate::base::small_file::is_program;
 
-/// Time limit for a program that changes a certificate store, including the time to type a
-/// password.
+/// Time limit for a program. A program that changes a certificate store may ask for a password, so
+/// this includes the time to type one.
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// Interval between checks whether the program has ended.
@@ -26,7 +26,7 @@ pub(crate) struct Ran {
     pub(crate) success: bool,
     /// Standard output of the program.
     pub(crate) out: String,
-    /// The last line of the program's standard error, or its exit status if there is none.
+    /// The last line of the program's standard error that is not blank, or else its exit status.
     pub(crate) why: String,
 }
 
@@ -46,7 +46,8 @@ pub(crate) fn find<'a>(
 ///
 /// # Errors
 ///
-/// If it cannot be started, or takes longer than [`LIMIT`]; then it is killed.
+/// If the program cannot be started or waited for, or if it runs longer than [`LIMIT`]. In that
+/// last case the program is killed.
 pub(crate) fn run<S: AsRef<OsStr>>(
     program: &Path,
     arguments: &[S],
@@ -61,8 +62,8 @@ pub(crate) fn run<S: AsRef<OsStr>>(
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let (out, err) = (thread::spawn(|| read(stdout)), thread::spawn(|| read(stderr)));
     if let Some(mut stdin) = child.stdin.take() {
-        // The input fits into the buffer of a pipe. A program that does not read it does not need
-        // it.
+        // The input fits into the buffer of a pipe, so this does not block. It fails if the program
+        // ends without reading its input, which is not an error.
         let _unread = stdin.write_all(input.as_bytes());
     }
     let status = wait(&mut child)?;
@@ -93,8 +94,8 @@ fn wait(child: &mut Child) -> io::Result<std::process::ExitStatus> {
 fn read(from: Option<impl Read>) -> String {
     let mut bytes = Vec::new();
     if let Some(mut from) = from {
-        // A read error leaves the output truncated. The rest is drained, so that the program can
-        // end.
+        // A read error truncates the output. Output beyond the maximum is read and discarded,
+        // because the program cannot end while the pipe is full.
         let _broken = from.by_ref().take(MAX_OUTPUT).read_to_end(&mut bytes);
         let _broken = io::copy(&mut from, &mut io::sink());
     }

@@ -24,8 +24,8 @@ const LIVE_WIDTH: usize = 79;
 
 /// A display of a stream of events.
 ///
-/// In a terminal, a live line is redrawn below one line for each URL that is done. Elsewhere only
-/// the lines for the URLs are printed.
+/// Prints a line for each URL that is done. In a terminal, a live line below these lines shows the
+/// requests in progress.
 #[derive(Debug)]
 pub(crate) struct ProgressDisplay {
     live: bool,
@@ -47,7 +47,7 @@ pub(crate) struct ProgressDisplay {
 /// A request in progress.
 #[derive(Clone, Copy, Debug, Default)]
 struct UnderWay {
-    /// Bytes received. `total` is the number that the origin announced.
+    /// The number of bytes received. `total` is the length that the origin announced, if any.
     bytes: u64,
     total: Option<u64>,
     seconds_left: Option<u64>,
@@ -258,7 +258,7 @@ fn plural_end(count: u64) -> &'static str {
 }
 
 /// Returns the report of a recursive fetch: the counts, the failures with their referring pages,
-/// and the pages left out with their reasons.
+/// and the number of pages left out for each reason.
 pub(crate) fn report(run: &RunItem) -> String {
     let (counts, dead) = (&run.report.counts, run.report.counts.dead);
     let mut text = format!(

@@ -1,4 +1,4 @@
-//! `wwwoffle purge`, `pin` and `unpin`: with a daemon or without one.
+//! `wwwoffle purge`, `pin` and `unpin`, through the daemon or without one.
 
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ fn request_purge(control: &Control, dry_run: bool) -> Result<PurgeReport, VerbFa
     }
 }
 
-/// Purges without a daemon; the spool is locked until it is done.
+/// Purges without a daemon. The spool is locked until the purge ends.
 fn purge_without_daemon(
     settings: &Settings<'_>,
     dry_run: bool,
@@ -84,7 +84,8 @@ fn purge_without_daemon(
     let report = done.map_err(|error| {
         VerbFailure::caused(ExitStatus::Failed, "the spool cannot be purged", &error)
     })?;
-    // If the tried entries cannot be stored, the next purge tries the same entries again.
+    // Stores which entries the purge tried to compress. If that fails, the next purge tries the
+    // same entries again.
     let _remembered = purge::compress::store_tried_without_daemon(&spool, &report);
     Ok(report)
 }
@@ -168,7 +169,7 @@ fn print_compressed(report: &PurgeReport, terminal: &mut Terminal<'_>) -> Result
     Ok(())
 }
 
-/// Prints the space saved by sharing identical bodies; nothing if there are none.
+/// Prints the space that sharing identical bodies has saved, and a failure to share them.
 fn print_shared(shared: &PurgeShared, terminal: &mut Terminal<'_>) -> Result<(), VerbFailure> {
     for line in shared_in_words(shared) {
         writeln!(terminal.stdout, "{line}")?;
@@ -180,7 +181,7 @@ fn print_shared(shared: &PurgeShared, terminal: &mut Terminal<'_>) -> Result<(),
     Ok(())
 }
 
-/// Pins or unpins URLs; without any, lists the pinned ones.
+/// Pins or unpins `urls`, and lists the pinned URLs. Without `urls`, only lists them.
 pub(super) fn pin(
     urls: Vec<String>,
     pinned: bool,

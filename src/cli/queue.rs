@@ -48,7 +48,7 @@ fn list(
 ) -> Result<ExitStatus, VerbFailure> {
     let mut queue: Queue = control.get("/api/queue")?;
     let out = &mut *terminal.stdout;
-    // The sort is stable: the order from an older daemon, which sends no turns, is unchanged.
+    // The sort is stable, so the order from an older daemon, which sends no `turn`, is unchanged.
     queue.queue.sort_by_key(|item| item.turn.unwrap_or(u64::MAX));
     if json {
         files::print_json(&queue, out)?;
@@ -81,7 +81,7 @@ fn line(item: &QueueItem) -> String {
     format!("{state:<8} {:.0}  {method:<4} {url}{error}{priority}{held}", item.queued)
 }
 
-/// The operations on single requests.
+/// The operation on the chosen requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum QueueCall {
     Remove,

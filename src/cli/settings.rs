@@ -18,8 +18,8 @@ pub(crate) struct Settings<'a> {
     pub(crate) config_file: Option<PathBuf>,
     pub(crate) spool: Option<PathBuf>,
     pub(crate) environment: &'a Environment,
-    /// The configuration, once read. It is cached because the identity taken on later may have no
-    /// permission to read it.
+    /// The configuration, once read. It is cached because this process may later become a user
+    /// without permission to read the file.
     read: OnceCell<Config>,
 }
 

@@ -4,12 +4,12 @@
 //! ```text
 //! system       the system's store: Debian, Fedora, Arch, openSUSE
 //! nss          the databases of browsers, which have their own lists
-//! certificate  the certificate to trust, and recognizing ours
+//! certificate  the certificate to trust, and how to recognize ours
 //! plan         the steps in one store: a value, carried out or printed as commands
 //! ```
 //!
-//! Only files and entries that contain one of our certificates are changed. The certificate itself
-//! decides, not only its name.
+//! Only files and entries that contain one of our certificates are removed. The certificate in a
+//! file or entry is examined, not only the name of the file or entry.
 
 mod certificate;
 mod nss;
@@ -51,7 +51,8 @@ struct Job {
     plan: TrustPlan,
 }
 
-/// The words that report the result.
+/// The words that report the result for a store. `nothing` is used if the store needs no change;
+/// with `None`, such a store is not reported.
 struct Words {
     done: &'static str,
     nothing: Option<&'static str>,
@@ -63,7 +64,7 @@ const INSTALL: Words =
 
 const UNINSTALL: Words = Words { done: "removed", nothing: None, not: "not removed" };
 
-/// Makes the stores trust the authority.
+/// Makes the store of the system trust the authority, or with `--user` the browsers of this user.
 pub(super) fn install(
     typed: &Install,
     settings: &Settings<'_>,
@@ -103,7 +104,8 @@ pub(super) fn install(
     Ok(status)
 }
 
-/// Removes the authority, and earlier ones, from the stores.
+/// Removes the authority, and earlier ones, from the store of the system and from the browsers of
+/// this user.
 pub(super) fn uninstall(
     typed: &Uninstall,
     settings: &Settings<'_>,
@@ -223,7 +225,8 @@ fn chosen_certificates(typed: &Uninstall, settings: &Settings<'_>) -> Result<Our
     Ok(Ours::These(fingerprints))
 }
 
-/// Returns the databases of this user. The error says why they cannot be determined or changed.
+/// Returns the databases of this user's browsers. The error says why they cannot be determined or
+/// changed.
 fn databases(settings: &Settings<'_>) -> Result<Vec<Database>, String> {
     let environment = settings.environment;
     let (Some(home), Some(data)) = (environment.home_directory(), environment.data_home()) else {
@@ -242,7 +245,7 @@ fn databases(settings: &Settings<'_>) -> Result<Vec<Database>, String> {
     Ok(nss::databases(home, &data, has_chromium))
 }
 
-/// The data shared by all jobs of one call.
+/// The data shared by all jobs of one command.
 struct TrustWork<'a> {
     certificate: Option<&'a AuthorityCertificate>,
     /// The command that prints the certificate.
@@ -295,7 +298,8 @@ impl TrustWork<'_> {
 
     /// Carries out the steps until one fails. The error names that step and the reason. After a
     /// failure, files are restored: a written file is useless without the steps after it, and a
-    /// removed file would not be found on the next attempt although programs still trust it.
+    /// removed file would not be found on the next attempt although programs still trust its
+    /// certificate.
     fn act(&self, steps: &[TrustStep]) -> Result<(), String> {
         let mut before = Vec::new();
         for step in steps {
@@ -308,7 +312,7 @@ impl TrustWork<'_> {
                 Err(error) => error.to_string(),
             };
             for (path, bytes) in before {
-                // The first failure is the one reported.
+                // A second failure is not reported.
                 let _as_it_was = match bytes {
                     Some(bytes) => small_file::write(path, &bytes, Readers::All),
                     None => small_file::remove(path),
@@ -319,7 +323,7 @@ impl TrustWork<'_> {
         Ok(())
     }
 
-    /// Carries out one step; `Some` is the reason that a failed program gave.
+    /// Carries out one step. `None` on success; `Some` is the reason that a failed program gave.
     fn take(&self, step: &TrustStep) -> io::Result<Option<String>> {
         let pem = self.certificate.map(AuthorityCertificate::pem).unwrap_or_default();
         match step {

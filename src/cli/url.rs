@@ -1,5 +1,5 @@
 //! `wwwoffle url`: answers questions about URLs, a JSON object a line. Each line of standard input
-//! has one line of output, so that the two can be compared line by line.
+//! has one line of output, so that input and output can be compared line by line.
 
 mod bytes;
 mod text;
@@ -17,8 +17,8 @@ use crate::base::error_chain::error_chain;
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
 
-/// Maximum length of a line, in bytes: two URLs of 1 MiB, in which every byte may be escaped to
-/// six.
+/// Maximum length of a line, in bytes: enough for two URLs of 1 MiB, each byte of which may be
+/// escaped as six bytes.
 const LONGEST_LINE: usize = 16 << 20;
 
 #[derive(Deserialize)]

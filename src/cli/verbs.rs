@@ -154,8 +154,8 @@ impl Telling {
     }
 }
 
-/// Shows the events of a call until the stream ends. The totals in the last event give the exit
-/// status.
+/// Sends a request to the API, and shows the events in the response until it ends. The totals in
+/// the last event give the exit status.
 pub(super) fn follow(
     control: &Control,
     path: &str,

@@ -9,13 +9,14 @@ use crate::fetch::chromium;
 /// Browsers that are configured in the same way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
-    /// Takes the proxy and the key of our authority from its command line.
+    /// Browsers that take the proxy and the hash of our authority's public key from the command
+    /// line.
     Chromium,
-    /// Takes the proxy and the certificate of our authority from files in its profile.
+    /// Browsers that take the proxy and the certificate of our authority from files in the profile.
     Firefox,
 }
 
-/// The known browsers: common name, family, and names of the program.
+/// The known browsers: the name that users type, the family, and the names of the program.
 const KNOWN: [(&str, Family, &[&str]); 6] = [
     ("chromium", Family::Chromium, &["chromium", "chromium-browser"]),
     ("chrome", Family::Chromium, &["google-chrome", "google-chrome-stable", "chrome"]),
@@ -30,16 +31,17 @@ const KNOWN: [(&str, Family, &[&str]); 6] = [
 pub(super) struct Browser {
     pub(super) program: PathBuf,
     pub(super) family: Family,
-    /// The common name, which is also the name of its profile.
+    /// The name that the user typed, a name in [`KNOWN`], or the file name of the program. It is
+    /// also the name of the browser's profile directory.
     pub(super) name: String,
 }
 
-/// Chooses the browser: the one that was named, by name or path, or the first that is installed.
-/// `find` looks for a program as a shell does.
+/// Chooses the browser to start: `named`, which is a name or a path, or the first known browser
+/// that is installed. `find` looks up a program name in `PATH`.
 ///
 /// # Errors
 ///
-/// A message that names the missing browser.
+/// A message that says which browser was not found, or that none was found.
 pub(super) fn choose(
     named: Option<&Path>,
     find: impl Fn(&str) -> Option<PathBuf>,
@@ -88,7 +90,7 @@ fn family(program: &str) -> Family {
 pub(super) struct BrowserSession<'a> {
     /// The address of the proxy.
     pub(super) proxy: SocketAddr,
-    /// The directory of its profile.
+    /// The directory of the browser's profile.
     pub(super) profile: &'a Path,
     /// The SHA-256 of our authority's public key, in base64.
     pub(super) key: &'a str,
@@ -149,7 +151,9 @@ impl BrowserSession<'_> {
 }
 
 /// Returns the address at which the browser reaches the proxy: a loopback address if the proxy
-/// listens on one, or else the first address in `listening`.
+/// listens on one, or else the first address in `listening`. If that is an unspecified address such
+/// as 0.0.0.0, returns the loopback address with the same port. `None` if `listening` has no
+/// address.
 pub(super) fn proxy(listening: &[String]) -> Option<SocketAddr> {
     let all: Vec<SocketAddr> = listening.iter().filter_map(|text| text.parse().ok()).collect();
     let mut best = *all.iter().find(|one| one.ip().is_loopback()).or(all.first())?;
@@ -163,7 +167,8 @@ pub(super) fn proxy(listening: &[String]) -> Option<SocketAddr> {
     Some(best)
 }
 
-/// Returns the page to open, with its protocol; our start page if none was typed.
+/// Returns the URL to open: our start page if `typed` is `None`, or else `typed`, preceded by
+/// `http://` if it has no scheme.
 ///
 /// The result never begins like an option. Chromium trims spaces from its arguments before it looks
 /// for options among them, and some options name programs to run.

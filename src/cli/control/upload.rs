@@ -17,7 +17,7 @@ use super::{Control, VerbFailure, broken, check_status, collect, drive, invalid_
 use crate::base::control_path::ControlPath;
 use crate::base::exit::ExitStatus;
 
-/// A function that returns the next piece of the body, `None` at the end. It may block.
+/// A function that returns the next piece of the body, or `None` at the end. It may block.
 pub(crate) type UploadSource<'a> = &'a mut dyn FnMut() -> Result<Option<Bytes>, VerbFailure>;
 
 impl Control {
@@ -87,7 +87,8 @@ async fn feed_all(
                 if feed.send(Ok(piece)).await.is_err() {
                     return Ok(());
                 }
-                // Sends this piece first, because the next read may block for a long time.
+                // Lets the connection send this piece now, because the next read may block for a
+                // long time.
                 tokio::task::yield_now().await;
             }
             Ok(None) => return Ok(()),

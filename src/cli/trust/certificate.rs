@@ -1,4 +1,4 @@
-//! The certificate to trust, and recognizing those that wwwoffle made.
+//! The certificate to trust, and how to recognize certificates that wwwoffle made.
 
 use std::path::Path;
 

@@ -57,8 +57,8 @@ pub(super) struct Database {
     pub(super) exists: bool,
 }
 
-/// Returns the databases of this user. If `has_chromium`, the one of Chromium is included even if
-/// it does not exist yet.
+/// Returns the existing databases of this user. If `has_chromium`, the database of Chromium is
+/// included even if it does not exist, and so are the databases of all Firefox profiles.
 pub(super) fn databases(home: &Path, data_home: &Path, has_chromium: bool) -> Vec<Database> {
     let at = |browser, path: PathBuf| {
         let exists = small_file::read(&path.join("cert9.db")).is_ok_and(|found| found.is_some());
@@ -127,7 +127,7 @@ impl Database {
             steps.push(TrustStep::Directory(self.path.clone()));
             steps.push(self.call(tool, &["-N", "--empty-password"], false));
         }
-        // Trusted only to identify web sites.
+        // `C,,` trusts the authority only to identify web sites.
         steps.push(self.call(tool, &["-A", "-a", "-t", "C,,", "-n", &nickname], true));
         TrustPlan::Do(steps)
     }

@@ -26,7 +26,8 @@ struct Kind {
     ending: &'static str,
 }
 
-/// The known kinds. Some directories exist on several systems; the tool decides.
+/// The known kinds. A system has the first kind whose directory and tool both exist, because
+/// several systems have the same directory or the same tool.
 const KINDS: [Kind; 4] = [
     Kind {
         system: "Debian",
@@ -80,7 +81,7 @@ struct SystemStore {
 }
 
 impl System {
-    /// Examines the system below `root`, which is `/` except in tests.
+    /// Examines the system whose root directory is `root`.
     pub(super) fn detect(root: &Path) -> Self {
         let tools: Vec<PathBuf> = TOOLS.iter().map(|directory| root.join(directory)).collect();
         let store = KINDS.iter().find_map(|kind| {

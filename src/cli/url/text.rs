@@ -40,7 +40,7 @@ struct ReferenceQuestion {
     rules: RulesName,
 }
 
-/// The rule sets, named like the columns in `resolve.jsonl`.
+/// The names of the rule sets for resolving references, as in the columns of `resolve.jsonl`.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum RulesName {
