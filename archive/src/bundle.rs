@@ -29,7 +29,7 @@ pub struct Bundle {
     requests: Vec<QueuedRequest>,
     /// The number of requests that were left out.
     kept_back: u64,
-    /// The keys for which the bundle already has responses, from an earlier run.
+    /// The keys of the responses that the bundle already contains.
     had: HashSet<Key>,
 }
 
@@ -38,18 +38,14 @@ pub struct Bundle {
 pub enum BundleScope {
     /// All entries, because the spool was made for this bundle.
     All,
-    /// Shared entries that are responses to the requests, were already in the bundle, or were
-    /// stored since this time. The spool also contains pages of other people.
+    /// For a spool that also contains pages of other people: the shared entries that are responses
+    /// to the requests, were already in the bundle, or were stored since this time.
     Since(Timestamp),
 }
 
 impl Bundle {
-    /// The queued requests of a spool that may be taken to another machine: pages and sub-resources
-    /// without secrets, of everyone or of the local user.
-    ///
-    /// # Errors
-    ///
-    /// If the spool cannot be read.
+    /// The queued requests of a spool that may be taken to another machine: waiting requests for
+    /// pages and sub-resources that have no secrets and no owner.
     pub fn of_queue(reader: &Reader, local: &LocalHost) -> Result<Self> {
         let mut bundle = Self::default();
         for summary in reader.queue()? {
@@ -86,12 +82,12 @@ impl Bundle {
         Ok(bundle)
     }
 
-    /// The requests of a bundle for which it has no response.
+    /// Reads the requests of a bundle for which the bundle has no response.
     ///
     /// # Errors
     ///
-    /// [`Error::is_unknown`] if `path` is not an archive, or its requests are too long. Otherwise a
-    /// disk error.
+    /// [`Error::is_unknown`] if `path` is not an archive, or its requests are longer than 256 MiB
+    /// in total. Otherwise a disk error.
     pub fn read(path: &Path, local: &LocalHost) -> Result<Self> {
         let mut archive = detect::open(path, "https", local)?;
         let (mut bundle, mut known) = (Self::default(), HashSet::<Key>::new());
@@ -143,8 +139,8 @@ impl Bundle {
         self.kept_back
     }
 
-    /// Writes the entries selected by `of`, and the requests for which the spool has no response.
-    /// Also returns the number of these requests.
+    /// Writes the entries selected by `of`, and the requests to which no selected entry is the
+    /// response. Also returns the number of these requests.
     ///
     /// # Errors
     ///

@@ -131,8 +131,8 @@ fn bad() -> io::Error {
     Reason::from("its chunked body is incomplete").into()
 }
 
-/// Appends to `line` up to the end of a line, at most `most` bytes. Returns false if the line is
-/// longer, or the input ends within it.
+/// Reads a line with its line end, at most `most` bytes, and appends it to `line`. Returns false if
+/// the line is longer, or the input ends before the line end.
 pub(crate) fn read_line(
     input: &mut impl BufRead,
     line: &mut Vec<u8>,
@@ -143,7 +143,8 @@ pub(crate) fn read_line(
     Ok(read > 0 && line.ends_with(b"\n"))
 }
 
-/// The size in the first line of a chunk.
+/// Parses the size in the first line of a chunk. `None` if the line does not begin with a
+/// hexadecimal number of at most 16 digits.
 fn size(line: &[u8]) -> Option<u64> {
     let digits = line.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii();
     let is_number = (1..=16).contains(&digits.len()) && digits.iter().all(u8::is_ascii_hexdigit);

@@ -1,14 +1,6 @@
-//! Reads the spool of WWWOFFLE 2.9 from disk.
-//!
-//! ```text
-//! http/www.example.org/D<hash> U<hash>   a response, and its URL; the previous one ends in ~
-//! prevtime7/ … prevtime1/ lasttime/      links to the same files, by online session
-//! outgoing/O<hash> U<hash>               a queued request
-//! monitor/O<hash> U<hash> M<hash>        a monitored request
-//! ```
-//!
-//! Responses of recent online sessions are returned last, in the order of the sessions, so that
-//! they are stored in that order. Links are not followed, and the spool is not changed.
+//! Responses of recent online sessions are returned after all other responses, in the order of the
+//! sessions, so that they are stored in that order. Links are not followed, and the spool is not
+//! changed.
 
 mod answer;
 mod mask;
@@ -45,7 +37,7 @@ const MAX_NAMES: usize = 400_000;
 /// The maximum number of hosts of one scheme.
 const MAX_HOSTS: usize = 400_000;
 
-/// The maximum number of files of online sessions that are sorted.
+/// The maximum number of responses that are returned in the order of the online sessions.
 const MAX_ORDERED: usize = 200_000;
 
 /// The ports of 2.9, unless its configuration names others.
@@ -83,18 +75,21 @@ pub(crate) fn is_spool(path: &Path) -> bool {
         || ["outgoing", "monitor"].iter().any(|name| has_file(&path.join(name), 'O'))
 }
 
-/// The first names in a directory.
+/// Up to 1,000 names in a directory.
 fn first_names(path: &Path) -> Vec<OsString> {
     files::names(path, 1_000).ok().flatten().unwrap_or_default().0
 }
 
-/// Whether a directory contains a file whose name begins with this letter.
+/// Whether a directory contains a file whose name is this letter and a hash. Only the first names
+/// are examined.
 fn has_file(path: &Path, letter: char) -> bool {
     let names = first_names(path);
     names.iter().any(|name| name.to_str().is_some_and(|name| hash_of(name, letter).is_some()))
 }
 
-/// Whether any host directory contains a response. A copy of a spool may lack all other files.
+/// Whether one of the first 20 host directories of a scheme contains the URL of a response. A copy
+/// of a spool may lack all other directories. The version of a response before the last one, whose
+/// name ends in `~`, is returned first.
 fn has_answers(path: &Path) -> bool {
     SCHEMES.iter().any(|scheme| {
         let scheme = path.join(scheme);
@@ -149,7 +144,7 @@ impl Classic {
                 .into_iter()
                 .filter(|name| hash_of(name, letter).is_some() && !is_later(name))
                 .collect();
-            // The previous version is returned first.
+            // The previous version of a response, whose name ends in `~`, is returned first.
             files.sort_by_key(|name| (name.trim_end_matches('~').to_owned(), !name.ends_with('~')));
             self.files = files.into();
         }
@@ -180,7 +175,8 @@ impl Classic {
         }
     }
 
-    /// Opens the file of the same request that begins with another letter.
+    /// Opens the file that belongs to `name` and has the same name, except that it begins with
+    /// `letter`.
     fn open_sibling(&self, name: &str, letter: char) -> Result<FileReader, ReadFault> {
         let rest = name.get(1..).unwrap_or_default();
         let path = self.now.1.join(format!("{letter}{rest}"));
@@ -193,7 +189,7 @@ impl Classic {
         found.map(|found| found.reader).ok_or_else(|| refuse(missing))
     }
 
-    /// Reads the URL from the accompanying file.
+    /// Reads the URL from the accompanying file, and checks that the file name is its hash.
     fn url(&self, name: &str) -> Result<String, ReadFault> {
         let bytes = self.open_sibling(name, 'U')?.small(MAX_URL).map_err(classify_error)?;
         let bytes = bytes.ok_or_else(|| refuse("its URL is too long"))?;
@@ -205,7 +201,7 @@ impl Classic {
     }
 }
 
-/// Parses a web URL. Refuses the URL of a page of 2.9.
+/// Parses a web URL. Refuses the URL of a page that 2.9 itself generated.
 fn page_url(text: &str, local: &LocalHost) -> Result<CanonicalUrl, Reason> {
     let url = item::url(text, local)?;
     let is_old = url.port_or_default().is_some_and(|port| OLD_PORTS.contains(&port));
@@ -256,7 +252,8 @@ fn item_url(what: &ItemContent<'_>) -> Option<String> {
     }
 }
 
-/// The hash in a name that begins with this letter. `None` for any other name.
+/// The hash in a name that consists of this letter, a hash and perhaps `~`. `None` for any other
+/// name.
 fn hash_of(name: &str, letter: char) -> Option<&str> {
     let hash = name.strip_prefix(letter)?;
     let hash = hash.strip_suffix('~').unwrap_or(hash);

@@ -22,7 +22,7 @@ use crate::warc::Warc;
 /// The number of bytes at each end of a file that identify it.
 const SAMPLE: u64 = 64 << 10;
 
-/// The number of bytes of a file that are read to determine its kind.
+/// The number of decompressed bytes at the beginning of a file that determine its kind.
 const BEGINNING: u64 = 1 << 10;
 
 /// The supported kinds of archives.
@@ -38,7 +38,7 @@ pub enum Kind {
     Classic,
     /// A mirror made by HTTrack.
     Httrack,
-    /// A folder `host/path`, as wget creates it.
+    /// A folder with a directory for each host, as wget creates it.
     Mirror,
 }
 
@@ -48,8 +48,8 @@ pub(crate) struct Archive {
     pub(crate) source: Box<dyn Source>,
     /// The identity of the archive. `None` for a folder, because any of its files may change.
     pub(crate) identity: Option<String>,
-    /// The length of the archive in bytes, which determines the budget for referenced bodies. 0 for
-    /// a folder, which contains no references to bodies.
+    /// The length of the archive in bytes; 0 for a folder. It determines how many bytes of earlier
+    /// bodies the archive may refer to. A folder contains no such references.
     pub(crate) length: u64,
 }
 
@@ -131,7 +131,8 @@ fn identity(found: &SourceFile) -> io::Result<String> {
     Ok(format!("{} {modified} {}", file.len(), hex::encode(hasher.finalize())))
 }
 
-/// The key of an import's progress: the identity and the options that affect the result.
+/// The key under which the progress of an import is recorded: a digest of the archive's identity
+/// and of the options that affect the result.
 pub(crate) fn key(identity: &str, options: &str) -> Key {
     Key::from_bytes(Sha256::digest(format!("{identity}\n{options}")).into())
 }

@@ -29,7 +29,8 @@ pub(crate) enum Hasher {
 }
 
 impl Digest {
-    /// Parses the value of a field. `None` for an unknown algorithm, which is not verified.
+    /// Parses the value of a field. `None` if the algorithm is unknown; such a digest is not
+    /// verified.
     pub(crate) fn parse(text: &str) -> Result<Option<Self>, Reason> {
         let (name, value) = text.trim().split_once(':').unwrap_or_default();
         let algorithm = match name.to_ascii_lowercase().replace('-', "").as_str() {

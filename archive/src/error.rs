@@ -22,8 +22,8 @@ enum Kind {
 }
 
 impl Error {
-    /// Whether the disk is full. Once there is space again, the same call can be repeated and
-    /// resumes.
+    /// Whether the disk is full. Once there is space again, the same call can be repeated. An
+    /// import then resumes where it stopped.
     #[must_use]
     pub fn is_full(&self) -> bool {
         match &*self.0 {
@@ -41,7 +41,8 @@ impl Error {
         matches!(&*self.0, Kind::Unknown { .. })
     }
 
-    /// Whether permission was denied.
+    /// Whether permission was denied for the archive or the output. False for an error of the
+    /// spool.
     #[must_use]
     pub fn is_denied(&self) -> bool {
         matches!(&*self.0, Kind::Disk { source, .. }

@@ -29,7 +29,7 @@ const MAX_DICTIONARY: u64 = 16 << 20;
 /// The magic number of gzip.
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
-/// A skippable Zstandard frame, in which an archive stores its dictionary.
+/// The magic number of a skippable Zstandard frame, in which an archive stores its dictionary.
 const DICTIONARY: &[u8] = &[0x5d, 0x2a, 0x4d, 0x18];
 
 /// A decompressed stream.

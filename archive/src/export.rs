@@ -69,8 +69,8 @@ pub fn to_warc(
     Ok(exported)
 }
 
-/// Writes one response and its request as WARC with the given heads. The caller must remove fields
-/// that the recipient may not see.
+/// Writes one response and its request as WARC. `heads` are the heads of the response and of the
+/// request to write. The caller must have removed the fields that the recipient may not see.
 ///
 /// # Errors
 ///
@@ -90,7 +90,7 @@ pub fn to_warc_one(
 ///
 /// # Errors
 ///
-/// Those of [`to_warc`].
+/// If the spool cannot be read or the file cannot be written.
 pub fn to_warc_file(
     reader: &Reader,
     places: Places<'_>,
@@ -110,7 +110,7 @@ pub fn to_warc_file(
 ///
 /// # Errors
 ///
-/// Those of [`to_warc`].
+/// If the spool cannot be read or the file cannot be written.
 pub fn to_wacz(
     reader: &Reader,
     places: Places<'_>,

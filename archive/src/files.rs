@@ -74,8 +74,8 @@ pub(crate) fn open(path: &Path) -> io::Result<Option<SourceFile>> {
     }
 }
 
-/// The sorted names in a directory; `None` if it is not a directory. The flag is true if there are
-/// more than `most` names.
+/// The sorted names in a directory, at most `most`. The flag is true if the directory contains more
+/// names. `None` if the path is missing or not a directory.
 pub(crate) fn names(
     path: &Path,
     most: usize,
@@ -127,7 +127,7 @@ impl FileReader {
         BufReader::with_capacity(BUFFER, self.part(0, self.len))
     }
 
-    /// Reads the whole range, if it is not longer than `most`.
+    /// Reads the whole range. `None` if the range is longer than `most` bytes.
     pub(crate) fn small(&self, most: u64) -> io::Result<Option<Vec<u8>>> {
         if self.len > most {
             return Ok(None);

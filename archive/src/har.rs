@@ -1,8 +1,9 @@
 //! HAR 1.2: requests recorded by a browser's developer tools.
 //!
 //! Bodies in a HAR are decoded, so coding fields are removed. Texts are UTF-8 whatever their
-//! original encoding. By default, browsers leave out cookies and logins. So a response counts as
-//! personal unless it is explicitly public.
+//! original encoding. By default, browsers leave out cookies and logins, so a HAR does not show
+//! whether a response is personal. A response therefore counts as personal unless `Cache-Control`
+//! has `public` and the request had no cookie, login or form.
 
 mod content;
 mod split;

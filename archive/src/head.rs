@@ -14,7 +14,7 @@ pub(crate) const MAX_HEAD: usize = wwwoffle_spool::MAX_HEAD;
 /// The largest number of fields of a head.
 const MAX_FIELDS: usize = 500;
 
-/// Hop-by-hop fields (RFC 9110 §7.6.1), which do not describe the stored response.
+/// Hop-by-hop fields (RFC 9110 §7.6.1). They describe one connection, so they are not stored.
 const ONE_HOP: [&str; 9] = [
     "connection",
     "keep-alive",
@@ -27,7 +27,7 @@ const ONE_HOP: [&str; 9] = [
     "upgrade",
 ];
 
-/// Secret fields of a request.
+/// The fields of a request that contain secrets.
 const SECRET: [&str; 4] = ["authorization", "proxy-authorization", "cookie", FORM];
 
 /// The field of a stored request that holds the sealed body of its form.
@@ -138,7 +138,7 @@ impl ResponseHead {
         Ok(Self { status, reason, fields: Fields::parse(lines.get(1..).unwrap_or_default())? })
     }
 
-    /// Builds a head for a response of an archive that stores no heads.
+    /// Builds a head without fields. `reason` is reduced to its printable ASCII characters.
     pub(crate) fn synthetic(status: u16, reason: &str) -> Self {
         let is_plain = |character: &char| (' '..='~').contains(character);
         let reason = reason.chars().filter(is_plain).collect();
@@ -150,7 +150,7 @@ impl ResponseHead {
         &self.reason
     }
 
-    /// Whether the response is personal: it sets a cookie or is `private`.
+    /// Whether the response is personal: it sets a cookie, or `Cache-Control` has `private`.
     pub(crate) fn is_private(&self) -> bool {
         let control = self.fields.all("cache-control").any(|value| {
             let value = String::from_utf8_lossy(value).to_ascii_lowercase();
@@ -184,7 +184,8 @@ impl RequestHead {
         Ok(Self { method: method.to_owned(), target: target.to_owned(), fields })
     }
 
-    /// Whether the request identifies the person who sent it.
+    /// Whether the request has a login, a cookie or a stored form, which identifies the person who
+    /// sent it.
     pub(crate) fn is_private(&self) -> bool {
         SECRET.iter().any(|name| self.fields.has(name))
     }
@@ -253,7 +254,7 @@ impl Fields {
         self.0.iter().filter(is_named).map(|(_, value)| value.as_slice())
     }
 
-    /// The value of `Content-Length`.
+    /// The value of `Content-Length`. `None` if it is missing or not a number.
     pub(crate) fn content_length(&self) -> Option<u64> {
         let value = self.first("content-length")?;
         std::str::from_utf8(value).ok()?.trim().parse().ok()

@@ -1,10 +1,10 @@
-//! A mirror made by HTTrack. It is read from the cache of HTTrack, which has the response of every
-//! file.
+//! A mirror made by HTTrack. It is read by means of the cache of HTTrack, which lists the URL and
+//! the response of each file.
 //!
 //! ```text
-//! hts-cache/new.zip     a member per URL; the head is in the extra field of its local header,
-//!                       the body is in the member for a page, else in the file `X-Save`
-//! hts-cache/new.txt     older versions: a line per URL, with the file it was saved as
+//! hts-cache/new.zip     a member per URL. The response head is in the extra field of the local
+//!                       header. The body is in the member, or in the file that `X-Save` names
+//! hts-cache/new.txt     used if new.zip is missing: a line per URL, with its status and its file
 //! ```
 
 use std::io::{BufRead as _, BufReader};
@@ -33,7 +33,7 @@ pub(crate) struct Httrack {
     root: PathBuf,
     local: LocalHost,
     list: List,
-    /// When the mirror was made.
+    /// When the cache file was last modified. All responses get this time.
     when: Timestamp,
 }
 
@@ -120,7 +120,7 @@ impl Httrack {
         let [_, _, _, status, _, kind, _, address, saved, ..] = columns.as_slice() else {
             return Ok(None);
         };
-        // The first line is the header.
+        // The header line has no number in the status column.
         let Ok(status) = status.trim().parse::<u16>() else { return Ok(None) };
         if status != 200 {
             return Err(refuse("it was not successful, and only its status was saved"));
@@ -156,7 +156,7 @@ impl Httrack {
         found.ok_or_else(|| refuse("its saved file is missing"))
     }
 
-    /// The next list item with its name; `None` at the end.
+    /// Reads the next list item; `None` at the end.
     fn step(&mut self) -> Result<Option<ListItem>, ReadFault> {
         match &mut self.list {
             List::Done => Ok(None),

@@ -43,14 +43,15 @@ pub struct ImportOptions {
     pub max_body: u64,
     /// The scheme for URLs of a folder of plain files.
     pub scheme: String,
-    /// The names of the proxy, whose own pages are skipped.
+    /// The names of the proxy. Its own pages are refused.
     pub local: LocalHost,
     /// The current time. A later time in an archive is replaced by it.
     pub now: Timestamp,
 }
 
 /// The owner of personal responses. These are responses that set a cookie or are `private`, and
-/// responses to requests with a cookie, a password or a form.
+/// responses to requests with a cookie, a password or a form. If an archive does not show whether a
+/// response is personal, it counts as personal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PersonalOwner {
     /// This owner.
@@ -62,7 +63,7 @@ pub enum PersonalOwner {
 /// Decisions about places and recursive fetches that this crate leaves to its caller.
 pub trait Placement {
     /// The [`options`](wwwoffle_spool::Outgoing::options) of the first request of a recursive fetch
-    /// with these arguments of WWWOFFLE 2.9.
+    /// with these arguments of WWWOFFLE 2.9. This default refuses every recursive fetch.
     ///
     /// # Errors
     ///
@@ -97,7 +98,7 @@ impl Placement for PlainPlacement {
 pub enum ImportControl {
     /// Continue.
     Continue,
-    /// Stop here. The next import resumes.
+    /// Stop here. The next import of the same archive resumes.
     Stop,
 }
 
@@ -119,15 +120,17 @@ struct Import<'a> {
     budget: CopyBudget,
 }
 
-/// Imports an archive into the spool, and calls `watch` after each item.
+/// Imports an archive into the spool. Calls `watch` after each item, including items that are
+/// skipped because an interrupted import has finished them.
 ///
 /// An interrupted import is resumed if the archive has not changed and the options are the same. An
 /// import of a folder always starts from the beginning.
 ///
 /// # Errors
 ///
-/// [`Error::is_unknown`] if it is not an archive, [`Error::is_full`] if the disk is full,
-/// [`Error::is_stopped`], or another disk error. Entries stored so far remain.
+/// [`Error::is_unknown`] if `path` is not a supported archive, [`Error::is_full`] if the disk is
+/// full, and [`Error::is_stopped`] if `watch` returned [`ImportControl::Stop`]. Otherwise another
+/// error of the disk or of the spool. Entries stored so far remain.
 pub fn import(
     spool: &Spool,
     path: &Path,
@@ -185,8 +188,8 @@ pub fn import(
 
 fn read_mark(spool: &Spool, key: Key) -> Result<Checkpoint> {
     let text = spool.import(key)?;
-    // If the record is unreadable, the import starts from the beginning. It compares stored items
-    // and skips them.
+    // If the record is unreadable, the import starts from the beginning. It recognises items that
+    // are already stored, and does not store them again.
     Ok(text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default())
 }
 

@@ -71,7 +71,7 @@ pub(crate) struct QueuedRequest {
     /// The URL of the page to which the request belongs.
     pub(crate) page: Option<String>,
     /// The decoded arguments of the recursive fetch that begins with the request, under the names
-    /// of 2.9.
+    /// that WWWOFFLE 2.9 used for them. `None` if the request starts no recursive fetch.
     pub(crate) recursion: Option<Vec<(String, String)>>,
 }
 

@@ -12,7 +12,7 @@ pub(crate) struct ArchivedResponse {
     pub(crate) when: Timestamp,
 }
 
-/// The response stored at its place.
+/// The stored response with which the response of the archive is compared.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CurrentResponse {
     pub(crate) status: u16,
@@ -55,7 +55,7 @@ pub(crate) fn decide(
         None => MergeVerdict::Newest,
         Some(_) if replace => MergeVerdict::Newest,
         Some(kept) if is_good(kept.status) && !is_good(new.status) => MergeVerdict::Worse,
-        // A page replaces a stored error, even a later one.
+        // A page replaces a stored error, even if the error arrived later.
         Some(kept) if is_good(new.status) && !is_good(kept.status) => MergeVerdict::Newest,
         Some(kept) if kept.checked < new.when => MergeVerdict::Newest,
         Some(_) => MergeVerdict::Older,

@@ -1,7 +1,9 @@
-//! A folder of plain files made by wget: `host/path`, and no other files.
+//! A mirror made by wget: a folder with a directory for each host, in which files are named like
+//! the paths of their URLs. Other files in the folder are ignored.
 //!
-//! Scheme and response heads are missing. The media type comes from the file extension, the time
-//! from the file. `index.html` stands for the URL of its directory.
+//! Scheme and response heads are missing. The media type is guessed from the file extension or the
+//! beginning of the file. The time is the modification time of the file. `index.html` stands for
+//! the URL of its directory.
 
 use std::path::{Path, PathBuf};
 
@@ -29,11 +31,11 @@ pub(crate) struct Mirror {
     root: PathBuf,
     scheme: String,
     local: LocalHost,
-    /// Paths below the root. The last one is read next.
+    /// Paths below the root that were not read yet. The last one is read next.
     waiting: Vec<Vec<String>>,
 }
 
-/// Whether a folder contains folders named like hosts.
+/// Whether a folder contains a directory that is named like a host.
 pub(crate) fn is_mirror(path: &Path) -> bool {
     let names = files::names(path, MAX_NAMES).ok().flatten().unwrap_or_default().0;
     names
@@ -121,7 +123,7 @@ impl Source for Mirror {
                 }
                 continue;
             }
-            // Files that are not in a host directory belong to the user.
+            // A file in the root is not part of the mirror, even if it is named like a host.
             if below.len() < 2 {
                 continue;
             }
@@ -139,7 +141,7 @@ fn refused(below: &[String], reason: Reason) -> ArchiveItem<'static> {
     ArchiveItem::refused(below.join("/"), reason)
 }
 
-/// The URL of a file. Delimiters that are part of the file name are escaped.
+/// The URL of a file. A `#` in a file name is escaped, because it does not begin a fragment.
 fn address(scheme: &str, below: &[String]) -> String {
     let mut names = below.iter();
     let host = names.next().map(String::as_str).unwrap_or_default().replace('+', ":");

@@ -77,7 +77,7 @@ impl PendingFolder {
         &self.path
     }
 
-    /// Renames the folder.
+    /// Gives the folder its final name `to`.
     pub(crate) fn finish(mut self, to: &Path) -> io::Result<()> {
         SystemDisk.rename(&self.path, to)?;
         self.is_done = true;

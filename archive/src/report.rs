@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::refusal::Reason;
 
-/// How many refusals are listed; further ones are only counted.
+/// The number of refusals that a report lists. Further ones are only counted.
 pub const SHOWN: usize = 20;
 
 /// The longest name or reason in a report, in characters.
@@ -18,11 +18,11 @@ pub struct ImportReport {
     pub kept: u64,
     /// The number of responses stored as older versions.
     pub older: u64,
-    /// The number of responses, requests and monitored pages that were there already.
+    /// The number of responses, requests and monitored pages that the spool already contained.
     pub same: u64,
     /// The number of responses that were not stored, because a newer one is stored.
     pub outdated: u64,
-    /// The number of errors that were not stored, because a page is stored.
+    /// The number of error responses that were not stored, because a page is stored.
     pub worse: u64,
     /// The number of requests added to the queue.
     pub queued: u64,
@@ -36,7 +36,7 @@ pub struct ImportReport {
     pub refused: u64,
     /// The total length of the stored bodies, in bytes.
     pub bytes: u64,
-    /// The first refused items.
+    /// The first [`SHOWN`] refused items.
     pub refusals: Vec<RefusedItem>,
 }
 

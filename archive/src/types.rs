@@ -43,8 +43,8 @@ const TYPES: &[(&str, &str)] = &[
 
 /// The media type of a file with this name and beginning.
 pub(crate) fn of(name: &str, beginning: &[u8]) -> &'static str {
-    // In `page?id=1` the part after `?` is not an extension. wget names such a file
-    // `page?id=1.html`, which has one.
+    // In `style.css?v=1.2` the extension is before the `?`. wget writes the extension of a page at
+    // the end of the whole name, as in `page?id=1.html`.
     let path = name.split('?').next().unwrap_or(name);
     for name in [name, path] {
         let end = name.rsplit_once('.').map_or("", |(_, end)| end).to_ascii_lowercase();
@@ -59,7 +59,7 @@ pub(crate) fn of(name: &str, beginning: &[u8]) -> &'static str {
     "application/octet-stream"
 }
 
-/// The usual extension of a media type, if it has one.
+/// The usual extension of a media type; `None` if [`TYPES`] does not contain the media type.
 pub(crate) fn end_of(kind: &str) -> Option<&'static str> {
     TYPES.iter().find(|(_, one)| *one == kind).map(|(end, _)| *end)
 }

@@ -29,7 +29,8 @@ use crate::refusal::{ReadFault, Reason, classify_error};
 /// The maximum total length of remembered URLs of referenced bodies, in bytes.
 const MAX_REFERRED: usize = 32 << 20;
 
-/// The field that marks a queued request in a bundle. Its value is `page` or `part`.
+/// The field that marks a queued request in a bundle. Its value is `page`, or `part` for a
+/// sub-resource of a page.
 pub(crate) const KIND: &str = "Wwwoffle-Kind";
 
 /// The field of a queued request in a bundle that has the URL of the page to which the request
@@ -303,7 +304,7 @@ impl ExchangeFacts {
 
 /// The URL under which a response is stored, given its request.
 fn key(url: CanonicalUrl, request: Option<&RememberedRequest>) -> Result<CanonicalUrl, Reason> {
-    // In archives that we wrote, the URLs already include the form.
+    // In archives that we wrote, the URL already contains the digest of the form.
     let Some(request) = request.filter(|_| !url.is_form_answer()) else { return Ok(url) };
     match (request.method, request.body) {
         (Method::Get, _) => Ok(url),

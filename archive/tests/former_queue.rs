@@ -15,7 +15,7 @@ use wwwoffle_url::LocalHost;
 
 const FORM: &str = "http://q.example/f?!POST:1B2M2Y8AsgTpgAmY7PhCfg.5f0e8a11";
 
-/// The options of a program with another port than 2.9 had.
+/// The options of a program whose port is not that of 2.9.
 fn options() -> ImportOptions {
     let local = LocalHost::new(&["localhost"], 8085, None).unwrap();
     ImportOptions { local, ..support::options() }

@@ -1,8 +1,6 @@
-//! A `D` file: a response as 2.9 stored it.
-//!
 //! The body has no transfer coding and rarely a content coding, because 2.9 decodes the codings
 //! that it knows. The length in the head is that of the transferred body. A purge may have
-//! compressed the body; an additional field in the head says so.
+//! compressed the body; a word in the `Pragma` field says so.
 
 use std::io::Read;
 
@@ -15,7 +13,7 @@ use crate::head::{self, RequestHead, ResponseHead};
 use crate::item::{ArchivedBody, ArchivedExchange};
 use crate::refusal::{ReadFault, classify_error};
 
-/// The word that a purge adds to the head of a compressed body.
+/// The word that a purge adds to the `Pragma` field of a compressed response.
 const COMPRESSED: &str = "wwwoffle-compressed";
 
 /// Parses the head and prepares the body. The response to a `form` is personal.

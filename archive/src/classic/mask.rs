@@ -4,8 +4,8 @@ use wwwoffle_spool::Schedule;
 
 use crate::refusal::Reason;
 
-/// The lines: months, days of the month, days of the week from Sunday, and hours. Each has a number
-/// of digits, and a number for its first digit.
+/// The lines: months, days of the month, days of the week from Sunday, and hours. Each pair has the
+/// number of digits, and the month, day or hour for which the first digit stands.
 const LINES: [(usize, u32); 4] = [(12, 1), (31, 1), (7, 0), (24, 0)];
 
 /// Converts the lines to a schedule.
@@ -31,7 +31,7 @@ pub(super) fn schedule(text: &str) -> Result<Schedule, Reason> {
     let [months, days, weekdays, hours] = fields.as_slice() else {
         return Err("its schedule is not four lines of 0 and 1".into());
     };
-    // A day matches if its month, day and weekday match.
+    // `and`: a time matches only if the month, the day of the month and the day of the week match.
     let text = format!("0 {hours} {days} {months} {weekdays} and");
     text.parse().map_err(|_| "its schedule is not supported".into())
 }

@@ -1,7 +1,5 @@
-//! An `O` file: a queued or monitored request.
-//!
-//! The URL in the accompanying file is that of a page, of the response to a form, or of a page of
-//! 2.9 itself, which stands for fetching the URL in its arguments.
+//! The accompanying file has a URL. This is the URL of a page, of the response to a form, or of a
+//! page of 2.9 that starts a fetch. In the last case the arguments contain the URL to fetch.
 
 use std::io::{BufRead, Read};
 
@@ -50,7 +48,8 @@ pub(super) fn read(
     let url = if let Some(arguments) = &recursion {
         start(arguments, local)
     } else {
-        // A form is sent to the URL without the hash. A GET asks for the stored response.
+        // A form is sent to the URL without the hash. A GET of a URL with a hash asks for the
+        // stored response.
         let action = form(text).filter(|_| head.method != "GET");
         page_url(action.as_deref().unwrap_or(text), local)
     };
@@ -135,8 +134,8 @@ pub(super) fn form(url: &str) -> Option<String> {
     })
 }
 
-/// The head of the request whose response 2.9 stored under `url`, if it was a form. 2.9 stored
-/// neither its fields nor its body.
+/// The head of the form request whose response 2.9 stored under `url`; `None` if the response was
+/// not to a form. 2.9 stored neither the fields nor the body of the request.
 pub(super) fn form_head(url: &str, local: &LocalHost) -> Result<Option<RequestHead>, Reason> {
     let Some(page) = form(url) else { return Ok(None) };
     let page = page_url(&page, local)?;
@@ -146,8 +145,8 @@ pub(super) fn form_head(url: &str, local: &LocalHost) -> Result<Option<RequestHe
     RequestHead::parse(head.as_bytes()).map(Some)
 }
 
-/// The arguments of a recursive fetch, if `url` is a page of 2.9 that stands for one. The host may
-/// be any name and port of 2.9.
+/// The arguments of a recursive fetch, if `url` is that of a page of 2.9 that starts such a fetch.
+/// The host is not compared, because 2.9 may have had any name and port.
 fn recursion(url: &str) -> Option<Vec<(String, String)>> {
     let (_, rest) = url.split_once("://")?;
     let page = rest.get(rest.find('/')?..)?;

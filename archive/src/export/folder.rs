@@ -27,10 +27,10 @@ use crate::types;
 /// The longest path component in bytes; file systems allow 255.
 const MAX_PART: usize = 120;
 
-/// The deepest nesting of folders.
+/// The maximum number of nested folders. The names of deeper folders are joined into one.
 const MAX_DEPTH: usize = 20;
 
-/// Names that some systems reserve for devices.
+/// Names that some systems reserve for devices, without the digits that may follow.
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "com", "lpt"];
 
 /// A function that writes the body of an entry, decoded from its content codings.
@@ -84,7 +84,7 @@ pub fn to_folder(
     Ok(written)
 }
 
-/// Writes a file: decoded, or unchanged if the body does not have the declared coding.
+/// Writes the body of an entry to a file: decoded, or as stored if it cannot be decoded.
 fn write_body(entry: &Entry, file: &Path, decoded: DecodeBody<'_>) -> io::Result<()> {
     let mut out = ErrorRecorder { out: PendingFile::begin(file)?, failed: None };
     let done = decoded(entry, &mut out);

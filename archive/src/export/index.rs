@@ -48,7 +48,7 @@ pub(super) fn media_type(entry: &Entry) -> String {
     if kind.is_empty() { "unk".to_owned() } else { kind }
 }
 
-/// A time as 14 digits.
+/// A time in UTC as the 14 digits `YYYYMMDDhhmmss`.
 fn digits(time: Timestamp) -> String {
     let mut text = format!("{:.0}", time.max(Timestamp::UNIX_EPOCH));
     text.retain(|character| character.is_ascii_digit());
@@ -88,7 +88,8 @@ fn surt(url: &str) -> String {
     key
 }
 
-/// Removes `www.`, or `www` with a number.
+/// Removes the first label of a host if it is `www`, or `www` with a number, and at least two
+/// labels follow.
 fn without_www(name: &str) -> &str {
     let Some((first, rest)) = name.split_once('.') else { return name };
     let is_www =

@@ -29,7 +29,7 @@ pub(super) struct WaczArchive<'a, W: Write + Seek> {
     told: IndexData,
 }
 
-/// The contents of the members that follow the WARC.
+/// The lines of the index and of the list of pages, and the length and digest of the WARC.
 #[derive(Default)]
 pub(super) struct IndexData {
     lines: Vec<String>,

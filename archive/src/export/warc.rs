@@ -20,7 +20,7 @@ pub(crate) struct WarcWriter<W> {
     offset: u64,
 }
 
-/// The position of a record in the archive.
+/// The position of a record in the archive, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RecordPosition {
     pub(crate) offset: u64,
@@ -183,8 +183,8 @@ pub(super) fn digest(sha256: &[u8; 32]) -> String {
     format!("sha256:{}", hex::encode(sha256))
 }
 
-/// An id derived from the contents of the record, so that two exports of the same entries are equal
-/// (RFC 9562 §5.8).
+/// A record id (RFC 9562 §5.8) that is derived from `pieces`, so that two exports of the same
+/// entries have the same ids.
 pub(super) fn id(pieces: &[&[u8]]) -> String {
     let mut hasher = Sha256::new();
     for piece in pieces {

@@ -26,13 +26,13 @@ pub(crate) struct HarEntries<R> {
     open: Vec<u8>,
     /// The beginning of the last string.
     last: Vec<u8>,
-    /// The key of the value that is open at each depth.
+    /// The keys of the open objects and arrays, in the order of `open`.
     names: Vec<Vec<u8>>,
     in_string: bool,
     escaped: bool,
 }
 
-/// The next part of the input.
+/// The result of reading the next entry.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NextEntry {
     Entry(Vec<u8>),

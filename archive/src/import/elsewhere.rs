@@ -32,7 +32,8 @@ impl CopyBudget {
         Self(LEAST.saturating_add(length.saturating_mul(TIMES)))
     }
 
-    /// Subtracts `length` from the budget, or refuses if the rest is smaller.
+    /// Subtracts `length` from the budget. If less than `length` is left, refuses and subtracts
+    /// nothing.
     pub(super) fn spend(&mut self, length: u64) -> Result<(), Reason> {
         let left =
             self.0.checked_sub(length).ok_or("the archive refers to too many stored bytes")?;
@@ -42,9 +43,11 @@ impl CopyBudget {
 }
 
 impl Import<'_> {
-    /// The stored response with the referenced body. Only shared responses and responses of the
-    /// owner of the new response are searched: a record that only names a digest must not publish a
-    /// personal body. The length of the body is subtracted from the budget.
+    /// Finds the stored response with the referenced body; `None` if there is none, or the
+    /// reference has no digest. Only shared responses and responses of `owner`, the owner of the
+    /// new response, are searched: a record that only names a digest must not publish a personal
+    /// body. The length of the body is subtracted from the budget. Returns the reason if the budget
+    /// does not suffice.
     pub(super) fn find_body(
         &mut self,
         refers: &EarlierBody,

@@ -18,8 +18,8 @@ use crate::refusal::{ReadFault, Reason, classify_error};
 /// How many bytes of a body are read at once.
 pub(super) const PIECE: usize = 64 << 10;
 
-/// The number of times that a response is compared again, after another response was stored in its
-/// place.
+/// The number of attempts to store a response. An attempt fails if another response was stored at
+/// the same place since the comparison.
 const TRIES: usize = 5;
 
 /// The destination of a body. It also computes the digest.
@@ -67,7 +67,7 @@ enum Destination {
     Newest,
     /// As an older version.
     Older,
-    /// Nowhere. It is counted as not stored.
+    /// Nowhere. The response is only counted.
     Nowhere,
 }
 
@@ -145,8 +145,8 @@ impl Import<'_> {
         }))
     }
 
-    /// Copies the body of a response for `owner`, and returns its length. If the body has a fault,
-    /// returns the fault.
+    /// Copies the body of a response for `owner`, and returns its length. If the body cannot be
+    /// imported, returns the reason.
     fn body(
         &mut self,
         body: ArchivedBody<'_>,
@@ -243,9 +243,10 @@ impl Import<'_> {
         self.report.bytes += come.length;
     }
 
-    /// After a personal response was stored, removes it again if it hides a better shared one.
-    /// After a shared response was stored, removes an older personal one. The other response may
-    /// have changed while this one was stored. Returns whether this response stays.
+    /// Handles a response of another owner at the same URL, which may have been stored at the same
+    /// time. If the new response is personal and hides a better shared one, removes the new
+    /// response again. If the new response is shared, removes an older personal one. Returns
+    /// whether the new response stays stored.
     fn after_stored(&mut self, come: &CompleteResponse<'_>) -> Result<bool> {
         if self.would_hide(come.new, come.place)? {
             let own = self.entry_at(come.place)?.filter(|own| Fingerprint::of(own) == come.like);
@@ -270,8 +271,8 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// Counts a response that is older than the stored one. It is not stored, because the spool
-    /// stores no older versions.
+    /// Counts a response that is older than the stored one. Such a response is not stored, because
+    /// the spool stores no older versions.
     fn count_outdated(&mut self, when: Timestamp, kept: Option<&Entry>) {
         // If the stored entry has the same time, it is most likely this response from an earlier
         // import.
@@ -280,7 +281,8 @@ impl Import<'_> {
         self.report.outdated += u64::from(!is_same);
     }
 
-    /// The versions just before and just after this time.
+    /// The fingerprints of the responses just before and just after this time. `kept` is the newest
+    /// response.
     fn neighbours(&self, place: &Place, kept: &Entry, when: Timestamp) -> Result<Vec<Fingerprint>> {
         let mut versions = self.spool.versions(place)?;
         versions.sort_by_key(|version| version.when);
@@ -297,8 +299,8 @@ impl Import<'_> {
         Ok(likes)
     }
 
-    /// Copies a body to its end, and returns its length. If the body has a fault, returns the
-    /// fault.
+    /// Copies a body to its end, and returns its length. If the body is invalid or too long,
+    /// returns the reason.
     fn copy(&self, mut body: impl Read, sink: &mut BodySink) -> Result<Result<u64, Reason>> {
         let (mut length, mut piece) = (0_u64, vec![0; PIECE]);
         loop {

@@ -8,7 +8,8 @@ use crate::error::Result;
 use crate::merge::{self, ArchivedResponse, CurrentResponse, MergeVerdict};
 
 impl Import<'_> {
-    /// Whether a personal response would hide a newer or better shared response. If so, counts it.
+    /// Whether a personal response would hide a newer or better shared response. If so, counts the
+    /// personal response as not stored.
     pub(super) fn would_hide(&mut self, new: ArchivedResponse, place: &Place) -> Result<bool> {
         if place.owner().is_none() {
             return Ok(false);
@@ -24,8 +25,9 @@ impl Import<'_> {
         Ok(true)
     }
 
-    /// Removes the older personal response of the import's owner after a newer shared response was
-    /// stored. Offline, that user would otherwise never see the newer one. A fetch does the same.
+    /// Removes the personal response of the owner for whom the import is done, if a newer shared
+    /// response was stored. Offline, that owner would otherwise never see the newer response. A
+    /// fetch does the same.
     pub(super) fn supersede(&self, new: ArchivedResponse, place: &Place) -> Result<()> {
         let PersonalOwner::Owner(owner) = &self.options.private else { return Ok(()) };
         if place.owner().is_some() || self.options.dry_run {

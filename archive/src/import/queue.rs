@@ -1,4 +1,4 @@
-//! Queues the requests of an archive, and removes requests that have a response from the queue.
+//! Queues the requests of an archive, and removes answered requests from the queue.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -82,8 +82,9 @@ impl Import<'_> {
 
     fn outgoing(&self, waiting: QueuedRequest) -> Result<Outgoing, Reason> {
         let QueuedRequest { url, head, body, when, page, recursion } = waiting;
-        // A spool of 2.9 belongs to the user. A bundle may come from a stranger. So its requests
-        // must not contain secrets, and must not reach addresses that only this machine can reach.
+        // A spool of 2.9 belongs to the user. A bundle may come from a stranger. So requests of a
+        // bundle must not contain secrets, and must not reach addresses that only this machine can
+        // reach.
         let is_own = self.kind == Kind::Classic;
         let (kind, key) = match head.method.as_str() {
             "GET" if body.is_empty() => (RequestKind::Page, url.clone()),

@@ -1,8 +1,6 @@
-//! First pass over an archive: its requests, and the bodies to which other records refer.
-//!
 //! A request may be anywhere in an archive and determines the owner of its response. So a first
 //! pass reads only the requests, and remembers only a few properties of each. If there are too many
-//! requests, responses count as personal.
+//! requests, a response whose request is not remembered counts as personal.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufRead, Read};
@@ -31,7 +29,7 @@ pub(crate) struct Requests {
     known: Vec<RememberedRequest>,
     by: HashMap<u128, usize>,
     heads: usize,
-    /// Whether there are more requests than are remembered.
+    /// Whether the archive may contain requests that are not remembered.
     pub(crate) are_more: bool,
     /// The records to which revisits refer, by id and by digest.
     referred: HashSet<u128>,
@@ -57,7 +55,8 @@ pub(crate) enum Method {
 }
 
 impl Requests {
-    /// Reads all records. Errors are reported by the second pass.
+    /// Reads all records. A fault of the archive is not returned, because the second pass reports
+    /// it.
     pub(crate) fn read(input: impl BufRead) -> io::Result<Self> {
         let mut requests = Self::default();
         match requests.read_all(Records::new(input)).map_err(classify_error) {
@@ -158,7 +157,7 @@ impl Requests {
         names.find_map(|name| self.known.get(*self.by.get(&name)?))
     }
 
-    /// The references that other records make to this record, if any.
+    /// The hashes of the references that other records make to this record.
     pub(crate) fn referred(&self, header: &WarcHeader) -> Vec<u128> {
         names(header).filter(|name| self.referred.contains(name)).collect()
     }
@@ -171,7 +170,7 @@ impl RememberedRequest {
     }
 }
 
-/// All references that could name this record.
+/// The hashes of all references that could name this record.
 fn names(header: &WarcHeader) -> impl Iterator<Item = u128> {
     let id = header.get("WARC-Record-ID").map(of_id);
     id.into_iter().chain(header.get("WARC-Payload-Digest").map(of_digest))
@@ -189,8 +188,8 @@ fn of_moment(url: &str, date: &str) -> u128 {
     short(&[b"moment ", url.as_bytes(), b" ", date.as_bytes()])
 }
 
-/// A reference in 16 bytes. Accidental collisions do not occur in practice. Deliberate collisions
-/// only affect the archive that contains them.
+/// The hash of a reference, in 16 bytes. Accidental collisions do not occur in practice. Deliberate
+/// collisions only affect the archive that contains them.
 fn short(pieces: &[&[u8]]) -> u128 {
     let mut hasher = Sha256::new();
     for piece in pieces {

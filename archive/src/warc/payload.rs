@@ -42,7 +42,8 @@ impl Digests {
 }
 
 impl<R: BufRead> Payload<R> {
-    /// Reads the body after a response head. The `head_bytes` belong to the block too.
+    /// Reads the body after a response head. `head_bytes` is the head, which the block digest
+    /// includes.
     pub(crate) fn of_answer(
         input: R,
         head: &ResponseHead,
@@ -143,8 +144,7 @@ impl<R: BufRead> BufRead for HashingReader<R> {
     }
 
     fn consume(&mut self, count: usize) {
-        // The buffer is still available, because the caller calls `consume` after it has read the
-        // bytes.
+        // The buffer still contains these bytes, because they have been read but not consumed.
         if let Ok(there) = self.input.fill_buf() {
             let passed = there.get(..count).unwrap_or(there);
             for hasher in [&mut self.payload, &mut self.block].into_iter().flatten() {

@@ -37,7 +37,7 @@ pub(crate) struct WarcHeader {
 #[derive(Debug)]
 pub(crate) enum NextRecord {
     Record(WarcHeader),
-    /// These bytes are not a record. The search continues after them.
+    /// Bytes that are not a record, and the reason. Reading can continue after them.
     Rubbish(Reason),
     End,
 }
@@ -54,7 +54,7 @@ impl<R: BufRead> Records<R> {
         Self { input, left: 0, is_at_record: false }
     }
 
-    /// Reads the next record and skips the rest of the last one.
+    /// Skips the rest of the last record, and reads the header of the next one.
     pub(crate) fn next(&mut self) -> io::Result<NextRecord> {
         self.pass()?;
         if std::mem::take(&mut self.is_at_record) {
@@ -151,7 +151,7 @@ impl<R: BufRead> BufRead for Block<'_, R> {
         }
         let there = self.input.fill_buf()?;
         if there.is_empty() {
-            // The rest of the block is missing. It must not be looked for again.
+            // The rest of the block is missing. Without this, the next call would fail again.
             *self.left = 0;
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
@@ -193,7 +193,8 @@ impl WarcHeader {
         self.get("WARC-Type").unwrap_or_default()
     }
 
-    /// The URL that the record describes. Some tools write it in angle brackets.
+    /// The URL that the record describes, without the angle brackets that some tools write. Empty
+    /// if the field is missing.
     pub(crate) fn target(&self) -> &str {
         bare(self.get("WARC-Target-URI").unwrap_or_default())
     }

@@ -28,7 +28,7 @@ pub(crate) struct Directory {
     file: FileReader,
     entries: BufReader<FileReader>,
     left: u64,
-    /// The number of bytes of the file that do not belong to a member so far.
+    /// The length of the file minus the packed lengths of the members read so far, in bytes.
     unclaimed: u64,
 }
 
@@ -187,7 +187,7 @@ fn large_end(file: &FileReader, locator: &[u8]) -> io::Result<(u64, u64, u64)> {
 }
 
 impl Member {
-    /// Applies the ZIP64 values, which replace numbers that do not fit.
+    /// Replaces numbers that do not fit into 32 bits by the values of the ZIP64 field.
     fn enlarge(&mut self, mut extra: &[u8]) -> Result<(), Reason> {
         while extra.len() >= 4 {
             let mut numbers = Numbers(extra);

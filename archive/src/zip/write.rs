@@ -4,13 +4,14 @@ use std::io::{self, Seek, SeekFrom, Write};
 
 use sha2::{Digest as _, Sha256};
 
-/// The first version of the format with ZIP64.
+/// Version 4.5 of the format, the first with ZIP64.
 const VERSION: u16 = 45;
 
 /// The flag that names are UTF-8.
 const FLAGS: u16 = 1 << 11;
 
-/// 1 January 1980, midnight. The real time is in the contents of the members.
+/// The modification time of all members: 1 January 1980, midnight. The contents of the members have
+/// the real times.
 const TIME: u32 = 0x0021_0000;
 
 /// A ZIP file being written.
@@ -120,8 +121,8 @@ impl<W: Write + Seek> Write for MemberWriter<'_, W> {
 }
 
 impl MemberEntry {
-    /// The local header. Its length does not depend on the numbers in it, because these are in
-    /// ZIP64.
+    /// The local header. Its length does not depend on the numbers in it, because the sizes are
+    /// ZIP64 values of fixed width.
     fn local(&self) -> Vec<u8> {
         let mut bytes = b"PK\x03\x04".to_vec();
         self.common(&mut bytes, 20);
