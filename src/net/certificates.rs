@@ -23,7 +23,7 @@ pub const MAX_CHAIN: usize = 8;
 /// The largest number of described names of a certificate.
 const MAX_NAMES: usize = 8;
 
-/// The largest described length of a name, in characters; a DNS name is not longer.
+/// The maximum length of a text in a description, in characters. No DNS name is longer.
 const MAX_NAME: usize = 253;
 
 /// The replacement for a missing or unreadable text.
@@ -35,7 +35,8 @@ pub fn sha256(certificate: &[u8]) -> [u8; 32] {
     Sha256::digest(certificate).into()
 }
 
-/// A fingerprint with colons, for comparison by eye: `AB:CD:…`.
+/// Returns the hexadecimal `digits` of a fingerprint in upper case, with a colon after each byte,
+/// for comparison by eye: `AB:CD:…`.
 #[must_use]
 pub fn with_colons(digits: &str) -> String {
     let upper = digits.to_ascii_uppercase();
@@ -175,7 +176,8 @@ fn bounded(text: &str) -> String {
     safe
 }
 
-/// The position after the longest prefix of `text` that is described, in bytes.
+/// The length of the first `MAX_NAME + 1` characters of `text`, in bytes. The additional character
+/// shows [`bounded`] that the text is too long.
 fn boundary(text: &str) -> usize {
     text.char_indices().nth(MAX_NAME + 1).map_or(text.len(), |(end, _)| end)
 }
@@ -241,7 +243,8 @@ mod tests {
         }
     }
 
-    /// Changes a few bytes, and cuts or repeats a range, chosen by a simple generator.
+    /// Damages a certificate: changes, cuts or repeats some bytes. The same seed causes the same
+    /// damage.
     fn mutated(der: &[u8], seed: u64) -> Vec<u8> {
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let mut below = |bound: usize| {

@@ -51,7 +51,7 @@ pub struct Link {
     standing: ArcSwap<Connectivity>,
     reports: Mutex<Option<mpsc::Receiver<OriginReport>>>,
     news: Notify,
-    /// Notified of each change of the outward routes.
+    /// Notified when [`Link::connectivity`] changes.
     pub(crate) observer: Observer<Connectivity>,
     begun: watch::Sender<bool>,
 }
@@ -152,12 +152,12 @@ struct Kernel {
     is_watched: bool,
     /// Whether it was logged that the kernel cannot be watched.
     is_told: bool,
-    /// The time at which a change and all related ones are complete; `None` without a change.
+    /// After a change, the time until which related changes may follow. `None` without a change.
     changed: Option<Instant>,
 }
 
 impl Kernel {
-    /// Starts or stops listening as configured. Returns whether the configuration has changed.
+    /// Starts or stops listening, as `watch-kernel` says. Returns whether the option has changed.
     fn follow(&mut self, config: &Config) -> bool {
         let wanted = config.link.watch_kernel;
         if std::mem::replace(&mut self.is_watched, wanted) == wanted {
@@ -229,8 +229,8 @@ struct LinkTask {
     shown: Option<(bool, LinkReason)>,
 }
 
-/// Judges the link until the daemon stops, while the mode auto is chosen. Each daemon runs this in
-/// one task.
+/// Judges the link whenever the mode auto is chosen, until the daemon stops. Each daemon runs this
+/// in one task.
 pub async fn work(context: Arc<NetContext>, prober: Prober) {
     let reports = context.link.reports.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(mut reports) = reports else { return };
@@ -265,7 +265,8 @@ pub async fn work(context: Arc<NetContext>, prober: Prober) {
 }
 
 impl LinkTask {
-    /// Creates the judge if the mode auto needs one, and starts a probe if one is due.
+    /// In the mode auto, creates the judge if it is missing, starts a probe if one is due, and
+    /// publishes the judgement. In other modes, drops the judge and its probe.
     fn judge(&mut self, is_auto: bool, config: &Config) {
         if !is_auto {
             (self.judge, self.probe, self.shown) = (None, None, None);

@@ -41,7 +41,7 @@ pub(super) fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
 }
 
 /// Parses the first message: its type, sequence number and body, and the bytes after it. `None` if
-/// the message is incomplete.
+/// the message is incomplete or its length is invalid.
 pub(super) fn message(bytes: &[u8]) -> Option<(u16, u32, &[u8], &[u8])> {
     let length = usize::try_from(u32_at(bytes, 0)?).ok()?;
     let body = bytes.get(HEAD..length)?;
@@ -92,8 +92,8 @@ mod socket {
     /// The timeout for an answer of the kernel.
     const PATIENCE: Duration = Duration::from_secs(2);
 
-    /// Opens a socket to the routes of the kernel, which receives the changes of `groups`. Unless
-    /// it is opened as non-blocking, receiving ends after [`PATIENCE`].
+    /// Opens a socket for requests about routes. The socket also receives the changes of `groups`.
+    /// Receiving fails after [`PATIENCE`], unless `flags` make the socket non-blocking.
     pub(in crate::net) fn open(flags: SocketFlags, groups: u32) -> io::Result<OwnedFd> {
         let flags = flags | SocketFlags::CLOEXEC;
         // The default protocol of a netlink socket is the one for routes (`NETLINK_ROUTE`).

@@ -94,8 +94,8 @@ pub type RequestBody = UnsyncBoxBody<Bytes, BoxError>;
 #[derive(Clone, Copy, Debug)]
 pub struct NewConnection;
 
-/// An extension of a response: its connection belongs to one person, whom the origin may have logged
-/// in by the connection instead of the request. So the response is theirs only.
+/// An extension of a response: its connection belongs to one person, because the origin may have
+/// logged in the connection instead of the request. So only this person may get the response.
 #[derive(Clone, Copy, Debug)]
 pub struct PersonalConnection;
 

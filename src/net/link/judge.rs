@@ -9,8 +9,8 @@
 //!
 //! Failed hosts alone never make the link offline: a probe must fail too. The link becomes online
 //! again by a good probe or, without a URL to probe, by a new default route. Without such a URL, a
-//! probe connects to hosts that clients requested, first to the last one that answered. Such a probe
-//! recognises a missing link, but not a captive portal.
+//! probe connects to hosts that clients requested, beginning with the host that answered last. A
+//! probe of this kind recognises a missing link, but not a captive portal.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -33,8 +33,9 @@ const BAD_PROBES: u32 = 2;
 /// shorter delay is used.
 const FIRST_WAIT: Duration = Duration::from_secs(5);
 
-/// The time online after which the delays while offline start again at [`FIRST_WAIT`]. So an
-/// unstable link is probed less and less often.
+/// If the link was online for at least this time, the delays while offline start again at
+/// [`FIRST_WAIT`]. After a shorter time online the delays continue to grow, so an unstable link is
+/// probed less and less often.
 const STEADY: Duration = Duration::from_secs(60);
 
 /// The configured parameters of judging.
@@ -46,7 +47,8 @@ pub struct Terms {
     pub failing_hosts: usize,
     /// The time within which `failing_hosts` hosts must fail.
     pub failing_within: Duration,
-    /// The time for which a report of the kernel must hold.
+    /// The time for which a report of the kernel must hold before it counts. While online, a failed
+    /// probe is also repeated after this time, or after `interval` if that is shorter.
     pub settle: Duration,
     /// The delay between probes while online.
     pub interval: Duration,
@@ -153,7 +155,7 @@ pub struct LinkJudge {
     /// Whether the link works. `None` until the first judgement.
     online: Option<bool>,
     reason: LinkReason,
-    /// The time of the current judgement.
+    /// When `online` last changed, or when the judge was created.
     since: Instant,
     kernel: Connectivity,
     /// A newer report of the kernel that has not held for long enough yet.
@@ -163,9 +165,10 @@ pub struct LinkJudge {
     /// The last host that answered.
     answered: Option<Origin>,
     bad_probes: u32,
-    /// The delay after the next probe while offline.
+    /// The delay, while offline, that will be used next. Each failed probe doubles it, up to the
+    /// longest delay.
     wait: Duration,
-    /// The time of the next probe; `None` while a probe is running, or if none is needed.
+    /// The time of the next probe; `None` if no probe is planned.
     due: Option<Instant>,
 }
 
@@ -226,7 +229,8 @@ impl LinkJudge {
         hosts
     }
 
-    /// The time at which [`Self::pass`] must be called if nothing is observed before.
+    /// The time at which [`Self::pass`] must be called if nothing is observed before. Planned
+    /// probes count only if `may_probe`. `None` if nothing is planned.
     #[must_use]
     pub fn next(&self, may_probe: bool) -> Option<Instant> {
         let settled = self.pending.as_ref().map(|(_, since)| *since + self.terms.settle);
@@ -246,8 +250,8 @@ impl LinkJudge {
         }
     }
 
-    /// Advances the time. Returns whether a probe must be started now. The probe counts as running
-    /// until [`Self::take`] gets its result.
+    /// Advances the time to `now`. Returns whether a probe must be started now; always `false`
+    /// unless `may_probe`. The caller gives the result of the probe to [`Self::take`].
     pub fn pass(&mut self, may_probe: bool, now: Instant) -> bool {
         if let Some((standing, since)) = self.pending.take() {
             if now >= since + self.terms.settle {
@@ -261,7 +265,7 @@ impl LinkJudge {
 
     fn record_connectivity(&mut self, standing: Connectivity, now: Instant) {
         if self.online.is_none() {
-            // There is no earlier state to compare with.
+            // There is no earlier state to compare with, so the report counts at once.
             self.apply_connectivity(standing, now);
         } else if standing == self.kernel {
             self.pending = None;
@@ -280,14 +284,15 @@ impl LinkJudge {
                 self.become_offline(LinkReason::NoWay(why), now);
             }
             Connectivity::Up { .. } | Connectivity::Unknown if self.online == Some(true) => {
-                // A new route may lead into a captive portal, for example.
+                // A probe is due at once. A new route may lead into a captive portal, for example.
                 self.due = self.terms.has_url.then_some(now);
             }
             Connectivity::Up { .. } | Connectivity::Unknown if self.terms.has_url => {
                 self.wait = first_wait(&self.terms);
                 self.due = Some(now);
             }
-            // Earlier failures used another route, so they do not count.
+            // If there was no default route before, earlier failures used another route and do not
+            // count. Without a host to probe, the link is assumed to work.
             Connectivity::Up { interface }
                 if !had_way || self.online.is_none() || self.hosts().is_empty() =>
             {
@@ -345,8 +350,8 @@ impl LinkJudge {
             return;
         }
         match &reason {
-            // The reason stays, because the kernel's report is closer to the cause than a failed
-            // probe or host.
+            // While offline, the reason that the kernel reported stays: it is closer to the cause
+            // than a failed probe or host.
             LinkReason::Failed(_) | LinkReason::Hosts(..)
                 if matches!(self.kernel, Connectivity::Down(_)) => {}
             reason if self.online == Some(false) => self.reason = reason.clone(),

@@ -15,7 +15,7 @@ pub enum Connectivity {
     Unknown,
     /// There is a default route.
     Up {
-        /// Its interface. The name may be empty.
+        /// The interface of the route. The name may be empty.
         interface: String,
     },
     /// There is no usable default route, for this reason.

@@ -31,14 +31,14 @@ const RTA_MULTIPATH: u16 = 9;
 /// `/0` route.
 const SHORT_PREFIX: u8 = 1;
 
-/// The requested objects.
+/// The kind of objects that a message requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KernelObjects {
     Interfaces,
     Routes,
 }
 
-/// The message that requests all of these objects.
+/// Returns the message that requests all objects of this kind.
 pub(super) fn request(what: KernelObjects, sequence: u32) -> Vec<u8> {
     let (kind, body): (u16, &[u8]) = match what {
         KernelObjects::Interfaces => (RTM_GETLINK, &[0; 16]),
@@ -80,7 +80,8 @@ struct DefaultRoute {
 }
 
 impl Table {
-    /// Parses one datagram of an answer.
+    /// Parses one datagram of the answer to request `sequence`. Messages with other sequence
+    /// numbers are ignored.
     pub(super) fn take(&mut self, mut bytes: &[u8], sequence: u32) -> Rest {
         while let Some((kind, asked, body, rest)) = message(bytes) {
             bytes = rest;

@@ -17,7 +17,7 @@ use super::{BoxError, ClientBody, Failure};
 /// The maximum number of interim responses before the final response.
 const MAX_INTERIMS: usize = 64;
 
-/// When there was progress last, and the number of interim responses.
+/// The time of the last progress, and the number of interim responses.
 #[derive(Clone, Debug)]
 pub(super) struct Activity(Arc<Moves>);
 
@@ -55,11 +55,12 @@ impl Activity {
         within
     }
 
-    /// Waits for the response head as long as there is progress within each `patience`.
+    /// Waits for the response head. Gives up if there is no progress for `patience`.
     ///
     /// # Errors
     ///
-    /// [`Failure::HeadTimeout`]. After too many interim responses, [`Failure::Wrong`].
+    /// [`Failure::HeadTimeout`] without progress, and [`Failure::Wrong`] after more than
+    /// [`MAX_INTERIMS`] interim responses.
     pub(super) async fn watch<T>(
         &self,
         patience: Duration,

@@ -53,8 +53,8 @@ impl Lease {
 
 /// The body of a response. Reading it fails if the body stalls, is truncated or is malformed.
 ///
-/// Dropping it before its end closes the connection, because nothing will read the rest. On a
-/// shared connection it resets the stream.
+/// Dropping it before its end closes a connection with HTTP/1, because nothing will read the rest.
+/// On a connection with HTTP/2 it resets only the stream.
 #[derive(Debug)]
 pub struct AnswerBody {
     source: ConnectionBody,
@@ -229,9 +229,9 @@ fn is_framed(fields: &HeaderMap) -> Result<(), Failure> {
     }
 }
 
-/// Whether no program implements this transfer coding. Such a coding has changed nothing, and the
-/// body ends with the connection (RFC 9112 §6.3 (4)). A body in a known coding is refused, because
-/// it must be decoded and we cannot decode it.
+/// Whether this transfer coding is unknown. No program has applied an unknown coding, so the body
+/// is accepted as sent, and it ends with the connection (RFC 9112 §6.3 (4)). A body in a known
+/// coding is refused, because it must be decoded and we cannot decode it.
 fn is_nobodys(coding: &str) -> bool {
     /// The codings of RFC 9112 §12.3, and the content codings, which some origins use here.
     const KNOWN: [&str; 9] = [

@@ -44,7 +44,8 @@ pub(super) struct Contention(watch::Sender<Lines>);
 struct Lines {
     next: u64,
     waiting: BTreeMap<u64, WaitingRequest>,
-    /// The transfers that would give up their connection, by their age.
+    /// The transfers that would give up their connection, with their origins. The oldest transfer
+    /// has the smallest number.
     dispensable: BTreeMap<u64, Origin>,
 }
 

@@ -1,5 +1,5 @@
-//! The only place that opens outgoing connections. In offline mode it refuses them, except to
-//! nearby hosts and to a captive portal.
+//! The only code that opens outgoing connections. In offline mode it refuses them, except to nearby
+//! hosts and to a captive portal.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -35,7 +35,7 @@ const MAX_ADDRESSES: usize = 8;
 /// threads too. Without this limit, a dead name server could block reading stored pages.
 const MAX_LOOKUPS: usize = 64;
 
-/// Whether an origin could be reached.
+/// A report that an origin was reached or could not be reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OriginReport {
     /// The origin.
@@ -52,7 +52,7 @@ pub struct Dialer {
     connect_timeout: Adjustable<Duration>,
     refused: AtomicU64,
     probes: AtomicU64,
-    /// The channel for reports about origins. It is used while the mode depends on the link.
+    /// The channel for reports about origins. It is used only while [`Choice::Auto`] is chosen.
     reports: Option<mpsc::Sender<OriginReport>>,
     lookups: Arc<Semaphore>,
     /// The configuration, which names the hosts that are reached in every mode.
@@ -195,8 +195,9 @@ impl Dialer {
     ///
     /// # Errors
     ///
-    /// [`Failure::Offline`] in offline mode, without a lookup or socket. Otherwise the error of the
-    /// name server or network.
+    /// [`Failure::Offline`] if the mode does not allow a connection to `origin`.
+    /// [`Failure::Inward`] if the host or all of its addresses are forbidden for the client.
+    /// Otherwise the failure of the lookup, of the connection or of the parent proxy.
     pub async fn dial(&self, origin: &Origin) -> Result<TcpStream, Failure> {
         let dialled = async {
             let addresses = self.addresses(origin).await?;
@@ -211,14 +212,13 @@ impl Dialer {
         dialled
     }
 
-    /// Connects to `origin` as a probe, which is allowed only while [`Choice::Auto`] is chosen, but
-    /// even if the link is judged offline. Dropping the future, or another choice, abandons the
-    /// attempt.
+    /// Connects to `origin` as a probe. A probe is allowed only while [`Choice::Auto`] is chosen,
+    /// but then even if the link is judged offline. Dropping the future, or another choice,
+    /// abandons the attempt.
     ///
     /// # Errors
     ///
-    /// [`Failure::Offline`] if another mode is chosen, without a lookup or socket. Otherwise the
-    /// error of the name server or network.
+    /// [`Failure::Offline`] if another mode is chosen. Otherwise an error of [`Self::dial`].
     pub async fn probe(&self, origin: &Origin) -> Result<TcpStream, Failure> {
         let dial = async {
             self.probes.fetch_add(1, Ordering::Relaxed);
@@ -277,7 +277,9 @@ impl Dialer {
     ///
     /// # Errors
     ///
-    /// [`Failure::Offline`] in offline mode, without a socket. Otherwise the error of the network.
+    /// [`Failure::Offline`] if the mode does not allow the connection. [`Failure::Inward`] if all
+    /// `addresses` are forbidden for the client. Otherwise the failure of the connection or of the
+    /// parent proxy.
     pub(super) async fn connect(
         &self,
         origin: &Origin,
@@ -304,11 +306,11 @@ impl Dialer {
     }
 
     /// Runs a step of reaching an origin until the mode becomes offline. Then the step is dropped
-    /// and counted as refused. Steps for nearby hosts continue.
+    /// and counted as refused. Steps for nearby hosts and for a captive portal continue.
     ///
     /// # Errors
     ///
-    /// [`Failure::Offline`] in offline mode, otherwise the error of `step`.
+    /// [`Failure::Offline`] if the mode does not allow the step, otherwise the error of `step`.
     pub(super) async fn while_allowed<T>(
         &self,
         origin: &Origin,
@@ -328,11 +330,11 @@ impl Dialer {
         self.mode.now().may_dial()
     }
 
-    /// Allows a request to `origin`. In offline mode, refuses the request and counts the refusal.
+    /// Checks whether the mode allows a request to `origin`. A refusal is counted.
     ///
     /// # Errors
     ///
-    /// [`Failure::Offline`] in offline mode.
+    /// [`Failure::Offline`] if the mode does not allow the request.
     pub(super) fn allow(&self, origin: &Origin) -> Result<(), Failure> {
         if self.may_go(origin) {
             return Ok(());
@@ -341,12 +343,11 @@ impl Dialer {
         Err(Failure::Offline)
     }
 
-    /// The addresses of a machine, for access control.
+    /// The addresses of the machine `name`, for access control.
     ///
     /// # Errors
     ///
-    /// [`Failure::Offline`] in offline mode, without a lookup. Otherwise the error of the name
-    /// server.
+    /// [`Failure::Offline`] in offline mode, without a lookup. Otherwise the failure of the lookup.
     pub async fn addresses_of(&self, name: &str) -> Result<Vec<IpAddr>, Failure> {
         // The name comes from the configuration, and no connection is opened, so all addresses are
         // allowed.

@@ -27,13 +27,14 @@ pub enum Failure {
     /// The mode is offline, so the dialer opened nothing.
     #[error("the mode is offline: no connection was opened")]
     Offline,
-    /// The origin is this machine or on its own network link, and the client is on another machine.
+    /// The origin is this machine or is on a network link of this machine, and the client is on
+    /// another machine.
     #[error("{authority} is this machine or on its local link, and the client is another machine")]
     Inward {
         /// Host and port.
         authority: String,
     },
-    /// The name has no address.
+    /// The lookup of the name found no address.
     #[error("the host {host:?} is unknown")]
     UnknownHost {
         /// The name looked up.
@@ -90,8 +91,7 @@ pub enum Failure {
         /// The certificate of the origin, and its fault.
         refused: Arc<RefusedCertificate>,
     },
-    /// There is no TLS connection: the handshake failed, or the origin ended the connection with an
-    /// alert.
+    /// There is no TLS connection: the handshake failed.
     #[error("there is no TLS connection to {authority}")]
     Tls {
         /// Host and port.
@@ -124,7 +124,7 @@ pub enum Failure {
     /// The connection ended before the end of the response.
     #[error("the connection ended before the response was complete")]
     CutShort(#[source] BoxError),
-    /// The origin ended the exchange or its connection, with a reason.
+    /// The origin ended the HTTP/2 stream or connection, with an error code.
     #[error("the origin ended the exchange")]
     GivenUp(#[source] h2::Error),
     /// The response violates HTTP/2, for example by a wrong length, or exceeds our limits.
@@ -296,7 +296,8 @@ impl Failure {
         }
     }
 
-    /// The reason as a token of `Cache-Status`, if the origin is not at fault.
+    /// The reason as a token of `Cache-Status`. `None` if the origin, a parent proxy or the network
+    /// is at fault.
     #[must_use]
     pub fn own_fault(&self) -> Option<&'static str> {
         Some(match self {

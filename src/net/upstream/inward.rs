@@ -1,5 +1,5 @@
-//! Addresses of this machine or of its own network link. A client on another machine must not reach
-//! them through us, because it would have the rights of a local client.
+//! Inward addresses: the addresses of this machine and of its own network link. A client on another
+//! machine must not reach them through us, because it would have the rights of a local client.
 //!
 //! An address is judged after the name lookup, so a name cannot hide it. An IPv6 address that
 //! contains an IPv4 address is judged as both, because a translator on the network may convert it.

@@ -126,7 +126,7 @@ impl OutgoingMessage {
         self.head.method().is_safe() && matches!(self.body, Content::Empty)
     }
 
-    /// Whether the complete body is available.
+    /// Whether the body can be sent: it is not a stream that a connection has already taken.
     pub(super) fn is_whole(&self) -> bool {
         !matches!(self.body, Content::Stream(None))
     }

@@ -37,8 +37,8 @@ const MAX_STREAMS: usize = 100;
 /// response that is stored continues to the disk.
 const STREAM_WINDOW: u32 = 1024 * 1024;
 
-/// The flow-control window of a connection, in bytes, and so its maximum memory. Up to sixteen
-/// stalled clients do not block the others.
+/// The flow-control window of a connection, in bytes, and so its maximum memory. While fewer than
+/// sixteen clients stall, the responses for other clients continue.
 const CONNECTION_WINDOW: u32 = 16 * STREAM_WINDOW;
 
 /// The largest accepted frame, in bytes: the smallest allowed setting (RFC 9113 §6.5.2). Larger
@@ -100,7 +100,7 @@ pub(super) enum StreamRefusal {
 pub(super) struct Slot {
     state: Arc<ConnectionState>,
     sending: Option<Sending>,
-    /// The place on the connection. The task that sends the rest of the request body shares it.
+    /// The seat on the connection. The task that sends the rest of the request body shares it.
     _seat: Arc<Seat>,
 }
 
@@ -204,7 +204,7 @@ impl SharedConnection {
     /// smaller.
     fn max_exchanges(&self) -> usize {
         if self.state.ended.load(Ordering::Acquire) {
-            // The connection has ended, so no request has to wait for a place on it.
+            // The connection has ended, so no request has to wait for a seat on it.
             return usize::MAX;
         }
         self.sender.current_max_send_streams().min(MAX_STREAMS)
@@ -390,7 +390,7 @@ impl ConnectionState {
         } else if error.is_library() {
             Failure::BreaksHttp2(error)
         } else if error.is_reset() {
-            // This program has reset the stream itself.
+            // This program has reset the stream, because the request body could not be sent.
             Failure::RequestBody(error.into())
         } else {
             Failure::Unsendable("it has no form in HTTP/2")

@@ -115,7 +115,8 @@ impl ConnectionPool {
         self.lock().get(origin).is_some_and(|pool| pool.idle.iter().any(|idle| idle.is_of(owner)))
     }
 
-    /// Returns a connection to the pool after its response, if `is_wanted` returns true.
+    /// Returns a connection to the pool after its response. Closes the connection if it cannot
+    /// carry another request, if the pool is full, or if `is_wanted` returns false.
     pub(super) async fn give_back(
         &self,
         origin: &Origin,

@@ -20,8 +20,8 @@ impl Upstream {
     ///
     /// # Errors
     ///
-    /// [`Failure::Offline`] if another mode than auto is chosen, without a lookup or socket.
-    /// Otherwise the error of the name server, the network or the origin.
+    /// [`Failure::Offline`] if another mode than auto is chosen. Otherwise an error of
+    /// [`Dialer::probe`](super::Dialer::probe) or of the exchange.
     pub async fn probe(
         &self,
         origin: &Origin,

@@ -19,7 +19,7 @@ pub struct RefusedCertificate {
     /// The SHA-256 of the origin's certificate. `None` if the origin sent no certificate that could
     /// be allowed.
     pub sha256: Option<[u8; 32]>,
-    /// The complete chain.
+    /// The description of the chain that the origin sent. Empty if `sha256` is `None`.
     pub chain: Chain,
     /// Whether the configuration allows a certificate at this origin, but not this one.
     pub differs: bool,

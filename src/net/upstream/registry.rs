@@ -171,8 +171,8 @@ impl Registry {
         entry.shared.get_or_insert(shared).clone()
     }
 
-    /// A connection to another origin that can serve this one too (RFC 9113 §9.1.1): its remote
-    /// address is one of the `addresses`, and its certificate is valid for this name.
+    /// A connection to another origin that can serve `origin` too (RFC 9113 §9.1.1): its remote
+    /// address is one of the `addresses`, and its certificate is valid for the host of `origin`.
     pub(super) fn coalesce(
         &self,
         origin: &Origin,
@@ -248,7 +248,8 @@ fn of<'origins>(
     })
 }
 
-/// Whether the certificate of the connection is valid for `origin` as well.
+/// Whether the connection can serve `origin` too: it is usable, it leads to the same port without a
+/// parent proxy, and its verified certificate is valid for the host.
 fn is_good_for(shared: &SharedConnection, origin: &Origin) -> bool {
     let secured = shared.secured();
     let own = shared.origin();

@@ -162,7 +162,7 @@ pub(super) fn limits(patience: Duration) -> UpstreamLimits {
     }
 }
 
-/// An origin with a certificate for these names, and a client.
+/// An origin with a certificate, a client that sends requests to it, and the mode of the client.
 pub(super) struct Scene {
     there: Arc<There>,
     pub(super) upstream: Arc<Upstream>,

@@ -23,15 +23,16 @@ pub(super) struct Seats {
     turn: Mutex<()>,
 }
 
-/// One exchange. Dropping it frees its place on the connection.
+/// The right to one exchange on the connection. Dropping it frees the seat.
 #[derive(Debug)]
 pub(super) struct Seat(Arc<Seats>);
 
 impl Seats {
-    /// Waits until fewer than `limit` places are taken. Dropping the future changes nothing.
+    /// Waits until fewer than `limit` seats are taken, and takes one. Dropping the future changes
+    /// nothing.
     pub(super) async fn take(self: &Arc<Self>, limit: impl Fn() -> usize) -> Seat {
         let _turn = self.turn.lock().await;
-        // Only the holder of `turn` increases the number.
+        // Only the holder of `turn` increases the number of taken seats.
         while self.taken() >= limit() {
             let _again = timeout(LOOK_AGAIN, self.freed.notified()).await;
         }
@@ -39,7 +40,7 @@ impl Seats {
         Seat(Arc::clone(self))
     }
 
-    /// The number of places taken now.
+    /// The number of seats taken now.
     pub(super) fn taken(&self) -> usize {
         self.taken.load(Ordering::Acquire)
     }
@@ -76,7 +77,7 @@ mod tests {
             _ = &mut third => panic!("it is not its turn"),
             second = &mut second => second,
         };
-        // The limit has risen, and no place was freed.
+        // The limit has risen, and no seat was freed.
         limit.store(2, Ordering::Relaxed);
         drop((third.await, second));
         assert_eq!(seats.taken(), 0);

@@ -24,7 +24,8 @@ pub struct Secured {
 }
 
 impl Secured {
-    /// The result of a handshake; `None` before its end.
+    /// The details of `connection`; `None` before the end of its handshake. `by_exception` is
+    /// false.
     #[must_use]
     pub fn of(connection: &ClientConnection) -> Option<Self> {
         Some(Self {

@@ -25,7 +25,7 @@ pub(super) enum OriginConnection {
 #[expect(clippy::large_enum_variant, reason = "created and matched once; a box costs more")]
 pub(super) enum AttemptOutcome {
     Answered(Answer),
-    /// The request was not processed. It may use another connection if its body is complete.
+    /// The request was not processed. It may use another connection if its body can still be sent.
     Again(Failure),
     /// The connection was already closed, and the request may safely be sent on a new one.
     Harmless(Failure),
@@ -41,8 +41,9 @@ pub(super) struct Tries {
 }
 
 impl Tries {
-    /// The outcome of a failure on a connection. If the connection was `in_use` before this
-    /// request, it may have ended long before the request.
+    /// The outcome of a `failure` on a connection. If the connection was `in_use` before this
+    /// request, it may have ended before the request was sent. In this case, a harmless request may
+    /// be sent once more.
     fn after_use(
         &self,
         failure: Failure,
@@ -132,7 +133,7 @@ impl Upstream {
         let patience = self.limits.get().head_timeout;
         let permit = self.pool.permit(origin, patience);
         let permit = self.contention.wait(origin, message.line_position(), permit).await?;
-        // The wait may be long, so the mode is checked again. It also applies to existing
+        // The wait may be long, so the mode is checked again. The mode also applies to existing
         // connections.
         self.dialer.allow(origin)?;
         if message.wants_new_connection() {

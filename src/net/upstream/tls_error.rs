@@ -15,7 +15,7 @@ use wwwoffle_api::Chain;
 /// The largest number of described names of a certificate.
 const MAX_NAMES: usize = 8;
 
-/// The largest described length of a name, in characters; a DNS name is not longer.
+/// The maximum length of a described name, in characters. No DNS name is longer.
 const MAX_NAME: usize = 253;
 
 /// The fault of a refused certificate.
@@ -155,7 +155,7 @@ pub enum TlsFault {
     /// The host name cannot occur in a certificate.
     #[error("no certificate can be issued for such a name")]
     NoName,
-    /// The origin ended the handshake with an alert.
+    /// The origin ended the handshake, or the connection after it, with an alert.
     #[error("the origin refused: {}", alert_text(*.0))]
     Alert(AlertDescription),
     /// There is no common version or cipher suite.
@@ -241,7 +241,8 @@ fn refused_without(fault: CertificateFault, differs: bool) -> RefusedCertificate
 }
 
 /// The alert that ended a connection, if any. With TLS 1.3, an origin checks the client's part of
-/// the handshake after the handshake is complete for the client.
+/// the handshake after the handshake is complete for the client. So the alert may arrive as an
+/// error of the exchange.
 pub(super) fn find_alert(error: &(dyn std::error::Error + 'static)) -> Option<AlertDescription> {
     let mut cause = Some(error);
     while let Some(error) = cause {

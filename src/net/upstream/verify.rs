@@ -55,8 +55,8 @@ pub(super) fn is_of_authority(error: &CertificateError) -> bool {
     matches!(other.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))
 }
 
-/// A verifier that checks a certificate against the trusted certificates, and then against the list
-/// of this origin.
+/// A verifier that checks a certificate against the trusted certificates, and then against the
+/// fingerprints that are allowed for its origin.
 ///
 /// In both cases the origin must prove by a signature that it has the private key.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 
 use super::{Failure, Origin, Scheme};
 
-/// The largest response of a parent proxy to CONNECT, in bytes.
+/// The maximum size of the response head of a parent proxy to CONNECT, in bytes.
 const MAX_HEAD: usize = 16 * 1024;
 
 /// The maximum number of fields of a parent's response to CONNECT.
@@ -69,8 +69,8 @@ pub enum ParentFault {
 }
 
 impl Via {
-    /// Converts a failure into one of this parent. The failure that the mode is offline stays
-    /// unchanged.
+    /// Returns the failure for a `fault` of this parent. If the reason is the offline mode, returns
+    /// [`Failure::Offline`].
     pub(super) fn failed(&self, fault: ParentFault) -> Failure {
         match fault {
             ParentFault::Connect(failure) if matches!(*failure, Failure::Offline) => {

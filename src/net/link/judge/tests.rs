@@ -124,7 +124,7 @@ fn kernel_report_must_last_before_it_counts() {
          26 up:wlan0  -> offline
          28 tick      -> online (connected (wlan0))",
     );
-    // At the start there is no earlier state to compare with.
+    // The first report of the kernel counts at once, because there is no earlier state.
     run(
         false,
         "0 down -> offline (not connected: there is no default route)\n 5 tick -> offline probe\n 6 bad -> offline (not connected: there is no default route)",

@@ -4,7 +4,8 @@ use super::*;
 use crate::base::mode::Mode;
 use crate::net::upstream::Scheme;
 
-/// The addresses of the hosts in tests, which no name server knows (RFC 6761 §6.2).
+/// The address of a host under `.test`, or `None` for other hosts. No name server knows names under
+/// `.test` (RFC 6761 §6.2).
 pub(super) fn known(host: &str) -> Option<IpAddr> {
     match host.strip_suffix(".test")? {
         "elsewhere" => Some(IpAddr::from([127, 0, 0, 2])),

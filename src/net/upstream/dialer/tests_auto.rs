@@ -19,7 +19,7 @@ async fn only_the_mode_auto_permits_to_probe() {
     assert!(matches!(auto.dial(&origin).await, Err(Failure::Offline)));
     assert!(auto.probe(&origin).await.is_ok());
     assert_eq!((auto.refused_count(), auto.probes()), (1, 1));
-    // Another choice ends the running probe.
+    // If another mode is chosen, the running probe ends.
     let mut probing = pin!(auto.while_probing(std::future::pending::<Result<(), _>>()));
     tokio::select! {
         biased;

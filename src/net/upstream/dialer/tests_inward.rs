@@ -5,7 +5,8 @@ use super::*;
 use crate::base::mode::Mode;
 use crate::net::upstream::Via;
 
-/// The address decides, not the name of the host, and no socket is opened.
+/// Clients of other machines reach an inward address neither by number nor by name, unless `inside`
+/// allows the host. Clients of this machine may reach all addresses.
 #[tokio::test]
 async fn from_elsewhere_nothing_inward_is_dialled() {
     let (_listener, port) = listening().await;
@@ -32,7 +33,8 @@ async fn from_elsewhere_nothing_inward_is_dialled() {
         ("127.0.0.1", None, "\"127.0.0.0/8\"", true),
         ("127.0.0.1", via(), "", false),
         ("localhost", via(), "", false),
-        // The configuration names the parent proxy, and the parent looks up the names of origins.
+        // The configuration names the parent proxy, so its address is allowed. The parent looks up
+        // the name of the origin.
         ("h.test", via(), "", true),
     ] {
         let dialer = dialer(Mode::Online).following(config(inside)).with_inward_guard(Vec::new());
@@ -47,8 +49,8 @@ async fn from_elsewhere_nothing_inward_is_dialled() {
     }
 }
 
-/// A client of another machine would have the rights of this machine at a port of the daemon, so
-/// the configuration cannot allow it.
+/// A client of another machine would have the rights of this machine at a port of the daemon. So
+/// the configuration cannot allow these ports to such a client.
 #[tokio::test]
 async fn from_elsewhere_our_own_ports_are_never_dialled() {
     let (_listener, port) = listening().await;
