@@ -183,7 +183,7 @@ impl BlockList {
     }
 }
 
-/// Shows a list of the specifications, or a list of all parts if there are other parts.
+/// Shows only the specifications if there are no rule lists, and otherwise every part.
 impl fmt::Debug for BlockList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.as_slice() {
@@ -274,8 +274,8 @@ impl BlockListReader {
         source.refuse(given, EXPECTED, "this wwwoffle was built without support for EasyList")
     }
 
-    /// Joins the lists of rules read last into one part. If this fails, the fault is recorded in
-    /// `source` and the result is `None`.
+    /// Joins the rule lists since the last specification into one part. If this fails, records the
+    /// fault in `source` and returns `None`.
     #[cfg(feature = "easylist")]
     fn end_rules(&mut self, given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<()> {
         if self.rules.is_empty() {

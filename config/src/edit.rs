@@ -100,8 +100,8 @@ pub enum Edit {
         url: Vec<String>,
         /// Its options and their values, in order.
         options: Vec<(String, String)>,
-        /// Where to insert: before this rule of the section, counted from 0. `None`, or a number
-        /// beyond the last rule, means the end.
+        /// The number of the rule before which to insert, counted from 0 in the section. `None`, or
+        /// a number beyond the last rule, means the end.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         before: Option<usize>,
     },
@@ -149,7 +149,8 @@ impl Rule {
 pub struct EditResult {
     /// The whole text.
     pub text: String,
-    /// The line of the change, counted from 1: the present or former line of the value.
+    /// The line of the value or rule, counted from 1. If the edit removed it, its line in the old
+    /// text.
     pub line: usize,
     /// The former value or rule as written; `None` if there was none. A secret is replaced by a
     /// placeholder.
@@ -236,7 +237,7 @@ fn suggestion_text(nearest: Option<&'static str>) -> String {
 ///
 /// # Errors
 ///
-/// [`EditError`] if the edit does not fit the text.
+/// Any [`EditError`]. Each variant states its reason.
 pub fn apply(text: &str, edit: &Edit) -> Result<EditResult, EditError> {
     secret::hide(edit, carry_out(text, edit))
 }
@@ -273,7 +274,7 @@ fn carry_out(text: &str, edit: &Edit) -> Result<EditResult, EditError> {
     }
 }
 
-/// The default of a known option.
+/// Returns the default of an option. Fails if the schema does not contain the option.
 fn known(section: &str, key: &str) -> Result<&'static str, EditError> {
     let options = known_section(section)?;
     let known = options.iter().find(|option| option.key == key);

@@ -129,7 +129,8 @@ pub enum OpenListener {
 }
 
 impl Faults {
-    /// The faults in the order of the file, at most a hundred.
+    /// The faults, at most a hundred, in the order of their lines. Faults of the configuration file
+    /// precede those of other files.
     #[must_use]
     pub fn as_slice(&self) -> &[Fault] {
         &self.faults
@@ -176,7 +177,7 @@ impl Fault {
         self.line
     }
 
-    /// Whether the file could not be read, as opposed to parsed.
+    /// Whether the fault is a file that could not be read, rather than an error in its text.
     #[must_use]
     pub fn is_unreadable(&self) -> bool {
         matches!(self.kind, Kind::File(_))

@@ -4,7 +4,7 @@
 //!
 //! 1. At every moment, even after a crash, the file is a complete text: the old one, or the new
 //!    one, which has no faults.
-//! 2. One writer at a time reads, changes and replaces it, so that no other edit is lost.
+//! 2. One writer at a time reads, changes and replaces the file, so that no other edit is lost.
 //! 3. The replaced text is first stored as a version on the disk.
 
 mod load;
@@ -42,7 +42,7 @@ use versions::NEW;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TextStamp([u8; 32]);
 
-/// A text that is not a [`TextStamp`].
+/// The error for a text that is not a [`TextStamp`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected a stamp of 64 hex digits")]
 pub struct ParseStampError;
@@ -109,16 +109,16 @@ pub struct AppliedChange {
     pub config: Config,
     /// The result of the edit. `None` if the whole text was replaced or restored.
     pub edited: Option<EditResult>,
-    /// The options with a new meaning.
+    /// The options with a new value or new rules.
     pub options: Vec<OptionChange>,
-    /// Whether the text really changed.
+    /// Whether the new text differs from the replaced one.
     pub is_new: bool,
 }
 
 /// The reason why the file was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangeError {
-    /// The file is not the expected text, because another program has changed it.
+    /// The file does not contain the expected text, because another program has changed the file.
     #[error(
         "the configuration was changed by another program: check its present text, and try again"
     )]
@@ -134,7 +134,8 @@ pub enum ChangeError {
     /// The new text is faulty.
     #[error("the change would make the configuration faulty, so it was not saved:\n{0}")]
     Faults(Faults),
-    /// The option is protected: see [`Protection`](crate::schema::Protection).
+    /// The change touches a protected option or a protected file: see
+    /// [`Protection`](crate::schema::Protection).
     #[error(
         "{0} can be changed only with the control password, which `wwwoffle passwd` sets, or on this \
          machine with `wwwoffle config`"
@@ -143,7 +144,7 @@ pub enum ChangeError {
     /// There is no version with this number. `None` if no version differs from the present text.
     #[error("there is no {}", version(*.0))]
     NoVersion(Option<u64>),
-    /// Another writer does not finish.
+    /// Another writer has held the lock for too long.
     #[error("{} is being changed by another program: try again", .0.display())]
     Locked(PathBuf),
     /// The file cannot be read.
@@ -240,7 +241,7 @@ impl ConfigFile {
     ///
     /// # Errors
     ///
-    /// [`ChangeError`]; the file is then unchanged.
+    /// [`ChangeError`]. The file is then unchanged, unless only the sync of its directory failed.
     pub fn edit(
         &self,
         edit: &Edit,
@@ -257,7 +258,7 @@ impl ConfigFile {
     ///
     /// # Errors
     ///
-    /// [`ChangeError`]; the file is then unchanged.
+    /// [`ChangeError`]. The file is then unchanged, unless only the sync of its directory failed.
     pub fn replace(
         &self,
         expected: TextStamp,
@@ -267,12 +268,12 @@ impl ConfigFile {
         self.change(Some(expected), now, |_| Ok((text.to_owned(), None)))
     }
 
-    /// Restores a version: the given one, or the latest that differs from the present text. The
+    /// Restores the version `number`, or the latest version that differs from the present text. The
     /// replaced text becomes a version too, so a second undo reverses the first.
     ///
     /// # Errors
     ///
-    /// [`ChangeError`]; the file is then unchanged.
+    /// [`ChangeError`]. The file is then unchanged, unless only the sync of its directory failed.
     pub fn undo(
         &self,
         number: Option<u64>,
@@ -294,11 +295,11 @@ impl ConfigFile {
         })
     }
 
-    /// The earlier versions, oldest first, at most [`VERSIONS`](VERSIONS).
+    /// The earlier versions, oldest first, at most [`VERSIONS`](VERSIONS). Empty if there are none.
     ///
     /// # Errors
     ///
-    /// If the disk fails. The list may be empty, which is not an error.
+    /// [`ChangeError::Disk`] if the directory of the versions cannot be read.
     pub fn versions(&self) -> Result<Vec<EarlierConfig>, ChangeError> {
         match fs::canonicalize(&self.path) {
             Ok(real) => versions::list(&versions::directory(&real)),
@@ -307,8 +308,8 @@ impl ConfigFile {
         }
     }
 
-    /// Reads the text, passes it to `make`, and replaces it by the result, while other writers are
-    /// locked out.
+    /// Reads the text, passes it to `make`, and replaces the text by the result, while other
+    /// writers are locked out.
     fn change(
         &self,
         expected: Option<TextStamp>,
@@ -331,14 +332,16 @@ impl ConfigFile {
         let (config, files) = watch_reads(&[], || Config::parse(&text, &self.path));
         if self.reach == ChangeScope::Guarded {
             let (was, known) = watch_reads(&[], || Config::parse(&old.text, &self.path));
-            // A whole text could drop protected options of a faulty text that are not in force.
+            // A whole new text could drop protected options that the faulty old text sets, but that
+            // are not in force. So only an edit of a faulty text is compared with the configuration
+            // in force.
             let in_force = self.in_force.as_deref().filter(|_| edited.is_some());
             let was = was.as_ref().ok().or(in_force);
             if let Some(what) = find_protected_change((was, &known), (config.as_ref().ok(), &files))
             {
                 return Err(ChangeError::Beyond(what));
             }
-            // The faults would quote lines of the other file.
+            // Messages about these faults would quote lines of the other file.
             if let Err(faults) = &config
                 && faults.as_slice().iter().any(|fault| fault.file() != self.path)
             {
@@ -402,7 +405,8 @@ impl ConfigFile {
     }
 }
 
-/// Writes the new text to a temporary file, with the owner and permissions of the old one.
+/// Writes the new text to a temporary file, with the owner and permissions of the present file. If
+/// there is none, only its owner can read the new file, except at [`SYSTEM_FILE`].
 fn write(real: &Path, directory: &Path, text: &str, exists: bool) -> Result<PathBuf, ChangeError> {
     let path = directory.join(NEW);
     let file = versions::create(&path, text).map_err(disk("written", &path))?;

@@ -46,8 +46,8 @@ pub(crate) fn sections() -> impl Iterator<Item = &'static str> {
     FORMER.iter().map(|former| former.section).filter(move |name| last.replace(*name) != Some(name))
 }
 
-/// Whether `text` begins like a configuration of 2.9: the name of a section, followed by its
-/// bracket on the next line.
+/// Whether `text` begins like a configuration of 2.9: the name of a section, and the opening `{` or
+/// `[` of the section on the next line.
 pub(crate) fn is_former(text: &str) -> bool {
     let lines = text.lines().map(str::trim);
     let mut written = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));

@@ -1,8 +1,8 @@
 //! Conversion of a configuration of WWWOFFLE 2.9.
 //!
 //! Comments are preserved. Lines without a counterpart are listed with the reason and become
-//! comments. Each converted line is first parsed alone as a configuration, so any file gives a text
-//! without faults.
+//! comments. Each converted line is first parsed alone as a configuration, and left out if it has a
+//! fault. So the new text has no faults.
 
 mod grammar;
 mod sheet;
@@ -70,7 +70,7 @@ impl ImportedConfig {
     ///
     /// # Errors
     ///
-    /// If the file cannot be read. An unreadable file of a section is left out.
+    /// One fault, if `file` cannot be read. An unreadable file of a section is left out.
     pub fn load(file: &Path) -> Result<Self, Faults> {
         let text = read_classic(file)
             .map_err(|error| Faults::from(Fault::new(&file.into(), None, Kind::File(error))))?;
@@ -118,7 +118,7 @@ impl ImportedConfig {
     ///
     /// # Errors
     ///
-    /// If the file exists or cannot be written.
+    /// One fault, if `file` exists or cannot be written.
     pub fn save(&self, file: &Path) -> Result<(), Faults> {
         write_new(file, &self.text)
             .map_err(|error| Fault::new(&file.into(), None, Kind::File(error)).into())
@@ -415,7 +415,8 @@ fn convert_free_name(section: &'static str, item: &OldItem) -> Option<(&'static 
     }
 }
 
-/// The URL prefix that a pattern of 2.9 stands for. There `/*` means any path.
+/// The URL prefix that a pattern of 2.9 stands for. In 2.9, `/*` at the end of a pattern means any
+/// path.
 fn url_prefix(spec: &str) -> &str {
     spec.strip_suffix('*').filter(|rest| rest.ends_with('/')).unwrap_or(spec)
 }
@@ -435,7 +436,8 @@ fn fault(section: &'static str, put: &SheetLine) -> Option<String> {
     faults.as_slice().first().map(Fault::message)
 }
 
-/// A sentence in the form that follows a colon.
+/// Converts a sentence for use after a colon: removes the full stop, and makes the first letter
+/// lower case unless the sentence begins with an abbreviation.
 fn as_reason(sentence: &str) -> String {
     let sentence = sentence.trim_end_matches('.');
     let mut letters = sentence.chars();

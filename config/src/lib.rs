@@ -35,8 +35,9 @@
 //! # Invariants
 //!
 //! 1. A [`Config`] is complete: every option has a value of its type, set or default.
-//! 2. A file with a fault gives no [`Config`], and all its faults are reported.
-//! 3. This crate reads neither the environment nor the clock. Only `disk` and `file` touch files.
+//! 2. A file with a fault gives no [`Config`]. Its faults are reported together, up to a hundred.
+//! 3. This crate reads neither the environment nor the time of day. Only `disk` and `file` touch
+//!    files.
 //!
 //! # Examples
 //!

@@ -19,9 +19,9 @@ pub(crate) trait SectionOptions: Sized {
     const SECTION: Section;
     /// Reads each option from the text, or its default. Faults are recorded in `source`.
     fn take(source: &mut ValueSource<'_>) -> Self;
-    /// Adds the value of each option for a URL.
+    /// Adds the value of each option for `url` to `told`.
     fn explain(&self, url: &UrlParts<'_>, origins: &Origins, told: &mut Vec<OptionExplanation>);
-    /// Adds the options whose values or rules differ from those of `other`.
+    /// Adds the options whose values or rules differ from those of `other` to `found`.
     fn differences(&self, other: &Self, found: &mut Vec<(&'static str, &'static OptionInfo)>);
 }
 
@@ -126,10 +126,11 @@ macro_rules! config {
         pub struct Config {
             $( $(#[doc = $doc])+ pub $field: $Section, )+
             pub(crate) origins: Origins,
-            /// Derived from the offline options, and computed once because every cache miss uses
-            /// it.
+            /// The noise list, derived from the offline options. It is computed once because every
+            /// cache miss uses it.
             noise: UrlSpecSet,
-            /// Derived from the options of HTTPS, and computed once because every CONNECT uses it.
+            /// The tunnel list, derived from `[https]`. It is computed once because every CONNECT
+            /// uses it.
             tunnels: UrlSpecSet,
         }
 
@@ -228,8 +229,8 @@ impl Eq for Config {}
 
 impl Config {
     /// URLs that browsers and systems request without a person's action: `noise` of
-    /// `[offline-options]`, then the shipped list. The list is computed when the options are read;
-    /// changing a field later does not change it.
+    /// `[offline-options]`, then the shipped list if `shipped-noise` is set. The list is computed
+    /// when the options are read; changing a field later does not change it.
     ///
     /// ```
     /// use wwwoffle_config::Config;
@@ -248,9 +249,9 @@ impl Config {
         &self.noise
     }
 
-    /// HTTPS that passes through a tunnel: `tunnel` of `[https]`, then the shipped list. Compare
-    /// this list with the root URL of a host, because the requests inside the connection are still
-    /// unknown.
+    /// HTTPS that passes through a tunnel: `tunnel` of `[https]`, then the shipped list if
+    /// `shipped-tunnel` is set. Compare this list with the root URL of a host, because the requests
+    /// inside the connection are still unknown.
     ///
     /// ```
     /// use wwwoffle_config::Config;

@@ -35,9 +35,9 @@ pub(crate) struct RawValue<'a> {
 pub(crate) struct ValueSource<'a> {
     /// The file name for faults if there is no text.
     nowhere: Arc<Path>,
-    /// If there is no text, every option has its default.
+    /// The texts, the configuration itself first. If there is none, every option has its default.
     texts: &'a [ParsedText],
-    /// The text whose values are being read.
+    /// The number of the text whose values are being read.
     at: usize,
     /// The rules of the current section.
     rules: SectionRules<'a>,
@@ -216,7 +216,7 @@ pub(crate) fn first_span(table: &dyn TableLike) -> Option<Range<usize>> {
     table.key(name).and_then(toml_edit::Key::span).or_else(|| item.span())
 }
 
-/// The tables of `for`: `[[section.for]]`, or an array of inline tables.
+/// The tables of `for`: `[[section.for]]`, or an array of inline tables. Empty for any other value.
 pub(crate) fn rules_of(table: &dyn TableLike) -> Vec<&dyn TableLike> {
     match table.get(FOR) {
         Some(toml_edit::Item::ArrayOfTables(tables)) => {

@@ -97,7 +97,8 @@ fn a_guarded_change_shows_and_drops_nothing_of_the_administrator() {
     let told = file.edit(&noise, None, now()).unwrap_err();
     assert!(matches!(told, ChangeError::Beyond(_)), "{told}");
 
-    // A protected option waits for the repair of another one.
+    // The file sets a protected option that is not in force, because another option is faulty. An
+    // undo must not drop the protected option.
     fs::write(&path, "[options]\nlog-level = \"warn\"\n").unwrap();
     file.edit(&set("log-level", "info"), None, now()).unwrap();
     let waiting = "[options]\nlog-level = 3\nrun-online = \"/bin/true\"\n";

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use wwwoffle_config::{Config, FORMER, FormerOption, Successor, describe, schema::SECTIONS};
 
-/// Writes the document if `UPDATE` is set. Then checks that the file is equal to it.
+/// Checks that the file `name` contains the document `want`. If `UPDATE` is set, writes the file
+/// first.
 #[expect(clippy::disallowed_methods, reason = "these documents are not of the program's own files")]
 fn is_as_written(name: &str, want: &str) {
     let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);

@@ -137,13 +137,13 @@ pub(crate) struct EasyLists(Arc<RuleEngine>);
 
 struct RuleEngine {
     engine: Engine,
-    /// The file of each rule, indexed by the numbers that the engine assigns.
+    /// The file of each list, at the index by which the engine refers to the list.
     files: Vec<Arc<Path>>,
     rules: usize,
     notes: Vec<ListNote>,
     /// The digest of all rules. Equal digests mean equal lists.
     digest: [u8; 32],
-    /// Set after a panic in the engine. Its poisoned lock would refuse every later call.
+    /// Whether the engine has panicked. Its lock is then poisoned, so every later call would fail.
     broken: AtomicBool,
 }
 

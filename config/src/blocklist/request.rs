@@ -4,8 +4,8 @@ use crate::pattern::parts::UrlParts;
 use std::net::Ipv4Addr;
 use wwwoffle_url::CanonicalUrl;
 
-/// Second-level names under which countries register names, such as `co.uk`. Below these, the
-/// registered name has one more label.
+/// Labels, such as the `co` in `co.uk`, below which names are registered in the domains of
+/// countries. There the registered name has three labels instead of two.
 const SHARED: &[&str] =
     &["ac", "co", "com", "edu", "go", "gob", "gouv", "gov", "mil", "ne", "net", "nom", "or", "org"];
 
@@ -30,15 +30,17 @@ impl<'a> BlockQuery<'a> {
         Self { url, page: None, site: None, purpose: RequestPurpose::default() }
     }
 
-    /// The host of the page. `None` if it is unknown.
+    /// The host of the page. If the page is unknown but has the same origin as the URL, the host of
+    /// the URL; otherwise `None`.
     #[cfg_attr(not(feature = "easylist"), expect(dead_code, reason = "only EasyList asks"))]
     pub(crate) fn page_host(&self) -> Option<&'a str> {
         let own = || (self.site == Some(PageRelation::Same)).then_some(self.url.host);
         self.page.map(CanonicalUrl::host).or_else(own)
     }
 
-    /// Whether the page is of another site. An unknown page does not count as another site:
-    /// otherwise rules for other sites would block a URL that a person typed.
+    /// Whether the page belongs to another site than the URL. If neither the page nor its relation
+    /// is known, returns `false`: otherwise rules for other sites would block a URL that a person
+    /// typed.
     #[cfg_attr(not(feature = "easylist"), expect(dead_code, reason = "only EasyList asks"))]
     pub(crate) fn is_third_party(&self) -> bool {
         match self.site {

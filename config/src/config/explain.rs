@@ -9,7 +9,7 @@ use crate::{
 use wwwoffle_url::CanonicalUrl;
 
 impl Config {
-    /// Every option in force for `url`, in the order of the documents.
+    /// Every option in force for `url`, in the order of `docs/options.md`.
     ///
     /// ```
     /// use std::path::Path;

@@ -10,8 +10,8 @@ const MAX_NAME: usize = 64;
 /// Returns the member of `known` nearest to `typed`. `None` if all are too different to be a useful
 /// guess.
 ///
-/// Differences of case, and `_` for `-`, are ignored. Apart from that, at most a third of the
-/// letters may differ, and at most [`MAX_EDITS`].
+/// Differences of case, and `_` for `-`, are ignored. Apart from that, the number of different
+/// letters is at most [`MAX_EDITS`], and at most a third of the letters of the known name.
 pub(crate) fn nearest(
     typed: &str,
     known: impl Iterator<Item = &'static str>,

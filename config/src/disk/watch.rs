@@ -14,9 +14,9 @@ struct FileState {
     device: u64,
     inode: u64,
     length: u64,
-    /// The time of the last write, and the time of the last change of name or permissions, each in
-    /// seconds and nanoseconds.
+    /// The time of the last write, in seconds and nanoseconds.
     written: (i64, i64),
+    /// The time of the last change of content, name or permissions, in seconds and nanoseconds.
     changed: (i64, i64),
 }
 

@@ -19,8 +19,9 @@ struct Elements<'a> {
     all: Range<usize>,
 }
 
-/// Adds `item`, written in TOML, unless it is already present. It goes before the element with the
-/// number `before`, or to the end. If the text does not set the option, the array is `default`.
+/// Adds `item`, written in TOML, before the element with the number `before`, or at the end. Does
+/// nothing if the array contains `item`. If the text does not set the option, the array is
+/// `default`.
 pub(super) fn add(
     text: &str,
     section: &str,
@@ -95,7 +96,7 @@ fn edit_default(
     }
 }
 
-/// Returns the new text after checking that it parses.
+/// Applies `splice`, and returns the new text after checking that it parses.
 fn check_result(
     text: &str,
     splice: &Splice,
@@ -226,7 +227,7 @@ impl<'a> Elements<'a> {
         self.with_comments(at)
     }
 
-    /// Removes part of a line and preserves the comments in it.
+    /// Removes the range `at`, and preserves the comments in it.
     fn with_comments(&self, at: Range<usize>) -> Splice {
         let newline = self.layout.newline();
         let with = comment_lines(self.text(at.clone()), " ", newline);

@@ -11,7 +11,7 @@ use toml_edit::{Array, Item, Table, TableLike};
 pub(super) enum EditTarget<'a> {
     /// A section.
     Section(&'a str),
-    /// A rule of the section, counted from 0.
+    /// A rule: its section, and its number in this section, counted from 0.
     Rule(&'a str, usize),
 }
 
@@ -109,7 +109,8 @@ fn manual_edit_error(name: &str) -> EditError {
     EditError::ByHand(format!("{name:?}"))
 }
 
-/// Returns an option that is an array, if it is set.
+/// Returns the array that is the value of an option, and its range in the text. `None` if the
+/// option is not set.
 pub(super) fn array<'a>(
     layout: &'a Layout<'_>,
     section: &str,
@@ -144,7 +145,7 @@ pub(super) fn set(
 }
 
 /// Inserts a line for an option that is not set: after the commented-out line of the option, or at
-/// the end.
+/// the end of the section or rule.
 fn insert_option(
     layout: &Layout<'_>,
     home: &SectionForm<'_>,
@@ -245,8 +246,8 @@ pub(super) fn unset(
     Ok(edited)
 }
 
-/// The text without the header of a section, if the section is empty and has no comment. `None` if
-/// the header must stay.
+/// The text without the header of a section, if the header has no options below it and no comment.
+/// Rules of the section stay, because each has its own header. `None` if the header must stay.
 fn without_empty(text: &str, section: &str) -> Option<String> {
     let layout = Layout::of(text).ok()?;
     let table = layout.root().get(section)?.as_table()?;

@@ -1,28 +1,28 @@
-//! Conversion of a typed value to its notation in the file.
+//! Conversion of a value, as a person typed it, to its notation in the file.
 
 use super::quoted;
 use crate::schema::Config;
 use std::path::Path;
 use toml_edit::Value as Toml;
 
-/// Converts the typed value of an option.
+/// Converts the value of an option.
 pub(super) fn value(section: &str, key: &str, typed: &str) -> String {
     read(typed, |value| format!("[{section}]\n{key} = {value}\n"))
 }
 
-/// Converts a typed element of an option that is an array.
+/// Converts one element of an option that is an array.
 pub(super) fn item(section: &str, key: &str, typed: &str) -> String {
     read(typed, |item| format!("[{section}]\n{key} = [{item}]\n"))
 }
 
-/// Converts the typed value of an option in a rule.
+/// Converts the value of an option in a rule.
 pub(super) fn of_rule(section: &str, key: &str, typed: &str) -> String {
     let url = "url = [\"*://*/*\"]";
     read(typed, |value| format!("[[{section}.for]]\n{url}\n{key} = {value}\n"))
 }
 
-/// Returns `typed` unchanged if it is TOML, otherwise as a quoted text. If both are possible, for
-/// example for `443`, the type of the option decides.
+/// Returns `typed` if it is TOML, and otherwise quotes it as a text. A word that is TOML, such as
+/// `443`, is also quoted if the option accepts it only as a text.
 fn read(typed: &str, whole: impl Fn(&str) -> String) -> String {
     let typed = typed.trim();
     let Ok(value) = typed.parse::<Toml>() else {

@@ -32,8 +32,8 @@ impl<'a> Layout<'a> {
         self.document.as_table()
     }
 
-    /// The end of the lines below the header that ends at `from`: the beginning of a line, before
-    /// blank lines and before the comment of the next header.
+    /// The end of the lines that belong to the header whose own end is `from`. It is the beginning
+    /// of a line, before blank lines and before the comment of the next header.
     pub(super) fn end_of(&self, from: usize) -> usize {
         let next = self.headers.iter().find(|header| **header >= from);
         let body = line_end(self.text, from);
@@ -62,7 +62,8 @@ impl<'a> Layout<'a> {
         start
     }
 
-    /// The start of the line after a commented-out `key`, if `within` contains such a line.
+    /// The start of the line after the commented-out option `key`. `None` if `within` does not
+    /// contain this option as a comment.
     pub(super) fn after_commented(&self, key: &str, within: Range<usize>) -> Option<usize> {
         let mut at = within.start;
         while at < within.end {

@@ -6,10 +6,10 @@ use super::{EditError, Rule, secret};
 use crate::schema::{OptionInfo, SECTIONS};
 use toml_edit::Item;
 
-/// Every option of the schema, and every rule of the text.
+/// Every option of the schema, and every rule of a configuration's text.
 #[derive(Clone, Debug)]
 pub struct Overview {
-    /// The options in the order of the documentation.
+    /// The options, in the order of `docs/options.md`.
     pub options: Vec<OptionState>,
     /// The rules by section, in the order of the text.
     pub rules: Vec<RuleState>,
@@ -22,7 +22,8 @@ pub struct OptionState {
     pub section: &'static str,
     /// The declaration.
     pub option: &'static OptionInfo,
-    /// The value as written, if the text sets it. A secret is replaced by a placeholder.
+    /// The value as written. `None` if the text does not set the option. A secret is replaced by a
+    /// placeholder.
     pub value: Option<String>,
     /// The line of the value, counted from 1. `None` if the text does not set the option.
     pub line: Option<usize>,
@@ -45,7 +46,7 @@ pub struct RuleState {
 ///
 /// # Errors
 ///
-/// [`EditError::NotToml`].
+/// [`EditError::NotToml`] if `text` is not TOML.
 pub fn overview(text: &str) -> Result<Overview, EditError> {
     let layout = Layout::of(text)?;
     let mut told = Overview { options: Vec::new(), rules: Vec::new() };

@@ -18,8 +18,8 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// All of its faults: see [`Config::parse`]. A file that is missing, too large, not a regular
-    /// file or not UTF-8 has only this fault.
+    /// All faults of the configuration: see [`Config::parse`]. If `file` is missing, too large, not
+    /// a regular file or not UTF-8, this is the only fault.
     pub fn load(file: &Path) -> Result<Self, Faults> {
         let text = read(file, MAX_CONFIG)
             .map_err(|error| Fault::new(&file.into(), None, Kind::File(error)))?;
@@ -31,8 +31,8 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// Those of [`Config::load`]. A missing file is an error only if it was named explicitly. An
-    /// existing file that cannot be read is always an error.
+    /// The faults that [`Config::load`] returns. A missing file is a fault only if it was named
+    /// explicitly. An existing file that cannot be read is always a fault.
     pub fn find(lookup: &ConfigLookup) -> Result<(Self, Option<PathBuf>), Faults> {
         let candidates = match lookup {
             ConfigLookup::Named(file) => return Ok((Self::load(file)?, Some(file.clone()))),

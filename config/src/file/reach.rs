@@ -6,17 +6,19 @@ use crate::schema::Config;
 /// The options that a change of the configuration may touch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ChangeScope {
-    /// Every option: for the Unix socket, the control password and the command line.
+    /// Every option. This scope is for the command line, and for callers that use the Unix socket
+    /// or give the control password.
     #[default]
     Whole,
-    /// Only [ordinary](crate::schema::Protection::Ordinary) options. The change must also not name
-    /// a new file, nor use a known file so that it has faults, because messages about faults quote
-    /// lines of the file.
+    /// Only [ordinary](crate::schema::Protection::Ordinary) options. In addition, the change must
+    /// not name a new file, and no file other than the configuration may then have faults: the
+    /// messages would quote lines of that file.
     Guarded,
 }
 
-/// Returns the first change that needs [`ChangeScope::Whole`], if any. `known` are the files read
-/// for `was`, and `read` the files read for `now`. A faulty configuration is `None`.
+/// Returns the first change that needs [`ChangeScope::Whole`], if any. `was` and `now` are the old
+/// and the new configuration, each `None` if it is faulty. `known` are the files read for `was`,
+/// and `read` the files read for `now`.
 pub(super) fn find_protected_change(
     (was, known): (Option<&Config>, &WatchedFiles),
     (now, read): (Option<&Config>, &WatchedFiles),

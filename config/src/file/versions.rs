@@ -8,9 +8,10 @@
 //! ```
 //!
 //! The directory is beside the file, because every account that may replace the file can also
-//! create files beside it. This works even where only `/etc` is writable. Only the owner of the
-//! versions can access them, because a configuration can contain passwords. If the administrator
-//! changes the configuration of a service, all files still belong to the user of the service.
+//! create files beside it. So versions can be stored even where only `/etc` is writable. Only the
+//! owner of the versions can access them, because a configuration can contain passwords. If the
+//! administrator changes the configuration of a service, all files still belong to the user of the
+//! service.
 #![expect(clippy::disallowed_methods, reason = "this is the part that keeps the versions")]
 
 use super::{ChangeError, disk};
@@ -25,7 +26,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-/// The administrator, the only user that may change the owner of a file.
+/// The user ID of the administrator, the only user that may change the owner of a file.
 const ROOT: u32 = 0;
 
 /// The number of earlier versions that are stored.
@@ -61,7 +62,8 @@ impl EarlierConfig {
     ///
     /// # Errors
     ///
-    /// If the version cannot be read, perhaps because it was removed as too old.
+    /// [`ChangeError::Unreadable`], for example if the version was removed because newer ones were
+    /// stored.
     pub fn text(&self) -> Result<String, ChangeError> {
         read(&self.file, MAX_CONFIG).map_err(|error| ChangeError::Unreadable {
             file: self.file.clone(),
@@ -152,7 +154,7 @@ pub(super) fn list(directory: &Path) -> Result<Vec<EarlierConfig>, ChangeError> 
     Ok(found)
 }
 
-/// Stores a text as the latest version, and removes the oldest.
+/// Stores a text as the latest version, and removes the oldest versions beyond [`VERSIONS`].
 pub(super) fn save(directory: &Path, text: &str, now: SystemTime) -> Result<(), ChangeError> {
     let kept = list(directory)?;
     let number = kept.last().map_or(1, |last| last.number.saturating_add(1));

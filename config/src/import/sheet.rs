@@ -43,14 +43,14 @@ impl ConfigDraft {
         Self { drafts: SECTIONS.iter().map(|section| draft(section.name)).collect() }
     }
 
-    /// Adds a line to `section`, below the comments that belong to it.
+    /// Adds the line `put` at the end of `section`, below the comments `above`.
     pub(super) fn put(&mut self, section: &str, above: Vec<String>, put: SheetLine) {
         if let Some(draft) = self.drafts.iter_mut().find(|draft| draft.name == section) {
             draft.entries.push(SheetEntry { above, put });
         }
     }
 
-    /// Adds a line before all other lines of `section`.
+    /// Adds the line `put`, below the comments `above`, before all other lines of `section`.
     pub(super) fn put_first(&mut self, section: &str, above: Vec<String>, put: SheetLine) {
         if let Some(draft) = self.drafts.iter_mut().find(|draft| draft.name == section) {
             draft.entries.insert(0, SheetEntry { above, put });

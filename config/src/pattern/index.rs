@@ -1,14 +1,14 @@
 //! An index of the specifications in a list that could match a URL.
 //!
 //! Each specification is filed under one property that it requires of a URL: the host, the end of
-//! the host, or a few consecutive bytes of path or arguments. Usually this is the host. If many
-//! specifications already share the host, it is a run of bytes that few specifications share. So
-//! fifty thousand specifications may contain `/ads/` if each also requires another property. A URL
-//! is looked up by all of its properties. This takes one pass over its bytes, and nearly all
-//! lookups end at a bit of a table that fits the cache.
+//! the host, or a few consecutive bytes of path or arguments. Usually this property is the host. If
+//! many specifications already share the host, the property is a run of bytes that few
+//! specifications share. So fifty thousand specifications may contain `/ads/` if each also requires
+//! another property. A URL is looked up by all of its properties. This takes one pass over its
+//! bytes, and nearly all lookups end at a bit of a table that fits the cache of the processor.
 //!
-//! A specification found this way only may match: two different properties may share a key, so the
-//! specification is still compared as a whole.
+//! A specification found this way does not always match. Two different properties may share a key,
+//! and the specification may require more than one property. So it is still compared as a whole.
 
 use crate::pattern::{parts::UrlParts, spec::UrlSpec};
 use std::{
@@ -23,7 +23,7 @@ const MANY: usize = 8;
 /// The number of bits in the table for each key.
 const BITS_PER_KEY: usize = 16;
 
-/// The smallest table, as a power of two bits.
+/// The smallest number of bits in the table, as a power of two.
 const MIN_BITS: u32 = 12;
 
 /// An odd number without a pattern, which spreads keys (the golden ratio, times 2^64).
@@ -42,13 +42,16 @@ const EIGHT: u64 = 0;
 pub(crate) struct SpecIndex {
     /// The specifications by key, each list in ascending order.
     filed: HashMap<u64, Vec<IndexedSpec>, BuildHasherDefault<IdentityHasher>>,
-    /// For each existing key, two bits of one word are set.
+    /// A table that shows quickly that a key is missing. Each existing key sets two bits of one
+    /// word.
     bits: Vec<u64>,
     /// The lengths of host ends that do not begin with a dot. A lookup tries each of these lengths.
     lengths: BTreeSet<usize>,
-    /// Whether any specification is filed under eight, four or three bytes of path or arguments.
+    /// Whether any specification is filed under eight bytes of path or arguments.
     by_eight: bool,
+    /// Whether any specification is filed under four bytes of path or arguments.
     by_four: bool,
+    /// Whether any specification is filed under three bytes of path or arguments.
     by_three: bool,
     /// The specifications without a property that has a key.
     always: Vec<IndexedSpec>,
@@ -220,7 +223,7 @@ impl SpecIndex {
 #[derive(Clone, Copy)]
 enum KeyKind {
     Host,
-    /// The length of an end, if it does not begin with a dot.
+    /// The end of a host, with its length in bytes unless the end begins with a dot.
     HostEnd(Option<usize>),
     /// The mark for the number of bytes: `EIGHT`, `FOUR` or `THREE`.
     Bytes(u64),

@@ -87,7 +87,7 @@ pub enum ParseSpecError {
     /// There is no `://` between protocol and host.
     #[error("it has no \"://\"; for all pages of a host write \"*://HOST/*\"")]
     NoProtocol,
-    /// The protocol contains a forbidden byte.
+    /// The protocol is neither `*` nor a valid URI scheme.
     #[error(
         "its protocol is neither \"*\" nor a letter followed by letters, digits, \"+\", \"-\" and \".\""
     )]
@@ -103,16 +103,16 @@ pub enum ParseSpecError {
     /// The port is not a number from 1 to 65535.
     #[error("its port is not a number from 1 to 65535")]
     Port,
-    /// User and password cannot be matched.
+    /// The text contains an `@` before the host. User and password cannot be matched.
     #[error("it has an \"@\" before the host, but users cannot be matched")]
     User,
-    /// URLs contain neither spaces nor control characters.
+    /// The text contains a space or a control character. A URL contains neither.
     #[error("it has a space or a control character; write a space as \"%20\"")]
     Space,
-    /// A fragment is never sent to a server.
+    /// The text contains a `#`. A fragment is never sent to a server.
     #[error("it has a \"#\", but a fragment is not part of a request")]
     Fragment,
-    /// Longer than any URL that a person would write.
+    /// The text is longer than any URL that a person would write.
     #[error("it is longer than {MAX_LENGTH} bytes")]
     Length,
 }
@@ -122,7 +122,7 @@ impl UrlSpec {
     ///
     /// # Errors
     ///
-    /// [`ParseSpecError`], with the reason.
+    /// The [`ParseSpecError`] that states the reason.
     pub fn parse(text: &str) -> Result<Self, ParseSpecError> {
         if text.len() > MAX_LENGTH {
             return Err(ParseSpecError::Length);
@@ -288,7 +288,7 @@ fn parse_protocol(text: &str) -> Result<Option<Box<str>>, ParseSpecError> {
     if text == "*" {
         return Ok(None);
     }
-    // RFC 3986 §3.1.
+    // The syntax of a scheme (RFC 3986 §3.1).
     let mut bytes = text.bytes();
     let begins = bytes.next().is_some_and(|byte| byte.is_ascii_alphabetic());
     if !begins || !bytes.all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte)) {

@@ -16,7 +16,7 @@ pub struct Section {
 pub struct OptionInfo {
     /// The name in the file.
     pub key: &'static str,
-    /// The name of its type in `docs/options.md`.
+    /// The name of the option's type in `docs/options.md`.
     pub kind: &'static str,
     /// Whether its value is never displayed, for example because it is a password.
     pub is_secret: bool,
@@ -26,13 +26,13 @@ pub struct OptionInfo {
     pub json: fn() -> String,
     /// The default in the notation of the file.
     pub default: &'static str,
-    /// Whether rules may set it for some URLs.
+    /// Whether rules may set the option for some URLs.
     pub rules: bool,
     /// The time at which a new value comes into force.
     pub effect: Effect,
     /// The protection of the option against changes.
     pub protection: Protection,
-    /// The effect, in one sentence.
+    /// The description of the option, in one sentence.
     pub sentence: &'static str,
 }
 

@@ -129,7 +129,8 @@ impl UrlSpecSet {
         }
     }
 
-    /// Reads an element of the array: a specification or the file of a list.
+    /// Reads an element of the array: a specification, or the file of a list. `None` if it is
+    /// faulty.
     pub(crate) fn read_one(
         &mut self,
         given: &RawValue<'_>,
@@ -154,7 +155,7 @@ impl UrlSpecSet {
 
 /// An element of a list.
 pub(crate) enum ListElement<'a> {
-    /// An entry.
+    /// A text, usually one specification.
     Entry(&'a str),
     /// A list in its own file, with its text.
     List(Arc<Path>, String),

@@ -7,11 +7,11 @@ use std::{collections::HashMap, fmt};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ValueOrigin {
     pub(crate) location: Location,
-    /// The value, shortened to be displayed on a line.
+    /// The value, shortened to fit on one line.
     pub(crate) shown: Box<str>,
 }
 
-/// The options that were set.
+/// The locations of the options that the configuration sets.
 #[derive(Clone, Default)]
 pub(crate) struct Origins {
     plain: HashMap<(&'static str, &'static str), ValueOrigin>,

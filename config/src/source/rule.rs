@@ -55,7 +55,7 @@ const URL_EXPECTED: &str =
 #[derive(Clone, Default)]
 pub struct UrlRules<T> {
     plain: T,
-    /// Shared by the options of a section.
+    /// The specifications of the section's rules, shared by all options of the section.
     specs: Arc<RuleSpecs>,
     /// The number of each rule that sets the option, in ascending order, with the value and its
     /// location.
@@ -116,8 +116,8 @@ impl<T> UrlRules<T> {
         words.join(" ")
     }
 
-    /// The same rules for a part of the value. `of` extracts the part. `otherwise` is used if
-    /// neither a rule nor the plain value has the part.
+    /// The same rules for a part of the value, which `of` extracts. Rules without the part are left
+    /// out. If the plain value does not have the part, `otherwise` is the new plain value.
     pub(crate) fn narrowed<P>(&self, of: impl Fn(&T) -> Option<P>, otherwise: P) -> UrlRules<P> {
         let part = |(number, value, origin): &(usize, T, ValueOrigin)| {
             Some((*number, of(value)?, origin.clone()))
@@ -202,7 +202,7 @@ pub(crate) fn take<T: Value>(
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RuleSpecs {
     specs: UrlSpecSet,
-    /// For each rule, the number of specifications up to its end.
+    /// For each rule, the number of specifications in this rule and all rules before it.
     ends: Vec<usize>,
 }
 

@@ -17,7 +17,7 @@ const MAX_INCLUDED: usize = 100;
 /// The maximum number of characters that a fault quotes from a line that is not TOML.
 const MAX_SHOWN_LINE: usize = 120;
 
-/// The key of a section that names more files with options of that section.
+/// The key by which a section includes further files with options of the same section.
 pub(crate) const INCLUDE: &str = "include";
 
 /// The expected value of `include`.

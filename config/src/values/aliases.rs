@@ -14,10 +14,10 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 /// One alias: the old prefix of URLs and its replacement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UrlAlias {
-    /// `None` matches any protocol.
+    /// The protocol; `None` matches any protocol.
     protocol: Option<String>,
     host: String,
-    /// As in a canonical URL: `None` is the protocol's default.
+    /// The port. `None` is the default of the protocol, as in a canonical URL.
     port: Option<u16>,
     path: String,
     to: String,

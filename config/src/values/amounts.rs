@@ -26,9 +26,9 @@ impl Age {
 /// An age, or no limit of age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgeLimit {
-    /// At this age.
+    /// The limit is this age.
     At(Age),
-    /// At no age.
+    /// There is no limit.
     Never,
 }
 
@@ -64,7 +64,7 @@ impl std::str::FromStr for Size {
     }
 }
 
-/// A text that is not a [`Size`].
+/// The error for a text that is not a [`Size`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected {0}")]
 pub struct ParseSizeError(&'static str);

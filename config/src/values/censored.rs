@@ -52,7 +52,7 @@ pub(crate) struct FieldActions(BTreeMap<String, FieldAction>);
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct CensoredFields {
     all: UrlRules<FieldActions>,
-    /// By name, in lower case.
+    /// The rules of each field, by its name in lower case.
     each: BTreeMap<String, UrlRules<FieldAction>>,
 }
 
@@ -116,7 +116,7 @@ cannot be changed.";
 }
 
 fn censor(name: &str, value: &toml_edit::Value) -> Result<FieldAction, &'static str> {
-    // RFC 9110 §5.6.2.
+    // The characters of a token (RFC 9110 §5.6.2).
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(is_token) {
         return Err("it is not the name of a field");

@@ -57,8 +57,8 @@ impl AllowedCertificate {
     }
 }
 
-/// Writes the notation of the file. The host is quoted, because it may contain quotes and commas:
-/// browsers accept such URLs.
+/// Writes the notation of the file. The host is quoted, because browsers accept hosts that contain
+/// quotes and commas.
 impl fmt::Display for AllowedCertificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let host = if self.port == HTTPS {

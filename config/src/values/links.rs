@@ -9,7 +9,7 @@ use crate::{
 };
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-/// The longest URL and the longest phrase, in bytes.
+/// The longest URL and the longest expected text, in bytes.
 const MAX_TEXT: usize = 8 << 10;
 
 /// The longest name of an interface, in bytes; the kernel allows 15.

@@ -23,7 +23,7 @@ impl MediaType {
 
 /// Parses `type/subtype` and converts it to lower case. If `any` is set, the subtype may be `*`.
 fn media_type(text: &str, any: bool) -> Option<String> {
-    // RFC 6838 §4.2.
+    // A restricted name (RFC 6838 §4.2).
     let is_name = |name: &str| {
         name.starts_with(|c: char| c.is_ascii_alphanumeric())
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte))

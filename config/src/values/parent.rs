@@ -54,7 +54,7 @@ or `\"\"` for none.";
 pub struct Replacement(Option<String>);
 
 impl Replacement {
-    /// The URL of the replacement, or a path on this proxy.
+    /// The URL of the replacement, or a path on this proxy. `None` without a replacement.
     #[must_use]
     pub fn url(&self) -> Option<&str> {
         self.0.as_deref()

@@ -5,13 +5,13 @@ use std::{path::Path, sync::Arc};
 
 /// URLs that browsers and systems request on their own.
 ///
-/// No person waits for them. While offline they would fill the queue with requests that are
-/// pointless later, so they are neither queued nor listed.
+/// No person waits for the responses. While offline, these requests would fill the queue, and
+/// fetching them later would be pointless. So they are neither queued nor listed.
 pub(crate) const NOISE: ShippedList =
     ShippedList { name: "noise.txt", text: include_str!("../../data/noise.txt") };
 
-/// Hosts whose HTTPS passes through a tunnel and is not stored: it is private, or the program that
-/// uses it accepts only the certificate of its vendor.
+/// Hosts whose HTTPS passes through a tunnel and is not stored: the content is private, or the
+/// program that requests it accepts only the certificate of its vendor.
 pub(crate) const TUNNELS: ShippedList =
     ShippedList { name: "tunnel.txt", text: include_str!("../../data/tunnel.txt") };
 

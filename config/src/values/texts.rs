@@ -99,7 +99,7 @@ impl Value for LanguageTag {
 pub struct SystemAccount(Option<String>);
 
 impl SystemAccount {
-    /// The name, or the digits of the number.
+    /// The name, or the digits of the number. `None` without an account.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         self.0.as_deref()

@@ -60,9 +60,9 @@ words! {
 (changes of state), `\"debug\"` (each decision and its reason) or `\"trace\"` (the phases of
 each request).",
     "\"error\", \"warn\", \"info\", \"debug\" or \"trace\"":
-    /// An administrator must act.
+    /// Faults on which an administrator must act.
     Error = "error",
-    /// A fault was worked around.
+    /// Faults that were worked around.
     Warn = "warn",
     /// Changes of state.
     Info = "info",

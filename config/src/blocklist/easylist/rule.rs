@@ -1,4 +1,4 @@
-//! Classification of one line of a list, and checks that the matching crate reads it as browsers
+//! Classifies one line of a list, and checks that the crate `adblock` reads this line as browsers
 //! do.
 
 use adblock::{
@@ -7,7 +7,7 @@ use adblock::{
 };
 use regex::bytes::RegexBuilder;
 
-/// The longest line, in bytes. The longest rules name some hundred sites.
+/// The longest line, in bytes. The longest rules of real lists name a few hundred sites.
 const MAX_LINE: usize = 32 << 10;
 
 /// The longest pattern that a rule compares with a URL, in bytes.
@@ -25,16 +25,17 @@ const MAX_EXPRESSION: usize = 256 << 10;
 /// The class of a line of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LineClass {
-    /// An empty line, a comment, or the head of the list.
+    /// An empty line, a comment, or the header of the list.
     Nothing,
     /// A rule that changes pages, requests or responses, and blocks nothing.
     Passed,
-    /// A rule that blocks or excepts requests, for one host or for the pages of some sites.
+    /// A rule that blocks or excepts requests, either to one host or from the pages of certain
+    /// sites.
     Rule,
     /// A rule for all hosts that is compared as plain text.
     General,
-    /// A rule that is compared as a regular expression: one for all hosts whose pattern has
-    /// wildcards, or one that is written as a regular expression.
+    /// A rule that is written as a regular expression, or a rule for all hosts with wildcards in
+    /// its pattern. Both are compared as regular expressions.
     Expression,
     /// An unreadable line.
     Unread,
@@ -98,7 +99,8 @@ fn of_filter(line: &str, filter: &NetworkFilter<'_>) -> LineClass {
             LineClass::Unread
         };
     }
-    // No URL contains these characters, but a file that is not a list does.
+    // URLs do not contain these characters, so the file may be something other than a list of
+    // rules.
     if [host, pattern].iter().any(|part| part.contains([' ', '\t', '<', '>', '"', '`'])) {
         return LineClass::Unread;
     }
