@@ -26,7 +26,7 @@ use crate::{
     error::Faults,
     schema::Config,
 };
-use reach::find_protected_change;
+use reach::{drops_protected, find_protected_change};
 use sha2::{Digest, Sha256};
 use std::{
     fmt, fs, io,
@@ -332,11 +332,10 @@ impl ConfigFile {
         let (config, files) = watch_reads(&[], || Config::parse(&text, &self.path));
         if self.reach == ChangeScope::Guarded {
             let (was, known) = watch_reads(&[], || Config::parse(&old.text, &self.path));
-            // A whole new text could drop protected options that the faulty old text sets, but that
-            // are not in force. So only an edit of a faulty text is compared with the configuration
-            // in force.
-            let in_force = self.in_force.as_deref().filter(|_| edited.is_some());
-            let was = was.as_ref().ok().or(in_force);
+            if was.is_err() && edited.is_none() && drops_protected(&old.text, &text) {
+                return Err(ChangeError::Beyond("a faulty configuration".to_owned()));
+            }
+            let was = was.as_ref().ok().or(self.in_force.as_deref());
             if let Some(what) = find_protected_change((was, &known), (config.as_ref().ok(), &files))
             {
                 return Err(ChangeError::Beyond(what));

@@ -1,7 +1,8 @@
 //! Protection of options against a change of the configuration.
 
 use crate::disk::watch::WatchedFiles;
-use crate::schema::Config;
+use crate::edit::{OptionChange, changes};
+use crate::schema::{Config, SECTIONS};
 
 /// The options that a change of the configuration may touch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,6 +36,22 @@ pub(super) fn find_protected_change(
     let mut differences = now.differences(was).into_iter();
     let (section, option) = differences.find(|(_, option)| option.protection.is_protected())?;
     Some(format!("[{section}] {}", option.key))
+}
+
+/// Whether `new`, a whole text, changes protected options of the faulty text `old`. They may not be
+/// in force yet, so the configuration in force does not tell. True if `old` is not TOML.
+pub(super) fn drops_protected(old: &str, new: &str) -> bool {
+    let is_protected = |change: &OptionChange| {
+        let section = SECTIONS.iter().find(|section| section.name == change.section);
+        section.is_some_and(|section| {
+            let mut options = section.options.iter();
+            // Any of the options may be in a rule.
+            options.any(|option| {
+                [option.key, "for"].contains(&change.key) && option.protection.is_protected()
+            })
+        })
+    };
+    old.parse::<toml_edit::DocumentMut>().is_err() || changes(old, new).iter().any(is_protected)
 }
 
 #[cfg(test)]
