@@ -129,8 +129,8 @@ impl Client {
         }
     }
 
-    /// Whether the connection is intercepted. Then the browser must not bypass the proxy over QUIC
-    /// or through another host (RFC 7838).
+    /// Whether the connection is intercepted. On such a connection, the browser must not be told to
+    /// bypass the proxy over QUIC or through another host (RFC 7838).
     fn is_inside(&self) -> bool {
         matches!(self.visitor.door, Door::Site(_))
     }

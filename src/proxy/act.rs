@@ -63,7 +63,7 @@ pub(super) async fn act(
         }
         (Decision::Confirm, kept) => missing::confirm(context, &ask, kept.is_some()),
         (Decision::Refuse(refusal), _) => missing::refuse(context, &ask, refusal),
-        // Unreachable: this decision requires a stored copy.
+        // Unreachable: these decisions require a stored copy.
         (
             Decision::Serve
             | Decision::ServeVersion

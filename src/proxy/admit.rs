@@ -58,9 +58,9 @@ pub(super) fn end(
     response
 }
 
-/// Identifies the user, if users are configured, and records it in `visitor`. `control` is the
-/// control password. A client that sends the control password in place of a user's password is
-/// asked for a login again, but this does not count as a wrong password.
+/// Identifies the user, if users are configured, and records the user in `visitor`. `control` is
+/// the hash of the control password. A client that sends the control password in place of a user's
+/// password is asked for a login again, but this does not count as a wrong password.
 pub(super) async fn as_user(
     context: &ProxyContext,
     visitor: &mut Visitor,

@@ -50,7 +50,8 @@ impl Amendment {
         })
     }
 
-    /// Changes a response of an origin, or replaces it with a message if it leads to a blocked URL.
+    /// Changes a response of an origin. If the response redirects to a blocked URL, replaces it
+    /// with a message.
     pub(super) fn apply(
         &self,
         context: &ProxyContext,

@@ -42,9 +42,10 @@ pub struct CopyLookup {
 impl CopyLookup {
     /// Chooses among the client's `own` and the shared copies for a request with these fields.
     ///
-    /// The newer copy by `Date` (RFC 9111 §4) is the matching copy. If the origin cannot be
-    /// reached, the person's own copy is preferred: the person has seen it, and the shared copy may
-    /// be a page for strangers. But an error never takes precedence over a page.
+    /// If an own and a shared copy match the request, the copy with the later `Date` is used (RFC
+    /// 9111 §4). If the origin cannot be reached, the person's own copy is preferred: the person
+    /// has seen it, and the shared copy may be a page for strangers. But an error never takes
+    /// precedence over a page.
     #[must_use]
     pub fn new(own: Vec<Arc<Kept>>, public: Vec<Arc<Kept>>, request: HeaderMap) -> Self {
         if own.is_empty() || public.is_empty() {
@@ -118,7 +119,8 @@ impl CopyLookup {
         }
     }
 
-    /// The copy whose variant is the requested one, so that `Vary` permits its use.
+    /// The copy whose variant is the requested one, so that `Vary` permits its use. `None` if no
+    /// copy matches.
     #[must_use]
     pub fn own(&self) -> Option<&Arc<Kept>> {
         self.own.as_ref()
@@ -158,7 +160,8 @@ impl CopyLookup {
         self.shelves.as_ref()
     }
 
-    /// All copies.
+    /// All stored copies of the requested spelling, and the segments that contain the requested
+    /// bytes.
     #[must_use]
     pub fn all(&self) -> &[Arc<Kept>] {
         &self.all
@@ -216,7 +219,7 @@ impl Revalidation {
     }
 }
 
-/// `kept` as input of the choice.
+/// Converts stored copies into the variants among which a request chooses.
 #[must_use]
 pub fn stored(kept: &[Arc<Kept>]) -> Vec<StoredVariant<'_>> {
     kept.iter().map(|kept| kept.stored()).collect()

@@ -189,7 +189,7 @@ pub struct Download {
     is_stopped: watch::Sender<bool>,
     /// When its response became invalid; set while the downloads are locked.
     outdated: OnceLock<SystemTime>,
-    /// Whether a newer download for the same key has started.
+    /// When the response became invalid; set while the downloads are locked.
     is_replaced: AtomicBool,
 }
 

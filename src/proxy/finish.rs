@@ -119,7 +119,7 @@ impl RequestRecord {
     }
 
     /// Records the response if it has a cache status. A message without relation to the spool has
-    /// none.
+    /// no cache status.
     pub(super) fn complete(self, context: &ProxyContext, response: &mut Response<Body>) {
         let Some(&status) = response.extensions().get::<CacheStatus>() else { return };
         let (method, answer) = (self.method, response.status());

@@ -78,7 +78,8 @@ pub async fn update_from_head(
     for kept in all.filter(could_be_chosen) {
         match compare_head(&kept.fields, kept.entry.body_len(), status, answer) {
             HeadComparison::Nothing => {}
-            // A changed body may have the same length and date; only a GET can detect that.
+            // A changed body may have the same length and date, and only a GET can detect the
+            // change. So an invalid copy without an entity tag stays invalid.
             HeadComparison::Unchanged
                 if kept.entry.invalid_since().is_some() && !answer.contains_key(ETAG) => {}
             HeadComparison::Unchanged => {

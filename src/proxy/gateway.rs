@@ -6,11 +6,11 @@
 //! POST ─────────────── the person confirms ── /gateway/send ──┘
 //! ```
 //!
-//! Decisions, storage and queue are the same as through the proxy: it is the same URL, by the same
-//! person. Only the response to the browser differs: its references lead to addresses of ours
-//! ([`wwwoffle_html::rewrite::gateway`]), and the page has no other rights ([`fields`]). A page of
-//! the gateway has an opaque origin. Its requests carry that origin, so our own pages refuse them
-//! ([`crate::page::guard`]).
+//! Decisions, storage and queue are the same as through the proxy, because the request has the same
+//! URL and the same owner. Only the response to the browser differs: its references lead to
+//! addresses of ours ([`wwwoffle_html::rewrite::gateway`]), and its fields restrict what the page
+//! may do ([`fields`]). A page of the gateway has an opaque origin. Its requests carry that origin,
+//! so our own pages refuse them ([`crate::page::guard`]).
 //!
 //! Any page in the browser can send a form to the gateway. Such a form cannot be distinguished from
 //! a form of the page that the person sees. So a form goes to its origin only after the person has
@@ -319,8 +319,8 @@ impl GatewayClient {
 #[derive(Clone, Copy, Debug)]
 struct Elsewhere;
 
-/// The redirect target for a browser that need not use the gateway, or for an address without the
-/// slash after its host. `None` for any other request.
+/// The redirect target for a browser that uses the proxy, so that it does not need the gateway, or
+/// for an address without the slash after its host. `None` for any other request.
 fn direct_url(parts: &Parts, url: &str) -> Option<String> {
     // In HTTP/2 every request has a scheme.
     let is_proxied = parts.uri.scheme().is_some() && parts.version < Version::HTTP_2;

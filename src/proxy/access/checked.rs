@@ -18,7 +18,7 @@ const MAX_REMEMBERED: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 /// Bytes of the secret: one block of SHA-256, which HMAC uses unchanged (RFC 2104 §3).
 const SECRET_BYTES: usize = 64;
 
-/// The key of a password and of the hash to compare it with, in the cache.
+/// The cache key for a password and the hash that it is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct PasswordKey([u8; 32]);
 

@@ -46,7 +46,7 @@ const CROWDED: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
     This machine has as many connections to the proxy as one may have: see [startup] \
     max-connections-per-client in its configuration.\n";
 
-/// How long a refusal is reported to the administrator.
+/// The time for which a refusal is reported to the administrator.
 const LATELY: Duration = Duration::from_secs(60 * 60);
 
 /// The recent refusals of clients that may not use the proxy.

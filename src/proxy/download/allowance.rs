@@ -61,7 +61,7 @@ impl Allowance {
     ///
     /// # Errors
     ///
-    /// The limit that the body exceeds.
+    /// [`Failure::TooLong`] if `total` exceeds the ceiling.
     pub(super) fn check_start(&self, total: Option<u64>) -> Result<(), Failure> {
         match total {
             Some(total) if self.ceiling.is_some_and(|ceiling| total > ceiling) => {
@@ -76,7 +76,8 @@ impl Allowance {
     ///
     /// # Errors
     ///
-    /// The limit that the body exceeds.
+    /// [`Failure::TooLong`] if the body exceeds the ceiling. [`Failure::OverBudget`] if the shared
+    /// limit is reached.
     pub(crate) fn check_progress(
         &self,
         new: u64,

@@ -42,8 +42,8 @@ pub(super) enum AttemptEnd {
     Changed(Option<Box<Answer>>),
 }
 
-/// Runs a download and its successors. Returns the last of them, and how it ended, which is not
-/// published yet.
+/// Runs a download and its successors. Returns the last of them and its end. The caller must
+/// publish this end.
 pub(super) async fn carry_out<'a, A: OriginClient>(
     ground: &DownloadContext<'a, A>,
     mut job: DownloadJob,
@@ -58,8 +58,9 @@ pub(super) async fn carry_out<'a, A: OriginClient>(
         };
         let changed = Arc::new(Failure::Changed);
         let broken = BodyEnd::Broken(Arc::clone(&changed));
-        // The readers of this body get an error, and the successor would start without readers.
-        // Unless the download `finishes` without them, the successor would end at once.
+        // The readers of this body get an error, so a successor would start without readers. Unless
+        // the download `finishes` without readers, the successor would end at once, so it is not
+        // started.
         if replaced == MAX_REPLACED || !job.leaving.finishes {
             ground.downloads.leave(&watch.download);
             watch.download.feed.finish(broken);
@@ -131,7 +132,7 @@ async fn fetch<A: OriginClient>(
 ///
 /// # Errors
 ///
-/// The outcome, if there is no new response.
+/// The end of the download, if there is no new response.
 async fn request_origin<A: OriginClient>(
     ground: &DownloadContext<'_, A>,
     job: &mut DownloadJob,

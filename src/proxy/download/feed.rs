@@ -278,7 +278,7 @@ impl Feed {
 pub struct FeedReader {
     feed: Arc<Feed>,
     id: u64,
-    /// The next byte to deliver. `None` after the end was delivered.
+    /// The position of the next byte to deliver. `None` after the end was delivered.
     position: Option<u64>,
     changes: watch::Receiver<u64>,
 }

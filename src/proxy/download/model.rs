@@ -276,7 +276,8 @@ async fn compare(
     readers: &mut BTreeMap<usize, (FeedReader, ClientBytes)>,
     step: ModelStep,
 ) {
-    // The paused clock advances only when all tasks are idle.
+    // The paused clock advances only when all tasks are idle, so this lets all tasks finish their
+    // work.
     let moment = Duration::from_millis(1);
     sleep(moment).await;
     for (number, (reader, read)) in readers {

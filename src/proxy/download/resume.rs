@@ -92,8 +92,9 @@ impl BodyValidator {
         self.length
     }
 
-    /// Makes the request ask for the bytes after `from`. The request uses a new connection, because
-    /// the old one broke off and its leftover bytes must not be appended to this body.
+    /// Makes the request ask for the rest of the body from byte `from` on, or for the whole body if
+    /// `from` is 0. The request uses a new connection, because the old one broke off and its
+    /// leftover bytes must not be appended to this body.
     pub(super) fn add_range(&self, request: &mut Request<()>, from: u64) {
         request.extensions_mut().insert(NewConnection);
         let fields = request.headers_mut();
@@ -107,7 +108,7 @@ impl BodyValidator {
         }
     }
 
-    /// Evaluates the response to a request for the bytes after `from`.
+    /// Evaluates the response to a request for the rest of the body from byte `from` on.
     pub(super) fn judge(&self, status: StatusCode, fields: &HeaderMap, from: u64) -> RestMatch {
         match status.as_u16() {
             200 if from == 0 && Self::of(status, fields).is_some_and(|other| self.is(&other)) => {

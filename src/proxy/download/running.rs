@@ -11,14 +11,14 @@ use super::{Download, DownloadRequest, JoinKey};
 use crate::base::owner::Places;
 use crate::storage::store::EntryIdentity;
 
-/// How long a download may stall before new clients no longer join it.
+/// The longest time for which a download may stall while new clients still join it.
 pub(super) const JOIN_WITHIN: Duration = Duration::from_secs(5);
 
 /// The running downloads.
 #[derive(Debug)]
 pub struct Downloads {
     pub(super) running: Mutex<DownloadTable>,
-    /// How long a download may stall before new clients no longer join it.
+    /// The longest time for which a download may stall while new clients still join it.
     pub(super) join_within: Duration,
 }
 

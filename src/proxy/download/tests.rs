@@ -92,7 +92,8 @@ fn begun(downloads: &Downloads) -> Arc<Download> {
     }
 }
 
-/// RFC 9111 §4.4: a response requested before a form was sent may be outdated after it.
+/// RFC 9111 §4.4: a form may change the page. So a response that was requested before the form was
+/// sent may be outdated.
 #[test]
 fn nobody_joins_what_was_asked_for_before_a_form_was_answered() {
     let downloads = Downloads::default();

@@ -29,12 +29,12 @@ use crate::proxy::keep::NotKept;
 use crate::storage::store::timestamp;
 use wwwoffle_http::head;
 
-/// Maximum wait for the end of a body after all bytes of its declared length have arrived. Until
-/// then the last bytes are held back.
+/// Maximum wait for the end of a body after all bytes of its declared length have arrived. The last
+/// bytes are held back during this wait.
 const END_WITHIN: Duration = Duration::from_secs(1);
 
-/// How long a download with readers continues when the daemon stops. This is less than the time
-/// that the daemon waits, to leave time to save the bytes.
+/// The time for which a download with readers continues when the daemon stops. It is shorter than
+/// the time that the daemon waits, so that the bytes can still be saved.
 const STOP_WITHIN: Duration = Duration::from_secs(8);
 
 /// A transfer of a body.
@@ -43,7 +43,7 @@ pub(super) struct Transfer<'a, A> {
     job: &'a DownloadJob,
     download: &'a Arc<Download>,
     total: Option<u64>,
-    /// The byte before which the current response must end.
+    /// The position in the body at which the current response must end; `None` if it is unknown.
     end: Option<u64>,
     storing: BodyStorage,
     resuming: ResumeAttempts,
@@ -121,8 +121,8 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
         }
     }
 
-    /// If the places are set, also copies the stored response from the first place to the second.
-    /// Used if the response to a POST also answers GET.
+    /// Sets the `places` of a response to a POST that also answers GET. After the response is
+    /// stored at the first place, it is copied to the second.
     pub(super) fn answering(self, places: Option<(Place, Place)>) -> Self {
         Self { answers: places, ..self }
     }
@@ -317,7 +317,7 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
     }
 
     /// The reason to end the download, if it has no readers and has reached a limit. Unless the
-    /// download has stalled, it can then no longer be joined.
+    /// reason is a stall, clients can no longer join the download afterwards.
     fn exceeded_limit(&mut self) -> Option<Failure> {
         if self.feed().readers() > 0 {
             self.unread.left = None;
@@ -372,7 +372,7 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
         }
     }
 
-    /// Resolves when the daemon stops. If there are readers, it resolves a little later.
+    /// Resolves when the daemon stops. If there are readers, resolves up to [`STOP_WITHIN`] later.
     async fn wait_for_stop(&self) {
         self.ground.tasks.stopping().await;
         let until = *self.stops.get_or_init(|| Instant::now() + STOP_WITHIN);

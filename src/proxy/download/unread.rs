@@ -41,8 +41,8 @@ impl LastRead {
         Self { since: Instant::now(), bytes: download.progress.snapshot().bytes }
     }
 
-    /// Whether too few bytes of `download` have arrived since the last reader left, at least `slow`
-    /// ago.
+    /// Whether the last reader left at least `slow` ago, and the average speed since then is below
+    /// [`SLOWEST`].
     fn is_slow(&self, download: &Download, slow: Duration) -> bool {
         let (elapsed, bytes) = (self.since.elapsed(), download.progress.snapshot().bytes);
         elapsed >= slow && bytes.saturating_sub(self.bytes) < SLOWEST * elapsed.as_secs()
@@ -72,7 +72,7 @@ impl UnreadLimits {
     }
 
     /// Why a download without readers must end; `None` if it may continue. `total` is the length of
-    /// its body.
+    /// its body. `is_unbounded` lifts the limits for a body of unknown length.
     pub(super) fn judge(
         &self,
         download: &Download,
@@ -85,7 +85,8 @@ impl UnreadLimits {
         {
             return Some(Failure::TooLong(None));
         }
-        // A download that has broken off already waits between its attempts.
+        // A download that has broken off waits between its attempts, so it does not count as
+        // stalled.
         let is_unwanted = !download.is_awaited() && !download.progress.is_waiting();
         let is_still =
             download.progress.stalled_for() >= self.still || left.is_slow(download, self.slow);

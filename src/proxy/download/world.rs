@@ -53,7 +53,7 @@ impl<A: OriginClient + Send + 'static> DownloadTestBed<A> {
         Arc::new(Self {
             asks,
             store: Store::new(spool),
-            // The clients of the model always join.
+            // The clients of the model join every running download, even a stalled one.
             downloads: Downloads { join_within: Duration::MAX, ..Downloads::default() },
             mode: ModeSwitch::new(Mode::Online),
             disk,

@@ -221,8 +221,9 @@ fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(is_of_token)
 }
 
-/// The `Content-Disposition` for a response of this shape, if the shape needs one. Browsers compare
-/// the word before the first semicolon (RFC 6266 §4.2).
+/// The `Content-Disposition` of a response that the browser must save, because the origin requests
+/// this or because of the shape. `None` for other responses. Browsers compare the word before the
+/// first semicolon (RFC 6266 §4.2).
 fn disposition(theirs: &HeaderMap, shape: Shape) -> Option<HeaderValue> {
     let is_attachment = |value: &&HeaderValue| {
         let word = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();

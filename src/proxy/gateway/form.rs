@@ -82,8 +82,8 @@ impl GatewayClient {
         reply::from_page(&self.shell, page)
     }
 
-    /// Handles the confirmation of a form, whose button only a page of ours has. Returns the
-    /// request to carry out, or else the response.
+    /// Handles the confirmation of a form. Only a page of ours has the button that confirms.
+    /// Returns the request to carry out, or else the response.
     pub(super) async fn confirmed(
         &self,
         parts: &Parts,

@@ -1,6 +1,6 @@
-//! Gateway addresses that a page of another site may have opened in a window. For such a window a
-//! file is not sent at once: the window would stay at its page, and the other site would learn from
-//! this that the file is stored.
+//! Gateway addresses that a page of another site may have opened in a window. Such a window gets a
+//! page with a link instead of a file to save. With the file, the window would stay at its page,
+//! and the other site would learn from this that the file is stored.
 
 use hyper::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, HeaderValue};
 use hyper::http::request::Parts;
