@@ -3,11 +3,11 @@
 //! One task (`work`) chooses the due requests. `schedule`, which learns of each change of the
 //! queue, knows which are due; `windows` and `budget` limit them, and `held` reports why others
 //! wait. The task starts another task for each chosen request (`one`). That task makes an attempt
-//! (`attempt`), classifies its result (`verdict`), and records it. The requests that a stored
-//! response leads to (`follow`) are queued before the request leaves the queue. The page may be
-//! opened in a browser before that (`browser`). A request leaves the queue only after its response
-//! is stored, so a crash costs at most a second fetch. A form stays in the queue as failed while it
-//! is being sent, so that a crash never sends it twice. [`plan`] estimates the downloads.
+//! (`attempt`), classifies its result (`verdict`), and records it. Before the request leaves the
+//! queue, the requests that its response leads to are queued (`follow`), and the page may be opened
+//! in a browser (`browser`). A request leaves the queue only after its response is stored, so a
+//! crash costs at most a second fetch. A form stays in the queue as failed while it is being sent,
+//! so that a crash never sends it twice. [`plan`] estimates the downloads.
 
 mod attempt;
 mod browser;
@@ -164,7 +164,7 @@ impl Fetcher {
         lock(&self.budget).spent()
     }
 
-    /// How long the host of this request must rest.
+    /// The times until which the host of this request must rest.
     fn host_rests(&self, key: &Key) -> Rests {
         lock(&self.schedule).host_rests(key)
     }
@@ -267,7 +267,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Makes failed and delayed requests due now: those of `only`, or all, for which `is_theirs`
 /// returns true. A request larger than `ask-above` is included only if `only` lists it. Returns the
-/// number.
+/// number of requests that were made due.
 ///
 /// # Errors
 ///

@@ -111,7 +111,7 @@ pub(super) struct Foreseen {
 ///
 /// # Errors
 ///
-/// The verdict, if a rule decides the request, or the recorded request cannot be used.
+/// The verdict, if a rule decides the request, or the recorded request or the spool cannot be read.
 pub(super) async fn gather_facts(
     context: &Arc<FetchContext>,
     outgoing: &Outgoing,
@@ -159,13 +159,13 @@ async fn finish_stored(
 }
 
 /// Returns how the stored copy arrived if it answers the request. `None` if the origin must be
-/// contacted.
+/// contacted. A form is never answered by a stored copy.
 ///
 /// A copy that was checked since a run began counts as fetched by this run. A shared copy that was
 /// checked after the request was queued also answers it: another client may have sent the same
-/// request. This excludes requests with secrets, copies that vary, and redirects, which are
-/// followed for each request. A fresh copy answers requests of runs and for sub-resources, unless
-/// they demand revalidation.
+/// request. This rule does not apply to requests with secrets, to copies that vary, and to
+/// responses other than 2xx, because redirects are followed for each request. A fresh copy answers
+/// requests of runs and for sub-resources, unless they demand revalidation.
 fn is_answered(context: &FetchContext, outgoing: &Outgoing, kept: &Kept) -> Option<UrlOutcome> {
     if outgoing.summary.kind == RequestKind::Post {
         return None;
@@ -202,7 +202,7 @@ fn is_fresh(context: &FetchContext, outgoing: &Outgoing, kept: &Kept) -> bool {
 }
 
 /// Requests the origin, or joins a running download of the same URL, and waits for its end. Also
-/// returns the delay that the response requests with `Retry-After`, if any.
+/// returns the delay that the response demands with `Retry-After`; `None` if a download was joined.
 async fn carry_out(
     context: &Arc<FetchContext>,
     outgoing: &Outgoing,

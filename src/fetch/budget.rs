@@ -116,8 +116,9 @@ impl Budget {
         self.spent = None;
     }
 
-    /// Sets the meter to the smallest remaining budget. Returns the exhausted budget, if any. If
-    /// several are exhausted, returns the one that is renewed last.
+    /// Sets the meter to the smallest remaining budget. At the beginning of a day, the counts of
+    /// the day start again at zero. Returns the exhausted budget, if any. If several are exhausted,
+    /// returns the one that is renewed last.
     pub(super) fn apply_limits(
         &mut self,
         allowed: Allowed,
@@ -194,8 +195,8 @@ impl Budget {
         else {
             return;
         };
-        // An earlier version did not record the class of the connection. In this case all bytes
-        // count as metered, so no metered budget is exceeded.
+        // An earlier version of the program did not record whether the connection was metered. In
+        // this case all bytes count as metered, so no metered budget is exceeded.
         let metered = words.next().and_then(|word| word.parse().ok()).unwrap_or(all);
         (self.day, self.all.day, self.over_metered.day) = (day, all, metered);
     }

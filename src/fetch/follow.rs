@@ -62,8 +62,8 @@ impl Answered<'_> {
 }
 
 /// Returns the requests that follow from a response, for the `runs` that want it. If the daemon
-/// ends before `outgoing` leaves the queue, they are determined again from the same response. URLs
-/// that are queued or stored are not requested twice.
+/// ends before `outgoing` leaves the queue, the same requests are determined again from the stored
+/// response. URLs that are queued or stored are not requested twice.
 ///
 /// # Errors
 ///

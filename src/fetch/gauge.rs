@@ -13,8 +13,8 @@ pub struct Gauge {
 }
 
 impl Gauge {
-    /// Adds the rate and the time left to `counted`. The time is omitted if `counted.left` does not
-    /// fall, or if the mode does not allow fetching now (`moves` is false).
+    /// Adds the rate and the time left to `counted`. The time is omitted if `counted.left` is 0 or
+    /// does not fall, or if the mode does not allow fetching now (`moves` is false).
     pub fn measure(&mut self, counted: Whole, moves: bool, now: Instant) -> Whole {
         for (pace, number) in [(&mut self.bytes, counted.bytes), (&mut self.left, counted.left)] {
             if pace.has_begun() { pace.add_sample(now, number) } else { pace.begin(now, number) }

@@ -79,8 +79,8 @@ struct HoldFacts {
     is_last: bool,
 }
 
-/// The reason that lasts longest; `None` if nothing holds the request back, or it was given up.
-/// Pure.
+/// The reason that lasts longest. Reasons without an end, such as the mode, count as the longest.
+/// `None` if nothing holds the request back, or it was given up. Pure.
 fn judge(state: &RequestState, facts: &HoldFacts) -> Option<Held> {
     match state {
         RequestState::Failed { .. } => return None,

@@ -22,7 +22,8 @@ pub struct LastFetch {
 /// The results of the current fetch and of the one before it.
 #[derive(Debug, Default)]
 pub(super) struct LastFetches {
-    /// The result since the last start of fetching the queue; `None` before the first response.
+    /// The result since the last start of fetching the queue; `None` before the first request is
+    /// answered or given up.
     now: Option<LastFetch>,
     before: Option<LastFetch>,
     is_changed: bool,

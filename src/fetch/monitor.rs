@@ -57,7 +57,7 @@ pub struct MonitorSettings {
     pub url: String,
     /// The schedule.
     pub schedule: Schedule,
-    /// The minimum number of older versions.
+    /// The smallest number of older versions that the spool keeps of the page.
     pub versions: u16,
     /// The sub-resources and links to fetch with the page. `None` means the configured
     /// sub-resources and no links.

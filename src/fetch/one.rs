@@ -152,8 +152,8 @@ async fn queue_following(context: &FetchContext, verdict: &mut FetchVerdict) -> 
 /// Removes the request, unless it was requested again. Returns whether the request was removed.
 async fn finish(context: &FetchContext, outgoing: &Outgoing) -> Result<bool, Error> {
     let finished = context.storage.store.finish_queued(outgoing.clone()).await?;
-    // If the request was made again in the meantime, it stays in the queue and is judged again. It
-    // may then need no request to the origin.
+    // If the request was made again in the meantime, it stays in the queue and is examined again.
+    // By then, the stored copy may be enough to answer it.
     Ok(matches!(finished, FinishOutcome::Gone))
 }
 
@@ -238,9 +238,9 @@ fn report_to_runs(
     }
 }
 
-/// Returns `form` in the failed state, in which it is recorded while it is being sent. If the daemon
-/// ends during this time, it does not send the form again. It is unknown whether the origin received
-/// the form, so only the owner can decide.
+/// Returns `form` in the failed state. The queue records this state while the form is being sent.
+/// If the daemon ends during this time, the next daemon does not send the form again. It is unknown
+/// whether the origin received the form, so only the owner can decide.
 pub(super) fn on_its_way(form: &Outgoing) -> Outgoing {
     let reason = "the daemon ended while it was being sent; it is not known whether it arrived";
     let state = RequestState::Failed { reason: reason.to_owned(), status: None };

@@ -27,7 +27,7 @@ const MAX_TIME: Duration = Duration::from_secs(10);
 /// The largest number of simultaneous plans.
 const MAX_PLANS: usize = 2;
 
-/// The turns of plans, which limit how many are made at once.
+/// The semaphore that limits the number of simultaneous plans.
 #[derive(Debug)]
 pub(super) struct PlanTurns(Semaphore);
 

@@ -1,4 +1,4 @@
-//! The rest times of origins, saved for the next start. Pure.
+//! The times until which origins asked to receive no requests, saved for the next start. Pure.
 
 use std::sync::Arc;
 

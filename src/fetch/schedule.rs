@@ -1,7 +1,5 @@
-//! Chooses the next request. Pure: the caller passes the time.
-//!
-//! Each host has its own ordered list of requests. The first request of each host that may be
-//! requested now is in one common list. So the cost of choosing or removing a request grows only
+//! Each host has its own ordered list of requests. One common list contains the first request of
+//! each host that may be contacted now. So the cost of choosing or removing a request grows only
 //! with the logarithm of the number of requests.
 
 use std::collections::{BTreeSet, HashMap};
@@ -12,7 +10,7 @@ use jiff::Timestamp;
 use wwwoffle_spool::{OutgoingSummary, QueuePosition, RequestKind, RequestState};
 use wwwoffle_url::Key;
 
-/// The limits of concurrent requests.
+/// The limits of concurrent requests. Each concurrent request uses one slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ScheduleLimits {
     /// Requests to one host.
@@ -29,7 +27,7 @@ const MAX_ASIDE: usize = 64;
 pub(super) struct FetchSchedule {
     requests: HashMap<Key, ScheduledRequest>,
     hosts: HashMap<Arc<str>, ScheduledHost>,
-    /// The first request of each host that may be sent now.
+    /// For each host that may be contacted now, the first request.
     ready: BTreeSet<(QueuePosition, Arc<str>)>,
     /// The times at which to check hosts again.
     alarms: BTreeSet<(Timestamp, Arc<str>)>,
@@ -221,7 +219,7 @@ impl FetchSchedule {
             .then(|| self.hosts.iter().filter_map(closed).filter(is_to_come).collect())
     }
 
-    /// How long the host of this request must rest.
+    /// The times until which the host of this request must rest.
     pub(super) fn host_rests(&self, key: &Key) -> Rests {
         let found = self.requests.get(key);
         let found = found.and_then(|request| Some((request, self.hosts.get(&request.host)?)));
@@ -231,7 +229,7 @@ impl FetchSchedule {
         })
     }
 
-    /// Allows requests to the origin of this request at once.
+    /// Ends the wait that the origin of this request asked for.
     pub(super) fn open(&mut self, key: &Key) {
         let Some(name) = self.requests.get(key).map(|request| Arc::clone(&request.host)) else {
             return;

@@ -30,7 +30,7 @@ use wwwoffle_http::redirect::shown_location;
 ///
 /// # Errors
 ///
-/// The reason why it cannot be determined, in words for the user.
+/// The reason in words for the user, if the owner is unknown or the spool cannot be read.
 pub(super) async fn redirect(
     context: &Arc<FetchContext>,
     outgoing: &Outgoing,
@@ -49,7 +49,7 @@ pub(super) async fn redirect(
 ///
 /// # Errors
 ///
-/// The reason why it cannot be determined, in words for the user.
+/// The reason in words for the user, if the owner is unknown or the spool cannot be read.
 pub(super) async fn of(
     context: &Arc<FetchContext>,
     outgoing: &Outgoing,
@@ -83,8 +83,8 @@ pub(super) async fn of(
     Ok(following)
 }
 
-/// The request that follows a redirect, for the same person as the redirected one. A request that
-/// cannot be made is recorded as failed, so that a person sees why the page is missing. `None` if
+/// The request that follows a redirect, for the owner of the redirected request. A request that
+/// cannot be made is recorded as failed, so that the owner sees why the page is missing. `None` if
 /// the target is not a URL of the web, or is a local page.
 fn successor(
     context: &FetchContext,

@@ -57,7 +57,7 @@ fn a_form_that_begins_while_it_is_tried_again_is_not_sent_twice() {
         let state = queue.summary(&key).unwrap().fetching.state;
         assert!(matches!(state, RequestState::Failed { .. }), "it waits once more: {state:?}");
 
-        // When it has ended, it can be sent again.
+        // After the first attempt has ended, the form can be sent again.
         lock(&context.fetcher.schedule).record_end(&key);
         assert_eq!(retry(&context, Some(&[key]), |_| true).await.unwrap(), 1);
         assert_eq!(next(&context), Some(key));

@@ -69,7 +69,7 @@ pub enum WantError {
 }
 
 /// Queues a page for `requester`, unless it is stored and `refresh` is not set. A request that has
-/// failed before waits again.
+/// failed before is tried again.
 ///
 /// # Errors
 ///
@@ -153,7 +153,8 @@ pub(super) fn unless_form_answer(ask: ProxyRequest) -> Result<ProxyRequest, Want
     Ok(ask)
 }
 
-/// A request for the target of the aliases of `resource`, if it may be queued.
+/// Follows the aliases of `resource` and returns a request for the target. Fails if the target may
+/// not be queued.
 pub(super) fn follow_aliases(
     context: &FetchContext,
     requester: &Requester,

@@ -1,10 +1,8 @@
-//! A browser process: started, controlled through its pipe, and ended with all its children.
-//!
 //! A browser of the Chromium family reads commands from descriptor 3 and writes answers to
 //! descriptor 4. It opens no port through which other programs could control it. When the daemon
 //! ends for any reason, the pipes close and the browser ends. The daemon locks the profile
-//! directory of a running browser, so that the next start can remove the profiles of a killed
-//! daemon.
+//! directory of a running browser. A profile directory without a lock was left by a killed daemon,
+//! so the next start removes it.
 
 use std::ffi::OsString;
 use std::io;
@@ -47,7 +45,8 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 /// path is longer, the browser uses the common temporary directory.
 const MAX_TMPDIR: usize = 60;
 
-/// The arguments of every browser apart from the proxy: no window, and no requests of its own.
+/// The arguments of every browser, in addition to those of the module `chromium`: no window, and no
+/// requests of its own.
 const UNSEEN: [&str; 18] = [
     "--headless",
     "--remote-debugging-pipe",

@@ -26,8 +26,8 @@ const MAX_LINE: u64 = 255;
 /// Linux.
 const MAX_SCRIPTS: usize = 5;
 
-/// The smallest number of a program's descriptor. Smaller numbers are left to the descriptors that
-/// the program gets.
+/// The smallest number of the descriptor through which a program is open. Smaller numbers are left
+/// to the descriptors that the program gets.
 const LEAST_DESCRIPTOR: i32 = 10;
 
 /// An open program.
@@ -72,7 +72,8 @@ impl BrowserProgram {
         Err(io::Error::other(format!("{} is a script of scripts", path.display())))
     }
 
-    /// The command that starts the program. The program must stay open until then.
+    /// The command that starts the program. `self` must not be dropped before the command is
+    /// started.
     pub(super) fn command(&self) -> Command {
         let mut command = Command::new(format!("/proc/self/fd/{}", self.file.as_raw_fd()));
         command.arg0(&self.path).args(&self.arguments);

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
-/// The turns of browsers. Each running browser holds one.
+/// The permissions to run a browser, called turns. Each running browser holds one.
 #[derive(Debug, Default)]
 pub(in crate::fetch) struct BrowserTurns {
     taken: Mutex<usize>,

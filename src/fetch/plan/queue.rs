@@ -1,4 +1,4 @@
-//! An estimate for the queue.
+//! Estimates the downloads of the queue.
 
 use std::collections::HashMap;
 use std::sync::Arc;

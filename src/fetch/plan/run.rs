@@ -1,4 +1,4 @@
-//! An estimate for a fetch with sub-resources and links.
+//! Estimates the downloads of a fetch with sub-resources and links.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;

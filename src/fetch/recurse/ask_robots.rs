@@ -43,7 +43,7 @@ const PRODUCT: &str = "wwwoffle";
 #[derive(Debug)]
 pub(in crate::fetch) struct Known {
     told: Mutex<LruCache<String, (Arc<Robots>, SystemTime)>>,
-    /// The turn of each file. The task that requests the file holds the turn.
+    /// For each file that is being requested, the lock that the requesting task holds.
     turns: Mutex<HashMap<String, Weak<RobotsTurn>>>,
 }
 
@@ -56,8 +56,8 @@ impl Default for Known {
 }
 
 impl Known {
-    /// Returns the cached rules of `url`, or else the result of `ask`. If several callers wait,
-    /// only one calls `ask`.
+    /// Returns the cached rules of the file at `url`, or else the result of `ask`, which is then
+    /// cached. If several callers need the same file, only one of them runs `ask`.
     async fn find_or<F>(&self, url: String, ask: F) -> Arc<Robots>
     where
         F: Future<Output = Robots>,
@@ -119,16 +119,16 @@ pub(in crate::fetch) async fn is_refused(context: &Arc<FetchContext>, outgoing: 
     !robots.allows(url.path_and_arguments())
 }
 
-/// The URL of `outgoing`, if only runs want it and all of them respect `robots.txt`. The rules do
-/// not apply to the start page of a run. They also do not apply to sub-resources, because a reader
-/// of the page needs them.
+/// Returns the URL of `outgoing` if `robots.txt` applies to the request: only runs want it, and all
+/// of them respect `robots.txt`. `None` for the start page of a run. Also `None` for a
+/// sub-resource, because a reader of the page needs it.
 pub(in crate::fetch) fn robots_url(
     context: &FetchContext,
     runs: &Runs,
     outgoing: &Outgoing,
 ) -> Option<CanonicalUrl> {
     let summary = &outgoing.summary;
-    // The kind of a request that a person makes too is no longer `Recursive`.
+    // If a person has made the request too, its kind is not `Recursive`.
     let is_of_runs = summary.kind == RequestKind::Recursive && !summary.wishes.is_empty();
     if !is_of_runs || summary.class.is_some() {
         return None;

@@ -91,7 +91,7 @@ async fn start(
 ///
 /// # Errors
 ///
-/// [`NotBegun`] if the page cannot be requested.
+/// [`NotBegun`] if the page cannot be requested, or the system has no randomness.
 pub(in crate::fetch) fn first(
     context: &FetchContext,
     requester: &Requester,

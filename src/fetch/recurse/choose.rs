@@ -43,7 +43,7 @@ pub struct ChosenLink<'a> {
 pub enum LinkAction {
     /// The reference is a sub-resource of the page, to be fetched with the page.
     Part,
-    /// The page redirects to the URL, so the URL is fetched in its place.
+    /// The page redirects to the URL with `Refresh`, so the URL is fetched in place of the page.
     Onward,
     /// The reference is a link to the URL.
     Page,

@@ -172,7 +172,7 @@ fn look_within(
     Ok(Some(told))
 }
 
-/// The turns of checks, which limit how many pages are examined at once.
+/// The semaphore that limits how many pages are examined at once.
 #[derive(Debug)]
 pub(crate) struct CheckTurns(Arc<Semaphore>);
 

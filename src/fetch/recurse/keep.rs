@@ -17,8 +17,8 @@ use crate::storage::store::timestamp;
 /// The delay before a change is written.
 const WRITTEN_AFTER: Duration = Duration::from_secs(2);
 
-/// Reads the stored runs. An invalid text is set aside, and the requests of its run continue
-/// without it.
+/// Reads the stored runs. An invalid text is moved to `damaged/`. The queued requests of such a run
+/// are fetched nevertheless.
 pub(in crate::fetch) async fn load(context: &FetchContext) {
     let texts = match context.storage.store.runs().await {
         Ok(texts) => texts,
@@ -43,8 +43,9 @@ async fn set_aside(context: &FetchContext, id: RunId, reason: String) {
     context.storage.store.set_run_aside(id, reason).await;
 }
 
-/// Sets the waiting URLs of these runs to their requests in the queue, because the text of a run
-/// may be some seconds old. Ends the runs that have none.
+/// Reconciles these runs with the queue, because the text of a run may be some seconds old. The
+/// waiting URLs of a run become those for which it has requests in the queue. Ends the runs that
+/// have no such requests.
 fn reconcile(context: &FetchContext, taken: Vec<RunId>) {
     let mut queued: HashMap<RunId, HashMap<Key, Option<u16>>> = HashMap::new();
     context.storage.store.spool().queue().visit(|request| {

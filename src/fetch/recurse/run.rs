@@ -240,7 +240,8 @@ impl Run {
         self.count_left_out(LeftOut::Depth, url);
     }
 
-    /// Takes back that a page is too far away, because a shorter path leads to it.
+    /// If a URL was counted as too far away, takes this back, because a shorter path leads to the
+    /// URL.
     fn reach(&mut self, key: &Key, url: &str) {
         if self.outcome(key) == Some(UrlOutcome::TooFar) {
             self.seen.remove(key);

@@ -96,7 +96,8 @@ impl Traps {
         Self { most, ..Self::default() }
     }
 
-    /// Takes a page that was not taken before; `year` is the present year.
+    /// Counts a page that was not taken before, unless it belongs to an endless site. `year` is the
+    /// present year.
     ///
     /// # Errors
     ///

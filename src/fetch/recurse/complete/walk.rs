@@ -215,8 +215,8 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
         if url.is_local() || document.hops >= MAX_HOPS {
             return Ok(());
         }
-        // The target of a redirected page is the page. The target of a redirected sub-resource
-        // belongs to the page of this sub-resource.
+        // A redirect of a page leads to the new page. A redirect of a sub-resource leads to another
+        // sub-resource of the same page.
         let page = document.class.map_or_else(|| url.clone(), |_| document.page.clone());
         let next = VisitedDocument {
             place: document.place.clone(),
