@@ -102,7 +102,7 @@ pub enum Fault {
     Expands,
 }
 
-/// The result of a call.
+/// The result of a call of [`Decoder::decode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     /// This many bytes were written, at least one.

@@ -177,8 +177,8 @@ pub fn is_keyed_form(request: &HeaderMap) -> bool {
     is_usual && !request.contains_key(CONTENT_ENCODING) && !has_overrides(request)
 }
 
-/// Schemes that log in a connection, not a request (RFC 4559 §6): the origin takes later requests on
-/// the connection for those of the same person.
+/// Authentication schemes that log in a connection, not a request (RFC 4559 §6): the origin
+/// attributes all later requests on the connection to the same person.
 const LOGIN_OF_CONNECTION: [&str; 5] = ["credssp", "kerberos", "nego2", "negotiate", "ntlm"];
 
 /// Whether a request logs its connection in.

@@ -106,7 +106,7 @@ pub fn write_secrets(fields: &HeaderMap) -> Vec<u8> {
 ///
 /// # Errors
 ///
-/// [`MalformedHead`] if it is not an HTTP/1.1 head.
+/// [`MalformedHead`] if `head` is not the complete head of a response.
 pub fn read_response(head: &[u8]) -> Result<(StatusCode, HeaderMap), MalformedHead> {
     let mut fields = vec![httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut answer = httparse::Response::new(&mut fields);
@@ -124,7 +124,7 @@ pub fn read_response(head: &[u8]) -> Result<(StatusCode, HeaderMap), MalformedHe
 ///
 /// # Errors
 ///
-/// [`MalformedHead`] if either part does not have the form that this module writes.
+/// [`MalformedHead`] if `head` or `secrets` does not have the form that this module writes.
 pub fn read_request(head: &[u8], secrets: &[u8]) -> Result<request::Parts, MalformedHead> {
     let mut fields = vec![httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut parsed = httparse::Request::new(&mut fields);
@@ -150,7 +150,7 @@ pub fn read_request(head: &[u8], secrets: &[u8]) -> Result<request::Parts, Malfo
 ///
 /// # Errors
 ///
-/// [`MalformedHead`] if they are not field lines.
+/// [`MalformedHead`] if `lines` are not field lines.
 pub fn read_lines(lines: &[u8]) -> Result<HeaderMap, MalformedHead> {
     let mut text = lines.to_vec();
     text.extend_from_slice(b"\r\n");

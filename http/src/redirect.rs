@@ -18,7 +18,8 @@ pub fn location(base: &str, status: StatusCode, fields: &HeaderMap) -> Option<St
     }
 }
 
-/// A location without credentials, which may be displayed. `None` if it is not a URL.
+/// The canonical URL of a location. It has no credentials, so it may be displayed. `None` if
+/// `location` is not a URL.
 #[must_use]
 pub fn shown_location(location: &str, local: &LocalHost) -> Option<String> {
     let url = CanonicalUrl::parse(location, local).ok()?;

@@ -3,8 +3,9 @@
 //! Origins are asked for all codings that we can decode, whatever the client accepts, so one stored
 //! copy serves every client. A client that accepts the coding gets the stored bytes. Other clients
 //! get a decoded body. For a request with `no-transform` or a range, origins are asked only for
-//! those of our codings that the client accepts, because a range counts bytes of the coded body. A
-//! request whose response is not stored keeps the client's own field.
+//! those of our codings that the client accepts, because we must not decode the response:
+//! `no-transform` forbids it, and a range counts bytes of the coded body. A request whose response
+//! is not stored keeps the client's own `Accept-Encoding`.
 //!
 //! A response with `no-transform` is sent unchanged to clients that accept its coding. For any
 //! other client, the resource is requested again with the codings that this client accepts, and the
@@ -314,7 +315,8 @@ pub enum Delivery {
     AsItIs,
     /// Unchanged for this client; for other clients the body may be decoded.
     AsKept,
-    /// Some codings are decoded, the last one first. The client accepts the remaining ones.
+    /// The body is decoded from some or all of its codings, the last one first. The client accepts
+    /// the remaining codings.
     Decoded {
         /// The codings to decode, in the order of decoding.
         undone: Vec<Coding>,
@@ -369,7 +371,7 @@ impl Delivery {
         }
     }
 
-    /// Removes the digests of the coded body from trailers.
+    /// Removes the digests of the coded body from trailers if the delivered body is decoded.
     pub fn amend_trailers(&self, trailers: &mut HeaderMap) {
         if self.is_decoded() {
             for name in DIGESTS {

@@ -23,6 +23,7 @@ const DAYS: [&str; 7] =
     ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
 /// Parses a date in any of the three formats. `now` determines the century of a two-digit year.
+/// `None` if `text` is not a valid date.
 ///
 /// # Examples
 ///
@@ -100,8 +101,8 @@ fn date(year: i16, month: &str, day: i16, time: &str, zone: &str) -> Option<Syst
     let small = |number: i16| i8::try_from(number).ok();
     let date =
         DateTime::new(year, month, small(day)?, small(hour)?, small(minute)?, small(second)?, 0);
-    // The date is not computed from a timestamp. The range of timestamps ends a day before the last
-    // date of the grammar, which some servers send for "never".
+    // The date is not computed from a timestamp, because the range of timestamps ends a day before
+    // the last date of the grammar. Some servers send that date for "never".
     let since = date.ok()?.duration_since(EPOCH);
     match Duration::try_from(since) {
         Ok(after) => SystemTime::UNIX_EPOCH.checked_add(after),

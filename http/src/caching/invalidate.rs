@@ -94,7 +94,7 @@ mod tests {
             ("POST", 201, "x#y", "X", &[own, "http://h.example/a/x", "http://h.example/a/X"]),
             ("POST", 201, "http://H.example:80/x", "//h.example/x", &[own, "http://h.example/x"]),
             ("POST", 201, "", "http://u:p@h.example/x", &[own, "http://h.example/x"]),
-            // URLs of other origins and invalid URLs are ignored.
+            // URLs of other origins and invalid URLs are ignored. Safe methods invalidate nothing.
             ("POST", 201, "https://h.example/x", "http://h.example:81/x", &[own]),
             ("POST", 201, "http://i.example/x", "//www.h.example/x", &[own]),
             ("POST", 201, "http://h.example@i.example/x", "mailto:x", &[own]),

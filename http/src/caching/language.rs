@@ -41,8 +41,8 @@ impl Languages {
         Some(Self { ranges })
     }
 
-    /// The normal form of the value: equivalent values have the same one. The order of the list has
-    /// no meaning, but the weights have (RFC 9110 §12.4.2).
+    /// The normal form of the value, which is the same for all equivalent values. The order of the
+    /// list has no meaning, but the weights have (RFC 9110 §12.4.2).
     #[must_use]
     pub fn text(&self) -> String {
         let spelled = |(range, weight): &(String, u16)| match weight {

@@ -85,8 +85,8 @@ fn sorted(arguments: &[&str]) -> Vec<String> {
     arguments
 }
 
-/// How `kept` differs from `asked`, if it is another spelling of the same page. `added` has further
-/// arguments that do not select content.
+/// How `kept` differs from `asked`, if both are probably spellings of one page. `None` if they are
+/// equal or name different pages. `added` has further arguments that do not select content.
 #[must_use]
 pub fn likeness(asked: &str, kept: &str, added: &ArgumentNames) -> Option<Likeness> {
     if asked == kept {
@@ -127,7 +127,7 @@ pub fn likeness(asked: &str, kept: &str, added: &ArgumentNames) -> Option<Likene
     }
 }
 
-/// URLs that may be stored in place of `url`, without duplicates.
+/// Other URLs that probably name the page of `url`, without duplicates, at most [`MAX_GUESSES`].
 #[must_use]
 pub fn guess_urls(
     url: &CanonicalUrl,

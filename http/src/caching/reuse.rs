@@ -44,7 +44,7 @@ pub struct Policy {
 /// Options that override the standard. The default overrides nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overrides {
-    /// `request-changed`.
+    /// `request-changed`: the age at which a stored response is revalidated.
     pub ask_again: Recheck,
     /// `request-changed-once`: a response that was received since this moment is not revalidated.
     /// `None` if the option is off.
@@ -207,7 +207,8 @@ pub fn is_failure(status: StatusCode) -> bool {
     matches!(status.as_u16(), 500 | 502 | 503 | 504)
 }
 
-/// The result that follows from the response, without the request.
+/// The use of a stored response that its fields and the options permit, before the directives of
+/// the request are considered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Usability {
     Fresh,

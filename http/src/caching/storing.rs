@@ -42,7 +42,7 @@ impl ReuseRefusal {
         }
     }
 
-    /// Whether reuse is forbidden, and not just lacks a permission. The response is then not served
+    /// Whether reuse is forbidden, rather than only not permitted. The response is then not served
     /// online even if its origin is unreachable.
     #[must_use]
     pub const fn is_forbidden(self) -> bool {
@@ -82,7 +82,7 @@ pub fn may_reuse(
         return Err(ReuseRefusal::RequestNoStore);
     }
     if control.must_understand {
-        // §5.2.2.3: if the status code is understood, `no-store` is ignored.
+        // §5.2.2.3: with `must-understand`, `no-store` is ignored if the status code is understood.
         if !is_understood(status) {
             return Err(ReuseRefusal::NotUnderstood);
         }

@@ -30,11 +30,11 @@ const MAX_TAGS_LENGTH: usize = 2 * 1024;
 pub struct ConditionalRequest {
     tags: Vec<HeaderValue>,
     since: Option<HeaderValue>,
-    /// The stored responses that the conditions name.
+    /// The indexes of the stored responses that the conditions name.
     about: Vec<usize>,
 }
 
-/// The stored responses that a `304` confirms.
+/// The stored responses that a `304` confirms, by their indexes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotModifiedMatch {
     /// The response to serve.

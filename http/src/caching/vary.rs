@@ -121,7 +121,8 @@ impl StoredVariant<'_> {
         date.and_then(|date| httpdate::parse_http_date(date.trim()).ok()).unwrap_or(self.received)
     }
 
-    /// The part of the variant text for `name`; `None` if unknown.
+    /// The part of the variant text for `name`. `None` if the value is unknown, because the field
+    /// is secret and was not stored.
     fn part(&self, name: &HeaderName) -> Option<String> {
         let is_named = |part: &&str| part.split(':').next() == Some(name.as_str());
         match self.variant.split('&').find(is_named) {

@@ -21,7 +21,7 @@ const RESERVED: u8 = 0xe0;
 /// The coding `gzip`.
 pub(super) struct Gzip {
     state: GzipState,
-    /// Reset for each member, with its memory reused.
+    /// The deflate decoder. It is reset for each member, so that its memory is reused.
     inflate: Inflate,
     /// Whether a member is complete. Then the bytes after it may be anything.
     has_member: bool,
@@ -34,14 +34,14 @@ enum GzipState {
         got: usize,
         want: [u8; 8],
     },
-    /// Bytes after the end are dropped, as in browsers and gzip(1).
+    /// The data has ended. Later bytes are dropped, as in browsers and gzip(1).
     Ended,
 }
 
 /// Checksum and length of the member that is being decoded.
 struct MemberData {
     sum: Hasher,
-    /// Modulo 2³², as in the trailer.
+    /// The number of decoded bytes, modulo 2³² as in the trailer.
     length: u32,
 }
 

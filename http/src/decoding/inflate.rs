@@ -49,7 +49,7 @@ pub(super) enum Deflate {
     /// A byte with which both formats may begin.
     First(u8),
     Inside(Inflate),
-    /// Bytes after the end are dropped, as in browsers.
+    /// The data has ended. Later bytes are dropped, as in browsers.
     Ended,
 }
 

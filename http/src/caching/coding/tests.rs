@@ -152,7 +152,7 @@ fn an_answer_says_of_itself_what_the_table_says() {
             .collect();
         got.sort();
         assert_eq!(got.join(" | "), want, "amend.txt:{number}: {row:?}");
-        // Amending is idempotent, so a `304` and a `200` get the same fields.
+        // Amending a second time changes nothing.
         let before = answer.clone();
         delivery.amend(&mut answer);
         assert_eq!(answer, before, "amend.txt:{number}");

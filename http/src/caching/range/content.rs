@@ -37,7 +37,7 @@ impl ContentRange {
     ///
     /// # Errors
     ///
-    /// [`BadContentRange`]; such a response must not be combined with others (§14.4).
+    /// [`BadContentRange`]. A response with such a field must not be combined with others (§14.4).
     pub fn parse(field: &str) -> Result<Self, BadContentRange> {
         let malformed = BadContentRange::MalformedHead;
         let (unit, rest) = field.trim().split_once(' ').ok_or(malformed)?;
@@ -89,8 +89,8 @@ pub struct ReceivedRange {
     pub span: Span,
     /// The complete length, if known.
     pub complete: Option<u64>,
-    /// Whether the response contradicts itself, and this is the only plausible reading. Such a
-    /// range may be used alone, but not combined with another part.
+    /// Whether the response contradicts itself, so that `span` is only its most plausible reading.
+    /// Such a range may be used alone, but not combined with another part.
     pub doubtful: bool,
 }
 

@@ -10,8 +10,8 @@ use http::header::{
 };
 
 /// The minimum difference between the date of a representation and the date of its response. With a
-/// smaller one, the date is not a strong validator (§8.8.2.2): the representation may change twice
-/// within a second, and the two dates may come from different clocks.
+/// smaller difference, the date is not a strong validator (§8.8.2.2): the representation may change
+/// twice within a second, and the two dates may come from different clocks.
 const SETTLED: Duration = Duration::from_secs(60);
 
 /// Whether the requested ranges apply to this response: `If-Range` is missing or matches the strong
