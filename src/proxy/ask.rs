@@ -60,8 +60,8 @@ pub struct Form {
 pub struct ProxyRequest {
     /// The resource. The URL of a POST that can be stored contains the digest of the body.
     pub resource: Resource,
-    /// The URL for matching rules. It has no digest of a body and no login, which the key may
-    /// contain.
+    /// The URL for matching rules. Unlike the key, it never contains the digest of a body or a
+    /// login.
     pub bare: CanonicalUrl,
     /// The result of the URL rules (`proxy::rules`) for `bare` and this client.
     pub ruling: Ruling,
@@ -218,7 +218,8 @@ impl ProxyRequest {
         }
     }
 
-    /// The request in the form for its origin: in the client's own spelling, with our hop in `Via`.
+    /// The request in the form for its origin: with the URL in the client's own spelling, and with
+    /// our hop in `Via`.
     ///
     /// The sender adds the framing of the body.
     #[must_use]
@@ -350,7 +351,8 @@ fn kind(method: &Method, small_post: bool, is_more: bool) -> MethodKind {
 /// How the response to a request that `ruling` allows is stored.
 fn standing(context: &ProxyContext, ruling: &Ruling, url: &CanonicalUrl) -> StoragePolicy {
     match ruling {
-        // A captive portal needs a login before anything else can be fetched.
+        // The host is needed for the login to a captive portal, so it is treated like a nearby
+        // host.
         Ruling::Usual(_) if context.base.mode.allows(url.host()) => StoragePolicy::Nearby,
         Ruling::Usual(standing) => *standing,
         Ruling::Moved { .. } | Ruling::Blocked { .. } | Ruling::OtherProtocol => {

@@ -70,8 +70,8 @@ use crate::storage::store::EntryIdentity;
 use wwwoffle_http::caching::vary::Vary;
 use wwwoffle_http::head::write_secrets;
 
-/// How long a client waits before it joins the successor of a broken download, to see whether the
-/// new connection is stable. A successor that has run longer is joined at once.
+/// How long a client waits before it joins the successor of a broken download. If the successor has
+/// not broken off by then, its connection counts as stable.
 const HOLD: Duration = Duration::from_secs(5);
 
 /// The input of a download.
@@ -102,8 +102,8 @@ pub struct DownloadJob {
 }
 
 impl DownloadJob {
-    /// Whether the missing bytes may be requested if the body breaks off: the request is idempotent
-    /// (RFC 9110 §9.2.1), and requests the whole page.
+    /// Whether the missing bytes may be requested if the body breaks off: the request is a GET,
+    /// which is safe (RFC 9110 §9.2.1), and requests the whole page.
     fn may_resume(&self) -> bool {
         self.head.method() == Method::GET
             && self.body.is_none()
@@ -187,9 +187,9 @@ pub struct Download {
     ended: watch::Sender<Option<FinalState>>,
     /// Whether a user has stopped the download.
     is_stopped: watch::Sender<bool>,
-    /// When its response became invalid; set while the downloads are locked.
-    outdated: OnceLock<SystemTime>,
     /// When the response became invalid; set while the downloads are locked.
+    outdated: OnceLock<SystemTime>,
+    /// Whether a newer download for the same key has started.
     is_replaced: AtomicBool,
 }
 
@@ -283,7 +283,7 @@ impl Download {
     /// Waits until a new client may join, and returns its reader.
     ///
     /// If this download replaces one that just broke off, other clients already have the start of
-    /// that body. Then the new client waits until this download ends or has run for `HOLD`, and
+    /// that body. Then the new client waits until this download ends, but at most for `HOLD`, and
     /// gets the last of the successors. Returns `None` if the download can no longer be joined, or
     /// breaks off while the client waits. In this case the client should send a new request: the
     /// bytes of the broken download are already saved, so the new request resumes from them.

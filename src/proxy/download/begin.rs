@@ -302,8 +302,8 @@ async fn store_or_forward<A: OriginClient>(
     download.progress.start_body(0, head.length);
     let transfer =
         Transfer::new(ground, job, download, mark, head.length, writer, (whose, asked.received));
-    // The response to a POST may also answer a later GET. The copy for that GET would be stored
-    // under the canonical spelling.
+    // The response to a POST may also answer a later GET. The copy for that GET is stored under the
+    // canonical spelling, so a request in another spelling stores none.
     let answers = |get: &&Arc<Places>| {
         get.spelling.is_canonical()
             && job.keeping.answers_get(get.public.url(), status, &head.fields, exchange)
@@ -347,8 +347,8 @@ fn is_small_enough<A>(
     Ok(())
 }
 
-/// Ends a download without readers if its declared length exceeds the limit for such downloads. The
-/// saved segment is kept. `None` if the download continues.
+/// Ends a download without readers if its declared length exceeds the limit for such downloads. A
+/// segment that was stored earlier stays stored. `None` if the download continues.
 fn end_too_long<A>(
     ground: &DownloadContext<'_, A>,
     job: &DownloadJob,
