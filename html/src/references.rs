@@ -195,7 +195,7 @@ impl Class {
 /// The reason why a reference is normally not fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Omission {
-    /// An image or frame of at most one pixel, which only counts readers.
+    /// An image or frame of at most one pixel, which serves only to count readers.
     OnePixel,
     /// A candidate that the browser would not choose.
     NotTaken,
@@ -237,8 +237,8 @@ pub struct Link {
     pub class: Class,
     /// Whether every reference to the URL has `nofollow`.
     pub nofollow: bool,
-    /// The reason why the URL is normally not fetched. `None` if there is at least one reference to
-    /// the URL that is fetched.
+    /// The reason why the URL is normally not fetched. `None` if at least one reference to the URL
+    /// has no such reason.
     pub left_out: Option<Omission>,
 }
 
@@ -271,7 +271,7 @@ impl Truncation {
 /// The references of a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct References {
-    /// In document order, each URL once for each class.
+    /// The links in document order. Each URL occurs once for each class.
     pub links: Vec<Link>,
     /// The number of references that are not valid URLs or are too long.
     pub refused: usize,
@@ -284,10 +284,11 @@ pub struct References {
     pub nofollow: bool,
     /// Whether `<meta name="robots">` has `noindex`.
     pub noindex: bool,
-    /// The first URL in `<link rel=canonical>` or a `Link` field (RFC 6596). `None` if there is
-    /// none.
+    /// The first URL in `<link rel=canonical>` or a `Link` field (RFC 6596). `None` without such a
+    /// URL.
     pub canonical: Option<String>,
-    /// The first reason why the document was not parsed completely. `None` if it was.
+    /// The first reason why the document was not parsed completely. `None` if it was parsed
+    /// completely.
     pub cut: Option<Truncation>,
 }
 
@@ -304,7 +305,7 @@ impl References {
     }
 }
 
-/// The browser for which candidates are chosen.
+/// The browser window for which candidates are chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Viewport {
     /// Width of the window in CSS pixels.

@@ -63,7 +63,7 @@ pub(super) enum Sources {
     Nowhere,
     /// In a `picture`, and whether one of its sources was chosen.
     Picture { taken: bool },
-    /// In `video` or `audio`.
+    /// In a `video` or `audio`, and whether one of its sources was chosen.
     Media { taken: bool },
 }
 
@@ -127,7 +127,7 @@ pub(super) fn read(tag: &Tag, around: &mut ElementContext, gather: &mut Collecto
             }
         }
         _ => {
-            // The script is only for browsers without modules.
+            // A script with `nomodule` is only for browsers that do not support modules.
             let is_for_others = tag.name == "script" && tag.get("nomodule").is_some();
             let not_taken = is_for_others && !gather.want.all_candidates;
             let left_out = hidden.or(not_taken.then_some(Omission::NotTaken));

@@ -21,7 +21,7 @@ pub(super) fn img(tag: &Tag, around: &mut ElementContext, gather: &mut Collector
     let sizes = tag.get("sizes").or_else(|| tag.get("data-sizes"));
     let own = CandidateRules { sizes, left_out, is_taken };
     own.of(tag.get("srcset"), tag.filled("src"), gather);
-    // Scripts replace both attributes by the lazy ones when the image scrolls into view.
+    // When the image scrolls into view, scripts replace `srcset` and `src` by the lazy attributes.
     let list = LAZY_LISTS.into_iter().find_map(|name| tag.filled(name));
     own.of(list, lazy(tag), gather);
 }
@@ -64,8 +64,8 @@ impl CandidateRules<'_> {
     }
 }
 
-/// Reports the references of a `source` element. In a `picture`, the first matching one is chosen;
-/// in media, the first playable one.
+/// Reports the references of a `source` element. In a `picture`, the first matching source is
+/// chosen; in media, the first playable source.
 pub(super) fn source(tag: &Tag, around: &mut ElementContext, gather: &mut Collector) {
     let inert = (around.templates > 0).then_some(Omission::Inert);
     let kind = tag.get("type").unwrap_or_default();

@@ -184,7 +184,7 @@ fn robots(content: &str, gather: &mut Collector) {
 }
 
 /// The URL in a refresh, after the seconds (HTML §4.2.5.3, *shared declarative refresh steps*).
-/// `None` if there is none.
+/// `None` if the refresh has no URL.
 pub(crate) fn refresh(content: &str) -> Option<&str> {
     let is_digit = |c: char| c.is_ascii_digit() || c == '.';
     let rest = content.trim_start_matches(is_digit);

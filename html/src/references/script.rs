@@ -23,7 +23,8 @@ pub(super) struct Script {
     is_long: bool,
     /// The last three tokens, the latest last.
     last: [ScriptToken; 3],
-    /// A string at the position of a module name. The next token confirms whether it is one.
+    /// A string at the position of a module name. The next token confirms whether the string is a
+    /// module name.
     pending: Option<(String, Confirmation)>,
     /// Whether the `from` of an `import` or `export` may follow.
     is_declaration: bool,

@@ -22,7 +22,7 @@ pub(super) struct Squeeze {
 }
 
 impl Squeeze {
-    /// Calls `take` with the text that stays of a piece.
+    /// Calls `take` with the parts of `text` that stay.
     pub(super) fn shorten_text(&mut self, text: &str, mut take: impl FnMut(&str)) {
         let mut rest = text;
         while !rest.is_empty() {

@@ -22,8 +22,8 @@ const PIECE: usize = 64 * 1024;
 #[derive(Debug)]
 pub(super) struct Xml {
     held: String,
-    /// The buffer length at which parsing is tried again. Without it, an incomplete event would be
-    /// parsed with every new byte.
+    /// The buffer length at which parsing is tried again. Without this limit, an incomplete event
+    /// would be parsed again with every new piece.
     due: usize,
     vocabulary: Vocabulary,
     is_done: bool,

@@ -24,8 +24,8 @@ pub enum InvalidAddress {
     Host(String),
 }
 
-/// The address of a URL, including its fragment; `None` for other schemes, for URLs with a user,
-/// and for hosts that a path cannot contain unchanged.
+/// The address of a URL, including its fragment. `None` for schemes other than `http` and `https`,
+/// for URLs with a user, and for hosts that a path cannot contain unchanged.
 ///
 /// ```
 /// # use wwwoffle_html::rewrite::gateway::{address, url_of};
@@ -234,7 +234,7 @@ mod tests {
             }
         }
 
-        /// On a page of our own, an address of our own leads to the same URL.
+        /// On a page of our own, a browser resolves the address of a URL on our site to this URL.
         #[test]
         fn a_page_of_ours_leads_to_nothing_outside(path in "[/\\\\a.?#]{0,6}\\PC{0,20}") {
             let gateway =

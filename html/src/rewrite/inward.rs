@@ -115,7 +115,7 @@ impl Judge {
         Some(GatewayChange::Parts(deeds))
     }
 
-    /// The HTML of the link that replaces a refresh. `None` if there was none.
+    /// The HTML of the link that replaces a refresh. `None` without a refresh.
     pub(super) fn onward_link(&self) -> Option<String> {
         let (place, within) = (self.onward.as_ref()?, self.gateway_context()?);
         let escaped =

@@ -56,7 +56,8 @@ pub(super) enum TagChange {
     Document(&'static str, String),
 }
 
-/// The decisions about the tags of one document, which are made in order.
+/// The state for the decisions about the tags of one document. The tags must be passed in document
+/// order.
 #[derive(Clone)]
 pub(super) struct Judge {
     changes: Arc<Changes>,

@@ -92,7 +92,7 @@ impl Rewriter {
         }
     }
 
-    /// Returns the output for the next piece, which may be empty.
+    /// Returns the output for the next piece. The output may be empty.
     #[must_use]
     pub fn write(&mut self, piece: &[u8]) -> Vec<u8> {
         if let PageStage::Head(head, _) = &mut self.stage {
@@ -116,7 +116,8 @@ impl Rewriter {
         sent
     }
 
-    /// Determines the encoding from the head, unless it is already known.
+    /// Determines the encoding from the head, and returns the rewritten head. Returns nothing if
+    /// the encoding is already known.
     fn begin(&mut self) -> Vec<u8> {
         let stage = std::mem::replace(&mut self.stage, PageStage::Ended);
         let PageStage::Head(head, mut judge) = stage else {

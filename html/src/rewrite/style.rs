@@ -47,7 +47,7 @@ impl Sheet {
         Self { gateway, url, content_type, head: Vec::new(), decoder: None, pieces }
     }
 
-    /// Returns the output for the next piece, which may be empty.
+    /// Returns the output for the next piece. The output may be empty.
     #[must_use]
     pub fn write(&mut self, piece: &[u8]) -> Vec<u8> {
         if self.decoder.is_some() {
