@@ -43,7 +43,8 @@ pub enum Lookup {
     Found(Entry),
     /// There is no entry.
     Missing,
-    /// The file was damaged or foreign. It was moved aside, so the next lookup does not find it.
+    /// The file was damaged or foreign. It was moved to `damaged/`, so the next lookup does not
+    /// find it. If the move failed, [`Damage::moved_to`] is `None`.
     SetAside(Damage),
 }
 
@@ -80,8 +81,8 @@ impl From<Entries> for Lookup {
 /// bytes.
 #[derive(Clone)]
 pub struct Entry {
-    /// The beginning of the file, and the records after its body. Both are the whole file if it was
-    /// read at once.
+    /// The beginning of the file. `tail` has the records after the body. Both are the whole file if
+    /// the file was read at once.
     pub(crate) bytes: SharedBytes,
     pub(crate) tail: SharedBytes,
     pub(crate) first: EntryStart,
@@ -124,7 +125,8 @@ impl Entry {
     }
 
     /// When the request was sent whose response arrived at [`Entry::responded`] (`request_time` of
-    /// RFC 9111 §4.2.3). For an entry stored before this was recorded: when the response arrived.
+    /// RFC 9111 §4.2.3). Entries of old versions of the program do not record this time: the result
+    /// is then the time when the response with the body arrived.
     #[must_use]
     pub fn requested(&self) -> Timestamp {
         self.state().asked

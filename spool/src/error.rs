@@ -177,7 +177,8 @@ impl Error {
         matches!(&*self.0, Kind::ShareUsedUp { .. })
     }
 
-    /// The queue has a request for another spelling of the URL, which cannot record this one.
+    /// The queue already has a request for another spelling of the same URL, and that request
+    /// cannot record the new spelling too.
     #[must_use]
     pub fn is_spelling_refused(&self) -> bool {
         matches!(&*self.0, Kind::SpellingRefused { .. })

@@ -40,11 +40,12 @@ const WAITS_AT_ONCE: usize = 8;
 
 /// The calls that the spool makes to a file system. Paths begin with the root.
 pub trait Disk: fmt::Debug + Send + Sync {
-    /// Creates one directory that only its owner may enter. Its parent must exist.
+    /// Creates one directory with the permission bits for directories of [`Disk::modes`]. Its
+    /// parent must exist.
     ///
     /// # Errors
     ///
-    /// `AlreadyExists` if the name is taken.
+    /// `AlreadyExists` if the name is taken, and other errors of the system.
     fn create_dir(&self, path: &Path) -> io::Result<()>;
 
     /// Lists the names in a directory, in no order. The directory is read as the iterator advances.
@@ -54,11 +55,12 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// Those of the system, such as `NotFound` and `NotADirectory`.
     fn read_dir(&self, path: &Path) -> io::Result<DirectoryNames>;
 
-    /// Creates an empty file and opens it for reading and writing.
+    /// Creates an empty file with the permission bits for files of [`Disk::modes`], and opens it
+    /// for reading and writing.
     ///
     /// # Errors
     ///
-    /// `AlreadyExists` if the name is taken.
+    /// `AlreadyExists` if the name is taken, and other errors of the system.
     fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>>;
 
     /// Creates a file that only its owner may read, whatever the permissions of other files.
@@ -100,14 +102,14 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// `AlreadyExists` if the name `to` is taken; `PermissionDenied`, `Unsupported` or
-    /// `TooManyLinks` if the file system allows one name only.
+    /// `TooManyLinks` if the file system allows one name only; and other errors of the system.
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// Removes a directory.
+    /// Removes an empty directory.
     ///
     /// # Errors
     ///
-    /// `DirectoryNotEmpty` if it contains anything.
+    /// `DirectoryNotEmpty` if the directory contains anything, and other errors of the system.
     fn remove_dir(&self, path: &Path) -> io::Result<()>;
 
     /// Removes the name of a file. An open file stays readable.

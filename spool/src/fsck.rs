@@ -99,7 +99,8 @@ pub(crate) fn repair(
     Ok(sums)
 }
 
-/// Checks every file; with `mender`, repairs what it can.
+/// Checks every file below `root`, and repairs the files if there is a `mender`. Passes each
+/// finding to `tell`.
 pub(crate) fn walk(
     disk: &dyn Disk,
     root: &Path,

@@ -1,7 +1,7 @@
 //! Small files beside the entries, written by the program or its user.
 //!
-//! Each file is read as a whole and replaced as a whole. A damaged file is moved to `damaged/` and
-//! counts as missing, except [`pins`]: while the pins are unreadable, no entry may be purged.
+//! Files of the program are replaced as a whole. A damaged file counts as missing, except [`pins`]:
+//! while the pins are unreadable, no entry may be purged.
 
 pub(crate) mod imports;
 pub(crate) mod local;

@@ -43,7 +43,7 @@ pub use share::share_name;
 pub const MAX_QUEUE: usize = 120_000;
 
 /// The number of requests in the queue that are reserved for people. Runs and monitors cannot use
-/// them. Clients of other machines without a login leave twice as many free.
+/// them. Requests of other machines without a login leave twice this number free.
 pub const RESERVED: usize = 20_000;
 
 /// The outgoing queue of a spool.
@@ -188,7 +188,8 @@ impl Queue {
         }
     }
 
-    /// Writes the batch now if `is_time`, or else schedules it. The caller does not hold `changing`.
+    /// Writes the batch now if `is_time`, or else schedules it. The caller does not hold
+    /// `changing`.
     fn batch(&self, is_time: bool) {
         if is_time {
             self.tree.write_batch();
@@ -295,7 +296,8 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// Those of [`Queue::add`].
+    /// [`Error::is_too_large`] and [`Error::is_invalid`] for a request that cannot be stored; or if
+    /// the disk fails or is full.
     pub fn update(&self, request: &Outgoing) -> Result<bool> {
         let key = request.summary.place.key();
         let _changing = lock(&self.tree.outbox.changing);

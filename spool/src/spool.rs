@@ -28,8 +28,8 @@ pub use self::reader::Reader;
 
 /// An open spool, locked against other processes. Clones share one spool.
 ///
-/// When the last clone and the last [`crate::Writer`] are dropped, every finished entry is written and
-/// the lock is released.
+/// When the last clone and the last [`crate::Writer`] are dropped, every finished entry is written
+/// and the lock is released.
 #[derive(Debug, Clone)]
 pub struct Spool(Arc<SpoolParts>);
 
@@ -100,16 +100,17 @@ impl Spool {
         self.session().is_read_only()
     }
 
-    /// Seals a secret that belongs to `key`, with a key that only this spool has.
+    /// Encrypts a secret that belongs to `key`. The encryption key is that of this spool.
     ///
     /// # Errors
     ///
-    /// If the system provides no random numbers.
+    /// If the system provides no random numbers, or the encryption fails.
     pub fn seal(&self, key: &Key, secret: &[u8]) -> Result<Vec<u8>> {
         self.0.queue.vault.seal(key, secret)
     }
 
-    /// Unseals a secret sealed with [`Spool::seal`]. `None` if it belongs to another key or spool.
+    /// Decrypts a secret that was encrypted by [`Spool::seal`]. `None` if it belongs to another key
+    /// or spool.
     #[must_use]
     pub fn unseal(&self, key: &Key, sealed: &[u8]) -> Option<Vec<u8>> {
         self.0.queue.vault.unseal(key, sealed)

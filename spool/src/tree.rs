@@ -197,8 +197,8 @@ impl Tree {
                 return Ok(look.into_entries());
             }
         }
-        // A bad file may have been replaced in the meantime. It is read again while names cannot
-        // change.
+        // A damaged file may have been replaced, or a file renamed, in the meantime. So the files
+        // are read again while names cannot change.
         let _told = self.changing(place);
         let _commit = lock(&self.commit);
         let look = self.look_up(place, which)?;
@@ -386,8 +386,8 @@ impl Tree {
         self.root.write_recent();
         let directories: Vec<_> = changed.iter().map(|(_, path)| parent(path)).collect();
         match self.root.sync_names(&directories) {
-            // The renames may not be durable, so the old entries may still need their update files.
-            // Keep them.
+            // The renames may not be durable, so the old entries may still need their update files,
+            // which stay.
             Err(error) => failures.push(error),
             Ok(()) => {
                 for (finished, path) in &changed {

@@ -8,7 +8,7 @@ use crate::entry::read::EntryContent;
 use crate::entry::summary::read_start;
 use crate::error::{Damage, Error};
 
-/// The ending of the file names of these notes.
+/// The ending of the file name of a note in `damaged/`.
 pub(crate) const NOTE: &str = ".reason";
 
 /// The longest part of the old name that the new name contains, in bytes. A file name has at most
@@ -17,7 +17,8 @@ pub(crate) const NOTE: &str = ".reason";
 const MAX_NAME: usize = 200;
 
 impl Root {
-    /// Moves the file at `path` to `damaged/`, and writes a note beside it.
+    /// Moves the file at `path` to `damaged/`, and writes a note beside the moved file. If the move
+    /// fails, the reason in the result says so.
     pub(crate) fn move_aside(&self, path: &Path, reason: &str) -> Damage {
         // The damaged file may refer to the holder of a shared body. The holder must be checked
         // first, because the reference cannot be read once the file is moved.
@@ -54,7 +55,8 @@ impl Root {
         }
     }
 
-    /// Returns an unused path in `damaged/` for the file at `path`: the current time and its name.
+    /// Returns an unused path in `damaged/` for the file at `path`. The new name consists of the
+    /// current time and the old name, of which only the last [`MAX_NAME`] bytes are used.
     pub(crate) fn name_aside(&self, path: &Path) -> PathBuf {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let mut start = name.len().saturating_sub(MAX_NAME);
@@ -83,8 +85,8 @@ pub(crate) fn note_of(path: &Path) -> PathBuf {
     path.with_file_name(format!("{name}{NOTE}"))
 }
 
-/// The time at which a file was set aside, from its name, in microseconds since 1970. `None` if the
-/// name does not have this form.
+/// Returns the time when a file was moved to `damaged/`, in microseconds since 1970, from its name
+/// there. `None` if the name does not begin with such a time.
 pub(crate) fn time_of(name: &str) -> Option<i64> {
     let (time, _) = name.split_once('-')?;
     time.parse().ok().filter(|_| time.bytes().all(|byte| byte.is_ascii_digit()))

@@ -11,8 +11,9 @@ use crate::fs::{OpenedFile, parallel};
 const MAX_SYNCED: usize = 8_192;
 
 impl Root {
-    /// Renames a file into the tree. Creates the missing directories on its path. The caller holds
-    /// `commit` if the file is an entry, so that no other thread removes a directory in between.
+    /// Renames the file `from` to `to`, and creates the missing directories above `to`. If the file
+    /// is an entry, the caller holds `commit`, so that no other thread removes one of these
+    /// directories in between.
     pub(crate) fn rename_into_place(&self, from: &Path, to: &Path) -> Result<()> {
         match self.disk.rename(from, to) {
             Err(error) if is_missing(&error) => {}
@@ -45,9 +46,9 @@ impl Root {
             let known = lock(&self.synced);
             for directory in directories {
                 let upward = directory.ancestors().take_while(|path| path.starts_with(&self.path));
-                // The directories above a directory in `known` need no sync: its name is durable,
-                // and so are the names above it. Each of `directories` itself is synced again,
-                // because a name in it has changed.
+                // The directories above a directory in `known` need no sync: the names of that
+                // directory and of the directories above it are durable. Each of `directories`
+                // itself is synced again, because a name in it has changed.
                 above.push(directory);
                 above.extend(
                     upward.take_while(|path| !known.contains(*path)).filter_map(Path::parent),

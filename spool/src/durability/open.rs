@@ -14,8 +14,9 @@ pub(crate) const VERSION: &str = "wwwoffle-spool 1";
 const VERSION_FILE: &str = "version";
 const LOCK_FILE: &str = "lock";
 
-/// Names allowed in a directory that is to become a spool: those that an interrupted opening left,
-/// and `lost+found` of an empty file system.
+/// Names allowed in a directory that is to become a spool, in addition to `damaged`, `outgoing` and
+/// `runs`: those that an interrupted opening may have left, and `lost+found` of an empty file
+/// system.
 const MAY_BE_THERE: [&str; 4] = [LOCK_FILE, TMP, VERSION_FILE, "lost+found"];
 
 /// The largest number of bytes read from the files `version` and `lock`.
@@ -38,8 +39,8 @@ pub(crate) fn lock_root_to_write(disk: &dyn Disk, root: &Path) -> Result<Option<
     lock_root(disk, root).map(Some)
 }
 
-/// Checks the version and creates missing directories, or makes an empty directory a spool. The
-/// caller holds the lock.
+/// Creates the missing directories of a spool of this version. If the root is no spool yet and
+/// contains no foreign names, makes it a spool. The caller holds the lock.
 pub(crate) fn prepare(root: &Root) -> Result<()> {
     let (disk, path) = (&*root.disk, root.path.as_path());
     if check_version(disk, path)? {
@@ -87,8 +88,8 @@ fn make_root(disk: &dyn Disk, root: &Path) -> Result<()> {
     let mut made = disk.create_dir(root);
     if made.as_ref().is_err_and(is_missing) && parent(root) != root {
         make_root(disk, parent(root))?;
-        // No loop: where nothing can be created, as in /proc, each attempt ends with the same
-        // error.
+        // One more attempt is enough: where nothing can be created, as in /proc, each attempt would
+        // end with the same error.
         made = disk.create_dir(root);
     }
     match made {
@@ -110,7 +111,8 @@ fn make_root(disk: &dyn Disk, root: &Path) -> Result<()> {
     }
 }
 
-/// Returns a name in the root that a new spool does not have. `None` if there is no such name.
+/// Returns a name in the root that prevents the root from becoming a spool. `None` if there is no
+/// such name.
 fn foreign_name(disk: &dyn Disk, root: &Path) -> Result<Option<String>> {
     let names = disk.read_dir(root).map_err(|error| Error::disk("read", root, error))?;
     for name in names {

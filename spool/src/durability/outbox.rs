@@ -60,7 +60,8 @@ impl DueChanges {
 }
 
 impl Outbox {
-    /// The path of the file of this request, if it is still below `tmp/`.
+    /// Returns the path of the file of the request with this key, if the file is still below
+    /// `tmp/`. Otherwise `None`.
     pub(crate) fn path(&self, key: &Key) -> Option<PathBuf> {
         lock(&self.due).added.get(key).map(|added| added.path.clone())
     }
@@ -109,8 +110,8 @@ impl Outbox {
         Ok(due.is_time())
     }
 
-    /// Removes the file of a request with the next batch. Returns whether the batch is due. The
-    /// caller holds `changing`.
+    /// Adds the removal of a request to the next batch, and cancels its addition. Returns whether
+    /// the batch is due. The caller holds `changing`.
     pub(crate) fn remove(&self, root: &Root, key: Key) -> bool {
         self.cancel(root, &key);
         let mut due = lock(&self.due);

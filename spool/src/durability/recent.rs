@@ -23,14 +23,14 @@ use crate::fs::parallel::lock;
 use crate::fs::size::{narrow, wide};
 use crate::fs::{DiskFile, OpenedFile, read_exactly};
 
-/// The file in the root.
+/// The name of the list in the root.
 pub(crate) const FILE: &str = "recent";
 
 /// The largest size of the file, for about 35,000 entries. At this size the first half of the list
 /// is dropped.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// The longest line, in bytes.
+/// The longest path in a line, in bytes.
 const MAX_LINE: usize = 1_024;
 
 /// The files renamed since the spool was opened, and those of the previous run that are not checked
@@ -110,8 +110,8 @@ impl Root {
         if is_synced { self.sync_dir(&self.path) } else { Ok(()) }
     }
 
-    /// The file renamed last among the unchecked files of the previous run. `None` if all are
-    /// checked.
+    /// Returns the file renamed last among the unchecked files of the previous run. `None` if all
+    /// are checked.
     pub(crate) fn last_unchecked(&self) -> Option<RecentFile> {
         lock(&self.recent.left).last().cloned()
     }
@@ -171,8 +171,8 @@ impl Root {
         }
     }
 
-    /// Deletes the list until the next opening, to make room on the disk. Returns false if there is
-    /// no list or it cannot be deleted.
+    /// Deletes the list, to make room on the disk. A new list is begun only when the spool is
+    /// opened again. Returns false if there is no list or it cannot be deleted.
     pub(crate) fn delete_recent(&self) -> bool {
         // The file must be closed first, or its blocks stay allocated.
         let had_one = lock(&self.recent.now).file.take().is_some();

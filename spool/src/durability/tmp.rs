@@ -1,8 +1,8 @@
 //! The directory `tmp/`: files being written, and complete files that are not renamed yet.
 //!
 //! When the spool is opened, each complete file in `tmp/` is moved to its place, unless a newer
-//! file is there. So an unwanted file must be removed from `tmp/` before that newer file is
-//! removed.
+//! file is there. So an unwanted file must be removed from `tmp/` before a newer file at its place
+//! is removed.
 
 use std::io::{
     self,
@@ -21,7 +21,7 @@ use crate::fs::parallel::lock;
 /// failing disk causes more.
 const MAX_LITTER: usize = 1_024;
 
-/// The ending of files that replace a file with equivalent content.
+/// The ending of a file below `tmp/` that is to replace a file of equivalent content.
 const REWRITE: &str = "rewrite";
 
 /// Whether a file below `tmp/` has the ending of a rewrite.
@@ -76,7 +76,7 @@ impl Root {
         }
     }
 
-    /// Creates a file that only its owner may read.
+    /// Creates a file that only its owner in the file system may read.
     pub(crate) fn create_private_tmp(&self) -> Result<(PathBuf, Arc<dyn DiskFile>)> {
         self.create_tmp_with(|path| self.disk.create_private(path))
     }
@@ -125,9 +125,9 @@ impl Root {
         synced
     }
 
-    /// Gives a file a second name in the tree, and replaces an existing file of that name. If the
-    /// file system allows only one name for a file, the file is renamed instead. Whether a crash
-    /// before the next sync can lose it then depends on the file system.
+    /// Gives the file `from` the second name `to`, and replaces an existing file of that name. If
+    /// the file system allows only one name for a file, the file is renamed instead. Whether a
+    /// crash before the next sync can lose it then depends on the file system.
     pub(crate) fn link_into_place(&self, from: &Path, to: &Path) -> Result<()> {
         let Some(aside) = self.link_to_tmp(from)? else {
             return self.rename_into_place(from, to);

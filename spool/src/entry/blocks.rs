@@ -84,7 +84,7 @@ impl Blocks {
     }
 }
 
-/// Computes the checksums of a body from its bytes in order.
+/// The computation of the checksums of a body from its bytes in order.
 #[derive(Debug)]
 pub(crate) struct BlockSummer {
     blocks: Blocks,

@@ -55,7 +55,7 @@ pub struct BodyFile {
     pub(crate) verified: Arc<AtomicBool>,
 }
 
-/// Checks a body, read in order, against its stored digest.
+/// The check of a body, whose bytes come in order, against its stored digest.
 ///
 /// The code that sends a [`BodyFile`] passes every byte to the verifier, and sends the last piece
 /// only after [`Verifier::finish`] has returned true. So a receiver never sees a damaged body as

@@ -25,8 +25,8 @@ pub(crate) const BODIES: &str = "bodies";
 /// The profile of a record that refers to a shared body (WARC 1.1 §6.7.2).
 const PROFILE: &str = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
 
-/// The fields for the length of the shared body, and for the id of the record that the entry was
-/// first stored with.
+/// The field for the length of the shared body. [`RECORD`] is the field for the id of the record
+/// with which the entry was first stored.
 pub(crate) const BODY_LENGTH: &str = "Wwwoffle-Body-Length";
 pub(crate) const RECORD: &str = "Wwwoffle-Record";
 

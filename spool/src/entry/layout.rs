@@ -6,7 +6,7 @@
 //! head      the head of the response, as HTTP
 //! body      to the end of record 1
 //! tail      record 2, the request; then, if there are any, the records of the connection, the trailers,
-//!           the checksums of a large body, and the position of a segment in its body
+//!           the position of a segment in its body, and the checksums of a large body
 //! ```
 //!
 //! A file that may end as a segment has one more fixed field, which says whether it did.
@@ -114,7 +114,8 @@ pub(crate) enum WritePurpose {
     Part,
 }
 
-/// Writes the beginning of an entry, up to its body.
+/// The lengths and the checksum of the written beginning of an entry, up to its body.
+/// [`StartWriter::fixed`] uses them to build the fixed fields.
 #[derive(Debug)]
 pub(crate) struct StartWriter {
     /// The length of the fixed fields.
@@ -127,7 +128,7 @@ pub(crate) struct StartWriter {
     head: u64,
 }
 
-/// The fields that are filled in at the end.
+/// The values of the fields that are filled in when the entry is complete.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FinalFields {
     pub(crate) body_len: u64,

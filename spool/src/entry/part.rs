@@ -40,7 +40,8 @@ impl SegmentedBody {
         Ok(SegmentedBody { validator: validator.to_vec(), complete_length })
     }
 
-    /// Whether segments of both bodies belong together and can be joined.
+    /// Whether `self` and `other` can be the same body, so that their segments can be joined: the
+    /// validators are equal, and the complete lengths do not differ if both are known.
     pub(crate) fn is_compatible_with(&self, other: &SegmentedBody) -> bool {
         let lengths = (self.complete_length, other.complete_length);
         self.validator == other.validator

@@ -37,8 +37,8 @@ const RESPELLED: &str = ":spelling::";
 pub struct Place {
     /// The canonical URL, never with credentials.
     url: String,
-    /// The key of the URL alone. A place read from a file may not know it and then has the value of
-    /// `key` here, so comparisons ignore this field.
+    /// The key of the URL alone. For a place read from a file, this key may be unknown; the field
+    /// then equals `key`. So comparisons ignore the field.
     base: Key,
     origin: KeyOrigin,
     /// The owner. An empty text means that there is no owner.
@@ -203,9 +203,9 @@ impl Place {
         &self.variant
     }
 
-    /// The variant text of a response to another spelling of the URL than the canonical one:
-    /// `spelling` names it, `varies` is the text for `Vary`. The result begins with a colon. A text
-    /// for `Vary` begins with the name of a field, so it never has this form.
+    /// The variant text of a response to a spelling of the URL other than the canonical one.
+    /// `spelling` names that spelling, and `varies` is the text for `Vary`. The result begins with
+    /// a colon. A text for `Vary` begins with the name of a field, so it never has this form.
     #[must_use]
     pub fn respelled(spelling: &str, varies: &str) -> String {
         let and = if varies.is_empty() { "" } else { "&" };
@@ -220,8 +220,8 @@ impl Place {
     }
 
     /// The path of the entry below the root of the spool. For an entry without variant, the path
-    /// that it has while its key has no directory of variants. If the key gets one, the entry moves
-    /// there.
+    /// that it has while its key has no directory of variants. If the key gets such a directory,
+    /// the entry moves into the directory.
     #[must_use]
     pub fn relative_path(&self) -> PathBuf {
         if self.variant.is_empty() { self.single_path() } else { self.variant_path() }

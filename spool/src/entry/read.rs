@@ -1,4 +1,4 @@
-//! Reading an entry. A small one takes one open and one read.
+//! Reading an entry. A small entry takes one open and one read.
 
 use crate::fs::read_exactly;
 use crate::fs::size::narrow;

@@ -7,7 +7,7 @@ use crate::entry::{Body, BodyBytes, BodyFile, Entry};
 use crate::error::Result;
 use crate::fs::size::{narrow, wide};
 
-/// Reads a body at any offset, in any order. Holds at most 1 MiB of it.
+/// A reader of a body at any offset, in any order. It holds at most 1 MiB of the body in memory.
 ///
 /// Sequential reads read each byte from the disk once, or twice if the blocks of a very large body
 /// are longer than 1 MiB. A body stored before blocks had checksums is verified as a whole at the
@@ -123,11 +123,11 @@ fn copy(bytes: &[u8], offset: u64, buffer: &mut [u8]) -> usize {
     len
 }
 
-/// Reads a file in pieces of [`BLOCK`] bytes, each verified.
+/// A reader of a body file in pieces of [`BLOCK`] bytes. Each piece is verified.
 #[derive(Debug)]
 struct BlockReader {
     file: BodyFile,
-    /// The current piece, and its offset in the body.
+    /// The current piece, which begins at the offset `start` of the body.
     piece: Vec<u8>,
     start: u64,
     /// For a block longer than a piece: the offset of the last verified block, and the checksums of
@@ -189,7 +189,7 @@ fn verify_block(file: &BodyFile, blocks: &Blocks, block: u64) -> Result<Vec<u32>
     if blocks.sum_at(block) == Some(all) { Ok(sums) } else { Err(file.damaged(OTHER)) }
 }
 
-/// Reads up to [`BLOCK`] bytes; fewer only at the end of the body.
+/// Reads [`BLOCK`] bytes of a body from the offset `start` on, or fewer at the end of the body.
 pub(crate) fn read_piece(file: &BodyFile, start: u64) -> Result<Vec<u8>> {
     let len = file.len().saturating_sub(start).min(BLOCK);
     let mut piece = vec![0; narrow(len).unwrap_or(0)];

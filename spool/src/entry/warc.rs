@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 /// The first line of every record.
 pub(crate) const VERSION_LINE: &str = "WARC/1.1\r\n";
 
-/// A line end, and the two line ends after a header or a block.
+/// A line end. [`BLOCK_END`] is the two line ends after a header or a block.
 pub(crate) const LINE_END: &str = "\r\n";
 pub(crate) const BLOCK_END: &str = "\r\n\r\n";
 
@@ -123,7 +123,7 @@ fn line_at(bytes: &[u8], start: usize) -> Option<&[u8]> {
     rest.get(..end)
 }
 
-/// Computes the check over consecutive pieces.
+/// Computes the digits of the check over consecutive pieces.
 pub(crate) fn check_digits(pieces: &[&[u8]]) -> String {
     let mut hasher = crc32fast::Hasher::new();
     for piece in pieces {

@@ -76,7 +76,8 @@ pub(super) fn by_opening(disk: &(impl Disk + ?Sized), path: &Path) -> io::Result
 ///
 /// # Errors
 ///
-/// Those of the system.
+/// The error of the system if the directory cannot be examined for another reason than that it is
+/// missing.
 pub fn owner_of(directory: &Path) -> io::Result<Option<(u32, u32)>> {
     match std::fs::metadata(directory) {
         Ok(about) => Ok(Some((about.uid(), about.gid())).filter(|_| about.is_dir())),
@@ -85,8 +86,8 @@ pub fn owner_of(directory: &Path) -> io::Result<Option<(u32, u32)>> {
     }
 }
 
-/// Changes the mode through an open file, because the name may be given to another file in the
-/// meantime.
+/// Changes the mode of the file at `path`, which must not be a link. The file is opened first,
+/// because the name may be given to another file in the meantime.
 pub(super) fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
     let opened = OpenOptions::new().read(true).custom_flags(flags).open(path)?;

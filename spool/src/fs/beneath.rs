@@ -30,7 +30,8 @@ pub enum PathTarget {
 ///
 /// # Errors
 ///
-/// Those of the system.
+/// The error of the system if a file cannot be opened or examined, except in the cases of
+/// [`PathTarget::Nothing`].
 pub fn open_beneath<'a>(
     root: &Path,
     path: impl Iterator<Item = &'a OsStr>,

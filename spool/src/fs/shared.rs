@@ -122,7 +122,7 @@ impl Disk for SharedDisk {
 ///
 /// # Errors
 ///
-/// Those of the system.
+/// The error of the system if a directory cannot be created, opened or changed.
 pub fn make_root_for(root: &Path, mode: u32, user: u32, group: u32) -> io::Result<()> {
     if let Some(above) = root.parent().filter(|above| !above.as_os_str().is_empty()) {
         // Other users may enter the directories above; only the spool is private.

@@ -35,8 +35,8 @@ pub fn is_read_only(path: &Path) -> bool {
     rustix::fs::statvfs(path).is_ok_and(|about| about.f_flag.contains(StatVfsMountFlags::RDONLY))
 }
 
-/// Converts a number of blocks. `None` if the system reports no blocks, as for FUSE and some
-/// network file systems.
+/// Converts numbers of blocks of `size` bytes to bytes. `None` if the system reports no blocks, as
+/// for FUSE and some network file systems.
 fn of(blocks: u64, available: u64, size: u64) -> Option<Space> {
     let bytes = |blocks: u64| blocks.saturating_mul(size);
     Some(Space { total: bytes(blocks), free: bytes(available) }).filter(|space| space.total > 0)

@@ -20,7 +20,8 @@ pub(super) struct BodyIndex {
     needed: HashSet<u64>,
     /// The bodies that were read, each with its fault, if any.
     read: HashMap<u64, Option<Reason>>,
-    /// Whether some references are unknown because a file could not be read.
+    /// Whether some references are unknown, because a file could not be read or a directory was not
+    /// followed.
     pub(super) is_blind: bool,
 }
 
@@ -82,7 +83,8 @@ impl FileJudge<'_> {
         Ok(Some(FileFault::new("its name is not that of its body", remedy)))
     }
 
-    /// Reports a shared body without a reference. To be called after all entries were checked.
+    /// Returns the fault of a shared body that no entry refers to, and `None` for any other file.
+    /// Must be called after all entries were checked.
     pub(super) fn find_unreferenced(&self, path: &Path) -> Result<Option<FileFault>> {
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         let Ok(key) = stem.parse::<Key>() else { return Ok(None) };

@@ -176,7 +176,8 @@ impl FileJudge<'_> {
         Ok(names)
     }
 
-    /// Reports a single entry that prevents the variants of its key from being found.
+    /// Returns a fault if the entry at the single path of `place` prevents the variants of its key
+    /// from being found.
     fn hidden_variants(&self, place: &Place) -> Result<Option<FileFault>> {
         let hidden = self.others(place)?;
         let why = "it hides the variants of its URL";

@@ -83,7 +83,8 @@ fn rename(
 }
 
 /// Renames one file. If the target name is taken, the file there is invalid, older, or misnamed. A
-/// misnamed file is parked, and its temporary path and its right path are returned.
+/// misnamed file gets a temporary name, and its temporary path and its right path are returned. Any
+/// other file there is moved to `damaged/`.
 fn rename_one(
     tree: &Tree,
     judge: &FileJudge<'_>,

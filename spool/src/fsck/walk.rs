@@ -1,4 +1,4 @@
-//! The walk of a check: each name is visited once, one directory after the other.
+//! The walk of a check, one directory after the other. Only shared bodies are visited twice.
 
 use std::path::{Path, PathBuf};
 
@@ -181,7 +181,8 @@ impl<'a> CheckWalk<'a> {
         });
     }
 
-    /// Checks `bodies/` and its groups. At the end of the check, only looks for unneeded bodies.
+    /// Checks `bodies/` and its groups. With the role [`FileRole::HolderAtTheEnd`], only looks for
+    /// unneeded bodies.
     fn bodies(&mut self, path: &Path, role: FileRole) {
         let is_first = role == FileRole::Holder;
         if is_first {
@@ -355,7 +356,7 @@ impl<'a> CheckWalk<'a> {
                 self.judge.bodies.borrow_mut().is_blind |= !is_gone;
             }
             Err(error) => {
-                // Files in it may refer to any body.
+                // Files in the unreadable directory may refer to any body.
                 self.judge.bodies.borrow_mut().is_blind = true;
                 self.hold_fault(
                     directory,

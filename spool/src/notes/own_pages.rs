@@ -67,7 +67,8 @@ pub(crate) fn read_all(root: &Root) -> Result<UserPages> {
     Ok(UserPages { pages, not_read })
 }
 
-/// Whether the name is that of a page. The name of an editor's backup is not.
+/// Whether the name is that of a template, style sheet or translation. Hidden files and the backups
+/// of editors are not.
 fn is_one(name: &str) -> bool {
     !name.starts_with('.') && ENDINGS.iter().any(|ending| name.ends_with(ending))
 }

@@ -54,7 +54,8 @@ impl ProgramState {
         self.values.get(key).map(String::as_str)
     }
 
-    /// Sets the value of a key: a name of `a`–`z`, `0`–`9` and `-`, and one line of text.
+    /// Sets the value of a key. The key consists of `a`–`z`, `0`–`9` and `-`. The value is one line
+    /// of text without spaces around it.
     ///
     /// # Errors
     ///

@@ -113,7 +113,8 @@ impl Counts {
 pub struct HostCounts {
     /// The counts since the host was added.
     pub counts: Counts,
-    /// An upper bound for the earlier counts of this host: the counts of the host that it replaced.
+    /// An upper bound for the number of requests for this host before it was added: the number,
+    /// counted or estimated, of the host that it replaced.
     pub before: u64,
 }
 

@@ -52,8 +52,8 @@ impl CompressStep {
     }
 }
 
-/// Walks the entries of a spool, and compresses the chosen ones with their older versions. If the
-/// run is dropped, the entries compressed so far stay compressed.
+/// A walk through the entries of a spool that compresses the chosen entries and their older
+/// versions. If it is dropped before the end, the entries compressed so far stay compressed.
 #[derive(Debug)]
 pub struct CompressionRun {
     session: Arc<Session>,

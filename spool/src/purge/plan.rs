@@ -7,8 +7,8 @@
 //! the spool below a size, or to free space on the disk, entries are purged at a smaller share.
 //! This share is the same for all entries, like the scaled age profile of WWWOFFLE, and is not
 //! smaller than needed. The limit for the size counts only our files; the limit for free space
-//! counts the whole disk. If no share can free enough space, other files fill the disk, and no
-//! entry is purged to free space.
+//! counts the whole disk. If no share can free enough space, the disk is full of other files.
+//! Purging would not help, so no entry is purged to free space.
 //!
 //! # Sub-resources
 //!
@@ -176,16 +176,16 @@ struct SiteExpiry {
     open: ExpiryMark,
 }
 
-/// The longest expiry of the entries that need a name.
+/// The need for the entries with one name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct NeedMark {
     expiry: ExpiryMark,
-    /// Whether a page is known to need the name.
+    /// Whether a page is known to need these entries.
     is_known: bool,
 }
 
 /// The expiry of an entry with regard to the entries that need it, and whether that need is known.
-/// `sites` are the entry's own site, and all sites together.
+/// `site` is the entry's own site, and `overall` all sites together.
 fn combined_expiry(
     own: ExpiryMark,
     is_part: bool,

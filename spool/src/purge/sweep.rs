@@ -23,11 +23,11 @@ const AT_ONCE: usize = 256;
 pub struct SweepStep {
     /// The number of entries visited; 0 at the end.
     pub looked: u64,
-    /// The removed entries.
+    /// The number and size of the removed entries.
     pub removed: Sum,
 }
 
-/// Walks the entries of a spool and removes the chosen ones.
+/// A walk through the entries of a spool that removes the chosen ones.
 ///
 /// Each entry is judged in its present state, and removed only if it is unchanged and not pinned.
 /// If the sweep is dropped, earlier removals stay done: whenever the program stops, each entry
@@ -73,8 +73,8 @@ impl Sweep {
 }
 
 impl Tree {
-    /// Removes the entry of a place with its versions, if it was stored at this time. Returns false
-    /// otherwise.
+    /// Removes the entry of a place and its versions if the entry was stored at the time `stored`.
+    /// Returns false otherwise.
     fn remove_stored(&self, place: &Place, stored: Timestamp) -> Result<bool> {
         let is_it = || -> Result<bool> {
             if self.pending.path(place).is_some() {

@@ -65,7 +65,7 @@ pub(super) fn read_request(
     })
 }
 
-/// Reads every request of a spool from its file, the oldest first.
+/// Reads every valid request of a spool from its file, the oldest first.
 pub(crate) fn list_requests(disk: &dyn Disk, root: &Path) -> Result<Vec<OutgoingSummary>> {
     let mut list = Vec::new();
     for key in keys(names(disk, &root.join(OUTGOING))?, usize::MAX)? {

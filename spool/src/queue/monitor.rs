@@ -38,8 +38,9 @@ const VERSIONS: &str = "Wwwoffle-Versions";
 /// A page fetched on a schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Monitor {
-    /// The request sent each time, identified by the key of its place. Its time is when the page
-    /// was set to be monitored.
+    /// The request sent each time, identified by the key of its place. Its time
+    /// ([`crate::OutgoingSummary::queued`]) is when monitoring of the page began, or when the
+    /// settings were last changed.
     pub request: Outgoing,
     /// When the page is fetched.
     pub schedule: Schedule,
@@ -195,11 +196,11 @@ impl Monitors {
         Ok(if is_known { SetOutcome::Changed } else { SetOutcome::New })
     }
 
-    /// Records that a page was queued. Returns false if it is not monitored any more.
+    /// Records that a page was queued. Returns false if the page is not monitored any more.
     ///
     /// # Errors
     ///
-    /// Those of [`Monitors::get`] and [`Monitors::set`].
+    /// If the disk fails or is full, and those of [`Monitors::get`].
     pub fn record_run(&self, key: &Key, time: Timestamp) -> Result<bool> {
         let _changing = lock(&self.changing);
         let Some(mut monitor) = self.read_or_set_aside(key)? else { return Ok(false) };

@@ -215,8 +215,8 @@ impl RequestLine {
 }
 
 impl Outgoing {
-    /// A request for `place` that is made now, without body or secrets. The owner of `place`
-    /// determines [`OutgoingSummary::asked_from`].
+    /// A request for `place` that was made at `queued`, without body or secrets. The owner of
+    /// `place` determines [`OutgoingSummary::asked_from`].
     #[must_use]
     pub fn new(place: Place, head: Vec<u8>, kind: RequestKind, queued: Timestamp) -> Outgoing {
         let summary = OutgoingSummary {

@@ -153,8 +153,8 @@ impl Schedule {
     /// Simplifies the schedule. Fails if it never occurs.
     fn check_occurrence(mut self) -> Result<Schedule, ParseScheduleError> {
         if self.days == DAYS.all() || self.weekdays == WEEKDAYS.all() {
-            // If one set contains every day, requiring only one of the sets would make the other
-            // set useless.
+            // With [`DaysIn::Either`], a set of every day makes every day match. Two sets of every
+            // day have the same meaning with [`DaysIn::Both`].
             self.days_in = match self.days_in {
                 DaysIn::Both => DaysIn::Both,
                 DaysIn::Either => {

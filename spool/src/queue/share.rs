@@ -55,8 +55,8 @@ impl Shares {
 }
 
 /// Returns the number of requests at which the queue is full for a request of `owner`. One machine
-/// may have many addresses, each with its share. So clients without a login leave room for this
-/// machine and for users, and for their runs.
+/// may have many addresses, each with its own share. So requests of clients without a login leave
+/// room for the requests and the runs of this machine and of users.
 pub(super) fn largest_queue(owner: Option<&str>, kind: RequestKind) -> usize {
     match kind {
         _ if owner.is_some_and(|owner| owner.starts_with("client:")) => MAX_QUEUE - 2 * RESERVED,
@@ -65,8 +65,8 @@ pub(super) fn largest_queue(owner: Option<&str>, kind: RequestKind) -> usize {
     }
 }
 
-/// Returns the name under which the requests of an owner are counted. A machine may choose any address of
-/// its IPv6 /64 network (RFC 8981), so all addresses of such a network count together.
+/// Returns the name under which the requests of an owner are counted. A machine may choose any
+/// address of its IPv6 /64 network (RFC 8981), so all addresses of such a network count together.
 #[must_use]
 pub fn share_name(owner: &str) -> String {
     let address = owner.strip_prefix("client:").and_then(|address| address.parse().ok());

@@ -1,8 +1,9 @@
 //! Requests for other spellings of one URL.
 //!
-//! Origins may distinguish the spellings of a canonical URL, which have one key and so one request
-//! in the queue. The request lists the other spellings, and is sent once for each. It leaves the
-//! queue when the responses to all of them are stored.
+//! A canonical URL may have several spellings, and origins may distinguish them. The spellings have
+//! the same key, so the queue has one request for all of them. This request lists the other
+//! spellings, and is sent once for each spelling. It leaves the queue when the responses to all
+//! spellings are stored.
 
 use crate::entry::warc::{escape, unescape};
 use crate::queue::outgoing::{Outgoing, OutgoingSummary, RequestKind, RequestLine};
@@ -59,8 +60,8 @@ impl OutgoingSummary {
         std::iter::once(self.target()).chain(self.line.spellings.iter().map(String::as_str))
     }
 
-    /// Whether `self` asks for a spelling that `known` does not ask for and can record. Of requests
-    /// from different machines, only one spelling is sent: a request from elsewhere must not
+    /// Whether `self` asks for a spelling that `known` does not ask for and can record. False if
+    /// the two requests were made at different locations, because a request from elsewhere must not
     /// determine what a request of this machine sends.
     pub(crate) fn has_spelling_besides(&self, known: &Self) -> bool {
         let is_new = |target| is_allowed(target) && known.targets().all(|other| other != target);
@@ -70,8 +71,9 @@ impl OutgoingSummary {
     }
 }
 
-/// The reason why `known` cannot record the spelling of a person's request `new`. A run is content
-/// with another spelling.
+/// Returns the reason why `known` cannot record the spelling that a person has requested with
+/// `new`. `None` if `known` can record or already has the spelling, or if `new` does not need its
+/// own spelling, like the request of a run.
 pub(crate) fn refusal(new: &OutgoingSummary, known: &OutgoingSummary) -> Option<&'static str> {
     let is_by_person =
         matches!(new.kind, RequestKind::Page | RequestKind::Part | RequestKind::Refresh);
@@ -86,8 +88,8 @@ pub(crate) fn refusal(new: &OutgoingSummary, known: &OutgoingSummary) -> Option<
     }
 }
 
-/// Records in `request` the spellings of `known` and `new`, which have been combined in it. A
-/// request that was made at another machine than `request` adds none.
+/// Records the spellings of `known` and `new` in `request`, in which these two have been combined.
+/// Leaves out the spellings of a request that was made at another location than `request`.
 pub(crate) fn merge(request: &mut OutgoingSummary, known: &OutgoingSummary, new: &OutgoingSummary) {
     let mut others: Vec<String> = Vec::new();
     let sources = [known, new].into_iter().filter(|from| from.asked_from == request.asked_from);
@@ -101,8 +103,8 @@ pub(crate) fn merge(request: &mut OutgoingSummary, known: &OutgoingSummary, new:
 }
 
 impl Outgoing {
-    /// The requests for the other spellings of the URL. They belong to no run: a run follows the
-    /// response to one spelling.
+    /// The requests for the other spellings of the URL. They belong to no run, because a run
+    /// follows the links in the response to one spelling only.
     #[must_use]
     pub fn respelled(&self) -> Vec<Outgoing> {
         let mut words = self.head.splitn(3, |&byte| byte == b' ');

@@ -12,7 +12,7 @@ pub const MAX_WISHES: usize = 8;
 /// The longest class of a sub-resource, in bytes.
 pub const MAX_CLASS: usize = 32;
 
-/// The id of a run, which names its file. Written as 16 hex digits.
+/// The id of a run. As 16 hex digits, it is the name of the run's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId(u64);
 
@@ -30,7 +30,7 @@ pub struct Wish {
 pub struct ParseRunIdError;
 
 impl RunId {
-    /// The run with this number.
+    /// The id with this number.
     #[must_use]
     pub fn from_number(number: u64) -> RunId {
         RunId(number)
@@ -135,11 +135,11 @@ fn has_wider_access(new: RequesterLocation, known: RequesterLocation) -> bool {
     (new, known) == (RequesterLocation::Here, RequesterLocation::Elsewhere)
 }
 
-/// Combines `new` into `known`. The result has the stronger kind, and is sent in the form of the
-/// request of that kind. If the two were made at different machines, the form is that of the
-/// request made at this machine: a request from elsewhere must not reach hosts that only this
-/// machine may reach. State and age stay those of `known`, unless only `new` asks to revalidate:
-/// then the age is that of `new`.
+/// Combines `new` into `known`. The result has the stronger kind, which is the kind with the lower
+/// rank, and is sent in the form of the request of that kind. If the two were made at different
+/// machines, the form is that of the request made at this machine: a request from elsewhere must
+/// not reach hosts that only this machine may reach. State and age stay those of `known`, unless
+/// only `new` asks to revalidate: then the age is that of `new`.
 pub(crate) fn merge(known: &mut Outgoing, new: &Outgoing) {
     let before = known.summary.clone();
     let (summary, other) = (&mut known.summary, &new.summary);

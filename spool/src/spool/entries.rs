@@ -59,8 +59,8 @@ impl Spool {
         seen.is_current(&*self.disk_root().disk)
     }
 
-    /// Whether the disk or the current batch has any file for a key. Only names are checked, so a lookup
-    /// may still return no entry, for example if the file is damaged.
+    /// Whether the disk or the current batch has any file for a key. Only names are checked, so a
+    /// lookup may still return no entry, for example if the file is damaged.
     ///
     /// # Errors
     ///
@@ -147,8 +147,8 @@ impl Spool {
     ///
     /// # Errors
     ///
-    /// [`crate::Error::is_too_large`] and [`crate::Error::is_invalid`] for an exchange that cannot be
-    /// stored; or if the disk fails or is full.
+    /// [`crate::Error::is_too_large`] and [`crate::Error::is_invalid`] for an exchange that cannot
+    /// be stored; or if the disk fails or is full.
     pub fn begin(&self, place: &Place, new: NewEntry) -> Result<Writer> {
         Writer::begin(Arc::clone(self.session()), place, new, WritePurpose::Whole, None)
     }
@@ -263,7 +263,8 @@ impl Spool {
         self.tree().undo_removal(removal, came)
     }
 
-    /// Lists the entries of the spool, of a scheme, of a host (with its port) under all schemes, or of both.
+    /// Lists the entries of the spool, of a scheme, of a host (with its port) under all schemes, or
+    /// of both.
     ///
     /// # Errors
     ///

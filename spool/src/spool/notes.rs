@@ -55,7 +55,8 @@ impl Spool {
         state::write(self.disk_root(), state)
     }
 
-    /// Reads the statistics. An invalid file is set aside and reported, and counting starts at zero.
+    /// Reads the statistics. An invalid file is set aside and reported, and counting starts at
+    /// zero.
     ///
     /// # Errors
     ///
@@ -68,7 +69,8 @@ impl Spool {
     ///
     /// # Errors
     ///
-    /// [`crate::Error::is_too_large`], or if the disk fails or is full; the previous file then stays.
+    /// [`crate::Error::is_too_large`], or if the disk fails or is full; the previous file then
+    /// stays.
     pub fn set_statistics(&self, statistics: &Statistics) -> Result<()> {
         statistics::write(self.disk_root(), statistics)
     }
@@ -115,7 +117,8 @@ impl Spool {
     ///
     /// # Errors
     ///
-    /// [`crate::Error::is_too_large`] above [`crate::MAX_RUN`] bytes; or if the disk fails or is full.
+    /// [`crate::Error::is_too_large`] above [`crate::MAX_RUN`] bytes; or if the disk fails or is
+    /// full.
     pub fn set_run(&self, id: RunId, text: &str) -> Result<()> {
         runs::write(self.disk_root(), id, text)
     }
@@ -149,7 +152,8 @@ impl Spool {
     ///
     /// # Errors
     ///
-    /// [`crate::Error::is_too_large`] above [`crate::MAX_IMPORT`] bytes; or if the disk fails or is full.
+    /// [`crate::Error::is_too_large`] above [`crate::MAX_IMPORT`] bytes; or if the disk fails or is
+    /// full.
     pub fn set_import(&self, key: Key, text: &str) -> Result<()> {
         imports::write(self.disk_root(), key, text)
     }

@@ -42,8 +42,8 @@ impl Spool {
         segments::read(self.session(), place)
     }
 
-    /// Returns the segments of every variant of a key, in no order. The caller decides which of them a
-    /// request selects.
+    /// Returns the segments of every variant of a key, in no order. The caller decides which of
+    /// them a request selects.
     ///
     /// # Errors
     ///
@@ -52,8 +52,8 @@ impl Spool {
         segments::read_all(self.session(), place)
     }
 
-    /// Begins a segment. Finishing it removes segments of another body, which has another validator
-    /// or complete length.
+    /// Begins a segment. Finishing it removes the segments at the same place that belong to another
+    /// body, because their validator or complete length differs.
     ///
     /// # Errors
     ///

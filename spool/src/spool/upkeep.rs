@@ -99,7 +99,8 @@ impl Spool {
         self.expand_within(place, Some(stored), &RewriteBounds::unlimited())
     }
 
-    /// Compresses an entry, or its older version stored at this time, within bounds.
+    /// Compresses the entry of a place, or its older version that was stored at the time `version`,
+    /// within bounds.
     ///
     /// # Errors
     ///
@@ -113,7 +114,8 @@ impl Spool {
         self.tree().compress(place, version, bounds)
     }
 
-    /// Expands an entry, or its older version stored at this time, within bounds.
+    /// Expands the entry of a place, or its older version that was stored at the time `version`,
+    /// within bounds.
     ///
     /// # Errors
     ///
@@ -128,10 +130,10 @@ impl Spool {
     }
 
     /// Stores each body of at least `above` bytes only once, and removes shared bodies that no
-    /// entry needs. A value of `above` below [`crate::MIN_SHARED`] counts as that; `None` shares no
-    /// further bodies. Two bodies are compared byte by byte before they count as equal. This walks
-    /// over all files, twice if there is something to share, and needs eight bytes of memory for
-    /// each body that may be shared.
+    /// entry needs. The smallest effective value of `above` is [`crate::MIN_SHARED`]; `None` shares
+    /// no further bodies. Two bodies are compared byte by byte before they count as equal. The call
+    /// walks over all files, twice if there is something to share, and needs eight bytes of memory
+    /// for each body that may be shared.
     ///
     /// `go_on` is called between files; when it returns false, the work stops. Whenever the program
     /// stops, each entry has its old or its new form.
@@ -189,7 +191,7 @@ impl Spool {
         if is_full { Err(full()) } else { Ok(()) }
     }
 
-    /// The entries, each with its disk usage.
+    /// Returns an iterator over the entries, each with its disk usage.
     ///
     /// # Errors
     ///

@@ -34,7 +34,7 @@ pub struct EntryList {
     root: PathBuf,
     /// Finished entries that are not renamed yet. The list returns them first.
     pending: Vec<FinishedFile>,
-    /// The entries already listed, by key and variant.
+    /// The pending entries already listed, by key and variant.
     listed: HashSet<(Key, Key)>,
     /// The directories still to be read, with their depth below the root.
     starts: Vec<(PathBuf, usize)>,
@@ -120,7 +120,8 @@ impl EntryList {
             return self.enter(path, depth + 1).map(|()| None);
         }
         if depth == KEYS && name.ends_with(VARIANTS) {
-            // A valid entry under the first name takes precedence over the directory of variants.
+            // A valid entry at the path without variants takes precedence over the directory of
+            // variants.
             let single = path.with_extension(EXTENSION.trim_start_matches('.'));
             let hidden = read_summary(&*self.disk, &single)?.is_some();
             return if hidden { Ok(None) } else { self.enter(path, depth + 1).map(|()| None) };

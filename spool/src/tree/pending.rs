@@ -22,8 +22,8 @@ pub const BATCH_INTERVAL: Duration = Duration::from_millis(250);
 /// itself. Each entry holds its file open.
 pub(crate) const MAX_PENDING: usize = 256;
 
-/// The number of entries at which a batch is written: at most an eighth of the files that the
-/// process may open.
+/// Returns the number of entries at which a batch is written: [`MAX_PENDING`], or an eighth of the
+/// files that the process may open if that is less.
 fn max_pending() -> usize {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);

@@ -90,8 +90,8 @@ pub(crate) fn move_to(
     Ok(MoveOutcome::Yes)
 }
 
-/// Copies an entry to a place where `there` was found. Returns false if the place got another entry
-/// in the meantime.
+/// Copies an entry to the place `to`, where the entry `there` was found. If the place has an entry,
+/// replaces it if `is_forced`, and otherwise returns false.
 fn copy(
     session: &Arc<Session>,
     entry: &Entry,

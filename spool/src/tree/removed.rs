@@ -10,9 +10,9 @@
 //! finding the entries at once.
 //!
 //! The new name of each file is made durable before the old name is removed ([`rest`]), also when
-//! the file is brought back. So after a crash every file is in one of the two places. A removed
-//! file may still need a shared body. So the walk that finds unneeded bodies also reads this
-//! directory, and removes nothing while files move ([`MoveGuard`]).
+//! the file is brought back. So after a crash every file has at least one of the two names. A
+//! removed file may still need a shared body. So the walk that finds unneeded bodies also reads
+//! this directory, and removes nothing while files move ([`MoveGuard`]).
 
 mod back;
 mod rest;
@@ -126,8 +126,9 @@ impl FromStr for Removal {
 }
 
 impl Removal {
-    /// Whether the removal can no longer be undone. If its time is in the future, because a clock
-    /// was set back, the removal must not last for ever.
+    /// Whether the removal can no longer be undone. A time in the future counts like a time in the
+    /// past that is equally far away: otherwise a removal would last for ever after a clock was set
+    /// back.
     fn is_over(&self, now: Timestamp) -> bool {
         now.duration_since(self.at).abs() > REMOVED_FOR
     }
@@ -155,7 +156,7 @@ fn named(path: &Path) -> Option<RemovedKind> {
     Some(if stem.parse::<Key>().is_ok() { RemovedKind::Entry } else { RemovedKind::Version })
 }
 
-/// Counts the moves between the tree and `removed/`.
+/// The count of the moves between the tree and `removed/`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MoveCount {
     under_way: u32,

@@ -1,8 +1,8 @@
 //! Making an older version the entry again, and removing a version.
 //!
 //! A restored version is rewritten and stored like a new response, so there is a complete entry at
-//! each moment. First the present entry gets its name as a version, durably, even if no versions
-//! are kept. The restored version is removed last, when the new entry is durable.
+//! each moment. First the present entry gets a second name as a version, durably, even if no
+//! versions are kept. The restored version is removed last, when the new entry is durable.
 
 use std::path::Path;
 use std::sync::{Arc, MutexGuard};
@@ -76,7 +76,7 @@ pub(crate) fn restore(
     Ok(RestoreOutcome::Overtaken)
 }
 
-/// Begins a copy of an entry. `None` if its body is damaged.
+/// Begins an entry with the content of `old`, and copies the body. `None` if the body is damaged.
 fn copy(session: &Arc<Session>, old: &Entry) -> Result<Option<Writer>> {
     let new = NewEntry {
         asked: old.requested(),
@@ -168,8 +168,8 @@ impl Tree {
     }
 
     /// Gives the entry at `path` a second name as an older version. `old` is the entry that was
-    /// read at this path, with its update file. If `old` had no update file, one that is now beside
-    /// it is not linked. The caller holds `commit`, also during a sync.
+    /// read at this path, with its update file. If `old` was read without an update file, an update
+    /// file that is now beside `path` is not linked. The caller holds `commit`, also during a sync.
     pub(crate) fn link_version(&self, old: &Entry, path: &Path) -> Result<()> {
         let to = self.root.join(version_path(old.place(), old.stored()));
         if old.overlay.is_some() && self.root.is_file(&overlay_path(path))? {

@@ -52,7 +52,7 @@ enum WriteOutcome {
 }
 
 impl Tree {
-    /// Compresses an entry, or its older version stored at this time.
+    /// Compresses the entry of a place, or its older version that was stored at the time `version`.
     pub(crate) fn compress(
         &self,
         place: &Place,
@@ -62,7 +62,8 @@ impl Tree {
         self.rewrite(place, RewriteTarget::of(version), FileForm::Compressed, bounds)
     }
 
-    /// Rewrites an entry, or its older version stored at this time, without compression.
+    /// Rewrites the entry of a place, or its older version that was stored at the time `version`,
+    /// without compression.
     pub(crate) fn expand(
         &self,
         place: &Place,

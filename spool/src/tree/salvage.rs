@@ -1,5 +1,5 @@
-//! Saving long downloads from a crash: checkpoints while they are written, and segments made from
-//! them.
+//! Saving long downloads from a crash: checkpoints are written during a download, and a segment is
+//! made from them after a crash.
 //!
 //! ```text
 //! tmp/00000042.warc                              the file being written
@@ -203,7 +203,7 @@ impl CheckpointHeader<'_> {
 pub(crate) struct CheckpointFile {
     pub(crate) place: Place,
     pub(crate) new: NewSegment,
-    /// The record id, which distinguishes files whose segments have the same start.
+    /// Eight digits of the record id, which distinguish files whose segments have the same start.
     id: String,
     body_offset: u64,
     /// The length and checksum of each valid checkpoint, in order.
@@ -344,7 +344,8 @@ fn has_extension(path: &Path, extension: &str) -> bool {
 }
 
 /// Moves an unfinished file of `tmp/` to `partial/`, if it has a checkpoint. Returns false if the
-/// file is useless, because it has no checkpoint or is shorter than the first one.
+/// file is useless, because it has no checkpoint, or is shorter than it was at the first
+/// checkpoint.
 pub(crate) fn move_to_partial(tree: &Tree, data: &Path) -> Result<bool> {
     let check = data.with_extension(CHECK);
     let Some(read) = CheckpointFile::from(&*tree.root.disk, &check)? else { return Ok(false) };

@@ -10,8 +10,8 @@
 //! belong to one body: they have the same strong validator and, as far as known, the same complete
 //! length. Segments that disagree with a newer one are removed. Segments may overlap.
 //!
-//! Segments only save transfers. Surplus segments are removed. When a complete entry is stored, the
-//! segments of its place are removed.
+//! Segments only save transfers. Surplus segments are joined or removed. When a complete entry is
+//! stored, the segments of its place are removed.
 
 mod calls;
 pub(crate) mod files;

@@ -1,7 +1,7 @@
 //! The entries of one key, and their paths.
 //!
 //! ```text
-//! 9f/9f86d081….warc               the only entry, if it varies with nothing
+//! 9f/9f86d081….warc               the only entry, if it does not vary
 //! 9f/9f86d081….variants/<…>.warc  all entries, as soon as one varies, by the SHA-256 of their variant
 //! ```
 //!
@@ -121,7 +121,7 @@ impl KeyLookup {
         true
     }
 
-    /// Returns the result for a reader, which moves no damaged files.
+    /// Returns the entries, and the damaged files without moving them.
     pub(crate) fn into_entries(self) -> Entries {
         let damage = |(path, reason): (PathBuf, Reason)| Damage {
             path,

@@ -121,9 +121,9 @@ impl Tree {
     }
 
     /// Handles a finished file that was replaced before it was renamed into place. If its key and
-    /// variant are `name`, and its body is not `newer`, renames it into place now: it becomes a
-    /// version when the newer entry is renamed. Otherwise discards it. The caller holds `commit`,
-    /// also during syncs.
+    /// variant are `name`, its digest is not `newer`, and versions are kept, renames it into place
+    /// now: it becomes a version when the newer entry is renamed. Otherwise discards it. The caller
+    /// holds `commit`, also during syncs.
     pub(crate) fn keep_replaced(&self, old: &FinishedFile, name: (Key, Key), newer: [u8; 32]) {
         let is_version = (old.place.key(), old.place.variant_name()) == name && old.digest != newer;
         if !is_version || self.versions_kept(&old.place) == 0 {
@@ -305,7 +305,7 @@ pub(crate) fn version_path(place: &Place, stored: Timestamp) -> PathBuf {
 /// The directory of the versions of a place, and the stem of their names.
 fn versions_at(place: &Place) -> (PathBuf, String) {
     if place.variant_text().is_empty() {
-        // The versions are there even if the entry itself is among its variants.
+        // The versions are there even if the entry itself is among the variants of its key.
         (parent(&place.single_path()).to_owned(), place.key().to_string())
     } else {
         (place.variants_path(), place.variant_name().to_string())

@@ -273,7 +273,7 @@ impl KeyDirectory {
         Ok(Some(WalkedFile { summary, file_len, written, held }))
     }
 
-    /// The shared bodies of the older versions of a stem.
+    /// The shared bodies of the older versions whose names begin with `stem`.
     fn shared_bodies(
         &self,
         directory: &Path,

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// The number of bytes that always stay free, because other programs write at the same time.
+/// The least number of bytes that a caller of [`RewriteBounds::new`] leaves free on the disk,
+/// because other programs write at the same time.
 const RESERVE: u64 = 8 << 20;
 
 /// The result of [`crate::Spool::compress`] and [`crate::Spool::expand`].
@@ -23,13 +24,14 @@ pub enum RewriteOutcome {
     Overtaken,
     /// The disk has too little free space.
     NoRoom,
-    /// `go_on` returned false before the end. The file is unchanged.
+    /// `go_on` of [`RewriteBounds::new`] returned false before the end. The file is unchanged.
     Stopped,
     /// There is no such entry or version, or it is damaged and was set aside.
     Missing,
 }
 
-/// The limits for rewriting a file. During the rewrite both forms are on the disk.
+/// The limits for rewriting a file. During the rewrite, both the old and the new file are on the
+/// disk.
 pub struct RewriteBounds<'a> {
     spare: u64,
     free: &'a dyn Fn() -> Option<u64>,

@@ -11,19 +11,19 @@ use crate::fs::size::{narrow, wide};
 use crate::fs::{DiskFile, Stamp, read_exactly};
 use sha2::{Digest, Sha256};
 
-/// The number of readers of one file whose positions are remembered. Each of them expands a stretch
-/// only once.
+/// The largest number of readers of one file whose positions are remembered. Each of these readers
+/// expands a stretch only once.
 const MAX_CURSORS: usize = 4;
 
-/// The largest and the smallest number of bytes that are expanded in one step.
+/// The largest number of bytes that are expanded in one step. [`LEAST_WINDOW`] is the smallest.
 const WINDOW: usize = 64 << 10;
 const LEAST_WINDOW: usize = 8 << 10;
 
-/// Reads a compressed file by the offsets of the uncompressed file.
+/// A compressed file that is read by the offsets of the uncompressed file.
 ///
 /// A stretch is a range that can be expanded without other ranges. For each of up to
 /// [`MAX_CURSORS`] readers, the bytes expanded last and the state of the decompressor are held
-/// until the reader reaches the end of a stretch. Together they take about 150 KiB.
+/// until the reader reaches the end of a stretch. They take about 150 KiB for each reader.
 #[derive(Debug)]
 pub(crate) struct ExpandedFile {
     file: Arc<dyn DiskFile>,

@@ -190,7 +190,7 @@ fn used(inflate: &Decompress) -> usize {
     narrow(inflate.total_in()).unwrap_or(usize::MAX)
 }
 
-/// Builds the trailer of a member of `len` bytes.
+/// Builds the trailer of a gzip member that has the checksum `sum` and `len` uncompressed bytes.
 pub(super) fn trailer(sum: u32, len: u64) -> [u8; 8] {
     let mut trailer = [0; 8];
     // RFC 1952 §2.3.1: the length modulo 2³².

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::fs::size::wide;
 use crate::fs::{Disk, DiskFile, OpenedFile, read_exactly};
 
-/// Enough bytes to see whether a file is compressed, and how long its header is.
+/// The number of bytes that show whether a file is compressed, and how long its header is.
 const LEAST: usize = 64;
 
 /// The result of opening a path.
@@ -33,8 +33,8 @@ pub(crate) struct OpenEntry {
     /// The length of the file on the disk, in bytes.
     pub(crate) disk_len: u64,
     pub(crate) beginning: Vec<u8>,
-    /// The largest length that `beginning` may have. The body is excluded if it forms separate
-    /// stretches.
+    /// The largest length that `beginning` may have, in bytes. The body does not belong to it if
+    /// the compressed body is divided into separate stretches.
     most: u64,
     /// The reader of the uncompressed bytes, if the file is compressed.
     pub(crate) expanded: Option<Arc<ExpandedFile>>,

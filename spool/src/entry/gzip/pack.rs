@@ -23,7 +23,8 @@ const BUFFER: usize = 256 << 10;
 /// The block size of most file systems, in bytes.
 pub(crate) const DISK_BLOCK: u64 = 4_096;
 
-/// Room for the bytes that a compressor still holds when it is flushed.
+/// The room in the buffer, in bytes, for the output that a compressor still holds when it is
+/// flushed.
 const ROOM: usize = 192 << 10;
 
 /// The number of bytes of a body that are compressed at once.
@@ -43,7 +44,8 @@ pub(crate) enum PackOutcome {
     Refused(RewriteOutcome),
 }
 
-/// Whether compression may save space, judged by the head and the beginning of the body.
+/// Whether compression may save space, judged by the length of the file, the head, and the
+/// beginning of the body.
 pub(crate) fn may_shrink(entry: &Entry) -> Result<bool> {
     if entry.first.length <= DISK_BLOCK || has_coding(entry.head()) {
         return Ok(false);
@@ -155,7 +157,7 @@ fn is_compressible(bytes: &[u8]) -> bool {
     bytes.is_empty() || matches!(done, Ok(Status::StreamEnd)) && out.len() <= most
 }
 
-/// Writes compressed members.
+/// The writer of the gzip members of a compressed file.
 struct Packer<'a> {
     path: &'a Path,
     file: &'a dyn DiskFile,
@@ -164,7 +166,8 @@ struct Packer<'a> {
     buffer: Vec<u8>,
     written: u64,
     points: Vec<u64>,
-    /// Checksum and length of the uncompressed bytes of the current member.
+    /// The checksum of the uncompressed bytes of the current member. `len` is the number of these
+    /// bytes.
     sum: crc32fast::Hasher,
     len: u64,
     /// The digest of all input.

@@ -75,10 +75,10 @@ pub(super) struct OffsetTable {
 /// A range that can be expanded without other ranges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stretch {
-    /// The beginning and end in the uncompressed file.
+    /// The range `from..to` of the uncompressed file.
     pub(super) from: u64,
     pub(super) to: u64,
-    /// The beginning and end in the compressed file.
+    /// The range `packed_from..packed_to` of the compressed file, which expands to it.
     pub(super) packed_from: u64,
     pub(super) packed_to: u64,
 }
@@ -256,7 +256,7 @@ impl OffsetTable {
     }
 }
 
-/// An upper bound for the compressed records after the first.
+/// An upper bound for the compressed length of the records after the first.
 fn max_packed_tail() -> u64 {
     2 * wide(MAX_TAIL)
 }

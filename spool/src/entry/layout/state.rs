@@ -39,8 +39,8 @@ impl EntryState {
         }
     }
 
-    /// Parses the fields. `when` is the time of the response. It also stands for the time of the
-    /// request, which old entries do not contain.
+    /// Parses the fields. `when` is the time of the response. It is also used as the time of the
+    /// request if that field is missing, as in old entries.
     pub(crate) fn read(header: &Header<'_>, when: Timestamp) -> Result<EntryState, Reason> {
         let time = |name| header.get(name).map(|_| header.time(name)).transpose();
         Ok(EntryState {

@@ -19,7 +19,8 @@ const CLOCK_IS_SET: Timestamp = Timestamp::constant(631_152_000, 0);
 pub(super) enum Expiry {
     /// The entry is never purged.
     Never(KeepReason),
-    /// The entry is purged if the plan purges at this share or a smaller one.
+    /// The age of the entry divided by its limit, times [`ONE`]. The entry is purged if the plan
+    /// purges at this share or a smaller one.
     Share(u32),
     /// The entry is always purged.
     Now(PurgeReason),

@@ -3,7 +3,7 @@
 //! A need connects two entries: a page or sub-resource, and a resource to which it refers. The
 //! first is identified by its number, which is its position among the candidates. The second is
 //! identified by its name, which may be ambiguous. Each entry takes about forty bytes. Needs take
-//! no memory: for each name, only the longest-lived entry that needs it is recorded.
+//! no memory: for each name, only the longest expiry of the entries that need it is recorded.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -17,7 +17,7 @@ use super::{
     EntryRole, Fate, NeedMark, Plan, PurgeCandidate, PurgeLimits, SiteExpiry, Sum, combined_expiry,
 };
 
-/// Gathers the candidates of a plan.
+/// The candidates of a plan, to which no needs were added yet.
 #[derive(Debug)]
 pub struct Planner {
     limits: PurgeLimits,
@@ -49,7 +49,7 @@ struct PlannedEntry {
     is_known: bool,
 }
 
-/// Gathers the needs, after all candidates were added.
+/// The candidates of a plan, which are complete, and the needs added so far.
 #[derive(Debug)]
 pub struct Needs {
     planner: Planner,
@@ -234,8 +234,8 @@ impl Needs {
             |one: &PlannedEntry| if one.is_part { one.is_known } else { one.need < one.own };
         self.extend_lives(begin, true, &mut parts_of)?;
         self.note_sites();
-        // Then from sub-resources that pages may need. What these need is also only possibly
-        // needed.
+        // Then from sub-resources that pages may need. The resources that these sub-resources need
+        // are also only possibly needed.
         self.extend_lives(|one| one.is_part, false, &mut parts_of)
     }
 

@@ -44,7 +44,8 @@ impl CronField {
         (self.first..=self.last).fold(0, |set, number| set | Self::bit(number))
     }
 
-    /// Parses `*`, `1,3,5-10`, `20-`, `*/15`, `mon-fri`.
+    /// Parses the text of a field, for example `*`, `1,3,5-10`, `20-`, `*/15` or `mon-fri`. Returns
+    /// the set of its numbers.
     pub(super) fn parse(&self, text: &str) -> Result<u64, ParseScheduleError> {
         let mut set = 0;
         for part in text.split(',') {

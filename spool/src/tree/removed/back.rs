@@ -166,7 +166,7 @@ impl Tree {
             return Ok(BackTarget::Nowhere);
         }
         if is_entry {
-            // Sync and rename a pending entry first: the restored file becomes its version.
+            // A pending entry is synced and renamed first, so that it counts as the present entry.
             self.put_waiting_in_place(place)?;
             let Some((at, there)) = self.newest_in_tree(place)? else {
                 return self.free_name(place);

@@ -168,7 +168,7 @@ fn remove_in(
         }
     }
     if removed && before.is_none() && tree.root.durability == Durability::Each {
-        // After a crash, the name that the file had while it was being written could come back too.
+        // After a crash, the names that the files had below `tmp/` could come back too.
         tree.root.sync_tmp()?;
         tree.root.sync_names(&[directory, parent(directory)])?;
     }
@@ -271,8 +271,8 @@ fn read_set(disk: &dyn Disk, root: &Path, place: &Place) -> Result<SegmentSet> {
     Ok(found)
 }
 
-/// Whether a segment belongs to the body of the newer segments. `body` has that body, and the end
-/// of its last segment.
+/// Whether a segment belongs to the body of the newer segments. `body` has that body and the end of
+/// its last segment, and is updated.
 fn joins(body: &mut Option<(SegmentedBody, u64)>, segment: &Entry) -> bool {
     let (Some(part), Some((_, end))) = (segment.part(), span(segment)) else { return false };
     let Some((whole, reached)) = body else {

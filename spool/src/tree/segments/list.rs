@@ -78,7 +78,7 @@ impl std::fmt::Debug for PartialList {
 /// Summarises the directory of a place. `None` if it has no segment.
 pub(super) fn summary(disk: &dyn Disk, directory: &Path) -> Result<Option<PartialSummary>> {
     let mut summary: Option<PartialSummary> = None;
-    // The bytes of unfinished files. The place and time come from their checkpoints.
+    // The total length of the unfinished files. Their place and time come from their checkpoints.
     let mut left = 0_u64;
     for name in files::names(disk, directory)? {
         let path = directory.join(name);

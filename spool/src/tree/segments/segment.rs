@@ -127,7 +127,7 @@ impl SegmentWriter {
         }
         let (session, place) = (Arc::clone(self.writer.session()), self.writer.place().clone());
         self.admit(cut, &[])?;
-        // The segment is stored, even if surplus segments cannot be joined.
+        // If surplus segments cannot be joined or removed, the new segment stays stored.
         let _ = super::reduce(&session, &place);
         Ok(())
     }

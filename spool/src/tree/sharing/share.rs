@@ -80,7 +80,8 @@ struct SharingWork<'a> {
     moves: MoveCount,
 }
 
-/// The mark of a file: its reference to a holder, or its own body, which could be shared.
+/// The mark of a file: the short name and the length of the shared body to which it refers, or the
+/// short name of its own body, which could be shared.
 enum BodyMark {
     Refers(u64, u64),
     Own(u64),

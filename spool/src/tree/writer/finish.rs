@@ -43,7 +43,8 @@ impl Writer {
     }
 
     /// Finishes the entry if the entry of its place is still `found`, and was not updated since.
-    /// Otherwise returns the writer unchanged, because the stored entry may be better.
+    /// Otherwise stores nothing and returns the writer, because the caller may prefer the other
+    /// entry.
     ///
     /// # Errors
     ///

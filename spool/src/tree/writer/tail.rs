@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::error::{Error, Result};
 use crate::fs::DiskFile;
 
-/// Reads the body of an entry up to the last written byte. The reader stays valid after the writer
+/// A reader of the body of an entry, up to the last written byte. It stays valid after the writer
 /// has finished or discarded the entry.
 #[derive(Debug, Clone)]
 pub struct Tail {
