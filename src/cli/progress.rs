@@ -47,8 +47,9 @@ pub(crate) struct ProgressDisplay {
 /// A request in progress.
 #[derive(Clone, Copy, Debug, Default)]
 struct UnderWay {
-    /// The number of bytes received. `total` is the length that the origin announced, if any.
+    /// The number of bytes received.
     bytes: u64,
+    /// The length in bytes that the origin announced, if any.
     total: Option<u64>,
     seconds_left: Option<u64>,
 }

@@ -29,7 +29,7 @@ use wwwoffle_api::ApiError;
 /// Path prefix of all calls.
 const PREFIX: &str = "/api/";
 
-/// Header field with the general token, for calls over TCP.
+/// Header field in which a call over TCP sends the token for [`Purpose::General`].
 const TOKEN: &str = "x-wwwoffle-token";
 
 /// Maximum length of the body of a call, in bytes: enough for a URL of maximum length, or for very

@@ -44,14 +44,16 @@ pub(super) struct Caller {
     /// The values that all pages of the request share, with the origin that the client used.
     pub(super) shell: Shell,
     pub(super) permission: Permission,
-    /// Identity of the caller, who sees the entries of this owner and the public ones.
+    /// The owner as whom the caller acts. The caller sees the entries of this owner and the public
+    /// ones.
     pub(super) owner: Owner,
     /// Whether the caller is at this machine.
     asked_from: RequesterLocation,
     source: RequestSource,
     /// The audience of the response, if the browser sent `Sec-Fetch-Dest`.
     audience: Option<Audience>,
-    /// The request as the browser sent it, for the page that shows it.
+    /// The request as the browser sent it; `None` except for `/info/request`, the page that shows
+    /// it.
     pub(super) sent: Option<SentRequest>,
 }
 
@@ -62,9 +64,10 @@ struct RequestSource {
     host_is_ours: bool,
     fetch_site: Option<String>,
     other_sites: OtherSites,
-    /// Whether the address may respond with a file, and another site may have opened it.
+    /// Whether the response may be a file to download, and another site may have opened its
+    /// address.
     is_unproven: bool,
-    /// The referring page, as the request names it.
+    /// The address of the referring page, from the field `Referer`.
     referer: Option<String>,
     origin: Option<String>,
 }
@@ -192,7 +195,7 @@ impl Caller {
         }
     }
 
-    /// Networks to which requests of this caller may lead.
+    /// Returns the networks that requests of this caller may reach.
     pub(super) fn reach(&self) -> upstream::Reach {
         match self.asked_from {
             RequesterLocation::Here => upstream::Reach::All,
@@ -205,8 +208,8 @@ impl Caller {
         Requester { owner: self.owner.clone(), asked_from: self.asked_from }
     }
 
-    /// Whether the caller may do everything and see the entries of all owners: through the Unix
-    /// socket, or with the control password.
+    /// Whether the caller may do everything and see the entries of all owners. Such a caller uses
+    /// the Unix socket or has sent the control password.
     pub(super) fn is_administrator(&self) -> bool {
         self.permission == Permission::Administer
     }
@@ -246,13 +249,14 @@ impl Caller {
         self.is_administrator() || self.owner.may_see(place)
     }
 
-    /// Whether the caller may see a queued request: without an owner, the request belongs to this
-    /// machine.
+    /// Whether the caller may see the request queued at `place`. A request without an owner belongs
+    /// to this machine.
     pub(super) fn may_see_queued(&self, place: &Place) -> bool {
         self.is_administrator() || Owner::of_queued(place).as_ref() == Some(&self.owner)
     }
 
-    /// Whether the caller may see items of `owner`, a name as in the queue. `None` is this machine.
+    /// Whether the caller may see items of `owner`, the text of an [`Owner`]. `None` stands for
+    /// this machine.
     pub(super) fn may_see_owned(&self, owner: Option<&str>) -> bool {
         let owner = owner.map_or(Ok(Owner::Local), str::parse);
         self.is_administrator() || owner.as_ref() == Ok(&self.owner)
@@ -317,8 +321,8 @@ impl Caller {
         if self.source.is_unproven { Err(GuardRefusal::OpenedElsewhere) } else { Ok(()) }
     }
 
-    /// Makes the caller act for this owner: it sees the owner's entries, and sends forms with the
-    /// owner's token.
+    /// Makes the caller act for `owner`. The caller then sees the entries of `owner`, and the forms
+    /// on its pages contain the token of `owner`.
     pub(super) fn act_for(&mut self, owner: Owner) {
         self.shell.token = self.context.pages.tokens.of_page(&owner.to_string());
         self.owner = owner;

@@ -1,5 +1,5 @@
-//! The certificate of an origin: the rejected one, whether it is allowed, and a form that allows
-//! it.
+//! The page about a certificate that an origin presented and that we rejected, with a form that
+//! allows it.
 //!
 //! Only a certificate that an origin has presented to this program can be allowed, and only the
 //! certificate that the person saw: the fingerprint in the form must be that of the certificate

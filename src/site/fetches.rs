@@ -56,8 +56,8 @@ const MOST_FOR_SITE: u64 = 200;
 /// Maximum total size of the bodies for that form, in bytes.
 const MOST_BYTES_FOR_SITE: u64 = 1 << 30;
 
-/// Number of running fetches at which that form is refused: the rest is reserved for fetches that a
-/// person starts on our own pages.
+/// Number of running fetches at which that form is refused. The other fetches, up to [`MAX_RUNS`],
+/// are reserved for those that a person starts on our own pages.
 const MOST_RUNS_FOR_SITES: usize = MAX_RUNS / 4;
 
 /// Failure to start a fetch.
@@ -200,7 +200,7 @@ async fn submit(caller: &Caller, form: &SubmittedForm) -> Result<Response<Body>,
 ///
 /// The scripts of the site can send this form, too. So the fetch is limited to what the form offers
 /// a person. It is refused while another fetch for the same host is running, or if
-/// [`MOST_RUNS_FOR_SITES`] fetches are running: the rest is reserved for people.
+/// [`MOST_RUNS_FOR_SITES`] fetches are running.
 async fn submit_for_site(
     caller: &Caller,
     form: &SubmittedForm,
@@ -332,7 +332,8 @@ fn show_again(
 ) -> Result<Response<Body>, RefreshError> {
     let Some(fault) = fault(&error) else { return Err(error) };
     let mut faults = vec![fault];
-    // Parsing stops at the first error, but the user should see both.
+    // Parsing stops at the invalid depth. If the URL is invalid, too, the user should see both
+    // errors.
     if let RefreshError::Aim(BadAim::Depth(_)) = error
         && target::of_url(&asked.url, &caller.context.base.local).is_err()
     {

@@ -24,7 +24,8 @@ const AUTHORITY: &str = "/ca";
 /// The name that WWWOFFLE 2.9 uses for the entries of a section that is a list.
 const NO_NAME: &str = "no-name";
 
-/// Returns the new address of an option's page or a search engine of WWWOFFLE 2.9.
+/// Returns the new address of an option's page or a search engine of WWWOFFLE 2.9. `None` if
+/// WWWOFFLE 2.9 had neither at `path`.
 fn new_address(path: &str, arguments: Option<&str>) -> Option<String> {
     if path.starts_with(CONFIGURATION) {
         option(path, arguments)
@@ -43,8 +44,8 @@ pub(super) fn show(caller: &Caller, at: PageRequest<'_>) -> Response<Body> {
     caller.see_other(new_address(at.path, at.arguments).as_deref().unwrap_or("/"))
 }
 
-/// Returns the address of the page about the certificate of a host. The host makes up all the
-/// arguments; if it is invalid, returns the page of our certificate authority.
+/// Returns the address of the page about the certificate of a host. The arguments consist of the
+/// host. If they are invalid, returns the address of the page about our certificate authority.
 pub(super) fn site(arguments: Option<&str>) -> String {
     let site = url_decode_form_args(arguments.unwrap_or_default().as_bytes());
     let origin = certificates::origin(&String::from_utf8_lossy(&site));
@@ -94,8 +95,9 @@ fn section_of(former: &str) -> Option<&'static str> {
     same.or_else(|| options.find_map(replacement_option).map(|(section, _)| section))
 }
 
-/// Returns the address of the search for the words given to one of the engines. The lists that
-/// WWWOFFLE 2.9 generated for the engines are replaced by our lists.
+/// Returns the new address of a path below `/search/`: our search for the words in the arguments,
+/// or our search form. A list that WWWOFFLE 2.9 generated for the engines is replaced by our list.
+/// `None` if WWWOFFLE 2.9 had no such path.
 fn searched(rest: &str, arguments: Option<&str>) -> Option<String> {
     let (engine, file) = rest.split_once('/').unwrap_or((rest, ""));
     let is_engine = engine == "index" || ENGINES.contains(&engine);

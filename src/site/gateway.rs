@@ -21,7 +21,7 @@ enum GatewayAddressError {
     Scheme,
 }
 
-/// Shows the form. If an address was typed into it, redirects to the page of that address.
+/// Shows the form. If it was sent with an address, redirects to the gateway's address of that page.
 pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let (context, shell) = (&caller.context, &caller.shell);
     if !context.base.config().pages.gateway {

@@ -1,4 +1,4 @@
-//! The stored versions of one page: the list, the view of a version, and the actions on one.
+//! The stored versions of one page: the list, the view of a version, and the actions on a version.
 
 pub(super) mod base_element;
 pub(super) mod call;
@@ -34,15 +34,15 @@ use wwwoffle_api::History;
 use wwwoffle_http::caching::coding::CodingTerms;
 use wwwoffle_http::redirect::location;
 
-/// Number of versions whose text is compared with the previous one; of others only the heads are
-/// compared.
+/// Number of versions whose text is compared with the text of the previous version. For older
+/// versions, only the heads are compared.
 const COMPARED: usize = 6;
 
 /// Maximum length of a body that is read for this comparison, in bytes.
 const COMPARED_BODY: u64 = 512 << 10;
 
-/// Content security policy of a page shown as an earlier version. Such a page has no origin, runs
-/// no scripts and sends nothing.
+/// Content security policy of a page shown as an earlier version. Such a page has an opaque origin,
+/// and can neither run scripts nor send forms.
 const GLASS_CASE: &str = "sandbox; default-src data: http: https: 'unsafe-inline'; \
      script-src 'none'; object-src 'none'; frame-src 'none'; connect-src 'none'; form-action 'none'; \
      frame-ancestors 'none'";
@@ -188,8 +188,8 @@ async fn read(caller: &Caller, arguments: Option<&str>) -> Result<Arc<Kept>, Dif
     Ok(kept.ok_or(NotCompared::NoVersion)?)
 }
 
-/// Shows a response under our own origin, where it must not be able to do anything: see
-/// [`GLASS_CASE`]. A page gets a `<base>` element for its links.
+/// Shows a stored response under our own origin. [`GLASS_CASE`] prevents it from acting in our
+/// name. A page gets a `<base>` element for its links.
 async fn as_it_was(caller: &Caller, kept: &Arc<Kept>) -> Response<Body> {
     let delivery = CodingTerms::of_a_reader().deliver(kept.status, &kept.fields);
     let mut theirs = kept.fields.clone();
@@ -206,7 +206,7 @@ async fn as_it_was(caller: &Caller, kept: &Arc<Kept>) -> Response<Body> {
             fields.insert(name, value.clone());
         }
     }
-    // Under our own origin a relative location would lead to a page of ours.
+    // A relative `Location` would lead to a page of ours, so the absolute URL is sent.
     if let Some(to) = location(url, kept.status, &theirs)
         && let Ok(to) = HeaderValue::try_from(to)
     {

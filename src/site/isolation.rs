@@ -33,8 +33,8 @@ pub(super) fn other_sites(path: &str, fields: &HeaderMap) -> OtherSites {
     if is_allowed { OtherSites::Allowed } else { OtherSites::Refused }
 }
 
-/// Adds the fields that protect a response for `path` from other sites: from a page that would load
-/// it, and from the page that opened its window.
+/// Adds the fields that protect a response for `path` from two kinds of pages of other sites: pages
+/// that would load the response, and a page that opened the window in which the response is shown.
 pub(super) fn isolate(fields: &mut HeaderMap, path: &str) {
     isolation::isolate(fields, is_public(path));
 }

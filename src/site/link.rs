@@ -1,11 +1,11 @@
-//! The link on local pages: its state, the reason, and whether the mode follows the link.
+//! The network link on local pages: its state, the reason, and whether the mode follows the link.
 
 use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::base::text::Text;
 
-/// The state of the link.
+/// The state of the network link.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LinkReport {
     /// The state and its reason, in words.

@@ -121,7 +121,7 @@ fn answer(
     caller.page(page::page(&caller.shell, shown, outcome))
 }
 
-/// Returns the address of the list for the host of the URL that makes up all the arguments.
+/// Returns the address of the list for the host of a URL. The arguments consist of this URL.
 fn of_url(caller: &Caller, arguments: Option<&str>) -> String {
     let text = url_decode_form_args(arguments.unwrap_or_default().as_bytes());
     of_host(caller, &String::from_utf8_lossy(&text))
@@ -315,7 +315,8 @@ async fn delete(
     for url in urls {
         match removed::delete(caller, url, removal).await {
             Ok(was_there) => is_any |= was_there,
-            // The list shows the remaining entries, and the deleted ones can be restored.
+            // This is no failure: the list shows the entries that remain, and the deleted ones can
+            // be restored.
             Err(error) if is_any => {
                 let error = error_chain(&error);
                 tracing::error!(error, "not all could be deleted that was chosen");

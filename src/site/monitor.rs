@@ -183,8 +183,8 @@ pub(super) async fn monitor_daily(caller: &Caller, url: &str) -> Result<(), Want
     Ok(())
 }
 
-/// Parses the schedule: a line of cron in the field `cron`, or else the fields of WWWOFFLE 2.9. No
-/// month or no day of the week means all of them.
+/// Parses the schedule: a line of cron in the field `cron`, or else the fields of WWWOFFLE 2.9. If
+/// no month is checked, all months count, and likewise for the days of the week.
 fn schedule(form: &SubmittedForm) -> Result<Schedule, Vec<FormFault>> {
     let text = |name: &str| form.value(name).map(str::trim).filter(|text| !text.is_empty());
     if let Some(line) = text("cron") {
@@ -236,7 +236,8 @@ pub(super) async fn delete(
     Ok(caller.see_other("/monitor/"))
 }
 
-/// Stops monitoring all pages that the caller may see in the list.
+/// Deletes all monitors that the caller may see, even those that the configuration excludes from
+/// the list.
 pub(super) async fn delete_all(caller: &Caller) -> Result<Response<Body>, wwwoffle_spool::Error> {
     for one in monitor::list(&caller.context.fetch, |place| caller.may_see_queued(place)) {
         monitor::remove(&caller.context.fetch, one.place.key()).await?;

@@ -56,9 +56,9 @@ fn has_plan(purging: &PurgeStatus) -> bool {
     purging.plan.as_ref().is_some_and(|plan| now.duration_since(plan.at) <= PLAN_HOLDS)
 }
 
-/// Starts a purge or a plan in the background; the result is stored. The task holds its turn before
-/// this function returns, so that no other task can start in between. Returns [`NotPurged::Busy`]
-/// if another task is running.
+/// Starts a purge or a plan in the background; the result is stored. The right to run is taken
+/// before this function returns, so that no other task can start in between. Returns
+/// [`NotPurged::Busy`] if another task is running.
 fn begin(context: &Arc<SiteContext>, what: PurgeTask) -> Result<(), NotPurged> {
     let (own, turn) = (Arc::clone(context), context.storage.purging.take_turn()?);
     context.base.tasks.spawn(async move {

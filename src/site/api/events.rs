@@ -31,8 +31,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Time without an event after which a comment is sent. Sending it detects a disconnected reader.
 const ALIVE_EVERY: Duration = Duration::from_secs(15);
 
-/// Maximum duration of a stream. The browser then reconnects automatically, so that its password is
-/// checked again.
+/// Maximum duration of a stream. The browser then reconnects automatically, so that the password of
+/// the caller is checked again.
 const LIFETIME: Duration = Duration::from_secs(60 * 60);
 
 /// Maximum number of downloads in a message.
@@ -65,10 +65,11 @@ struct EventStream {
     look: Interval,
     begun: Instant,
     has_begun: bool,
-    /// The last message sent, and the time when anything was last sent.
+    /// The state in the last message sent; `None` before the first one.
     last: Option<ProgressStep>,
+    /// The time when a message or a comment was last sent.
     last_sent: Instant,
-    /// Speed of each recursive fetch.
+    /// The measured speed of each running recursive fetch, by its ID.
     runs: HashMap<String, Gauge>,
 }
 

@@ -25,8 +25,8 @@ use crate::storage::store::Kept;
 use wwwoffle_api::{Event, Held};
 use wwwoffle_http::redirect::{location, shown_location};
 
-/// Number of consecutive looks at the queue that find a request settled before it is reported.
-/// Until then, its event may still arrive.
+/// Number of consecutive looks at the queue that must find a request settled before the stream
+/// reports its end. Until then, the event about its end may still arrive.
 const LOOKS_TO_SETTLE: u8 = 2;
 
 /// Maximum number of URLs that one `get` follows, including redirects.
@@ -44,7 +44,7 @@ pub(in crate::site) fn get(
     body(RequestFollower::new(context, FollowScope::Get { requester, wanted, refresh, settled }))
 }
 
-/// Fetches the queue, with a budget in bytes if one is given. Reports until every request is
+/// Fetches the queue, at most `budget` bytes if that is given. Reports until every request is
 /// settled or blocked for a long time.
 pub(in crate::site) fn fetch(context: &Arc<SiteContext>, budget: Option<u64>) -> Body {
     let mut follow = RequestFollower::new(context, FollowScope::WorkOff);
@@ -71,7 +71,7 @@ struct FollowedRequest {
     found_settled: u8,
     /// Last reported size, in bytes.
     bytes: u64,
-    /// Whether the URL is the target of a link in a page.
+    /// Whether the URL was queued as a link or sub-resource of a page.
     is_link: bool,
 }
 
@@ -138,8 +138,8 @@ impl RequestFollower {
 
     async fn want(&mut self, requester: &Requester, text: &str, refresh: bool) {
         let Ok(url) = CanonicalUrl::parse(text, &self.inbox.context.base.local) else { return };
-        // Another spelling of a followed URL has its own entry in the queue, so it is requested,
-        // too.
+        // Another spelling of a followed URL has its own entry in the queue. So the URL is
+        // requested even if another spelling is followed.
         let is_known = self.is_known(url.as_str());
         match fetch::want(&self.inbox.context.fetch, requester, text, refresh).await {
             Ok(WantOutcome::Kept { .. }) if is_known => {}
@@ -150,7 +150,7 @@ impl RequestFollower {
             Err(error) => {
                 let (url, error) = (url.as_str().to_owned(), error_chain(&error));
                 if is_known {
-                    // Its other spellings are still followed.
+                    // The URL is still followed for its other spellings.
                     self.failed += 1;
                     self.inbox.ready.push_back(Event::Failed { url, status: None, error });
                 } else {
@@ -196,8 +196,9 @@ impl RequestFollower {
         self.inbox.ready.push_back(Event::Failed { url, status, error });
     }
 
-    /// Counts a settled request, a dead link as in the report of a recursive fetch. A request that
-    /// was added and finished between two looks counts as a link.
+    /// Counts a settled request. As in the report of a recursive fetch, a link that leads to a 404
+    /// or 410 counts as dead. A request that was added and finished between two looks counts as a
+    /// link.
     fn count(&mut self, url: &str, status: Option<u16>, has_failed: bool) {
         let is_link = self.open.get(url).is_none_or(|open| open.is_link);
         let count = match status {
@@ -286,7 +287,7 @@ impl RequestFollower {
         }
     }
 
-    /// Returns the place under which a request for `url` would wait.
+    /// Returns the place under which a request for `url` would be queued.
     fn queued_place(&self, url: &mut CanonicalUrl) -> Place {
         let owner = match &self.task {
             FollowScope::Get { requester, .. } => &requester.owner,

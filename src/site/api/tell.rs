@@ -50,7 +50,7 @@ pub(in crate::site) trait LineReport: Send + 'static {
     /// Returns the receivers and unsent events.
     fn inbox(&mut self) -> &mut EventInbox;
 
-    /// Does the next step, or waits for news. Called when no event is ready to be sent.
+    /// Does the next step, or waits for an event. Called when no event is ready to be sent.
     fn advance(&mut self) -> impl Future<Output = ()> + Send;
 }
 

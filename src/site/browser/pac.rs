@@ -11,8 +11,8 @@ const CONTENT_TYPE: &str = "application/x-ns-proxy-autoconfig";
 /// names without a dot.
 ///
 /// `used` is the address under which the client reached us, so that the file is correct on every
-/// network on which the daemon listens. `local_names` are the configured names of this proxy, which
-/// must not go through the proxy.
+/// network on which the daemon listens. `local_names` are the configured names of this proxy:
+/// requests for them must not go through the proxy.
 ///
 /// # Examples
 ///

@@ -30,7 +30,7 @@ pub(in crate::site) async fn state(caller: &Caller) -> Result<Response<Body>, Ca
         Ok(text) => text,
         Err(error) => return Ok(refusal_response(caller, &error)),
     };
-    // Also reads the lists that the file includes.
+    // This also reads the lists that the file includes, so it may block.
     let state = match blocking(move || ConfigState::of(&file, &text)).await {
         Ok(state) => state,
         Err(error) => return Ok(refusal_response(caller, &error.into())),

@@ -26,7 +26,7 @@ const CHANGED: &str = "/configuration/changed";
 /// Maximum number of faults shown of a refused change.
 const MOST_FAULTS: usize = 20;
 
-/// Makes the change that the form on the page of the option at `path` describes.
+/// Makes the change that `form` describes. The form is from the page of the option at `path`.
 pub(in crate::site) async fn submit_option(
     caller: &Caller,
     path: &str,
@@ -89,8 +89,8 @@ async fn edit(
     {
         Ok(done) => Ok(changed_page(caller, &done, expected)),
         Err(ChangeError::Conflict { current, wanted }) => {
-            // A rule is named by its number, which may denote another rule by now. A secret cannot
-            // be repeated, because no page may contain one.
+            // A rule is named by its number, which may denote another rule by now. A form with a
+            // secret cannot be repeated, because no page may contain secrets.
             let may_repeat = !matches!(act, OptionAction::SetRule | OptionAction::UnsetRule)
                 && !item.option.is_secret;
             let change = StaleChange { expected, current, wanted, path: &path };
@@ -205,7 +205,7 @@ fn edit_of_form(
 }
 
 /// Parses the URL-SPECIFICATIONs of a rule, one per line. Those in `known` are already in the rule
-/// and may name the file of a list.
+/// and are not validated, because they may name the file of a list.
 fn urls(form: &SubmittedForm, known: &[String]) -> Result<Vec<String>, String> {
     let typed = form.value("urls").unwrap_or_default();
     let lines = typed.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -294,7 +294,8 @@ async fn conflict(
     Ok(caller.page(page))
 }
 
-/// Builds a URL-SPECIFICATION, and redirects to the page that uses it.
+/// Builds a URL-SPECIFICATION, and redirects to the page with the option values for it. If it is
+/// invalid, shows the form again with the error.
 pub(in crate::site) fn specification(caller: &Caller, form: &SubmittedForm) -> Response<Body> {
     let chosen_or_typed = |name: &str, other: &str| {
         let chosen = form.value(name).unwrap_or_default();

@@ -41,7 +41,8 @@ impl Placement for Placer {
         };
         let target = asked.uri.path_and_query().map_or("/", PathAndQuery::as_str);
         let varies = freshen::variant(&fields, &asked.headers);
-        // The URL of a response to a form is not the target of any request.
+        // The URL of a response to a form is not the target of any request, so it has no other
+        // spelling.
         let spelling =
             if url.is_form_answer() { Spelling::default() } else { Spelling::of(target, url) };
         place.with_variant(&spelling.variant(&varies))

@@ -28,11 +28,11 @@ use wwwoffle_api::{ImportEvent, ImportRequest};
 /// Interval between progress reports.
 const TELL_EVERY: Duration = Duration::from_millis(500);
 
-/// Number of lines buffered for the reader. A reader that does not read blocks the import.
+/// Number of lines buffered for the client. If the client does not read them, the import waits.
 const LINES_AHEAD: usize = 8;
 
-/// Starts an import. It ends early if its reader disconnects or the daemon stops; the next import
-/// of the archive continues there.
+/// Starts an import. It ends early if the client disconnects or the daemon stops; the next import
+/// of the archive continues at the same point.
 pub(in crate::site) fn start(caller: &Caller, wanted: ImportRequest) -> Result<Body, CallFault> {
     if !caller.is_on_socket() {
         let error = "archives are only imported by the command line, because their paths are on this machine";

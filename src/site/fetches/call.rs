@@ -129,7 +129,7 @@ pub(in crate::site) async fn stop(
 }
 
 /// Cancels the run with this id. Returns the number of requests removed from the queue; `None` if
-/// the run has ended or belongs to another owner.
+/// the run has ended or the caller may not see it.
 ///
 /// # Errors
 ///

@@ -40,7 +40,7 @@ pub(in crate::site) enum DiffError {
     /// A time is invalid.
     #[error("expected a time as 2026-11-20T14:25:15.812Z in {0:?}")]
     Time(&'static str),
-    /// There are no two versions to compare.
+    /// The versions cannot be compared.
     #[error(transparent)]
     Versions(#[from] NotCompared),
 }

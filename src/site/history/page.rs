@@ -47,7 +47,8 @@ struct VersionRow {
     lines: Option<LineCounts>,
     /// Address, without scheme and host, of this version.
     path: String,
-    /// Address, without scheme and host, of the page that shows the changes of this version.
+    /// Address, without scheme and host, of the page that shows the changes of this version; `None`
+    /// if there is no previous version.
     diff: Option<String>,
 }
 

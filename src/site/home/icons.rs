@@ -17,7 +17,7 @@ const LONGEST: u64 = 4_096;
 /// Maximum number of references of a page that are checked for its icon.
 const MOST_LOOKED_AT: usize = 8;
 
-/// The viewer of the icons, and the stores to search.
+/// A finder of icons: the viewer of the icons, and the stores to search.
 pub(in crate::site) struct IconFinder<'a> {
     pub(in crate::site) spool: &'a Spool,
     pub(in crate::site) index: &'a Index,
@@ -42,7 +42,8 @@ impl IconFinder<'_> {
         self.at(&places.own).or_else(|| self.at(&places.public))
     }
 
-    /// Returns the first icon to which the page refers.
+    /// Returns the first usable icon to which the page refers. Only references whose URLs contain
+    /// `icon` are checked.
     fn named_by(&self, page: &Places) -> Option<String> {
         let of = |place: &Place| self.index.references(self.viewer, place).unwrap_or_default();
         let found = of(&page.own).into_iter().chain(of(&page.public));
@@ -56,7 +57,7 @@ impl IconFinder<'_> {
     fn at(&self, place: &Place) -> Option<String> {
         match self.spool.entry(place) {
             Ok(Lookup::Found(entry)) => data_url(&body(&entry)?),
-            // Damaged entries are repaired when they are served.
+            // A damaged or unreadable entry counts as missing.
             Ok(Lookup::Missing | Lookup::SetAside(_)) | Err(_) => None,
         }
     }

@@ -90,7 +90,7 @@ pub struct RefusedClients {
     pub at: Timestamp,
 }
 
-/// The mode in force, and the buttons that set another.
+/// The mode in force, and the buttons that set another mode.
 #[derive(Serialize)]
 struct ModeView<'a> {
     headline: Text,
@@ -99,7 +99,8 @@ struct ModeView<'a> {
     link: &'a LinkReport,
 }
 
-/// Values for the notices about problems. The page has further values about the queue and the disk.
+/// Values for the notices about problems. Notices about the queue and the disk also use other
+/// values of the page.
 #[derive(Serialize)]
 struct NoticesView {
     /// Address of the list of failed requests.

@@ -22,7 +22,7 @@ pub fn of<Words>(place: &Place, entry: Option<&Entry>, parts: Option<Parts<Words
 }
 
 fn kept_info(entry: &Entry) -> KeptInfo {
-    // A stored head that cannot be parsed completely is shown as far as possible.
+    // If a stored head cannot be parsed, the details are shown without its fields.
     let response = head::read_response(entry.head()).map(|(_, fields)| fields).unwrap_or_default();
     let request = head::read_request(entry.request(), b"").ok();
     let content_type = type_in(&response);

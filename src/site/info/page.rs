@@ -72,7 +72,7 @@ struct InfoView<'a> {
     action: ActionResultView,
 }
 
-/// What can be done with the entry.
+/// The actions that the page offers for the entry.
 #[derive(Serialize)]
 struct EntryActionsView {
     /// Value of the form field `parts` that fetches the sub-resources which the configuration

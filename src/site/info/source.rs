@@ -41,8 +41,8 @@ pub(crate) const AT_ONCE: usize = 4;
 /// Content security policy: nothing in the source can become active.
 const GLASS_CASE: &str = "sandbox; default-src 'none'";
 
-/// Shows the source as text, whatever its type. If it is not text, or too long, it is sent as a
-/// file.
+/// Shows the source as text, whatever its content type. A source that is not text, has an unknown
+/// content coding or is too long is sent as a file.
 pub(in crate::site) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let kept = match find(caller, AddressPage::Source, arguments).await {
         Ok(kept) => kept,
@@ -160,8 +160,8 @@ pub(in crate::site) async fn warc(caller: &Caller, arguments: Option<&str>) -> R
     source_response(caller, received(receiver), "application/warc", Some(&name))
 }
 
-/// Returns the stored copy of the caller, or else the public one. The error is the response if
-/// there is none.
+/// Returns the stored copy of the caller, or else the public one. If there is no copy, the error is
+/// the response to send.
 async fn find(
     caller: &Caller,
     about: AddressPage,

@@ -40,8 +40,9 @@ use crate::storage::store::timestamp;
 /// Maximum number of concurrent exports: each blocks a thread for as long as its client reads.
 pub(crate) const AT_ONCE: usize = 2;
 
-/// Bytes sent at once, and the number of such pieces buffered for the client.
+/// Number of bytes sent at once.
 pub(in crate::site) const PIECE: usize = 64 << 10;
+/// Number of pieces of [`PIECE`] bytes that are buffered for the client.
 pub(in crate::site) const AHEAD: usize = 4;
 
 /// Maximum total size of the bodies in an archive that is first written to a file, in bytes.
@@ -173,7 +174,8 @@ pub(in crate::site) async fn send_places(
 async fn sub_resources(caller: &Caller, places: Vec<Place>) -> Result<Vec<Place>, IndexError> {
     let owner = caller.owner.to_string();
     lists::call_index(&caller.context.storage, move |index| {
-        // An archive without the entries that are not indexed by then is better than none.
+        // An archive without the sub-resources that are not indexed in time is better than no
+        // archive.
         let _late = index.wait_until_current_within(true, CURRENT_WITHIN);
         let mut found = SubResources::of_owner(Some(owner));
         for some in places.chunks(PAGES_AT_ONCE) {
@@ -184,8 +186,8 @@ async fn sub_resources(caller: &Caller, places: Vec<Place>) -> Result<Vec<Place>
     .await
 }
 
-/// Adds the entries stored at `places`, each key once. Waits for a short time if a recently stored
-/// entry has no file name yet.
+/// Adds the entries stored at `places`, each key once. The archive is written from the files, so
+/// this waits for a short time if a recently stored entry has no file name yet.
 fn find(spool: &Spool, chosen: &mut ExportSelection, places: &[Place]) -> Result<(), Error> {
     let reader = Reader::open(spool.root())?;
     for place in places {

@@ -38,8 +38,8 @@ pub const ROOT: &str = "/index/";
 /// long titles and URLs have fewer rows ([`room`]).
 pub const ROWS: usize = 50;
 
-/// Maximum length of a URL that can be selected in a list, in bytes; longer ones have their own
-/// page.
+/// Maximum length of a URL that can be selected in a list, in bytes. For an entry with a longer
+/// URL, only the page about the URL has buttons.
 const LONGEST_CHOSEN: usize = 1_000;
 
 /// Maximum number of deletions that can be undone at the root of the lists, latest first; the

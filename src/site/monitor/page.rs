@@ -208,8 +208,8 @@ struct CheckBox {
 pub fn options(shell: &Shell, options: &MonitorForm<'_>) -> Page {
     let schedule = options.schedule;
     let [minutes, hours, days, ..] = schedule.map(|it| it.fields()).unwrap_or_default();
-    // WWWOFFLE 2.9 supports full hours only, and a day must match both its sets: the days of the
-    // month and the days of the week.
+    // WWWOFFLE 2.9 supports full hours only, and a day must match both sets: the days of the month
+    // and the days of the week.
     let by_sets = schedule.filter(|it| {
         let [_, hours, days, months, weekdays] = it.fields();
         minutes == "0" && Schedule::of_sets(&months, &days, &weekdays, &hours).as_ref() == Ok(it)

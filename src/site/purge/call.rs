@@ -26,8 +26,8 @@ impl From<NotPurged> for CallFault {
     }
 }
 
-/// Starts a purge or a plan of one. The response is one line, sent when the task ends. The task may
-/// take long.
+/// Starts a purge, or only plans it. The response is one line, sent when the task ends. The task
+/// may take long.
 pub(in crate::site) fn start(caller: &Caller, wanted: PurgeRequest) -> Result<Body, CallFault> {
     if caller.context.storage.purging.status().running {
         return Err(NotPurged::Busy.into());

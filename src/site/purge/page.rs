@@ -22,7 +22,7 @@ pub fn page(shell: &Shell, purging: &PurgeStatus) -> Page {
     shell.page("purge.html", 200, &view)
 }
 
-/// Describes the handling of identical bodies, one line each; empty if there were none.
+/// Describes the handling of identical bodies, one line each; empty if nothing was done.
 #[must_use]
 pub fn shared_in_words(shared: &PurgeShared) -> Vec<Text> {
     let mut lines = Vec::new();

@@ -21,7 +21,7 @@ use wwwoffle_api::aim::{Aim, PartClass, RecursiveRequest};
 /// Fields of the form that do not describe the fetch.
 const OTHERS: [&str; 5] = ["token", "key", "back", "priority", "url"];
 
-/// The further fetches that a request starts.
+/// The further fetches that a request starts: the fetches of sub-resources and links of its page.
 struct Bring {
     aim: Aim,
     /// The aim that follows from the configuration alone.
@@ -86,8 +86,7 @@ async fn replace(caller: &Caller, key: Key, now: &Bring, aim: &Aim) -> Result<()
     Ok(())
 }
 
-/// Whether `aim` fetches something else than `than`. If no link is followed, the scope of links
-/// does not matter.
+/// Whether `aim` differs from `than`. If `aim` follows no links, its scope does not matter.
 fn is_other(aim: &Aim, than: &Aim) -> bool {
     let scope = if aim.depth == 0 { &than.scope } else { &aim.scope };
     Aim { scope: scope.clone(), ..aim.clone() } != *than
@@ -104,8 +103,8 @@ fn gone(caller: &Caller) -> Response<Body> {
     caller.page(undone::page(&caller.shell, "", false))
 }
 
-/// Returns the further fetches of a page that a person requested; `None` for forms, sub-resources,
-/// and requests whose fetches are set elsewhere.
+/// Returns the further fetches of a page that a person requested. `None` for forms, sub-resources,
+/// followed links and monitored pages, whose further fetches are not set here.
 fn further_fetches(caller: &Caller, request: &OutgoingSummary) -> Option<Bring> {
     let is_page = matches!(request.kind, RequestKind::Page | RequestKind::Refresh);
     if !is_page || request.class.is_some() || request.line.method != "GET" {

@@ -18,9 +18,9 @@ pub const PATH: &str = "/queue/";
 /// Maximum number of requests on a page, all of which can be selected in one form.
 pub const ROWS: usize = 50;
 
-/// Maximum number of characters of a URL in the name of a button, and of the page that a
-/// sub-resource belongs to.
+/// Maximum number of characters of a URL in the name of a button.
 const SHOWN_NAME: usize = 28;
+/// Maximum number of characters of the URL of the page that a sub-resource belongs to.
 const SHOWN_PAGE: usize = 40;
 
 /// Maximum size of all links on a page after escaping, in bytes; further URLs are shown without a

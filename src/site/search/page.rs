@@ -16,17 +16,19 @@ use wwwoffle_api::{EntryItem, SearchHit, SearchPage};
 /// Content type of the description (`OpenSearch` 1.1, draft 6).
 const OPEN_SEARCH: &str = "application/opensearchdescription+xml";
 
-/// Maximum size of all hits on a page after escaping, and of the hits on the queue, in bytes. With
-/// the rest the page stays below 100 kB.
+/// Maximum size of all hits on a page after escaping, in bytes. With the rest the page stays below
+/// 100 kB.
 const ROOM: usize = 50_000;
+/// Maximum size of all hits on the queue after escaping, in bytes.
 const ROOM_FOR_QUEUE: usize = 30_000;
 
 /// Maximum size of all links to requests on the queue without their texts, in bytes; further URLs
 /// are shown without a link.
 const MOST_LINKS: usize = 7_000;
 
-/// Sizes of a hit and of a request without their variable texts, in bytes.
+/// Size of a hit without its variable texts, in bytes.
 const HIT: usize = 500;
+/// Size of a request without its variable texts, in bytes.
 const REQUEST: usize = 250;
 
 /// Size of the markup around a highlighted piece, in bytes.

@@ -52,7 +52,8 @@ pub struct ConfigurationConflict<'a> {
     pub known: Option<&'a str>,
     /// The current text of the file, without secrets.
     pub current: &'a str,
-    /// The current text with the change applied, without secrets.
+    /// The current text with the change applied, without secrets; `None` if the change does not fit
+    /// the current text.
     pub wanted: Option<&'a str>,
     /// Path of the file.
     pub file: &'a str,

@@ -7,7 +7,7 @@ use crate::base::shown;
 /// Number of unchanged lines shown before and after the changed lines.
 const AROUND: usize = 3;
 
-/// Maximum number of lines shown of each side; the others are counted.
+/// Maximum number of lines shown of the old text, and also of the new text; the others are counted.
 const MOST_LINES: usize = 120;
 
 /// One line of a difference, as a template sees it.

@@ -35,7 +35,7 @@ pub struct ConfigurationIndex<'a> {
     pub set: &'a [(&'a str, &'a str)],
     /// Options that are set but have no effect yet.
     pub later: &'a [(&'static str, &'static str)],
-    /// The URL carried along from page to page.
+    /// The URL whose options the user is editing. Links to other configuration pages pass it on.
     pub url: Option<&'a str>,
 }
 

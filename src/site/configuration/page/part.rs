@@ -46,7 +46,7 @@ pub struct SectionPage<'a> {
     pub settings: &'a [OptionSetting],
     /// The rules, in the order of the file.
     pub rules: &'a [RuleSetting],
-    /// The URL carried along from page to page.
+    /// The URL whose options the user is editing. Links to other configuration pages pass it on.
     pub url: Option<&'a str>,
 }
 

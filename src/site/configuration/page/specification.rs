@@ -14,7 +14,7 @@ const MOST_CHOICES: usize = 12;
 /// Value of the choice for typed text.
 pub const OTHER: &str = "other";
 
-/// The components of a URL-SPECIFICATION, named like their form fields.
+/// The components of a URL-SPECIFICATION, as chosen or typed in the form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SpecificationParts<'a> {
     /// `*` or a protocol.

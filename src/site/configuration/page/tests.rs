@@ -116,7 +116,7 @@ fn a_secret_is_never_in_a_page() {
 #[test]
 fn hostile_values_are_text_on_the_page_of_an_option() {
     for hostile in &hostile() {
-        // A form must contain the value of the file that it changes, even a password in a URL.
+        // A form must contain the value that it changes, even if it has a password in a URL.
         let hostile = &hostile.replace("hunter2", "");
         for (section, key) in [
             ("options", "log-level"),
@@ -216,7 +216,8 @@ fn a_section_shows_options_and_rules() {
             rules: &[rule],
             url: Some(hostile.as_str()),
         };
-        // The browser limits the length of a page's address, and that limits our links.
+        // A real request has no URL of this length, because the browser limits the length of the
+        // page's address. So leave out the URL that the links would pass on.
         let part = if hostile.len() > 1_000 { SectionPage { url: None, ..part } } else { part };
         let page = part::page(&shell(), &part);
         assert_harmless(&page);

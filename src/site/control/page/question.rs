@@ -24,7 +24,7 @@ pub enum DeletionTarget<'a> {
         /// The key.
         key: &'a str,
     },
-    /// All monitor schedules that the caller may see; their number.
+    /// All monitor schedules that the caller may see. The value is their number.
     Monitors(u64),
     /// One monitor schedule.
     Monitor {

@@ -10,8 +10,8 @@ const WIDTH: u64 = 1_000;
 /// Minimum distance of a line from the ends of the bar.
 const LINE: u64 = 8;
 
-/// The disk is nearly full if less than 1/20 of it is free, but not while more than 1 GB is free. A
-/// configured limit applies if it is larger.
+/// The disk is nearly full if less than 1/20 of it and less than 1 GB is free, or less than the
+/// configured minimum.
 const SHORT: (u64, u64) = (20, 1_000_000_000);
 
 /// Use of the disk, in bytes.
@@ -37,11 +37,13 @@ pub(super) struct DiskUseView {
     kept: String,
     other: String,
     free: String,
-    /// Paths of the stored entries and of other files on the disk, in a picture of [`WIDTH`] by 10.
+    /// SVG path of the stored entries, in a picture of [`WIDTH`] by 10.
     kept_path: String,
+    /// SVG path of the other used space, in the same picture.
     other_path: String,
-    /// Path of a line at the maximum size of the spool, and that size.
+    /// SVG path of a line at the maximum size of the spool.
     most_path: Option<String>,
+    /// The maximum size of the spool, as shown to the user.
     most: Option<String>,
     width: u64,
     pub(super) is_short: bool,
@@ -51,7 +53,8 @@ impl DiskUseView {
     pub(super) fn of(space: DiskUse) -> Self {
         let DiskUse { kept, free, total, .. } = space;
         let used = total.saturating_sub(free);
-        // Entries may use less space than their length, if the file system compresses them.
+        // The lengths of the entries may add up to more than the used space, if the file system
+        // compresses the files.
         let other = used.saturating_sub(kept);
         let ends_kept = part(kept.min(used), total);
         let ends_used = part(used, total).max(ends_kept);
@@ -99,7 +102,7 @@ mod tests {
             (250, 500, 1_000, "M0 0H250V10H0Z", "M250 0H500V10H250Z", false),
             (0, 1_000, 1_000, "M0 0H0V10H0Z", "M0 0H0V10H0Z", false),
             (1, 999_998, 1_000_000, "M0 0H4V10H0Z", "M4 0H4V10H4Z", false),
-            // Entries that are longer than the used space, on a full disk.
+            // The entries are larger than the used space, and the disk is full.
             (5_000, 0, 1_000, "M0 0H1000V10H0Z", "M1000 0H1000V10H1000Z", true),
             (u64::MAX, 0, u64::MAX, "M0 0H1000V10H0Z", "M1000 0H1000V10H1000Z", true),
             (5, 5, 0, "M0 0H0V10H0Z", "M0 0H0V10H0Z", false),

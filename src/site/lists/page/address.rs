@@ -88,8 +88,8 @@ pub struct Trail {
     is_cut: bool,
 }
 
-/// Separator between positions, which contain no such character. A leading one marks a trail from
-/// which positions were dropped.
+/// Separator between positions, which contain no such character. A leading separator marks a trail
+/// from which positions were dropped.
 const BETWEEN: &str = "_";
 
 impl Trail {

@@ -10,8 +10,9 @@ use wwwoffle_api::{IndexItem, Listed};
 /// Maximum size of all rows of a page, in bytes. With the rest the page stays below 100 kB.
 const ROOM: usize = 64_000;
 
-/// Sizes of a row for an entry and for a request, without their variable texts, in bytes.
+/// Size of a row for an entry without its variable texts, in bytes.
 const ENTRY: usize = 650;
+/// Size of a row for a request without its variable texts, in bytes.
 const REQUEST: usize = 250;
 
 /// Maximum size of a URL that becomes a link on a page that contains it several times, in bytes

@@ -152,7 +152,7 @@ fn what_was_deleted_can_be_had_back() {
         let want = [0, 1, 2, 3].map(|other| other == number);
         assert!(result == want && !body.contains("were restored."), "{body}");
     }
-    // Only the latest deletions are shown, as many as are useful.
+    // Only the latest deletions are shown, at most ten.
     let many: Vec<_> = (0..12).map(|entries| RemovalSummary { entries, ..resting }).collect();
     let last = root(&shell(), (&[], &many)).body;
     assert_eq!(last.matches(">Undo</button>").count(), 10);

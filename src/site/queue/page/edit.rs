@@ -64,8 +64,8 @@ pub fn page(shell: &Shell, (item, aim): (&QueueItem, Option<&Aim>), back: &str) 
         priorities: priorities(item.priority),
         bring: aim.map(fetch_settings_view),
         elsewhere: elsewhere.filter(|_| why.is_some()),
-        // Reason why the other settings cannot be changed here, and the page where they can be
-        // changed.
+        // Reason why the other settings cannot be changed here; `elsewhere` is the page where they
+        // can be changed.
         why,
     };
     shell.page("queue-edit.html", 200, &view)
