@@ -1,9 +1,10 @@
-//! The bar at the end of a stored page: its date, and links to the actions for it.
+//! The bar at the end of a stored page: the date of the stored copy, and links to actions for the
+//! page.
 //!
-//! The bar is inserted into the page of an origin, so the two are isolated from each other. The bar
-//! is in a shadow root, which the style sheets (CSS Scoping §3.1) and the scripts of the page
-//! cannot access. It contains no token, and its links are complete URLs. It is a `div`, before
-//! which browsers close an open paragraph.
+//! The bar is inserted into the page of an origin, so the bar and the page are isolated from each
+//! other. The bar is in a shadow root, which the style sheets (CSS Scoping §3.1) and the scripts of
+//! the page cannot access. It contains no token, and its links are complete URLs. Its element is a
+//! `div`, because browsers close an open paragraph before a `div`.
 
 use crate::page::links;
 use jiff::Timestamp;

@@ -45,7 +45,8 @@ pub struct CertificatePage<'a> {
     pub url: Option<&'a str>,
     /// The state of the site's certificate.
     pub standing: CertificateState<'a>,
-    /// The certificate and the chain that was sent with it.
+    /// The certificate and the chain that was sent with it; `None` if no certificate of the site
+    /// was refused recently.
     pub chain: Option<&'a Chain>,
     /// The fingerprint, 64 hex digits; empty if there is no certificate.
     pub sha256: &'a str,

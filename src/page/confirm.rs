@@ -20,7 +20,7 @@ pub struct Confirm<'a> {
     pub ticket: &'a str,
     /// [`Tokens::confirm`](crate::page::token::Tokens::confirm) for that ticket.
     pub token: &'a str,
-    /// The URL of the stored response to this very form, if it was sent before.
+    /// The URL of the stored response to this very form, if the form was sent before.
     pub kept: Option<&'a str>,
 }
 

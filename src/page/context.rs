@@ -15,7 +15,8 @@ use crate::base::mode::Mode;
 pub struct PageContext {
     /// The base context, shared by all layers.
     pub base: Arc<BaseContext>,
-    /// The origin of our own pages, for links on our pages that replace pages of other sites.
+    /// The origin of our own pages, for the links on message pages, which appear under the origins
+    /// of other sites.
     pub origin: LocalOrigin,
     /// The built-in templates, overridden by the user's.
     pub templates: Arc<Templates>,

@@ -51,7 +51,8 @@ impl SubmittedForm {
     ///
     /// # Errors
     ///
-    /// If the arguments are invalid, or exceed the limits.
+    /// [`BadForm`] if a field is not UTF-8, or if the arguments are longer or have more fields than
+    /// a form may have.
     pub fn of_arguments(arguments: Option<&str>) -> Result<Self, BadForm> {
         Self::parse(Some(FORM), arguments.unwrap_or_default().as_bytes())
     }
@@ -60,7 +61,8 @@ impl SubmittedForm {
     ///
     /// # Errors
     ///
-    /// If the body is not a form, or exceeds the limits.
+    /// [`BadForm`] if `content_type` is not that of a form, if a field is not UTF-8, or if the body
+    /// is longer or has more fields than a form may have.
     pub fn parse(content_type: Option<&str>, body: &[u8]) -> Result<Self, BadForm> {
         let essence = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();
         if !essence.trim().eq_ignore_ascii_case(FORM) {

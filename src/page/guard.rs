@@ -83,9 +83,9 @@ pub enum Token {
 pub enum ActionScope {
     /// Any action: it must come from a page of ours, with the general token.
     General,
-    /// One action, named by its token: undo one request, confirm one, fetch one page. The form is
-    /// on a message page, which appears under the name of a foreign origin. So the origin of the
-    /// request proves nothing, and only the token does.
+    /// The one action that the token names, for example to undo one request or to fetch one page.
+    /// The form is on a message page, which appears under the name of a foreign origin. So the
+    /// origin of the request proves nothing, and only the token does.
     OnePurpose,
 }
 

@@ -235,7 +235,7 @@ impl Templates {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner).insert(name)
     }
 
-    /// Returns the templates in a language, whose texts are parsed on first use.
+    /// Returns the templates in a language. The texts of the language are parsed on first use.
     fn in_language<'a>(&self, spoken: &'a LanguageEntry) -> &'a LanguageTemplates {
         spoken.templates.get_or_init(|| {
             let catalogue = match &spoken.words {

@@ -127,8 +127,8 @@ impl Tokens {
 
     fn keyed(&self, purpose: Purpose<'_>) -> Hmac<Sha256> {
         let mut mac = Hmac::<Sha256>::new(&self.secret.into());
-        // The label ends with a byte that no label contains, so two purposes never hash the same
-        // bytes.
+        // The label is followed by a byte that no label contains, so two purposes never hash the
+        // same bytes.
         let (label, subject) = match purpose {
             Purpose::General => ("general", ""),
             Purpose::Page(owner) => ("page", owner),

@@ -23,7 +23,7 @@ const MAX_WORDS: usize = 3;
 /// Minimum length of a significant word, in characters.
 const SHORTEST_WORD: usize = 3;
 
-/// Words of addresses that do not describe their page.
+/// Words in addresses that say nothing about the page.
 const SAY_NOTHING: [&str; 9] =
     ["html", "htm", "php", "asp", "aspx", "index", "search", "find", "amp"];
 

@@ -18,7 +18,7 @@ pub struct WillGet<'a> {
     pub key: &'a str,
     /// [`Tokens::undo`](crate::page::token::Tokens::undo) for that key.
     pub undo_token: &'a str,
-    /// When the request was recorded, if that was earlier; `None` if it was recorded just now.
+    /// When the request was recorded; `None` if that was just now.
     pub recorded: Option<Timestamp>,
     /// The error of the last attempt.
     pub last_error: Option<&'a str>,

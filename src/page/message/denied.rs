@@ -10,11 +10,13 @@ pub enum Denied {
     Machine,
     /// The proxy serves its users only, and the client has not logged in.
     ProxyLogin,
-    /// Our own pages, too, are for users of the proxy only.
+    /// The request is for one of our own pages, which only users of the proxy may read, and the
+    /// client has not logged in.
     Login,
-    /// Commands need the control password.
+    /// The request changes something, and the client has not sent the control password.
     Control,
-    /// A page that only the administrator may read needs the control password.
+    /// The request is for a page that only the administrator may read, and the client has not sent
+    /// the control password.
     ControlPage,
     /// The control password is wrong.
     WrongControl,

@@ -10,7 +10,7 @@ pub enum Ruled {
     Blocked,
     /// The port of the URL belongs to another protocol.
     OtherProtocol,
-    /// The method of the request is not registered.
+    /// The method of the request is neither registered with IANA nor allowed by the configuration.
     UnknownMethod,
     /// The stored copy redirects to a blocked URL.
     LeadsToBlocked,

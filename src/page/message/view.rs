@@ -9,7 +9,7 @@ use crate::page::ways::{FetchOffer, FetchOfferView, SimilarPage, SimilarPageView
 use crate::page::{Page, Shell, view};
 use wwwoffle_api::Chain;
 
-/// Additional offers of a page, which depend on the request.
+/// The offers that depend on the request, in addition to the offers of the message itself.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Aid<'a> {
     /// The offer to fetch the requested page.
