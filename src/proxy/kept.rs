@@ -121,7 +121,7 @@ fn unmarked(
         // Trailers need the chunked coding, which excludes a length (RFC 9112 §6.2).
         fields.remove(CONTENT_LENGTH);
     }
-    // A body that must be decoded is checked first, as for GET.
+    // For HEAD, a body that must be decoded is checked before the response, as for GET.
     if ask.head.method == Method::HEAD && !delivery.is_decoded() {
         return without_body(kept.status, fields);
     }

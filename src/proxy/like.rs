@@ -117,7 +117,7 @@ async fn at(
     let added = config.offline_options.near_arguments.of(&UrlParts::of(asked));
     let Some(likeness) = likeness(asked.as_str(), url.as_str(), added) else { return Ok(None) };
     if config.dont_get.urls.matches(&url).is_some() {
-        // The copy would not be displayed.
+        // The URL is blocked, so its copy would not be displayed.
         return Ok(None);
     }
     let places = Places::of(&mut url, &HeaderMap::new(), owner);

@@ -56,7 +56,7 @@ async fn probe_url(context: &Arc<ProxyContext>, config: &Config, url: &str) -> P
         )));
     }
     resource.origin.via = rules::parent(config, &resource.url, &context.base.pseudonym);
-    // The URL comes from the configuration, not from a client.
+    // The URL comes from the configuration, not from a client, so all addresses are allowed.
     resource.origin.reach = Reach::All;
     let head = Builder::new()
         .method(Method::GET)

@@ -1,11 +1,12 @@
 //! Serves an older version under the URL of its page: Memento (RFC 7089).
 //!
 //! A request with `Accept-Datetime` gets the version of that date: the last version before the
-//! date, or else the first one (§4.5.3). The stored copy counts as a version. The URL stays the
-//! same, because the page itself selects the version (§4.1.2, pattern 1.2). Each sub-resource
-//! selects the same way if its request has the same field. The origin is not asked, and nothing is
-//! stored: a version is not a response to a request without a date. If we display a version at an
-//! address of our own ([`crate::site`]), the date in that address selects its sub-resources.
+//! date, or else the first one (§4.5.3). The stored copy counts as a version. There is no redirect
+//! to an address of the version, because the URL of the page also selects its versions (§4.1.2,
+//! pattern 1.2). A sub-resource is selected in the same way if its request has the same field. The
+//! origin is not asked, and nothing is stored: a version is not a response to a request without a
+//! date. If we display a version at an address of our own ([`crate::site`]), the date in that
+//! address selects its sub-resources.
 //!
 //! An origin that selects versions itself, like an archive, gets the request: its responses vary
 //! with the field.
@@ -156,9 +157,10 @@ fn moment(fields: &HeaderMap) -> Option<Timestamp> {
     httpdate::parse_http_date(value.trim()).ok().and_then(|time| time.try_into().ok())
 }
 
-/// The date of the version to which the requested sub-resource belongs. `None` unless `Referer` is
-/// the address at which we display a version, which contains the date. That field is removed from
-/// the request, because the origin must not see it.
+/// The date of the version to which the requested sub-resource belongs. The date comes from
+/// `Referer`, if that is the address at which we display a version. Such a `Referer` is removed
+/// from the request, because the origin must not see it. `None` if there is no such address or no
+/// valid date in it.
 pub(super) fn displayed_version(fields: &mut HeaderMap, local: &LocalHost) -> Option<Timestamp> {
     let referer = fields.get(REFERER)?.to_str().ok()?;
     // A quick test before parsing: most requests have a `Referer`.

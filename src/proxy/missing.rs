@@ -273,8 +273,8 @@ pub(super) fn to_queue(
     for name in [CACHE_CONTROL, PRAGMA, RANGE, TE, CONNECTION, CONTENT_LENGTH, ACCEPT_RANGES] {
         fields.remove(name);
     }
-    // Removed after the range, because `strip` keeps `If-Range` as long as there is a range. A form
-    // keeps its other conditions: they decide whether it is executed.
+    // The conditions are removed after the range, because `strip` keeps `If-Range` as long as there
+    // is a range. A form keeps its conditions: they decide whether it is executed.
     if ask.form.is_none() {
         conditional::strip(fields);
     }

@@ -18,7 +18,7 @@ pub(crate) const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-sit
 ///
 /// Browsers send `Sec-Fetch-Site` only to trustworthy origins, and a page can suppress `Referer`.
 /// So at other origins a browser must prove with `Origin` or `Referer` that the request comes from
-/// a page of ours. A program need not.
+/// a page of ours. A request of a program needs no proof.
 pub(crate) fn may_be_another_site(method: &Method, fields: &HeaderMap, ours: &LocalOrigin) -> bool {
     if fields.contains_key(FETCH_SITE) {
         return !all(fields, &FETCH_SITE, |site| matches!(site, b"same-origin" | b"none"));

@@ -30,7 +30,7 @@ pub(super) async fn plan_request(
     context: &ProxyContext,
     ask: &mut ProxyRequest,
 ) -> Result<RequestPlan, NotChosen> {
-    // Only the spool has the response to a form.
+    // In every mode, only the spool has the response to a form.
     let mode = if ask.asked.form_answer { Mode::Offline } else { ask.start.mode };
     let mut found = choose::look_up(context, ask).await?;
     if found.fallback_copy().is_some_and(|kept| !kept.status.is_server_error()) {

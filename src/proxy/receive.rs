@@ -84,8 +84,8 @@ pub(super) async fn receive(
     Ok(ReceivedRequest { mode, resource, parts, form, rest })
 }
 
-/// Records in `resource` which networks `client` may reach. Returns the refusal if its origin is
-/// not in one of them.
+/// Records in `resource` which addresses `client` may reach. Returns the refusal if `client` may
+/// not reach the origin of `resource`.
 pub(super) fn refuse_inward(
     context: &ProxyContext,
     client: &Client,

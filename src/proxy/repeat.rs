@@ -56,7 +56,7 @@ pub(super) fn replay_conditions(
     ask: &ProxyRequest,
     plan: &RequestPlan,
 ) -> Option<ReplayConditions> {
-    // A debug log must contain every request.
+    // A debug log must contain every request, and a repeated response is not logged.
     let is_told = tracing::enabled!(Level::DEBUG);
     if plan.decision != Decision::Serve || ask.copy.near.is_some() || is_told {
         return None;

@@ -124,7 +124,8 @@ pub fn with_status(mut response: Response<Body>, status: CacheStatus) -> Respons
     response
 }
 
-/// The response to a request whose origin did not respond.
+/// The response to a request that got no usable response of its origin. `kept` is a stored copy
+/// that the message mentions, because the copy must not be served.
 #[must_use]
 pub fn failed(
     context: &ProxyContext,
@@ -289,8 +290,8 @@ pub(super) fn not_chosen(
     }
 }
 
-/// Logs why the spool refused or failed. A full queue or request is not logged as a failure, because
-/// any client can fill it as often as it likes.
+/// Logs why the spool refused or failed. Refusals of the queue, for example because it is full, are
+/// not logged as errors: any client can cause them as often as it likes.
 pub fn log_spool_failure(error: &SpoolError, detail: &str) {
     if error.is_queue_full() || error.is_share_used_up() || error.is_spelling_refused() {
         tracing::debug!(error = detail, "a request was refused");

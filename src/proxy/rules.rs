@@ -72,7 +72,8 @@ impl Asker {
     }
 
     /// The context of a recorded request. Its site relation is not used: after the browser declared
-    /// it, a redirect may have led to another site. `page` is the page before fields were censored.
+    /// it, a redirect may have led to another site. `page` is the page that sent the request;
+    /// `None` if only `Referer`, which may have been censored, names the page.
     #[must_use]
     pub fn of_recorded(fields: &HeaderMap, page: Option<&str>, local: &LocalHost) -> Self {
         let mut asker = Self { site: None, ..Self::of(fields, local) };

@@ -178,8 +178,8 @@ fn checked(authority: Option<&str>) -> Result<Option<&str>, BadTarget> {
 ///
 /// # Errors
 ///
-/// [`BadTarget`] as in [`read`], for a URL that is not absolute, is one of our own pages, or has a
-/// protocol we do not fetch.
+/// [`BadTarget`] as in [`read`], for a URL that is invalid or not absolute, is one of our own
+/// pages, or has a protocol we do not fetch.
 pub fn of_url(text: &str, local: &LocalHost) -> Result<Resource, BadTarget> {
     let url = CanonicalUrl::parse(text, local).map_err(BadTarget::Url)?;
     if url.is_local() {

@@ -239,7 +239,7 @@ impl OriginFetch<'_> {
 
     fn revalidation(self) -> Revalidation {
         let (config, url) = (&self.ask.start.config, UrlParts::of(&self.ask.bare));
-        // Every submission of a form is a new action.
+        // Every submission of a form is a new action, so it revalidates no stored copy.
         let asks = self.ask.form.is_none() && self.asks_conditionally();
         let may_ask = |kept: &Kept| asks && self.reads(kept) && !self.is_withheld(kept);
         let mut about = self.found.about(may_ask, self.ask.is_personal());

@@ -71,7 +71,8 @@ impl<T> Tickets<T> {
         Ok(name)
     }
 
-    /// Takes the form of a ticket. A ticket works once, within an hour.
+    /// Takes the form of a ticket. A ticket works once, within an hour; `None` if it does not exist
+    /// or has expired.
     pub fn redeem(&self, name: &str, now: SystemTime) -> Option<T> {
         let mut waiting = self.lock();
         forget_old(&mut waiting, now);

@@ -59,7 +59,7 @@ impl Visitor {
         Owner::of(self.peer.ip(), self.user.as_ref().map(|user| &user.name))
     }
 
-    /// The networks that the client's requests may access.
+    /// The addresses that the client's requests may reach.
     #[must_use]
     pub fn reach(&self) -> Reach {
         Reach::of(self.peer.ip())

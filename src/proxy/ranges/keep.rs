@@ -317,7 +317,7 @@ fn is_cut(failure: &Failure) -> bool {
     )
 }
 
-/// Combines the segments to a whole entry, if they are complete (RFC 9111 §3.4).
+/// Combines the segments into a whole entry, if they are complete (RFC 9111 §3.4).
 fn complete(spool: &Spool, place: &Place) -> Result<(), Error> {
     let Some(partial) = spool.partial(place)? else { return Ok(()) };
     if !partial.is_complete() || !is_validated(&partial) {
@@ -326,7 +326,8 @@ fn complete(spool: &Spool, place: &Place) -> Result<(), Error> {
     let (Some(mut fields), Some(length)) = (fields(&partial), partial.complete_length()) else {
         return Ok(());
     };
-    // Whole responses with `Vary` are stored separately for each variant, but segments are not.
+    // Whole responses with `Vary` are stored separately for each variant, but segments are not. So
+    // segments of such a response are not combined.
     let request = head::read_request(partial.request(), b"");
     if !request.is_ok_and(|request| variant(&fields, &request.headers).is_empty()) {
         return Ok(());
