@@ -99,7 +99,7 @@ pub enum RangeOf {
 }
 
 /// Returns a range of a stored body or segment. Every byte from the disk is verified before it is
-/// sent. If the file is damaged, the body ends with an error and the file is set aside.
+/// sent. If the file is damaged, the body ends with an error and the file is moved to `damaged/`.
 #[must_use]
 pub fn range(store: &Store, of: RangeOf, range: Range<u64>) -> Body {
     if let RangeOf::Kept(kept) = &of

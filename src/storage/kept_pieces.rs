@@ -25,7 +25,8 @@ impl KeptPieces {
     ///
     /// # Errors
     ///
-    /// If the body is damaged, or does not have the declared content coding.
+    /// If the body is damaged, does not have the declared content coding, or cannot be read from
+    /// the disk.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, BoxError> {
         while let Some(frame) = self.0.frame().await {
             if let Ok(data) = frame?.into_data() {
@@ -42,7 +43,8 @@ impl KeptPieces {
 ///
 /// # Errors
 ///
-/// If the body is damaged, or does not have the declared content coding.
+/// If the body is damaged, does not have the declared content coding, or cannot be read from the
+/// disk.
 pub(crate) async fn read_beginning(
     store: &Store,
     kept: &Arc<Kept>,

@@ -43,7 +43,7 @@ pub fn viewer(owner: Option<&Owner>) -> Viewer {
 ///
 /// # Errors
 ///
-/// Those of the call.
+/// Those of `ask`.
 pub async fn call_index<T: Send + 'static>(
     context: &StorageContext,
     ask: impl FnOnce(&Index) -> Result<T, Error> + Send + 'static,

@@ -31,9 +31,10 @@ impl Found {
 
     /// Chooses between the person's own copy and the shared copy. `None` if there is neither.
     ///
-    /// Offline, the person's own copy is chosen, because this person has seen it. The shared copy
-    /// may be a page for people who are not logged in. Otherwise the copy with the newer `Date` is
-    /// chosen (RFC 9111 §4), since both are responses of the origin to this request.
+    /// In offline mode, the person's own copy is chosen, because this person has seen it. The
+    /// shared copy may be a page for people who are not logged in. In the other modes, the copy
+    /// with the newer `Date` is chosen (RFC 9111 §4), since both are responses of the origin to
+    /// this request.
     #[must_use]
     pub fn choose(self, mode: Mode) -> Option<Kept> {
         match (self.own, self.public) {

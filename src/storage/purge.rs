@@ -39,7 +39,7 @@ use wwwoffle_http::registrable::site;
 /// Time limit for writing the uses of the last hour.
 const USES_WAIT: Duration = Duration::from_secs(10);
 
-/// `go_on` is asked after each group of this number of entries.
+/// The number of entries that are examined between two calls of `go_on`.
 const AT_ONCE: usize = 512;
 
 /// The task of a purge.
@@ -166,7 +166,8 @@ pub fn purge(
         Some(index) => indexed::plan((index, spool), &policy, limits, now, &tell)?,
         None => None,
     };
-    // Candidates from the index already have their uses. Candidates from the files need these.
+    // Candidates from the index already have their uses. Candidates from the files need the uses
+    // that the spool has recorded.
     policy.uses = spool.uses()?;
     let mut packing = compress::CompressionPlan::new(spool, &policy, what, now)?;
     let mut plan = match indexed {
@@ -368,11 +369,12 @@ pub async fn run_in(
     done
 }
 
-/// A URL in the form of a pin: canonical and without credentials, for all its entries.
+/// The form of a URL in the list of pins: canonical and without credentials. A pin applies to all
+/// entries of the URL.
 ///
 /// # Errors
 ///
-/// If it is not a URL.
+/// If `text` is not a URL.
 pub fn pinned_url(text: &str, local: &LocalHost) -> Result<String, wwwoffle_url::ParseError> {
     let url = wwwoffle_url::CanonicalUrl::parse(text, local)?;
     Ok(url.without_credentials().as_str().to_owned())

@@ -30,7 +30,8 @@ pub fn shared(startup: &Startup) -> Option<SharedDisk> {
 /// The configured number of older versions of a URL.
 #[must_use]
 pub fn versions_of(config: &Config, url: &str) -> usize {
-    // An invalid URL has no versions. One of our own pages has none either.
+    // An invalid URL has no versions. The own names of the proxy do not matter, because its own
+    // pages are not stored.
     let Ok(url) = CanonicalUrl::parse(url, &LocalHost::default()) else { return 0 };
     config.caching.keep_versions.of(&UrlParts::of(&url)).number()
 }

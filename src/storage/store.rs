@@ -45,7 +45,7 @@ pub struct Unqueued {
 #[derive(Clone, Debug)]
 pub struct Store {
     spool: Spool,
-    /// Held while the state is read and changed.
+    /// The lock that is held while the state is read and changed.
     changing_state: Arc<Mutex<()>>,
     hot: Arc<HotSet>,
     /// The start of the hot set's clock.
@@ -100,8 +100,8 @@ impl Store {
         Ok(self.entries(place).await?.into_iter().next())
     }
 
-    /// All entries under the key of `place`, of every variant, the one stored last first. A damaged
-    /// entry is set aside, logged, and counts as missing.
+    /// All entries under the key of `place`, of every variant, the newest first. A damaged entry is
+    /// moved to `damaged/`, logged, and counts as missing.
     ///
     /// # Errors
     ///
@@ -131,7 +131,7 @@ impl Store {
         Ok(updated.and_then(Kept::read))
     }
 
-    /// Moves a stored copy to the damaged files, after a reader found that its body is damaged.
+    /// Moves a stored copy to `damaged/`, after a reader found that its body is damaged.
     pub async fn set_aside(&self, entry: Arc<Kept>) {
         let spool = self.spool.clone();
         match blocking(move || spool.set_aside(&entry.entry)).await {
@@ -165,8 +165,8 @@ impl Store {
         .await
     }
 
-    /// Begins an entry for a response with a strong validator. If the transfer is interrupted, its
-    /// beginning is useful as a segment.
+    /// Begins an entry for a response with a strong validator. If the transfer is interrupted, the
+    /// received part of the body can be stored as a segment.
     ///
     /// # Errors
     ///
@@ -352,7 +352,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Those of the call.
+    /// Those of `call`.
     pub async fn run<T: Send + 'static>(
         &self,
         call: impl FnOnce(&Spool) -> Result<T, Error> + Send + 'static,

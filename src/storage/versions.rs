@@ -94,7 +94,7 @@ pub struct Compared {
 }
 
 /// The entry at one of these places with its older versions; `None` if nothing is stored. A
-/// personal entry comes first.
+/// personal entry takes precedence over a shared one.
 ///
 /// # Errors
 ///
@@ -134,8 +134,9 @@ async fn orphaned_versions(
     Ok(None)
 }
 
-/// Compares two versions. The newer one is that of `to`, or else the current one. The older one is
-/// that of `from`, or else the one before the newer one.
+/// Compares two versions: the one that was stored at `from` with the one that was stored at `to`.
+/// Without `to`, the newer version is the current copy. Without `from`, the older version is the
+/// one before the newer version.
 ///
 /// # Errors
 ///

@@ -47,7 +47,7 @@ impl Rename {
     ///
     /// # Errors
     ///
-    /// [`BadRename`] if the request is invalid for any spool.
+    /// [`BadRename`] if the request is invalid, whatever the spool contains.
     pub fn read(
         wanted: &EntriesToMove,
         owner: &Owner,
@@ -160,8 +160,8 @@ impl Rename {
                 }
             }
         }
-        // The next call finds entries that could not be moved again. So a call that moved no entry
-        // ends the series.
+        // An entry that could not be moved is found again by the next call. So a call that moved no
+        // entry ends the series.
         done.more &= !done.moved.is_empty();
         Ok(())
     }

@@ -81,8 +81,8 @@ impl Intake {
     ///
     /// # Errors
     ///
-    /// [`Refused`] if the response is incomplete, or the disk fails or is full. Then nothing is
-    /// stored.
+    /// [`Refused`] if the head is incomplete, the body does not have the declared length, or the
+    /// disk fails or is full. Then nothing is stored.
     pub fn finish(self) -> Result<StoredEntry, Refused> {
         let writer = self.writer.ok_or(Refused::NoHead)?;
         let found = writer.written();

@@ -171,7 +171,8 @@ impl Out {
         Self { decoder, made, body: Vec::new(), is_done: false, is_damaged: false }
     }
 
-    /// Appends a piece. Returns whether more input is wanted. Damaged input ends the text.
+    /// Decodes a piece and appends the result to the body. Returns whether more input is wanted.
+    /// Damaged input ends the body.
     fn take(&mut self, mut piece: &[u8], is_last: bool) -> bool {
         while !self.is_done {
             match self.decoder.decode(&mut piece, is_last, &mut self.made) {

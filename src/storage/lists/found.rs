@@ -183,7 +183,7 @@ impl ListSource<'_> {
         Some((filter, Kind::Latest))
     }
 
-    /// Returns a test whether the configuration allows an entry in the list.
+    /// Returns a predicate that tells whether the configuration allows an entry in the list.
     pub(super) fn listing_filter(&self, wanted: &ListQuery, kind: Kind) -> impl Fn(&Item) -> bool {
         let all = wanted.all;
         move |item| all || self.is_listed(kind, item.place.url())
@@ -216,7 +216,8 @@ impl ListSource<'_> {
         self.spool.pins().unwrap_or_default()
     }
 
-    /// Marks an entry whose URL is pinned, monitored or queued.
+    /// Converts an entry to a list item, which shows whether its URL is pinned, monitored or
+    /// queued.
     fn shown(&self, item: Item, pins: &BTreeSet<String>) -> IndexItem {
         let url = CanonicalUrl::parse(item.place.url(), &LocalHost::default());
         let key = url.map_or(item.place.key(), |url| Place::of(&url).key());
@@ -372,7 +373,7 @@ fn cursor_text(cursor: Option<Cursor>) -> Option<String> {
     cursor.map(|cursor| cursor.to_string())
 }
 
-/// Gathers the first items behind a position, by time.
+/// Gathers the first items behind a position, the oldest first.
 struct First {
     after: Option<(Timestamp, Key)>,
     limit: usize,

@@ -35,14 +35,14 @@ const AFTER_ROOM: Duration = Duration::from_secs(5 * 60);
 const AFTER_TOO_LITTLE: Duration = Duration::from_secs(15 * 60);
 
 /// The maximum difference between the progress of the system clock and the elapsed time. A larger
-/// difference is a jump. After a jump, nothing is removed for the same length of time.
+/// difference is a jump. After a jump, nothing is removed for this time.
 const CLOCK_ASTRAY: Duration = Duration::from_secs(60 * 60);
 
 /// The key of the last automatic purge in the state.
 const LAST: &str = "purged";
 
-/// Purges on schedule and when free space is low, until the daemon stops. Purges nothing in the
-/// first `rest`. Each daemon runs this in one task.
+/// Purges on schedule and when free space is low, until the daemon stops. Purges nothing during the
+/// time `rest` after the start. Each daemon runs this in one task.
 pub async fn work(context: Arc<StorageContext>, rest: Duration) {
     let now = Instant::now();
     let mut clock = PurgeClock::new(now, timestamp(clock::now()), rest);

@@ -20,7 +20,8 @@ use super::policy::PurgePolicy;
 use super::{AT_ONCE, NotPurged};
 use crate::base::error_chain::error_chain;
 
-/// The time that `catch_up` waits for pages that are not indexed yet. It waits at most twice.
+/// `catch_up` waits up to two times for pages that are not indexed yet, each time at most this
+/// long.
 const READ_WITHIN: Duration = Duration::from_secs(3);
 
 /// Time limit for a walk through the index.
@@ -176,9 +177,9 @@ impl<'a> NewEntries<'a> {
         self.looked = Some(Instant::now());
     }
 
-    /// Protects the sub-resources of the entries stored since the start of the purge. All of them
-    /// are read again at each call, because entries can be indexed in another order than they were
-    /// stored.
+    /// Protects the sub-resources of the entries stored since the start of the purge. All these
+    /// entries are read again at each call, because entries can be indexed in another order than
+    /// they were stored.
     fn keep(&self, index: &Index, plan: &mut Plan, policy: &PurgePolicy) -> Result<(), Error> {
         let mut since = self.since;
         loop {
@@ -209,8 +210,8 @@ impl<'a> NewEntries<'a> {
         needs.into_iter().flatten().for_each(|part| plan.keep(part));
     }
 
-    /// Whether the plan removes an entry in its current state. An entry that was used since the
-    /// plan was made stays.
+    /// Whether the plan removes an entry in its current state. Uses since the plan was made count,
+    /// so an entry that has been used since may stay.
     pub(super) fn is_removed(
         &self,
         plan: &Plan,

@@ -8,8 +8,8 @@
 //!
 //! The set is bounded in bytes. It has a younger and an older half. A requested shelf moves into
 //! the younger half. When the younger half is full, the older half is dropped and the younger one
-//! takes its place. So frequently requested shelves stay, and a long series of other requests
-//! displaces at most half of the set.
+//! takes its place. So frequently requested shelves stay, even during a long series of other
+//! requests.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -211,7 +211,8 @@ impl HotSet {
         is_same
     }
 
-    /// Makes a shelf of the result of a lookup. The set stores the shelf if the state is unchanged.
+    /// Makes a shelf of the result of a lookup. The set stores the shelf if no entry under keys of
+    /// the same shard has changed since `before`.
     pub(super) fn found(
         &self,
         key: Key,

@@ -50,7 +50,7 @@ impl Store {
         blocking(move || spool.remove_partial(&place)).await
     }
 
-    /// Sets aside damaged segments at `place`, after a reader has reported damage.
+    /// Moves damaged segments at `place` to `damaged/`, after a reader has reported damage.
     pub async fn repair_partial(&self, place: &Place) {
         let (spool, place) = (self.spool.clone(), place.clone());
         match blocking(move || spool.repair_partial(&place)).await {

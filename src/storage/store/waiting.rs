@@ -11,23 +11,26 @@ use crate::base::mode::ModeSwitch;
 use crate::base::owner::Owner;
 
 impl Store {
-    /// Adds a request to the queue, unless it is queued already.
+    /// Adds a request to the queue. If the queue has a request with the same key, the two are
+    /// combined.
     ///
     /// # Errors
     ///
-    /// If the disk fails or is full, or the queue is full.
+    /// If the disk fails or is full, or the request cannot be added: for example, the queue is
+    /// full, or the request is invalid or too large.
     pub async fn enqueue(&self, outgoing: Outgoing) -> Result<AddOutcome, Error> {
         let spool = self.spool.clone();
         blocking(move || spool.queue().add(&outgoing)).await
     }
 
     /// Adds the requests that follow from a queued request, before that request leaves the queue.
-    /// Returns the requests that cannot be queued.
+    /// Returns the requests that cannot be queued. Requests of guests are also returned if the
+    /// queue is full, because guests may have filled it.
     ///
     /// # Errors
     ///
-    /// If the disk fails or is full, or the queue is full, except for guests, who may have filled it.
-    /// The requests before the failed one are queued.
+    /// If the disk fails or is full, or the queue is full. The requests before the failed one are
+    /// queued.
     pub async fn enqueue_next(&self, next: Vec<Outgoing>) -> Result<Vec<Unqueued>, Error> {
         let spool = self.spool.clone();
         blocking(move || {
@@ -128,7 +131,7 @@ impl Store {
         blocking(move || spool.remove_run(id)).await
     }
 
-    /// Moves the text of a recursive fetch to the damaged files.
+    /// Moves the text of a recursive fetch to `damaged/`.
     pub async fn set_run_aside(&self, id: RunId, reason: String) {
         let spool = self.spool.clone();
         // If the text cannot be moved, it stays where it was. The caller has logged that it is
@@ -200,7 +203,7 @@ impl Store {
     }
 }
 
-/// Whether the request belongs to a client of another machine without a login.
+/// Whether the request belongs to another machine and was made without a login.
 fn is_guest(request: &Outgoing) -> bool {
     matches!(Owner::of_queued(&request.summary.place), Some(Owner::Client(_)))
 }

@@ -42,9 +42,9 @@ impl FromStr for At {
     }
 }
 
-/// The order in which versions are tried for a point in time, as indices into `came`: the last
-/// version that is not after it, then earlier ones, then the first one after it (RFC 7089 §4.5.3).
-/// Only seconds count, because Memento times have no fractions.
+/// The order in which versions are tried for the time `at`, as indices into `came`: the last
+/// version up to that time, then earlier versions, then the versions after that time, the earliest
+/// first (RFC 7089 §4.5.3). Only seconds count, because Memento times have no fractions.
 #[must_use]
 pub fn nearest(came: &[Timestamp], at: Timestamp) -> Vec<usize> {
     let at = at.as_second();

@@ -19,11 +19,11 @@ const TIME: Duration = Duration::from_millis(500);
 /// The versions that contain a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineKind {
-    /// Both versions contain it.
+    /// Both versions contain the line.
     Same,
-    /// Only the older version contains it.
+    /// Only the older version contains the line.
     Old,
-    /// Only the newer version contains it.
+    /// Only the newer version contains the line.
     New,
 }
 
@@ -32,8 +32,8 @@ pub enum LineKind {
 pub struct ComparedLine {
     /// Which versions contain the line.
     pub sort: LineKind,
-    /// The line number, counted from 1. It counts in the newer text, or in the older text if only
-    /// that contains the line.
+    /// The number of the line in the newer text, or in the older text if only the older text
+    /// contains the line. The first line has the number 1.
     pub number: usize,
     /// The text of the line.
     pub text: String,

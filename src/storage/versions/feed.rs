@@ -28,8 +28,8 @@ pub struct VersionChange {
     pub link: String,
 }
 
-/// Writes the feed, newest changes first. `name` distinguishes it from other feeds. `link` is its
-/// address. If nothing has changed, `now` is its date.
+/// Writes the feed, newest changes first. `name` distinguishes the feed from other feeds, and
+/// `link` is the address of the feed. If nothing has changed, the feed has the date `now`.
 #[must_use]
 pub fn write(mut changes: Vec<VersionChange>, name: &str, link: &str, now: Timestamp) -> String {
     changes.sort_by(|one, other| (other.stored, &other.url).cmp(&(one.stored, &one.url)));

@@ -48,8 +48,8 @@ pub fn links(origin: &str, url: &str, (stored, came): (Timestamp, Timestamp)) ->
     )
 }
 
-/// The list of versions, oldest first (§5). It names the original page as the one that selects a
-/// version by date, which the page does if it is requested through the proxy.
+/// The list of versions, oldest first (§5). The list names the original page as the address that
+/// selects a version by date. This is true for requests through the proxy.
 #[must_use]
 pub fn timemap(origin: &str, history: &History) -> String {
     let url = &history.url;
