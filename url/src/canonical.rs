@@ -322,9 +322,9 @@ impl CanonicalUrl {
         [start, credentials, if credentials.is_empty() { "" } else { "@" }, rest]
     }
 
-    /// Replaces the credentials. `user` and `password` are not encoded. The credentials of Basic
-    /// authorization are part of the key. An empty password counts as missing. Without user and
-    /// password there are no credentials.
+    /// Replaces the credentials. `user` and `password` are given without encoding. The credentials
+    /// of Basic authorization are part of the key. An empty password counts as missing. Without
+    /// user and password there are no credentials.
     #[must_use]
     pub fn with_credentials(&self, user: &[u8], password: Option<&[u8]>) -> Self {
         let password = password.filter(|password| !password.is_empty());

@@ -1,7 +1,7 @@
 //! The coders of WWWOFFLE's README.URL, under the same names.
 //!
 //! Each converts bytes to bytes or text and cannot fail. A `%` without two hex digits after it is
-//! an ordinary character. 2.9 treats it so only at the end of a text.
+//! an ordinary character. In 2.9, this is so only for a `%` at the end of a text.
 
 use crate::encode::{self, FORM_ARGS, PASSWORD, PATH};
 use crate::path::recode_args;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A text without a canonical form.
+/// The reason why a text has no canonical form.
 ///
 /// The message never quotes user, password or port. The text that is read as a port may be the
 /// start of a password: a raw `/` in a password ends the authority early.

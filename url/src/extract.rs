@@ -6,11 +6,11 @@
 //! | delimiter | a URL is | removed from it |
 //! |---|---|---|
 //! | `<…>` | a scheme and `//`, or a scheme of [`OPAQUE_SCHEMES`], or any scheme after `URL:` | all white space |
-//! | `"…"` | the same, with no blank but around a line break | line breaks, and blanks around them |
+//! | `"…"` | the same, without blanks except around a line break | line breaks, and blanks around them |
 //! | bare | the same, up to the first character that a URL cannot have | nothing |
 //!
-//! Punctuation of the sentence at the end of a bare URL is not part of it. Neither is a closing
-//! bracket whose opening bracket is outside the URL.
+//! Punctuation of the sentence at the end of a bare URL is not part of the URL. Neither is a
+//! closing bracket whose opening bracket is outside the URL.
 //!
 //! The text is read at most three times, so the time is linear.
 

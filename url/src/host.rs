@@ -114,7 +114,7 @@ fn last_label(name: &[u8]) -> &[u8] {
 ///
 /// # Errors
 ///
-/// Fails where [`CanonicalUrl::parse`](crate::CanonicalUrl::parse) would because of host or port.
+/// Fails if host or port is malformed, as in [`CanonicalUrl::parse`](crate::CanonicalUrl::parse).
 pub fn canonicalise_host(text: &[u8]) -> Result<String, ParseError> {
     let mut out = Vec::with_capacity(text.len());
     push_host_port(&mut out, text, None)?;

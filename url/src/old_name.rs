@@ -169,10 +169,10 @@ pub struct LocalScope {
 pub struct OldRecord {
     /// The URL. In 2.9 its parts are separate fields.
     pub url: CanonicalUrl,
-    /// The password, decoded. Even a password without a user is stored here, although a URL cannot
-    /// have one.
+    /// The password, decoded. It may be set even if there is no user, although `url` then contains
+    /// no password.
     pub password: Option<Vec<u8>>,
-    /// The place where a spool of 2.9 stores the URL.
+    /// The location of the URL's files in a spool of 2.9.
     pub location: OldName,
     /// The URL under which a browser that uses the proxy can open this URL.
     pub link: String,
@@ -258,8 +258,8 @@ impl OldRecord {
         }
     }
 
-    /// The record of `url` with these credentials instead of its own (`AddPasswordURL`). They are
-    /// not encoded.
+    /// The record of `url` with these credentials instead of its own (`AddPasswordURL`). `user` and
+    /// `pass` are given without encoding.
     ///
     /// # Errors
     ///

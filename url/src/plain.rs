@@ -1,8 +1,8 @@
 //! The fast path for texts that are already canonical, completely or at their beginning. Most URLs
 //! that a proxy receives are canonical.
 //!
-//! This module only affects speed. The other modules would return every text that it accepts byte
-//! for byte. A property test compares the two.
+//! This module only affects speed. If it accepts a text, the other modules would return the same
+//! text, byte for byte. A property test compares both results.
 
 use crate::encode::{ARGS_AS_TYPED, FORM_ARGS, PATH, PATH_NO_DOT, is, split_run, take_escape};
 use crate::host::take_plain;

@@ -45,7 +45,7 @@ pub enum ResolutionRules {
 pub enum Resolution {
     /// An absolute URL.
     Url(String),
-    /// The document that contains the reference, even if its base URL is another. Only
+    /// The document that contains the reference, even if its base URL names another document. Only
     /// [`ResolutionRules::DraftFielding`] returns it (§5.2 step 2).
     CurrentDocument {
         /// The fragment, if the reference has one.
@@ -98,14 +98,18 @@ pub enum ResolveError {
 /// Resolves `reference` against `base`. An empty `base` means that the base is unknown. An absolute
 /// reference needs no base (draft-fielding-url-syntax-02 §5.1.4).
 ///
-/// The two document rules change no character: they split, remove dot segments and join. The result
-/// of [`ResolutionRules::Browser`] is a serialized URL.
+/// The rules of [`ResolutionRules::DraftFielding`] and [`ResolutionRules::Rfc3986`] change no
+/// character: they split, remove dot segments and join. The result of [`ResolutionRules::Browser`]
+/// is a serialized URL.
 ///
 /// # Errors
 ///
-/// Under every set: a text longer than [`MAX_REFERENCE`]. Under the document rules: a relative
-/// reference whose base has no scheme. Under [`ResolutionRules::Browser`]: a URL that a browser
-/// refuses.
+/// - [`ResolveError::TooLong`] if a text is longer than [`MAX_REFERENCE`].
+/// - Under [`ResolutionRules::Browser`]: [`ResolveError::Base`] or [`ResolveError::Browser`] if a
+///   browser refuses the base or the reference.
+/// - Under the two other sets: [`ResolveError::RelativeBase`] if the reference is relative and its
+///   base
+///   has no scheme.
 ///
 /// # Examples
 ///

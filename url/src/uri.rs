@@ -195,8 +195,8 @@ impl Uri {
         for (text, part) in [(parts.query, UriPart::Query), (parts.fragment, UriPart::Fragment)] {
             grammar::check(text.unwrap_or_default(), part, grammar)?;
         }
-        // Without a scheme or a slash before it, a colon is only possible as the first character
-        // here.
+        // Before the first slash, a colon is only possible as the first character here: after any
+        // other character, it would have ended a scheme.
         if parts.scheme.is_none() && authority.is_none() && parts.path.starts_with(':') {
             return Err(UriError::Character { part: UriPart::Path, found: ':', at: 0 });
         }

@@ -74,9 +74,9 @@ fn every_measured_row_is_resolved() {
     assert!(wrong.is_empty(), "{} rows differ\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// draft-abarth-url-01, where it is specified: it escapes nothing and leaves hosts, ports, `file`
-/// and escaped dots unchanged. In the points that it specifies completely, browsers still follow
-/// it.
+/// Compares [`ResolutionRules::Browser`] with draft-abarth-url-01. The draft escapes nothing and
+/// leaves hosts, ports, `file` and escaped dots unchanged, so many rows differ. Where the draft is
+/// complete, browsers still follow it.
 #[test]
 fn most_rows_agree_with_the_first_draft_about_browsers() {
     let rows: Vec<Value> = ROWS.lines().map(|row| serde_json::from_str(row).unwrap()).collect();

@@ -92,7 +92,7 @@ fn literals_follow_the_rfc() {
         ("1:2:3:4:5:6:1.2.3.4", Some(HostKind::Ipv6)),
         ("::", Some(HostKind::Ipv6)),
         ("::1.2.3.4", Some(HostKind::Ipv6)),
-        // The rule in the document does not match this address.
+        // The rule in *URI handling for REBOL 3* does not match this address.
         ("1:2::3", Some(HostKind::Ipv6)),
         ("1:2:3:4:5:6:7::", Some(HostKind::Ipv6)),
         ("1::3:4:5:6:7:8", Some(HostKind::Ipv6)),

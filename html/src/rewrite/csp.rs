@@ -57,8 +57,8 @@ fn allow(policy: &str, source: &str) -> Option<String> {
         })?;
     let sources: Vec<_> =
         sources.into_iter().filter(|known| !known.eq_ignore_ascii_case("'none'")).collect();
-    // `'unsafe-inline'` allows all styles, unless the directive also has a hash or a nonce. So a
-    // hash must not be added to such a directive: it would forbid the styles of the page.
+    // `'unsafe-inline'` allows all styles, but a hash or a nonce in the same directive disables it.
+    // So no hash is added while `'unsafe-inline'` is in effect: it would forbid the page's styles.
     let is_named = |known: &&str| {
         let known = known.to_ascii_lowercase();
         known.starts_with("'sha") || known.starts_with("'nonce-")

@@ -53,8 +53,8 @@ pub enum HostError {
     Domain,
 }
 
-/// Reads a host (WHATWG "host parser"). `special` says that the scheme is one that browsers know,
-/// whose hosts are domains or addresses.
+/// Reads a host (WHATWG "host parser"). `special` says whether the scheme is one of `http`,
+/// `https`, `ws`, `wss`, `ftp` and `file`. The hosts of these schemes are domains or addresses.
 ///
 /// # Errors
 ///
