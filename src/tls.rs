@@ -8,7 +8,8 @@
 //! rejected   clients that rejected our certificates, so that their TLS is not intercepted
 //! ```
 //!
-//! Private keys leave this module only in that file: they are neither shown nor logged.
+//! Private keys leave this module only in the files of `<spool>/ca`: they are neither shown nor
+//! logged.
 
 pub mod ca;
 pub mod files;

@@ -58,7 +58,8 @@ impl Identity {
     ///
     /// # Errors
     ///
-    /// [`BadIdentity`] if the user or group does not exist.
+    /// [`BadIdentity`] if the user or group does not exist, the group of the user is unknown, or
+    /// the user database cannot be read.
     pub fn of(startup: &Startup) -> Result<Option<Self>, BadIdentity> {
         let (user, group) = (startup.run_uid.name(), startup.run_gid.name());
         if user.is_none() && group.is_none() {
@@ -117,7 +118,7 @@ impl Identity {
     ///
     /// # Errors
     ///
-    /// Those of the system.
+    /// The error of the system.
     pub fn own(&self, spool: &Path, mode: u32) -> std::io::Result<()> {
         make_root_for(spool, mode, self.user.as_raw(), self.group.as_raw())
     }

@@ -109,7 +109,7 @@ pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), StartFailure> {
     ran
 }
 
-/// Changes the user of the process as configured.
+/// Creates a missing spool directory for the configured user, and changes the user of the process.
 fn switch_user(startup: &Startup, spool: &Path) -> Result<(), StartFailure> {
     let bad = |error: BadIdentity| refuse(ExitStatus::BadConfig, error_chain(&error));
     let Some(identity) = Identity::of(startup).map_err(bad)? else { return Ok(()) };

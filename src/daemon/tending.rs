@@ -24,8 +24,8 @@ const FORGET_EVERY: Duration = Duration::from_secs(60);
 /// configuration may set a higher limit.
 const NEEDED: u64 = 256 << 20;
 
-/// Maintains the spool until the daemon stops. Expired segments and damaged files are not deleted
-/// within the first `rest`, because the clock may still be wrong.
+/// Maintains the spool until the daemon stops. Until `rest` has passed, expired segments and
+/// damaged files are not deleted, because the clock may still be wrong.
 pub(crate) async fn tend(context: Arc<StorageContext>, rest: Duration) {
     check_recent(&context).await;
     let mut tick = tokio::time::interval_at(Instant::now() + rest, TRIM_EVERY);

@@ -34,7 +34,7 @@ const LINGER_BYTES: usize = 64 << 20;
 pub struct ClientIo<T> {
     inner: T,
     timer: WriteTimer,
-    /// Whether hyper has written everything. Then its next byte begins a response.
+    /// Whether hyper has written everything. If so, its next byte begins a response.
     between: bool,
     interims: Interims,
     /// The check of the received bytes, if there is one.

@@ -1,8 +1,8 @@
 //! Limits the part of a response that waits for its client.
 //!
 //! hyper has one setting for the length of a request head and for the unsent bytes of a response:
-//! one mebibyte. A client that does not read would hold all of that. So the next piece is only
-//! requested when most of the earlier pieces were sent.
+//! more than one mebibyte. A client that does not read would hold all of that memory. So the next
+//! piece is only requested when most of the earlier pieces were sent.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

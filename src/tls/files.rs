@@ -72,8 +72,8 @@ pub fn exists(spool: &Path) -> bool {
 ///
 /// # Errors
 ///
-/// [`BadFile`] if the file cannot be read or is damaged. A damaged file is never replaced, because
-/// clients trust its certificate.
+/// [`BadFile`] if the file cannot be read or is damaged, or if the permission cannot be removed. A
+/// damaged file is never replaced, because clients trust its certificate.
 pub fn load(spool: &Path) -> Result<Option<Authority>, BadFile> {
     let path = path(spool);
     let Some(text) = read(&path)? else { return Ok(None) };

@@ -90,7 +90,8 @@ impl Ready {
 }
 
 /// Whether the request does not identify the client, has no body and leaves the connection open.
-/// Then the response depends on no other data of the client.
+/// From the client, the response to such a request depends only on the bytes of the request and on
+/// [`Whence`].
 pub(super) fn may_be_repeated(request: &[u8]) -> bool {
     let mut fields = [httparse::EMPTY_HEADER; 64];
     let mut read = httparse::Request::new(&mut fields);
