@@ -2,9 +2,9 @@
 //! in it was added, removed or replaced since the last walk.
 //!
 //! If a directory is moved, its modification time stays but its change time changes, so the change
-//! time is compared. Below a new host directory everything is examined. Files that were overwritten
-//! in place are not found here. No program for this spool does that, and such a file is detected
-//! when the entry is requested.
+//! time is compared. If the directory of a host has changed, everything below it is examined. Files
+//! that were overwritten in place are not found here. No program for this spool does that, and such
+//! a file is detected when the entry is requested.
 
 use std::collections::{HashMap, HashSet};
 
@@ -29,7 +29,7 @@ const SLACK: i64 = 2_000_000;
 /// The number of changes in one commit.
 const AT_ONCE: usize = 2_000;
 
-/// The number of hosts that are examined between two checks for other work.
+/// The number of hosts that are examined between two checks whether the index is being stopped.
 const HOSTS: usize = 256;
 
 /// An indexed entry of a host, with the columns that its removal needs.

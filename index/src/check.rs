@@ -18,7 +18,7 @@ use crate::{FILE, schema};
 /// The maximum number of differences that are re-examined and listed.
 const MAX_DIFFERENT: usize = 10_000;
 
-/// The time in which another program may index a file that it has changed, or report the change.
+/// How long a check waits for another program to index the files that it has changed.
 const SETTLES: Duration = Duration::from_secs(3);
 
 /// The delay between two examinations of the differences.
@@ -67,7 +67,8 @@ type EntryState = Option<(i64, [u8; 32])>;
 ///
 /// # Errors
 ///
-/// [`Error::is_damaged`] if the index is damaged. Otherwise a disk error.
+/// [`Error::is_damaged`] if the index is damaged. Otherwise if the disk, the database or the spool
+/// fails.
 pub fn check(reader: &Reader) -> Result<Option<CheckReport>> {
     let path = reader.root().join(FILE);
     let fail = |error| Error::disk("look at", &path, error);

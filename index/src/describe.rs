@@ -46,8 +46,8 @@ pub struct Reference {
     /// Whether the reference is a sub-resource. Otherwise it is a link.
     pub is_part: bool,
     /// Whether browsers can show the page without this sub-resource or use another one, for example
-    /// another image size or an implied icon. Such a sub-resource is protected like others, but
-    /// does not count as missing.
+    /// another image size or an implied icon. Such a sub-resource is kept from purging like others,
+    /// but does not count as missing.
     pub is_spare: bool,
 }
 

@@ -59,9 +59,10 @@ pub(crate) struct PreparedFilter<'a> {
     filter: &'a Filter,
     text: Option<String>,
     scheme: Option<i64>,
-    /// The ids of the matching hosts; `None` if there are too many.
+    /// The ids of the matching hosts. `None` if there are too many, or if the filter names neither
+    /// a host nor a site.
     pub(crate) hosts: Option<Vec<i64>>,
-    /// The number of entries of these hosts.
+    /// The number of entries of these hosts, or the largest number if they are unknown.
     pub(crate) of_hosts: i64,
 }
 

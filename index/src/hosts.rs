@@ -217,7 +217,7 @@ fn visit(
             Ok::<_, rusqlite::Error>(u64::try_from(number.unwrap_or_default()).unwrap_or_default())
         };
         let (entries, bytes) = (number(4)?, number(5)?);
-        // It must not be revealed that another person has stored entries of a host.
+        // A viewer must not learn that another person has stored entries of a host.
         if entries == 0 {
             continue;
         }

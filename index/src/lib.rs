@@ -237,8 +237,8 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// [`Error::is_not_ready`]. [`Error::is_invalid`] if `after` belongs to another list. Otherwise
-    /// a disk error.
+    /// [`Error::is_not_ready`] and [`Error::is_too_slow`]; [`Error::is_invalid`] if `after` belongs
+    /// to another list; or a failure of the database.
     pub fn list(
         &self,
         filter: &Filter,
@@ -270,7 +270,7 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// [`Error::is_not_ready`], or a disk error.
+    /// [`Error::is_not_ready`], [`Error::is_too_slow`], or a failure of the database.
     pub fn total(&self, viewer: &Viewer) -> Result<StoredTotal> {
         self.0.pool.read(|connection| hosts::total(connection, viewer))
     }
@@ -289,12 +289,12 @@ impl Index {
         self.0.pool.read(|connection| hosts::sites(connection, viewer, after, limit))
     }
 
-    /// The number of entries of a host or site. `None` if the filter has other conditions, since
-    /// every entry would have to be examined.
+    /// The number of entries of a host or site. `None` if the filter names neither, or has other
+    /// conditions: every entry would then have to be examined.
     ///
     /// # Errors
     ///
-    /// [`Error::is_not_ready`], or a disk error.
+    /// [`Error::is_not_ready`], [`Error::is_too_slow`], or a failure of the database.
     pub fn count(&self, filter: &Filter) -> Result<Option<u64>> {
         self.0.pool.read(|connection| hosts::count(connection, filter))
     }
@@ -304,7 +304,7 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// [`Error::is_not_ready`], or a disk error.
+    /// [`Error::is_not_ready`], [`Error::is_too_slow`], or a failure of the database.
     pub fn completeness(
         &self,
         viewer: &Viewer,
@@ -318,7 +318,7 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// [`Error::is_not_ready`], [`Error::is_too_slow`], or a disk error.
+    /// [`Error::is_not_ready`], [`Error::is_too_slow`], or a failure of the database.
     pub fn gather_sub_resources(&self, found: &mut SubResources, places: &[Place]) -> Result<()> {
         self.0.pool.read(|connection| found.gather(connection, places))
     }
@@ -327,7 +327,7 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// As [`Index::list`].
+    /// [`Error::is_not_ready`], [`Error::is_too_slow`], or a failure of the database.
     pub fn stored_total(&self) -> Result<StoredTotal> {
         self.0.pool.read(hosts::stored_total)
     }
@@ -352,7 +352,7 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// [`Error::is_not_ready`], or a disk error.
+    /// [`Error::is_not_ready`], [`Error::is_too_slow`], or a failure of the database.
     pub fn at(&self, place: &Place) -> Result<Option<Item>> {
         self.0.pool.read(|connection| lookup::at(connection, place))
     }
@@ -361,7 +361,7 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// [`Error::is_not_ready`], or a disk error.
+    /// [`Error::is_not_ready`], [`Error::is_too_slow`], or a failure of the database.
     pub fn with_body(&self, digest: &[u8; 32], body_len: u64) -> Result<Vec<Item>> {
         self.0.pool.read(|connection| lookup::with_body(connection, digest, body_len))
     }
@@ -371,7 +371,7 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// [`Error::is_not_ready`], or a disk error.
+    /// [`Error::is_not_ready`], [`Error::is_too_slow`], or a failure of the database.
     pub fn referrers(&self, viewer: &Viewer, url: &str, parts_only: bool) -> Result<Vec<Item>> {
         self.0.pool.read(|connection| lookup::referrers(connection, viewer, url, parts_only))
     }
@@ -380,7 +380,7 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// [`Error::is_not_ready`], or a disk error.
+    /// [`Error::is_not_ready`], [`Error::is_too_slow`], or a failure of the database.
     pub fn references(&self, viewer: &Viewer, place: &Place) -> Result<Vec<Item>> {
         self.0.pool.read(|connection| lookup::references(connection, viewer, place))
     }
@@ -407,7 +407,8 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// [`Error::is_not_ready`], [`Error::is_too_slow`], or a disk error.
+    /// [`Error::is_not_ready`], [`Error::is_too_slow`], a failure of the database, or an error of
+    /// `look`.
     pub fn with_snapshot<T>(
         &self,
         patience: Duration,
@@ -416,12 +417,12 @@ impl Index {
         self.0.pool.read_within(patience, |connection| Snapshot::with_transaction(connection, look))
     }
 
-    /// The entries stored since `since`, in the order of storing and at most one batch. Each comes
+    /// The first entries stored since `since`, at most 1,000, in the order of storing. Each comes
     /// with the key prefixes of the URLs of its sub-resources.
     ///
     /// # Errors
     ///
-    /// [`Error::is_not_ready`], or a disk error.
+    /// [`Error::is_not_ready`], [`Error::is_too_slow`], or a failure of the database.
     pub fn stored_since(&self, since: Timestamp) -> Result<Vec<(Candidate, Vec<u64>)>> {
         self.0.pool.read(|connection| snapshot::stored_since(connection, since))
     }
@@ -431,7 +432,7 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// [`Error::is_not_ready`], or a disk error.
+    /// [`Error::is_not_ready`], [`Error::is_too_slow`], or a failure of the database.
     pub fn needs(&self, key: &Key) -> Result<Vec<u64>> {
         self.0.pool.read(|connection| snapshot::needs(connection, key))
     }
@@ -456,7 +457,7 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// [`Error::is_not_ready`], or a disk error.
+    /// [`Error::is_not_ready`], [`Error::is_too_slow`], or a failure of the database.
     pub fn session_requests(
         &self,
         viewer: &Viewer,

@@ -42,7 +42,7 @@ pub(crate) fn references(
     let targets: Vec<u8> = row.get(0)?;
     for target in targets.as_chunks().0.iter().take(MAX_FOUND) {
         // A shared entry has the key of its URL. The keys of personal entries cannot be derived
-        // from that key.
+        // from that key, so personal entries are not found.
         let (first, last) = key_range(i64::from_le_bytes(*target));
         let mut find = connection
             .prepare_cached("SELECT id FROM entries WHERE key >= ?1 AND key <= ?2 LIMIT 1")?;

@@ -27,8 +27,8 @@ impl ReadOnlyIndex {
     ///
     /// # Errors
     ///
-    /// [`Error::is_damaged`] if the index is damaged or has another version. Otherwise a disk
-    /// error.
+    /// [`Error::is_damaged`] if the index is damaged or has another version. Otherwise if the disk
+    /// or the database fails.
     pub fn open(root: &Path) -> Result<Option<ReadOnlyIndex>> {
         let path = root.join(FILE);
         let fail = |error| Error::disk("look at", &path, error);
@@ -42,7 +42,7 @@ impl ReadOnlyIndex {
     ///
     /// # Errors
     ///
-    /// A disk error.
+    /// A failure of the database.
     pub fn all(&self, filter: &Filter) -> Result<Vec<Item>> {
         let (mut all, mut after) = (Vec::new(), None);
         loop {
@@ -66,7 +66,7 @@ impl ReadOnlyIndex {
     ///
     /// # Errors
     ///
-    /// A disk error.
+    /// A failure of the database.
     pub fn search(&self, query: &Query, filter: &Filter) -> Result<(Vec<Item>, bool)> {
         let (mut all, mut after, mut is_partial) = (Vec::new(), None, false);
         loop {
@@ -87,7 +87,7 @@ impl ReadOnlyIndex {
     ///
     /// # Errors
     ///
-    /// A disk error.
+    /// A failure of the database.
     pub fn gather_sub_resources(&self, found: &mut SubResources, places: &[Place]) -> Result<()> {
         found.gather(&self.connection, places)
     }
@@ -96,7 +96,7 @@ impl ReadOnlyIndex {
     ///
     /// # Errors
     ///
-    /// A disk error.
+    /// A failure of the database.
     pub fn has_unread(&self) -> Result<bool> {
         let mut find = self.connection.prepare("SELECT 1 FROM entries WHERE text = 0 LIMIT 1")?;
         Ok(find.exists([])?)

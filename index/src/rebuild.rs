@@ -134,7 +134,7 @@ fn insert(
         }
         let entries = match list {
             Ok(entries) => entries,
-            // Unreadable entries are skipped.
+            // An unreadable directory is skipped.
             Err(error) => {
                 schema::set_meta(connection, PARTIAL, 1)?;
                 work.fail(error.into());

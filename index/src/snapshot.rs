@@ -25,7 +25,7 @@ pub struct Candidate {
     pub content_type: String,
     /// Its status code.
     pub status: u16,
-    /// Its size on disk in bytes, with older versions and metadata.
+    /// Its size on disk in bytes, with its older versions and update files.
     pub size: u64,
     /// When the entry was finished.
     pub stored: Timestamp,
@@ -64,7 +64,7 @@ impl<'a> Snapshot<'a> {
     ///
     /// # Errors
     ///
-    /// A disk error, or the time limit.
+    /// [`Error::is_too_slow`], or a failure of the database.
     pub fn candidates(&self, visit: &mut dyn FnMut(Candidate) -> ControlFlow<()>) -> Result<()> {
         let mut find = self.connection.prepare(&format!("SELECT {COLUMNS} ORDER BY e.id"))?;
         let mut rows = find.query([])?;
@@ -81,7 +81,7 @@ impl<'a> Snapshot<'a> {
     ///
     /// # Errors
     ///
-    /// A disk error, or the time limit.
+    /// [`Error::is_too_slow`], or a failure of the database.
     pub fn parts(&self, visit: &mut dyn FnMut(i64, Vec<u64>) -> ControlFlow<()>) -> Result<()> {
         let mut find = self.connection.prepare(
             "SELECT source, parts, targets FROM referring WHERE parts > 0 ORDER BY source",
@@ -99,7 +99,7 @@ impl<'a> Snapshot<'a> {
     ///
     /// # Errors
     ///
-    /// A disk error, or the time limit.
+    /// [`Error::is_too_slow`], or a failure of the database.
     pub fn parts_of(&self, number: i64) -> Result<Vec<u64>> {
         parts_of(self.connection, number)
     }
@@ -109,7 +109,7 @@ impl<'a> Snapshot<'a> {
     ///
     /// # Errors
     ///
-    /// A disk error.
+    /// [`Error::is_too_slow`], or a failure of the database.
     pub fn is_whole(&self) -> Result<bool> {
         Ok(schema::meta(self.connection, PARTIAL)?.unwrap_or_default() == 0)
     }
@@ -119,15 +119,15 @@ impl<'a> Snapshot<'a> {
     ///
     /// # Errors
     ///
-    /// A disk error.
+    /// [`Error::is_too_slow`], or a failure of the database.
     pub fn has_unread(&self) -> Result<bool> {
         let mut find = self.connection.prepare("SELECT 1 FROM entries WHERE text = 0 LIMIT 1")?;
         Ok(find.exists([])?)
     }
 }
 
-/// The entries stored since `since`, in the order of storing and at most one batch, with their
-/// sub-resources.
+/// The first entries stored since `since`, at most [`MAX_CAME`], in the order of storing, with
+/// their sub-resources.
 pub(crate) fn stored_since(
     connection: &Connection,
     since: Timestamp,

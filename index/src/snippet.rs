@@ -41,8 +41,8 @@ fn hits(text: &str, query: &Query) -> Vec<(Range<usize>, usize)> {
     hits
 }
 
-/// The excerpt that contains most of the search terms. Without a match, it is the beginning of the
-/// text.
+/// The excerpt that contains the largest number of different search terms. Without a match, it is
+/// the beginning of the text.
 #[must_use]
 pub fn snippet(text: &str, query: &Query) -> Snippet {
     let hits = hits(text, query);

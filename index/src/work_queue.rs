@@ -24,7 +24,8 @@ const MAX_FAULTS: usize = 16;
 /// The time for which changes are collected for one commit.
 const GATHER: Duration = Duration::from_millis(200);
 
-/// The time for which uses are collected. No caller waits for them.
+/// The time for which uses are collected, unless a caller of [`WorkQueue::write_uses`] waits for
+/// them.
 const GATHER_USES: Duration = Duration::from_secs(20);
 
 /// A request to update the index.

@@ -52,7 +52,7 @@ pub(crate) struct Worker {
     pub(crate) path: PathBuf,
     /// The path of the new index during a rebuild.
     pub(crate) new: PathBuf,
-    /// When building the index failed, if the last attempt failed.
+    /// When the last attempt to build the index failed. `None` if it succeeded.
     pub(crate) failed: Option<Instant>,
     /// Whether a change was neither indexed nor recorded, because the disk was full.
     pub(crate) is_behind: bool,
@@ -207,7 +207,8 @@ impl Worker {
     fn carry_out(&mut self, task: Task, connection: &mut Option<Connection>) -> Result<bool> {
         let is_order = matches!(task, Task::Order(_));
         if !is_order && !self.has_room() {
-            // A walk finds the change later. Requests continue and report the disk error.
+            // A walk finds the change later. A caller's request is carried out even so, because it
+            // can report the error of the disk.
             self.set_behind(true);
             return Ok(false);
         }

@@ -14,8 +14,8 @@ use support::{index, open, place, store, store_at};
 use wwwoffle_index::{CheckReport, FILE, ReindexScope, check};
 use wwwoffle_spool::{Reader, Spool};
 
-/// The time before the last walk whose changes a walk examines again: two seconds, and a margin for
-/// rounding.
+/// The next walk examines the changes within this time before the last walk again: two seconds, and
+/// a margin for rounding.
 const SLACK: Duration = Duration::from_millis(2_001);
 
 /// The longest wait of a test.
@@ -47,8 +47,9 @@ fn spoil(root: &Path, sql: &str) {
     Connection::open(root.join(FILE)).unwrap().execute_batch(sql).unwrap();
 }
 
-/// Waits until a walk would not re-examine the last change. Returns that time in microseconds since
-/// 1970. Change times cannot be set, so real time has to pass.
+/// Waits until a walk that ends now would not make the next walk re-examine the last change.
+/// Returns the present time in microseconds since 1970. Change times cannot be set, so real time
+/// has to pass.
 fn walked_long_after(root: &Path) -> i64 {
     let deadline = Instant::now() + PATIENCE;
     loop {

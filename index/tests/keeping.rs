@@ -146,7 +146,7 @@ fn what_others_change_is_found() {
     let index = index(&spool);
     index.wait_until_current(true).unwrap();
     assert_eq!(names(&index), want);
-    // The same changes are found on request while the index runs.
+    // A change is also found on request while the index runs.
     fs::remove_file(root.join(place("http://moved.example/").relative_path())).unwrap();
     index.reindex(ReindexScope::Changed).unwrap();
     assert_eq!(names(&index).len(), 4);

@@ -28,7 +28,8 @@ fn all(index: &Index) -> BTreeMap<String, Candidate> {
     all
 }
 
-/// The sub-resources of each entry by URL. Only stored sub-resources are listed.
+/// The sub-resources of each entry by URL. A sub-resource that is not stored is listed as
+/// `missing`.
 fn needs(index: &Index) -> Vec<(String, Vec<String>)> {
     let (all, mut needs) = (all(index), Vec::new());
     let url_of_number = |number: i64| {
@@ -119,7 +120,7 @@ fn needs_of_entries_are_known_or_reported_unknown() {
     ];
     let want: Vec<_> = want.map(|(url, part)| (url.to_owned(), vec![part.to_owned()])).into();
     assert_eq!(needs(&index), want);
-    // The page has an older version, whose sub-resources are unknown.
+    // The page `changed` has an older version, whose sub-resources are unknown.
     let untold: Vec<_> = all(&index).into_values().filter(|one| !one.is_told).collect();
     assert_eq!(
         untold.iter().map(|one| one.url.as_str()).collect::<Vec<_>>(),

@@ -66,7 +66,7 @@ fn pages_are_found_by_what_they_say() {
         }
         assert_eq!(told, want, "{query}");
     }
-    // Removed and changed pages are not found.
+    // Removed pages, and changed pages by their former words, are not found.
     store(&spool, "http://a.example/cake", "title Cake\nServed with milk.");
     spool.remove(&place("http://a.example/tokyo")).unwrap();
     index.wait_until_current(true).unwrap();

@@ -19,7 +19,7 @@ const PASSED_MEANWHILE: i64 = 80;
 
 /// The number of entries that count as few. To read and sort them must be less work than to walk
 /// the order until a page is full. If *n* of *all* entries match, a page of *limit* entries is full
-/// after *limit* · *all* / *n*.
+/// after *limit* · *all* / *n* entries of the order.
 fn few(connection: &Connection, limit: usize) -> Result<i64> {
     let all: Option<i64> = connection
         .prepare_cached("SELECT max(id) FROM entries")?
