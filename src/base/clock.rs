@@ -1,4 +1,5 @@
-//! The only place in the daemon that reads the clock; all other code takes the time as an argument.
+//! The system clock. Code that needs the current time takes it as an argument or calls [`now`].
+//! Only the spool and the writer to the system log read the clock themselves.
 #![expect(clippy::disallowed_methods, reason = "this is the file that may read the clock")]
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -25,9 +25,9 @@ const LONGEST: usize = 107;
 
 /// A path to the socket that is short enough to bind or connect to.
 ///
-/// The path of a spool may be longer than a socket address allows. Then this path leads through a
-/// descriptor of the spool directory, which must stay open: keep this value until `bind` or
-/// `connect` has returned.
+/// The path of a spool may be longer than a socket address allows. In this case the path leads
+/// through a descriptor of the spool directory. Keep this value until `bind` or `connect` has
+/// returned, because the descriptor must stay open.
 #[derive(Debug)]
 pub struct ControlPath {
     path: PathBuf,

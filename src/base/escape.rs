@@ -41,7 +41,7 @@ pub(crate) fn written(text: &str) -> usize {
     text.chars().map(|c| name(c).map_or(c.len_utf8(), str::len)).sum()
 }
 
-/// Writes a template value, escaped if its format is HTML.
+/// Writes a template value, escaped if the template produces HTML.
 pub(crate) fn write(
     out: &mut Output<'_>,
     state: &mut State<'_, '_>,

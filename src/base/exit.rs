@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-/// The result of a run of `wwwoffle`. Scripts rely on the numbers, which never change.
+/// The exit status of a `wwwoffle` command. Scripts rely on the numbers, which never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitStatus {
     /// The command succeeded.

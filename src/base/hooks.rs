@@ -2,8 +2,8 @@
 //!
 //! Each program is started directly, without a shell, in `/`, with empty standard input. Its
 //! environment has only `PATH`, `WWWOFFLE_MODE` and `WWWOFFLE_SPOOL`. Its output goes to the log.
-//! The daemon does not wait for it. For each kind of event, only one program runs at a time; the
-//! next one starts when it has ended.
+//! The daemon does not wait for its end. For each kind of event, only one program runs at a time.
+//! The next program for an event of this kind starts when the running program has ended.
 
 use std::io;
 use std::path::PathBuf;
@@ -50,7 +50,7 @@ pub struct Hooks {
 
 #[derive(Debug)]
 struct Kind {
-    /// Held while a program runs. Waiting programs get it in order.
+    /// The lock that is held while a program runs. Waiting programs get the lock in order.
     turn: Mutex<()>,
     waiting: Arc<Semaphore>,
 }

@@ -43,7 +43,7 @@ pub enum NoLog {
 ///
 /// # Errors
 ///
-/// [`NoLog`] if the destination does not accept it.
+/// [`NoLog`] if the destination is not available.
 pub fn start(level: LogLevel, to: LogTo) -> Result<(), NoLog> {
     let (level, handle) = reload::Layer::new(filter(level));
     // The level is the outermost filter, so it is checked before any formatting.

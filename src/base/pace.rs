@@ -28,7 +28,8 @@ impl Pace {
         self.looks = [(now, number)].into();
     }
 
-    /// Adds a sample. Before [`Pace::begin`], it is ignored.
+    /// Adds a sample. A sample is ignored before [`Pace::begin`], and within half a second after
+    /// the last sample.
     pub fn add_sample(&mut self, now: Instant, number: u64) {
         let is_due = |(last, _): &(Instant, u64)| now.duration_since(*last) >= LOOK_EVERY;
         if self.looks.back().is_some_and(is_due) {

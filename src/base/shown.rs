@@ -39,7 +39,8 @@ impl ShownUrl {
     }
 }
 
-/// Shortens a URL to `characters`, where readers only need to distinguish it from other URLs.
+/// Shortens a URL to `characters`, for places where readers only need to distinguish it from other
+/// URLs.
 #[must_use]
 pub fn shorten_url(url: &str, characters: usize) -> String {
     shortened(&without_credentials(url), characters)

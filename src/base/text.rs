@@ -94,7 +94,8 @@ pub const fn count(number: u64, one: &'static str, other: &'static str) -> Text 
     Text { english: other, count: Some((number, one)), values: Vec::new() }
 }
 
-/// Joins facts with a separator. Returns an empty text if there are no facts.
+/// Joins facts to one text; in English they are separated by commas. Returns an empty text if there
+/// are no facts.
 #[must_use]
 pub fn row(facts: impl IntoIterator<Item = TextValue>) -> Text {
     let both = |first: TextValue, next: TextValue| {

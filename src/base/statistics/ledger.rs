@@ -28,7 +28,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Adds the counts from the file to those of this run.
+    /// Adds the counts from the file to those since the start of the program.
     pub fn restore(&mut self, kept: Statistics) {
         let before = std::mem::replace(&mut self.kept, kept);
         let latest = before.days.last_key_value().or(self.kept.days.last_key_value());

@@ -40,8 +40,8 @@ fn texts_of(text: &str, calls: &[(&str, usize)]) -> Texts {
     found
 }
 
-/// The literals among the arguments of a call. With `first`, a call whose first argument is not a
-/// literal has none.
+/// The literals among the arguments of a call. With `first`, empty if the first argument is not a
+/// literal.
 fn literals(arguments: &str, first: bool) -> Vec<String> {
     let (mut depth, mut found, mut rest) = (0_usize, Vec::new(), arguments.trim_start());
     if first && !rest.starts_with('"') {
@@ -66,8 +66,8 @@ fn literals(arguments: &str, first: bool) -> Vec<String> {
     found
 }
 
-/// Parses a literal up to its closing quote, without escapes. A `\` at the end of a line joins the
-/// line with the next.
+/// Parses a literal up to its closing quote, and replaces its escapes. A `\` at the end of a line
+/// joins the line with the next.
 pub(super) fn literal(text: &str) -> (String, &str) {
     let (mut literal, mut rest) = (String::new(), text);
     while let Some(c) = rest.chars().next() {
