@@ -92,9 +92,9 @@ impl fmt::Display for PartClass {
 pub struct Limits {
     /// The maximum number of pages, not counting sub-resources.
     pub pages: u64,
-    /// The maximum number of bytes of all bodies together.
+    /// The maximum number of bytes of all bodies together. `None` means no limit.
     pub bytes: Option<u64>,
-    /// The maximum duration in minutes since the start.
+    /// The maximum duration in minutes since the start. `None` means no limit.
     pub minutes: Option<u64>,
 }
 
@@ -112,7 +112,8 @@ pub struct Aim {
     pub depth: u16,
     /// The URLs that links may lead to.
     pub scope: Scope,
-    /// Chosen classes of sub-resources. The configuration decides the others.
+    /// Whether each class of sub-resources is fetched. The configuration decides about a class that
+    /// is missing here.
     pub parts: BTreeMap<PartClass, bool>,
     /// Whether fresh stored copies are requested too.
     pub force: bool,

@@ -88,7 +88,7 @@ pub struct ConfigChange {
     pub was: Option<String>,
     /// The new value, if it is set.
     pub now: Option<String>,
-    /// The options whose value has changed, as `section.key`.
+    /// The options with a new value, as `section.key`. `section.for` stands for new rules.
     pub changed: Vec<String>,
     /// The options that are read only at the start of the daemon and have changed since then.
     pub restart: Vec<String>,
@@ -98,7 +98,8 @@ pub struct ConfigChange {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConfigUndo {
-    /// The version to restore; the previous one if omitted.
+    /// The number of the version to restore. If omitted, the latest version that differs from the
+    /// present text.
     #[serde(default)]
     pub version: Option<u64>,
 }
@@ -124,7 +125,7 @@ impl ConfigState {
     ///
     /// # Errors
     ///
-    /// If the text is not TOML.
+    /// [`EditError::NotToml`] if the text is not TOML.
     pub fn of(file: &ConfigFile, text: &ConfigText) -> Result<Self, EditError> {
         let Overview { options, rules } = overview(&text.text)?;
         let faults = Config::parse(&text.text, file.path());

@@ -32,8 +32,8 @@ pub struct MovedUrls {
     pub taken: Vec<String>,
     /// The URLs that could not be moved, with the reasons.
     pub failed: Vec<NotMoved>,
-    /// Whether there were more entries than one call moves. If so, the same call moves the next
-    /// ones.
+    /// Whether there were more entries than one call moves. If so, repeating the call moves further
+    /// entries.
     pub more: bool,
 }
 

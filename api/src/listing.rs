@@ -25,7 +25,7 @@ pub enum ListKind<'a> {
     Outgoing,
 }
 
-/// A text that names no list.
+/// The error for a text that names no list.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected outgoing, {known} or one of these with a host, as http/www.example.org, not {what:?}", known = SCHEMES.join(", "))]
 pub struct UnknownWhat {

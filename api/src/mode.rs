@@ -101,7 +101,7 @@ impl fmt::Display for Choice {
     }
 }
 
-/// A word that is not the name of a mode.
+/// The error for a word that is not the name of a mode.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected the mode \"online\", \"offline\", \"autodial\" or \"auto\", not {0:?}")]
 pub struct NotAMode(String);

@@ -171,10 +171,11 @@ pub struct HostPlan {
     pub kinds: BTreeMap<RequestKind, u64>,
     /// The expected transfers.
     pub expected: Expected,
-    /// When the first of these requests may be sent; `None` if it may be sent now, or as soon as
+    /// When the first request to the host may be sent; `None` if it may be sent now, or as soon as
     /// the mode allows.
     pub from: Option<Timestamp>,
-    /// The minimum duration of all these requests in seconds: the sum of the pauses between them.
+    /// The minimum duration of all requests to the host, in seconds: the sum of the pauses between
+    /// them.
     pub seconds: u64,
 }
 

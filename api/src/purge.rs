@@ -16,7 +16,7 @@ pub struct PurgeReport {
     /// The share of their maximum age that entries may reach, in thousandths; below 1000 only if
     /// space is short.
     pub scale: u64,
-    /// The bytes that would also have to be removed but are protected.
+    /// The bytes that should also be freed to meet the limits, but cannot be freed.
     pub missing: u64,
     /// The removed entries; `None` for a plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -90,7 +90,7 @@ pub struct PurgeShared {
 pub struct PurgeSum {
     /// The reason.
     pub why: String,
-    /// The number of entries, each with its older versions.
+    /// The number of entries. An entry and its older versions count as one.
     pub entries: u64,
     /// The bytes that they occupy on the disk.
     pub bytes: u64,

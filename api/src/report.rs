@@ -130,7 +130,8 @@ impl Report {
         }
     }
 
-    /// Adds a failure. It replaces an earlier failure of the same URL.
+    /// Adds a failure, which replaces an earlier failure of the same URL. If [`MAX_TOLD`] failures
+    /// are listed, a further one is dropped.
     pub fn add(&mut self, mut failed: FailedUrl) {
         for (text, most) in [(&mut failed.reason, MAX_REASON), (&mut failed.url, MAX_TOLD_URL)] {
             text.truncate(beginning(text, most).len());

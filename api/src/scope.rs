@@ -37,7 +37,7 @@ pub struct UrlSpecText {
     text: String,
 }
 
-/// A text that is not a scope.
+/// The reason why a text is not a scope.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotAScope {
     /// The text is neither one of the words nor a URL-SPECIFICATION.

@@ -11,11 +11,11 @@ pub struct StatisticsReport {
     pub today: String,
     /// The days with any requests, earliest first; at most 400.
     pub days: Vec<DayCounts>,
-    /// The hosts; those with the most requests come first. Absent unless the caller owns the
-    /// machine.
+    /// The hosts; those with the most requests come first. Absent unless the caller administers the
+    /// proxy, or uses this machine and there are neither a control password nor users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Vec<HostCounts>>,
-    /// All other hosts together; also absent unless the caller owns the machine.
+    /// All other hosts together. Absent if `hosts` is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rest: Option<Sums>,
 }

@@ -353,7 +353,8 @@ pub struct DeletedUrls {
     pub missing: Vec<String>,
 }
 
-/// The response to `POST /api/flush`: every entry stored before can be read from the files.
+/// The response to `POST /api/flush`. Every entry stored before the call can now be read from the
+/// files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flushed {
     /// Always true.
