@@ -21,7 +21,8 @@ use crate::base::control_path::ControlPath;
 use crate::base::exit::ExitStatus;
 use wwwoffle_api::ConfigError;
 
-/// Time limit for the head of a response. The daemon only looks data up before it sends the head.
+/// Time limit for the head of a response. Calls that may take long send the head first and their
+/// result later.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Maximum length of a response read as a whole, in bytes: a queue of about 100,000 requests.

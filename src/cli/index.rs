@@ -239,7 +239,7 @@ fn print_counts(
     Ok(writeln!(out, "{entries:>7} {bytes:>7}  {}", shown::line(name))?)
 }
 
-/// Searches for words, and prints the best pages.
+/// Searches for words, and prints the hits: stored pages, best first, and queued requests.
 pub(super) fn search(
     typed: &Search,
     settings: &Settings<'_>,

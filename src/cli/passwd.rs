@@ -12,8 +12,8 @@ use crate::base::exit::ExitStatus;
 /// Maximum length of a line read as a password, in bytes.
 const MAX_LINE: u64 = 4096;
 
-/// Reads a password and prints a configuration line with its hash. In a terminal, the password must
-/// be typed twice and is not echoed.
+/// Reads a password and prints a configuration line with the hash of the password. In a terminal,
+/// the password must be typed twice and is not echoed.
 pub(crate) fn passwd(
     user: Option<&str>,
     terminal: &mut Terminal<'_>,

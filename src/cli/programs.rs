@@ -63,7 +63,7 @@ pub(crate) fn run<S: AsRef<OsStr>>(
     let (out, err) = (thread::spawn(|| read(stdout)), thread::spawn(|| read(stderr)));
     if let Some(mut stdin) = child.stdin.take() {
         // The input fits into the buffer of a pipe, so this does not block. It fails if the program
-        // ends without reading its input, which is not an error.
+        // ends without reading its input. That is not an error.
         let _unread = stdin.write_all(input.as_bytes());
     }
     let status = wait(&mut child)?;

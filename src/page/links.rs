@@ -14,8 +14,8 @@ pub const ABOUT: &str = "/info/?";
 /// The path of the configuration pages.
 pub const CONFIGURATION: &str = "/configuration/";
 
-/// Maximum length of a URL that links contain as an argument, in bytes: the URL is repeated in
-/// every link of a page.
+/// Maximum length of a URL that links to the configuration pages pass on, in bytes: every link of
+/// such a page repeats the URL.
 const LONGEST_CARRIED: usize = 1_024;
 
 /// Returns the address of the list of the versions of `url`.

@@ -1,4 +1,4 @@
-//! The address of our own pages.
+//! The origin of our own pages: scheme, host and port.
 
 use std::fmt;
 
@@ -28,8 +28,8 @@ impl LocalOrigin {
     ///
     /// # Errors
     ///
-    /// If `host_port` is anything but a name, an IPv4 address or a bracketed IPv6 address with or
-    /// without a port.
+    /// [`NotAnAddress`] if `host_port` is anything but a name, an IPv4 address or a bracketed IPv6
+    /// address with or without a port.
     pub fn parse(scheme: &'static str, host_port: &str) -> Result<Self, NotAnAddress> {
         let wrong = || NotAnAddress(host_port.chars().take(LONGEST_HOST).collect());
         let host_end = match host_port.strip_prefix('[') {

@@ -11,10 +11,10 @@
 //! "Open" means open to the machines that may use the proxy at all. What an admitted caller may
 //! change depends on its [`Permission`].
 //!
-//! The buttons of message pages undo, confirm, fetch or order one request. They need the same
-//! password as reading, because the token of a button is valid for that request only. A form of our
-//! own pages at the same address, with their general token, also needs [`Permission::Request`],
-//! which is checked later.
+//! The buttons of message pages undo, confirm or fetch one request, or set its priority. They need
+//! the same password as reading, because the token of a button is valid for that request only. The
+//! same forms on our own pages have the general token of these pages, and also need
+//! [`Permission::Request`]. That permission is checked later.
 
 use hyper::header::AUTHORIZATION;
 use hyper::{Method, Request, Version};

@@ -56,8 +56,8 @@ const MOST_FOR_SITE: u64 = 200;
 /// Maximum total size of the bodies for that form, in bytes.
 const MOST_BYTES_FOR_SITE: u64 = 1 << 30;
 
-/// Number of running fetches at which that form is refused. The other fetches, up to [`MAX_RUNS`],
-/// are reserved for those that a person starts on our own pages.
+/// Number of running fetches at which that form is refused. The rest of [`MAX_RUNS`] is reserved
+/// for fetches that a person starts on our own pages.
 const MOST_RUNS_FOR_SITES: usize = MAX_RUNS / 4;
 
 /// Failure to start a fetch.

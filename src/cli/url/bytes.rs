@@ -1,4 +1,4 @@
-//! The URL functions of 2.9, under their old names.
+//! The URL functions of WWWOFFLE 2.9, under their old names.
 //!
 //! Their strings are byte strings: each character from U+0000 to U+00FF stands for one byte.
 
@@ -12,7 +12,7 @@ use wwwoffle_url::{
 
 use super::{Unanswerable, UrlAnswer};
 
-/// Answers a question for a function of 2.9; `None` if there is no such function.
+/// Answers a question for a function of WWWOFFLE 2.9; `None` if there is no such function.
 pub(super) fn answer(function: &str, given: &Value, around: &LocalScope) -> Option<UrlAnswer> {
     let one = |function: &dyn Fn(&[u8]) -> Value| argument(given).map(|bytes| function(&bytes));
     Some(match function {

@@ -21,10 +21,10 @@ const SHOWN_DOWNLOADS: usize = 20;
 /// Maximum number of listed failures; the others are counted.
 const SHOWN_FAILURES: usize = 20;
 
-/// The fields for following links.
+/// The form fields that determine which links are followed.
 #[derive(Serialize)]
 pub(in crate::site) struct LinksView {
-    /// The typed depth, if the form is shown again.
+    /// The value of the depth field: the typed text if the form is shown again.
     depth: String,
     max_depth: u16,
     scopes: Vec<ScopeView>,

@@ -145,7 +145,7 @@ fn limit_to_before(wanted: &mut ListQuery, now: Timestamp) {
 }
 
 /// Collects the entries of a list that the caller may delete or export, for at most the time
-/// `within`. The flag is `true` if these are all such entries.
+/// `within` if that is given. The flag is `true` if these are all such entries.
 async fn gather(
     caller: &Caller,
     wanted: &ListQuery,
@@ -171,7 +171,8 @@ async fn gather(
     Ok((gathered, false))
 }
 
-/// Deletes entries in the background, until the deletion or the daemon is stopped.
+/// Deletes the entries at `places` in the background, and counts the deleted ones in `gone`. Ends
+/// early if the deletion or the daemon is stopped, and after the first failure.
 fn delete_in_background(
     caller: &Caller,
     places: Vec<Place>,
