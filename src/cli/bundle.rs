@@ -86,10 +86,11 @@ pub(super) fn fetch(
     let taken = take_bundle(file, &control, terminal);
     let fetched = taken.map(|_| fetch_all(json, &control, terminal));
     let stopped = daemon.stop(&control);
-    // After a failure the bundle is left unchanged.
+    // If the requests cannot be imported, or if the daemon fails, the bundle is left unchanged.
     let status = fetched?;
     stopped?;
-    // The received responses are added to the bundle even if other requests have no response.
+    // The received responses are added to the bundle even if the fetch failed or other requests
+    // have no response.
     let reader = Reader::open(&spool).map_err(|error| spool_failed(&error))?;
     let filled = bundle.fill(&reader, file, &options(false), of);
     let (exported, unanswered) = filled.map_err(|error| failed(file, &error))?;

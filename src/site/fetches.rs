@@ -199,7 +199,7 @@ async fn submit(caller: &Caller, form: &SubmittedForm) -> Result<Response<Body>,
 /// token.
 ///
 /// The scripts of the site can send this form, too. So the fetch is limited to what the form offers
-/// a person. It is refused while another fetch for the same host is running, or if
+/// a person. It is not started while another fetch for the same host is running, or while
 /// [`MOST_RUNS_FOR_SITES`] fetches are running.
 async fn submit_for_site(
     caller: &Caller,

@@ -22,7 +22,8 @@ pub fn page(shell: &Shell, purging: &PurgeStatus) -> Page {
     shell.page("purge.html", 200, &view)
 }
 
-/// Describes the handling of identical bodies, one line each; empty if nothing was done.
+/// Describes what a purge did with identical bodies, and how many bodies are shared in total. Each
+/// fact is one line; facts without a number are omitted.
 #[must_use]
 pub fn shared_in_words(shared: &PurgeShared) -> Vec<Text> {
     let mut lines = Vec::new();
