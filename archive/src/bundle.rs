@@ -46,6 +46,10 @@ pub enum BundleScope {
 impl Bundle {
     /// The queued requests of a spool that may be taken to another machine: waiting requests for
     /// pages and sub-resources that have no secrets and no owner.
+    ///
+    /// # Errors
+    ///
+    /// If the queue cannot be read.
     pub fn of_queue(reader: &Reader, local: &LocalHost) -> Result<Self> {
         let mut bundle = Self::default();
         for summary in reader.queue()? {
