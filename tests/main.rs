@@ -7,8 +7,8 @@
 //!
 //! A test that needs a tool or an account that a machine may lack is marked `#[ignore = "needs
 //! …"]`. A test that takes more than 5 seconds is marked `#[ignore = "slow"]`. With
-//! `--include-ignored` they run too, as in `.ci/run`. Then a missing tool is a failure that names
-//! the tool.
+//! `--include-ignored`, as in `.ci/run`, these tests run too. A missing tool is then a failure that
+//! names the tool.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

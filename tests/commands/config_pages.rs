@@ -31,7 +31,7 @@ fn read(daemon: &Daemon) -> String {
     fs::read_to_string(daemon.home().join("wwwoffle.conf")).unwrap()
 }
 
-/// The form on a page that performs `act`.
+/// The form that performs `act`, taken from a page.
 #[track_caller]
 fn does(page: &Response, act: &str) -> Form {
     let text = page.text();

@@ -10,7 +10,8 @@ use crate::harness::{Client, Daemon, Gate, Origin, eventually, eventually_within
 
 const MIB: u64 = 1 << 20;
 
-/// The size of the file in bytes. `CUTS` is the number of times that its connection is cut.
+/// The size of the file in bytes. `CUTS` is the number of times that a connection is cut while the
+/// file is downloaded.
 const LARGE: u64 = 300 * MIB;
 const CUTS: u64 = 20;
 

@@ -133,7 +133,8 @@ fn several_are_put_first_or_last_and_deleted_on_the_page() {
     assert_eq!(daemon.submit(&usual).status, 303);
     assert_eq!(self::order(&daemon), (1..=60).collect::<Vec<_>>());
 
-    // The address of 2.9 deletes requests that are given by URL and requests that are selected.
+    // The address of WWWOFFLE 2.9 deletes requests that are given by URL and requests that are
+    // selected.
     let delete = choose(&text, "/control/delete-multiple/req", &keys(&daemon, &[3, 4]));
     assert_eq!(daemon.submit(&delete.and("url", &origin.url(&path(5)))).status, 303);
     assert_eq!(daemon.queue().len(), 57);

@@ -27,7 +27,7 @@ pub(crate) struct Response {
     pub(crate) fields: Fields,
     pub(crate) body: Vec<u8>,
     pub(crate) trailers: Fields,
-    /// The 1xx responses before it.
+    /// The 1xx responses before the final response.
     pub(crate) interim: Vec<Head>,
     /// `Ok` if the body is as long as its framing says.
     pub(crate) whole: Result<(), Broken>,

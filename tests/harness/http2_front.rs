@@ -18,7 +18,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
-/// Marks requests to the origin that arrived over HTTP/2.
+/// The field that marks requests to the origin that arrived over HTTP/2.
 pub(crate) const CAME_OVER: &str = "X-Came-Over";
 
 /// Counters of the HTTP/2 streams.

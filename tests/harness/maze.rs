@@ -33,10 +33,9 @@ pub(crate) struct Maze {
 }
 
 impl Maze {
-    /// Turns `origin` into such a site of `pages` pages. Each page links to ten others, to the
-    /// previous one in other spellings, to another host, and to endless spaces. The endless spaces
-    /// are a calendar, arguments in any combination, growing paths, and circles of redirects and
-    /// pages.
+    /// Turns `origin` into a maze of `pages` pages. Each page links to ten others, to the previous
+    /// one in other spellings, to another host, and to endless spaces. The endless spaces are a
+    /// calendar, arguments in any combination, growing paths, and circles of redirects and pages.
     pub(crate) fn build(origin: &Origin, elsewhere: &Origin, pages: usize) -> Self {
         let (other, here) = (elsewhere.url("/other.html"), origin.url(""));
         let maze = Self { pages, year: year(), other, here };

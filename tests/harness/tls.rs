@@ -30,7 +30,7 @@ pub(crate) struct Authority {
     issuer: Issuer,
 }
 
-/// A chain of certificates and the key of the first.
+/// A chain of certificates, and the key of the first certificate.
 pub(crate) struct Identity {
     chain: Vec<CertificateDer<'static>>,
     key: KeyPair,
@@ -157,7 +157,8 @@ impl Identity {
         self.shown_by(self)
     }
 
-    /// The certificates of this identity with the key of `other`. The key does not match.
+    /// The certificates of this identity with the key of `other`. If that is another identity, the
+    /// key does not match the certificates.
     pub(crate) fn shown_by(&self, other: &Self) -> Self {
         let key = KeyPair::try_from(other.key.serialize_der()).unwrap();
         Self { chain: self.chain.clone(), key }

@@ -252,7 +252,8 @@ fn inside_stays_shut() {
     assert_eq!(far(&opened).get(&inside.url("/")).status, 200);
     assert_eq!(far(&opened).get(&format!("http://127.0.0.2:{port}/")).status, 403);
 
-    // At its own port the daemon would take the client for one of this machine.
+    // If a tunnel to the daemon's own port was possible, the daemon would take the client for one
+    // of this machine.
     for intercept in [true, false] {
         let opened = "inside = [\"127.0.0.0/8\", \"192.0.2.7\", \"192.0.2.8\"]\n";
         let daemon = open_daemon(&format!("{opened}[https]\nintercept = {intercept}\n"));

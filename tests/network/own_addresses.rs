@@ -1,5 +1,5 @@
 //! The addresses on which the daemon listens. They belong to the daemon, and no service answers
-//! there before it is ready.
+//! there before the daemon is ready.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::Stdio;

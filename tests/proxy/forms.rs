@@ -74,8 +74,8 @@ fn an_error_for_a_form_is_not_hidden_by_the_answer_to_an_older_one() {
     assert_eq!((answer.status, answer.text().as_str()), (503, "no"), "{}", status(&answer));
 }
 
-/// RFC 9111 §4.4: if a GET was sent before a form and its response arrives after the response to
-/// the form, it is outdated.
+/// RFC 9111 §4.4: the response to a GET is outdated if the GET was sent before a form and the
+/// response arrives after the response to the form.
 #[test]
 fn what_is_under_way_while_a_form_is_answered_is_given_to_nobody_after_that() {
     for is_asked_between in [true, false] {

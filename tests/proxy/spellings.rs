@@ -41,7 +41,7 @@ fn each_page_about_a_url_shows_the_copy_of_its_spelling() {
         echo(&origin, path);
     }
     for [one, other] in PAIRS {
-        // The copy that is stored last is the newest.
+        // In each order, the spelling that is requested last has the newest copy.
         for order in [[one, other], [other, one]] {
             for path in order {
                 let mut client: Client = daemon.client();

@@ -92,7 +92,8 @@ fn has_guard(path: &str, guard: &str) -> bool {
     routes().iter().any(|route| route.path == path && route.guard == guard)
 }
 
-/// The properties of a response by which a page that opened a window for it could recognise it.
+/// The properties of a response that a page of another site could observe if it opens the response
+/// in a window.
 fn outcome(response: &Response) -> String {
     let disposition = response.field("Content-Disposition").split(';').next().unwrap_or_default();
     let stays = matches!(response.status, 204 | 205);

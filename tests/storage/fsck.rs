@@ -38,8 +38,8 @@ fn a_spool_is_checked_beside_its_daemon_and_mended_without() {
     assert_eq!((sound.status, sound.err.as_str()), (0, ""), "{sound:?}");
     assert!(sound.out.starts_with("sound "), "{sound:?}");
 
-    // If the index reads a damaged page, it moves the page to the damaged files. So the test waits
-    // until the index has read all pages.
+    // If the index reads a damaged page, it moves the page to `damaged/`. So the test waits until
+    // the index has read all pages.
     eventually("all pages are read", || {
         let index = rusqlite::Connection::open(daemon.spool().join("index.sqlite")).unwrap();
         let read =
@@ -163,8 +163,9 @@ fn spoil_index(daemon: &Daemon, sql: &str) {
     rusqlite::Connection::open(path).unwrap().execute_batch(sql).unwrap();
 }
 
-/// Waits until a walk that starts now would not check the latest change again. Returns that time in
-/// microseconds since 1970. The change time of a directory cannot be set, so real time has to pass.
+/// Waits until the latest change is so old that a walk would not check it again. Returns the time
+/// at the end of the wait, in microseconds since 1970. The change time of a directory cannot be
+/// set, so real time has to pass.
 fn walked_long_after(root: &Path) -> u128 {
     // The age below which a walk checks a change again, and a margin for rounding.
     const SLACK: Duration = Duration::from_millis(2_001);

@@ -69,8 +69,8 @@ fn sums(report: &Value) -> [u64; 4] {
 /// The expected [`sums`] if the references are known. The old page and the sub-resource that only
 /// it needs are removed.
 const KNOWN: [u64; 4] = [2, 2, 5, 1];
-/// The expected [`sums`] if the references are not known. The two old pages are removed, although
-/// another page embeds one of them, and the sub-resource on a host without pages.
+/// The expected [`sums`] if the references are not known. Three entries are removed: the two old
+/// pages, although another page embeds one of them, and the sub-resource on a host without pages.
 const UNKNOWN: [u64; 4] = [3, 2, 0, 5];
 
 #[test]

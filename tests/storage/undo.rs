@@ -151,7 +151,7 @@ fn with_the_control_password_a_button_acts_for_whom_its_page_is() {
     }
     let told = shown("ada", done.field("Location"));
     assert!(told.contains("2 entries were deleted"), "{told}");
-    // The control password alone gives no access to another user's entries, with any token.
+    // The control password alone gives no access to another user's entries, whatever token is sent.
     let undo = form(&told, "/control/undo");
     let token_of = |user: &str| {
         let all = forms(&shown(user, "/control/"));

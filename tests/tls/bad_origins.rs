@@ -25,7 +25,7 @@ fn refused(daemon: &Daemon, url: &str, status: u16, words: &[&str]) {
 #[test]
 fn a_bad_certificate_gives_its_page_and_is_final() {
     let (authority, stranger) = (Authority::new(), Authority::named("A stranger"));
-    // An authority with the same name as `authority`, which is trusted.
+    // An authority that the daemon does not trust. It has the same name as the trusted `authority`.
     let impostor = Authority::new();
     let names = ["127.0.0.1"];
     let unknown = ["The certificate of the host is not trusted", "extra-ca"];
@@ -106,8 +106,8 @@ fn a_bad_certificate_gives_its_page_and_is_final() {
 fn a_kept_page_outlives_its_origins_certificate() {
     let authority = Authority::new();
     let good = TlsOrigin::start(authority.identity(&["127.0.0.1"]));
-    // The page is stale at once, so that its origin is contacted. With no-cache it would not be
-    // served.
+    // The page is stale at once, so that its origin is contacted. With `no-cache`, the stored copy
+    // would not be served.
     let answer = Answer::html("as it was").field("Cache-Control", "max-age=0");
     good.origin.say("/p", answer);
     let url = good.url("/p");

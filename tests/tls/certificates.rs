@@ -25,9 +25,9 @@ const OF_THE_ROOT: [&str; 7] = [
     "cabf.ca_certificate_no_digital_signature_bit",
     // `pathlen:0` is intended: no authority below this one is valid.
     "cabf.serverauth.root_basic_constraints_pathlenconstraint_present",
-    // RFC 5280 §4.2.1.1 allows a self-signed certificate to omit it.
+    // RFC 5280 §4.2.1.1 allows a self-signed certificate to omit this extension.
     "cabf.serverauth.root.authority_key_identifier_extension_absent",
-    // RFC 5280 §4.2.1.2 allows any method. We use a truncated SHA-256.
+    // RFC 5280 §4.2.1.2 allows any method for this identifier. We use a truncated SHA-256.
     "pkix.unknown_subject_key_identifier_calculation_method",
 ];
 

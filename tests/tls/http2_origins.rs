@@ -356,7 +356,8 @@ fn a_form_whose_sender_left_is_given_up() {
     assert_eq!(origin.handshakes(), 1);
 }
 
-/// Requests of several people share a connection of HTTP/2, so none may log it in (RFC 4559).
+/// Requests of several people share an HTTP/2 connection, so no request may log the connection in
+/// (RFC 4559).
 #[test]
 fn a_login_of_a_connection_does_not_come_over_http2() {
     let (daemon, origin) = start();
