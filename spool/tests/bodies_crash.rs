@@ -18,7 +18,8 @@ use wwwoffle_spool::{Durability, Lookup, Options, Result, Spool, Timestamp, Upda
 const DURABILITIES: [(Durability, u64); 3] =
     [(Durability::Each, 1), (Durability::Batch, 2), (Durability::None, 0)];
 
-/// Entries with equal bodies, small and large. The last entry is replaced, the first is removed.
+/// Entries with equal bodies, small and large. Of each list, the last entry is replaced, and the
+/// first is removed.
 const SMALL: [&str; 3] = ["http://a/1", "http://a/2", "http://b/3"];
 const LARGE: [&str; 3] = ["http://a/4", "http://a/5", "http://b/6"];
 

@@ -2,8 +2,8 @@
 //!
 //! One run does everything a spool can do, and records which calls returned `Ok`. It is repeated
 //! with a fault at call 0, 1, 2 … until it completes without meeting the fault. The spool is then
-//! opened again: each entry must be complete, old or new, or absent if it could be, and every
-//! promised entry must exist.
+//! opened again: each entry must be complete, old or new, or absent if it was not promised, and
+//! every promised entry must exist.
 
 #![allow(
     clippy::indexing_slicing,

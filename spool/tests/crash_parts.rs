@@ -28,7 +28,7 @@ use wwwoffle_spool::{Durability, Lookup, NewSegment, Partial, Result, Spool, Tim
 /// The number of power cuts after each stop.
 const CUTS: u64 = 2;
 
-/// A body that has a segment before the run, and gets the other segments in it.
+/// A body that has a segment before the run, and gets the other segments during the run.
 const GROWS: &str = "http://a/grows";
 /// A body that changes in the run.
 const CHANGES: &str = "http://a/changes";

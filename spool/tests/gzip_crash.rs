@@ -45,7 +45,7 @@ fn since() -> Timestamp {
     Timestamp::from_second(1_800_000_000).unwrap()
 }
 
-/// Entries with one version each. The large one has an update, and one is compressed already.
+/// Entries with one version each. `LARGE` has an update, and `PACKED` is compressed already.
 fn base() -> SimDisk {
     let disk = SimDisk::new();
     let spool = open(&disk, Durability::Each).unwrap();

@@ -114,7 +114,7 @@ fn what_is_no_schedule_is_set_aside() {
         assert!(spool.monitors().get(&one.request.summary.place.key()).unwrap_err().is_damaged());
         assert!(!path.exists());
     }
-    // So is a page under the name of another.
+    // A page under the name of another is set aside as well.
     fs::write(path.with_file_name(format!("{}.warc", "0".repeat(64))), &whole).unwrap();
     let (_, recovery) = Spool::open(root.path(), &support::options(Durability::Batch)).unwrap();
     assert_eq!(recovery.damaged.len(), 1);
@@ -142,7 +142,8 @@ fn open_sim(disk: &SimDisk, durability: Durability) -> Result<Spool> {
     Spool::open_with(Arc::new(disk.clone()), root(), &options(durability)).map(|opened| opened.0)
 }
 
-/// The acknowledged steps: 1 changed, 2 removed, 3 added, 4 run.
+/// Returns which steps were acknowledged: page 1 changed, page 2 removed, page 3 added, and a run
+/// of page 4 recorded.
 fn run(disk: &SimDisk, durability: Durability) -> [bool; 4] {
     let Ok(spool) = open_sim(disk, durability) else { return [false; 4] };
     let key = |number| monitor(number, 0).request.summary.place.key();

@@ -28,7 +28,8 @@ fn open(root: &Path, durability: Durability) -> Spool {
     Spool::open(root, &options(durability)).unwrap().0
 }
 
-/// Entries by URL, some to be purged and some to stay: single, varying, owned, and large ones.
+/// The places of the entries, some to be purged and some to stay: single, varying, owned and large
+/// ones.
 fn places() -> Vec<Place> {
     let mut places: Vec<_> =
         (0..6).map(|number| place(&format!("http://h{}/{number}", number % 3))).collect();

@@ -248,7 +248,7 @@ fn old_segments_and_damaged_files_are_removed() {
     let want = [format!("{young}-b.warc"), format!("{young}-b.warc.reason")];
     assert_eq!(left, [&want[..], &["mine".to_owned(), "mine.reason".to_owned()]].concat());
     assert!(spool.partial(&place(full::PART)).unwrap().is_some());
-    // The same segments, older than the limit by a day.
+    // The same segments are now a day older than the limit.
     for path in support::files(&root.path().join("partial")) {
         let earlier = now - MAX_PARTIAL_AGE - day;
         fs::write(&path, support::with_stored(&fs::read(&path).unwrap(), earlier)).unwrap();

@@ -1,4 +1,4 @@
-//! Removals can be undone exactly for a while, and newer entries stay.
+//! For a while, removals can be undone exactly, and newer entries stay.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test")]
 #![allow(clippy::disallowed_methods, reason = "it looks at the files")]

@@ -16,7 +16,7 @@ use wwwoffle_spool::{
 
 const ENTRY: &str = "http://a.example/";
 
-/// The number of requests that fit on a full disk, and of the states that fit after them.
+/// How many requests can be written on a full disk, and how many states after them.
 const REQUESTS: usize = 12;
 const STATES: usize = 4;
 

@@ -94,7 +94,7 @@ fn restored_version_and_entry_swap_places() {
                 assert_eq!(spool.restore(&place, oldest).unwrap(), RestoreOutcome::Done);
                 assert_eq!(texts(&spool, &place), "a cb", "{durability:?} {size}");
                 assert_eq!(spool.restore(&place, oldest).unwrap(), RestoreOutcome::Missing);
-                // The entry is restored back.
+                // The former entry is restored again.
                 let newest = times(&spool, &place)[0];
                 assert_eq!(spool.restore(&place, newest).unwrap(), RestoreOutcome::Done);
                 assert_eq!(texts(&spool, &place), "c ab");

@@ -34,7 +34,7 @@ const VARIANTS: [&str; 3] = ["", "accept-language: de", "accept-language: en\n"]
 /// A place: the numbers of one of two owners and one of three variants.
 type Slot = (usize, usize);
 
-/// The state of a place. Each number identifies a body or head.
+/// The state of a place. Each number identifies a body, a head or a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct State {
     body: u8,

@@ -218,7 +218,7 @@ fn open_sim(disk: &SimDisk, durability: Durability) -> Result<Spool> {
     Spool::open_with(Arc::new(disk.clone()), root(), &options(durability, 9)).map(|opened| opened.0)
 }
 
-/// Small and large bodies, for places that vary or not. Each is different.
+/// A body, small or large. Each round and variant has a different one.
 fn body(round: usize, variant: usize) -> Vec<u8> {
     let len = if round == 1 { 150_000 } else { 1_000 };
     format!("{variant}{round}").into_bytes().repeat(len / 2)
@@ -331,7 +331,7 @@ fn writers_of_one_moment_lose_nothing() {
         let all = std::sync::Barrier::new(usize::from(WRITERS));
         let write = |number: u8| {
             let mut writer = spool.begin(&place, entry(&head(200))).unwrap();
-            // The end takes long enough for another writer to act in between.
+            // Finishing takes long enough for another writer to act in between.
             writer.write(&vec![number; 60_000]).unwrap();
             all.wait();
             assert!(writer.finish_older(Timestamp::from_second(7).unwrap()).unwrap().is_some());

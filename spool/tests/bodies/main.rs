@@ -246,7 +246,7 @@ fn what_is_learnt_later_is_kept_of_what_shares() {
     let entry = read(&spool, &place(ONE));
     assert!(entry.shares_body() && entry.head().ends_with(b"Date: 5\r\n\r\n"));
     assert_eq!(entry.checked(), at(6));
-    // An update made afterwards, with a head of the greatest length.
+    // A later update has a head of the greatest length.
     let mut head = b"HTTP/1.1 200 OK\r\nX: ".to_vec();
     head.resize(wwwoffle_spool::MAX_HEAD - 4, b'x');
     head.extend_from_slice(b"\r\n\r\n");

@@ -99,7 +99,7 @@ pub const CASES: &[Case] = &[
             fs::rename(root.join("between"), &other).unwrap();
         },
         says: &[OTHER_NAME, OTHER_NAME],
-        // The other file is repaired together with this one.
+        // Both files are repaired with the first finding.
         repaired: &[Repaired],
         is_all_there: true,
     },

@@ -26,7 +26,7 @@ pub fn variant(root: &Path, number: usize) -> PathBuf {
     if number == 1 { only_in(&path.with_extension("variants"), "e3b0c442") } else { path }
 }
 
-/// The file in a directory whose name begins with this text.
+/// The only file in `directory` whose own name begins with `beginning`.
 pub fn only_in(directory: &Path, beginning: &str) -> PathBuf {
     let name = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
     let mut found = support::files(directory);
@@ -67,7 +67,7 @@ pub fn cut(path: &Path, by: u64) {
     fs::OpenOptions::new().write(true).open(path).unwrap().set_len(len - by).unwrap();
 }
 
-/// Writes a file that only its owner may read, and its directory.
+/// Writes a file, and creates its directory if that is missing. Only their owner may read them.
 pub fn put(root: &Path, name: &str, bytes: &[u8]) {
     let path = root.join(name);
     let directory = path.parent().unwrap();

@@ -28,7 +28,7 @@ pub fn varying() -> [Place; 3] {
     ["accept-language: de", "", "accept-language: en"].map(|text| place(VARIES).with_variant(text))
 }
 
-/// A segment of the film that begins at `start`.
+/// A segment of [`PART`] that begins at `start`.
 pub fn segment(start: u64) -> NewSegment {
     NewSegment {
         asked: Timestamp::from_second(1_699_999_999).unwrap(),
@@ -119,7 +119,7 @@ pub struct SpoolContents {
     pub entries: Vec<ShownEntry>,
     pub queue: Vec<OutgoingSummary>,
     pub monitors: Vec<MonitorSummary>,
-    /// The stored ranges of the film.
+    /// The stored ranges of [`PART`].
     pub parts: Vec<std::ops::Range<u64>>,
 }
 
