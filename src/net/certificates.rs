@@ -35,7 +35,7 @@ pub fn sha256(certificate: &[u8]) -> [u8; 32] {
     Sha256::digest(certificate).into()
 }
 
-/// Returns the hexadecimal `digits` of a fingerprint in upper case, with a colon after each byte,
+/// Returns the hexadecimal `digits` of a fingerprint in upper case, with colons between the bytes,
 /// for comparison by eye: `AB:CD:…`.
 #[must_use]
 pub fn with_colons(digits: &str) -> String {

@@ -1,8 +1,8 @@
 //! The TLS details that are stored with an entry.
 //!
 //! They are a block of a `metadata` record, described in `docs/spool-format.md`: version, cipher
-//! suite, the origin's own certificate as sent, and descriptions of the others. An origin controls
-//! its certificates, so the size of the block is bounded.
+//! suite, the origin's own certificate as sent, and descriptions of the other certificates. An
+//! origin controls its certificates, so the size of the block is bounded.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! [`work`] is the only task that judges. It opens connections only for probes, and only while
-//! [`Choice::Auto`] is chosen. It listens to the kernel in every mode, for [`Link::class`]; this
-//! sends nothing to the network.
+//! [`Choice::Auto`] is chosen. In every mode it also listens to the kernel, for [`Link::class`].
+//! Listening sends nothing to the network.
 
 pub mod judge;
 pub mod kernel;
@@ -152,7 +152,8 @@ struct Kernel {
     is_watched: bool,
     /// Whether it was logged that the kernel cannot be watched.
     is_told: bool,
-    /// After a change, the time until which related changes may follow. `None` without a change.
+    /// After a change, the time at which it and all related changes are handled together. `None`
+    /// without a change.
     changed: Option<Instant>,
 }
 

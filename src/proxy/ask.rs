@@ -280,8 +280,8 @@ impl ProxyRequest {
         rules::page(&self.head.fields, &context.base.local)
     }
 
-    /// Whether the requester is on this machine, to be recorded with a queued request. The
-    /// connection shows this, or else the owner of the queued request.
+    /// Whether the requester is on this machine, to be recorded with a queued request. The address
+    /// of the client decides, or else the owner of the queued request.
     #[must_use]
     pub fn requester_location(&self) -> RequesterLocation {
         match self.resource.origin.reach {
@@ -371,8 +371,8 @@ fn coding_terms(
 ) -> CodingTerms {
     let is_page = modification.is_some_and(Modification::is_of_page);
     if !is_for_all && (is_page || modification.is_some_and(Modification::reads_all)) {
-        // A response that is not stored would be requested in the codings of the client, which we
-        // might not be able to decode.
+        // A response that is not stored would be requested in the codings of the client. We might
+        // not be able to decode them, so no coding is requested.
         fields.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     }
     if is_page {

@@ -106,7 +106,7 @@ impl Audience {
     }
 
     /// The substitute for a blocked sub-resource. `None` if the response is for no sub-resource, or
-    /// the sub-resource gets the same message as for any other refusal.
+    /// if the sub-resource gets the usual refusal.
     #[must_use]
     pub fn in_place_of_blocked(self) -> Option<Response<Body>> {
         match self.kind.blocked {

@@ -39,8 +39,8 @@ pub struct RequestTimes {
 }
 
 /// Finds the copies to which a `304` with the fields `newer` applies, and updates them. Returns
-/// `None` if it applies to no stored copy. `login` says that the request or its connection has a
-/// login. Then no shared copy is updated, because the origin has answered one person.
+/// `None` if the `304` applies to no stored copy. `login` says that the request or its connection
+/// has a login. If so, no shared copy is updated, because the origin has answered one person.
 pub async fn apply_not_modified(
     store: &Store,
     about: &Revalidation,
@@ -62,9 +62,9 @@ pub async fn apply_not_modified(
     Some(Confirmed { kept, fields })
 }
 
-/// Compares the stored copies with the response to a HEAD, and records the result. With a login, of
-/// the request or of its connection, shared copies are left alone. `personal` says that the HEAD has
-/// a cookie or a login.
+/// Compares the stored copies with the response to a HEAD, and records the result. `personal` says
+/// that the HEAD has a cookie or a login. `login` says that the HEAD or its connection has a login;
+/// if so, shared copies stay unchanged.
 pub async fn update_from_head(
     store: &Store,
     found: &CopyLookup,

@@ -1,5 +1,6 @@
-//! Unsafe requests invalidate the stored copies of the resources that they may have changed: a copy
-//! is not reused before the origin has confirmed it (RFC 9111 §4.4). It stays readable offline.
+//! Unsafe requests invalidate the stored copies of the resources that they may have changed. An
+//! invalid copy is not reused before the origin has confirmed it (RFC 9111 §4.4), but stays
+//! readable offline.
 
 use std::sync::Arc;
 use std::time::SystemTime;

@@ -41,7 +41,8 @@ const MAX_STREAMS: u32 = 100;
 /// lists may be in memory at once. Browsers send a few thousand bytes.
 const MAX_HEADER_LIST: u32 = 64 * 1024;
 
-/// The maximum size of an accepted frame in bytes: the smallest allowed setting (RFC 9113 §6.5.2).
+/// The maximum size of an accepted frame in bytes. It is the smallest value that RFC 9113 §6.5.2
+/// allows for this setting.
 const MAX_FRAME: u32 = 16 * 1024;
 
 /// The maximum unread part of one request body, in bytes.

@@ -72,7 +72,7 @@ impl Activity {
             let limit = self.last() + patience;
             let answered = tokio::select! {
                 biased;
-                // Returning drops the exchange, which ends it.
+                // Returning drops `head`, which ends the exchange.
                 () = self.0.flooded.notified() => {
                     return Err(Failure::Wrong("it sends only interim responses"));
                 }

@@ -233,7 +233,8 @@ fn is_framed(fields: &HeaderMap) -> Result<(), Failure> {
 /// is accepted as sent, and it ends with the connection (RFC 9112 §6.3 (4)). A body in a known
 /// coding is refused, because it must be decoded and we cannot decode it.
 fn is_nobodys(coding: &str) -> bool {
-    /// The codings of RFC 9112 §12.3, and the content codings, which some origins use here.
+    /// The codings of RFC 9112 §12.3, and the content codings. Some origins write content codings
+    /// into `Transfer-Encoding`.
     const KNOWN: [&str; 9] = [
         "chunked",
         "compress",

@@ -64,8 +64,8 @@ pub struct Dialer {
 }
 
 impl Dialer {
-    /// A dialer that obeys `mode`. `dns_timeout` limits a name lookup. `connect_timeout` limits
-    /// connecting to all addresses after the lookup.
+    /// A dialer that obeys `mode`. `dns_timeout` limits a name lookup. `connect_timeout` limits the
+    /// time for all addresses together, after the lookup.
     #[must_use]
     pub fn new(mode: ModeSwitch, dns_timeout: Duration, connect_timeout: Duration) -> Self {
         let (refused, probes) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -95,7 +95,8 @@ impl Dialer {
     }
 
     /// Refuses inward addresses, and the addresses on which the daemon is `listening`, to clients
-    /// of other machines. The configuration may allow exceptions.
+    /// of other machines. The configuration may allow some inward hosts, but never the ports of the
+    /// daemon.
     #[must_use]
     pub fn with_inward_guard(self, listening: Vec<SocketAddr>) -> Self {
         let guard = InwardGuard { in_force: Arc::clone(&self.in_force), listening };

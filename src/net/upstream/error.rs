@@ -232,8 +232,8 @@ impl Failure {
         }
     }
 
-    /// Whether no byte of the request was sent, or the origin reports that it did not process it.
-    /// Then the request can be sent again with any method.
+    /// Whether no byte of the request was sent, or the origin reports that it did not process the
+    /// request. Such a request can be sent again with any method.
     #[must_use]
     pub fn is_before_sending(&self) -> bool {
         matches!(

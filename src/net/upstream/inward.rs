@@ -95,7 +95,8 @@ impl InwardGuard {
     }
 
     /// Whether clients of other machines may reach this address of `origin`. The configuration
-    /// cannot allow a port of the daemon, where they would have the rights of local clients.
+    /// cannot allow a port of the daemon, because such a client would have the rights of a local
+    /// client there.
     fn permits(&self, origin: &Origin, address: SocketAddr) -> bool {
         let ip = address.ip();
         !is_own_port(address, &self.listening)

@@ -2,8 +2,8 @@
 //!
 //! An HTTP/1.1 response does not name its request. So unsolicited bytes of an origin would be taken
 //! for the response to the next request. The task that runs the connection sees such bytes only
-//! when the runtime polls it. On a busy machine that may be after the next request was written. The
-//! operating system knows of them at once.
+//! when the runtime polls it. On a busy machine that may be after the next request was written. But
+//! the operating system knows at once that such bytes have arrived.
 
 use std::io::{self, ErrorKind};
 use std::mem::MaybeUninit;

@@ -41,8 +41,8 @@ const STREAM_WINDOW: u32 = 1024 * 1024;
 /// sixteen clients stall, the responses for other clients continue.
 const CONNECTION_WINDOW: u32 = 16 * STREAM_WINDOW;
 
-/// The largest accepted frame, in bytes: the smallest allowed setting (RFC 9113 §6.5.2). Larger
-/// frames would delay other responses.
+/// The maximum size of an accepted frame, in bytes. It is the smallest value that RFC 9113 §6.5.2
+/// allows for this setting. Larger frames would delay other responses.
 const MAX_FRAME: u32 = 16 * 1024;
 
 /// The size of the send buffer of one request, in bytes. It fills up if the origin does not read.

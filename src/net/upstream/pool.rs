@@ -130,8 +130,8 @@ impl ConnectionPool {
             return;
         }
         let mut origins = self.lock();
-        // Checked under the lock. If connections become unwanted later, `close_idle` finds this one
-        // in the pool.
+        // Checked under the lock. If connections become unwanted later, `close_idle` finds this
+        // connection in the pool.
         if !is_wanted() {
             return;
         }

@@ -21,7 +21,7 @@ pub struct RefusedCertificate {
     pub sha256: Option<[u8; 32]>,
     /// The description of the chain that the origin sent. Empty if `sha256` is `None`.
     pub chain: Chain,
-    /// Whether the configuration allows a certificate at this origin, but not this one.
+    /// Whether the configuration allows another certificate at this origin.
     pub differs: bool,
 }
 
@@ -47,7 +47,7 @@ impl RefusedCertificates {
         self.lock().put(key(origin), refused);
     }
 
-    /// Removes `origin`, which has since sent an accepted certificate.
+    /// Removes the refusal of `origin`, because the origin has since sent an accepted certificate.
     pub(super) fn remove(&self, origin: &Origin) {
         self.lock().pop(&key(origin));
     }

@@ -160,8 +160,8 @@ impl Registry {
         is_wanted: impl FnOnce() -> bool,
     ) -> SharedConnection {
         let mut origins = self.lock();
-        // Checked under the lock. If connections become unwanted later, `close_idle` finds this one
-        // in the registry.
+        // Checked under the lock. If connections become unwanted later, `close_idle` finds this
+        // connection in the registry.
         if !is_wanted() {
             return shared;
         }

@@ -35,8 +35,8 @@ pub(super) enum AttemptOutcome {
 #[derive(Debug, Default)]
 pub(super) struct Tries {
     pub(super) count: usize,
-    /// Whether a reused connection was already closed by the origin when the request was sent. Then
-    /// the request is sent once more.
+    /// Whether a reused connection was already closed by the origin when the request was sent. If
+    /// so, the request is sent once more.
     pub(super) is_repeated: bool,
 }
 

@@ -261,7 +261,7 @@ async fn a_connection_that_nobody_uses_is_closed() {
     assert!(matches!(route, Ok(OriginRoute::Shared(_))));
     drop(route);
     registry.sweep();
-    // Reads to the end, which comes because the connection is closed.
+    // The end of the stream shows that the connection was closed.
     theirs.read_to_end(&mut Vec::new()).await.unwrap();
     let route = registry.route(&of_test(), Duration::from_secs(1)).await;
     assert!(matches!(route, Ok(OriginRoute::Dial(_, Some(_)))));

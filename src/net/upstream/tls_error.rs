@@ -177,8 +177,8 @@ pub(super) enum Handshake {
 }
 
 impl Handshake {
-    /// Classifies a handshake error. `differs` says that the configuration allows a certificate for
-    /// this origin, but not this one.
+    /// Classifies a handshake error. `differs` says that the configuration allows another
+    /// certificate at this origin.
     pub(super) fn of(error: io::Error, differs: bool) -> Self {
         match inner(&error) {
             Some(inside) => Self::from_rustls(inside, differs),

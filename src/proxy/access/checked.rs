@@ -42,8 +42,8 @@ impl Keys {
     /// otherwise contains the name of an unknown user.
     pub(super) fn key(&self, hash: &PasswordHash, whom: &[u8], password: &[u8]) -> PasswordKey {
         let mut mac = Hmac::<Sha256>::new(&self.0.into());
-        // The encoding is unambiguous: the zero byte ends the hash, which contains none, and `whom`
-        // follows its own length.
+        // The encoding is unambiguous: no hash contains a zero byte, so the zero byte ends the
+        // hash. The length of `whom` is written before `whom`.
         mac.update(hash.as_str().as_bytes());
         mac.update(&[0]);
         mac.update(&u64::try_from(whom.len()).unwrap_or(u64::MAX).to_be_bytes());

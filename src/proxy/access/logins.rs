@@ -88,8 +88,8 @@ impl Logins {
         }
         let turn = timeout(LONGEST_WAIT, Arc::clone(&self.places).acquire_owned()).await;
         let Ok(Ok(place)) = turn else { return Err(LoginRefusal::Busy) };
-        // A browser sends many requests at once. While this one waited, the same password may have
-        // been checked for another.
+        // A browser sends many requests at once. While this request waited, the same password may
+        // have been checked for another request.
         if let Some(known) = self.known.outcome(password, candidates) {
             return known.ok_or(LoginRefusal::Wrong);
         }
@@ -138,8 +138,9 @@ impl LoginCache {
         match candidate {
             LoginCandidate::Hash(hash) => self.keys.key(hash, b"", password),
             // A password that is correct for the owner of the hash is still wrong for an unknown
-            // user. So the result is cached for each name separately. Otherwise a password for a
-            // second unknown name would be refused at once, which would disclose which names exist.
+            // user. So the result is cached for each name separately. Otherwise the same password
+            // would be refused at once for a second unknown name, and this speed would disclose
+            // which names exist.
             LoginCandidate::StandIn(hash, name) => {
                 self.keys.key(hash, &[b"?", name.as_slice()].concat(), password)
             }

@@ -454,8 +454,9 @@ async fn begin<A>(
     mark: Option<&BodyValidator>,
     length: Option<u64>,
 ) -> Result<(Writer, Tail), wwwoffle_spool::Error> {
-    // A search for a segment does not know the fields in `Vary`, which are in the head of the
-    // segment. So a segment of a varying response could not be found again.
+    // The fields in `Vary` are in the head of a segment, so they are unknown when a segment is
+    // searched. A segment of a varying response could not be found again, so such a download cannot
+    // be resumed.
     if let Some(mark) = mark.filter(|_| place.variant_text().is_empty()) {
         let validator = mark.name().to_vec();
         return ground.store.begin_resumable(&place, new, validator, mark.length()).await;

@@ -74,7 +74,7 @@ struct ReaderState {
 }
 
 impl FeedState {
-    /// Whether the feed had readers, and the client of each remaining one may have left.
+    /// Whether the feed had readers, and the client of each remaining reader may have left.
     fn is_left(&self) -> bool {
         self.next_reader > 0 && self.readers.values().all(|reader| reader.presence.is_uncertain())
     }

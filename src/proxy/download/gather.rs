@@ -7,7 +7,7 @@ use hyper::HeaderMap;
 
 use crate::net::upstream::{AnswerBody, Failure};
 
-/// Maximum bytes gathered for one write. Available bytes are never held back for more.
+/// Maximum bytes gathered for one write. Available bytes are never held back to wait for more.
 const STRETCH: usize = 128 * 1024;
 
 /// The gathered bytes, and perhaps the end of the body.

@@ -82,8 +82,8 @@ impl Default for ProgressState {
 }
 
 impl LiveProgress {
-    /// Records that a body starts, of which an earlier attempt may have saved the first `bytes`
-    /// bytes.
+    /// Records that a body starts. An earlier attempt may have saved its first bytes; their number
+    /// is `bytes`.
     pub(super) fn start_body(&self, bytes: u64, total: Option<u64>) {
         let mut state = self.lock();
         (state.bytes, state.total) = (bytes, total);

@@ -211,7 +211,8 @@ pub(super) fn is_worth_saving(failure: &Failure) -> bool {
     )
 }
 
-/// The pause before the `attempt`th consecutive attempt without progress, which doubles each time.
+/// The pause before the `attempt`th consecutive attempt without progress. The pause doubles with
+/// each attempt, up to [`MAX_PAUSE`].
 pub(super) fn pause(first: Duration, attempt: usize) -> Duration {
     let doublings = u32::try_from(attempt.saturating_sub(1)).unwrap_or(u32::MAX);
     let factor = 1_u32.checked_shl(doublings).unwrap_or(u32::MAX);

@@ -136,11 +136,11 @@ pub async fn run(context: Arc<ProxyContext>, job: DownloadJob, download: Arc<Dow
     download.end(outcome);
 }
 
-/// Removes a queued request whose response a client's request has fetched. A request that was
-/// queued after the download had `started` stays: its response may differ.
+/// Removes a queued request if a request of a client has fetched the response to it. A request that
+/// was queued after the download had `started` stays: its response may differ.
 async fn dequeue_answered(context: &ProxyContext, key: Key, started: Timestamp) {
-    // A queued form was confirmed separately, so it is another submission. The queue itself handles
-    // a request on which a recursive fetch depends.
+    // A queued form stays: it was confirmed separately, so it is another submission. A request on
+    // which a recursive fetch depends also stays, because the queue itself handles it.
     let is_answered = move |queued: &OutgoingSummary| {
         queued.kind != RequestKind::Post && queued.wishes.is_empty() && queued.queued <= started
     };

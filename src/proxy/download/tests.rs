@@ -151,7 +151,7 @@ async fn a_download_is_joined_only_if_it_moves_and_by_no_reload() {
     assert!(downloads.list().is_empty());
 }
 
-/// A client that retries after a broken body must not get the next broken one.
+/// A client that retries after a broken body must not get the next broken body.
 #[tokio::test(start_paused = true)]
 async fn client_of_a_successor_waits_until_it_is_stable() {
     let downloads = Downloads::default();

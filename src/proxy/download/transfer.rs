@@ -362,8 +362,8 @@ impl<'a, A: OriginClient> Transfer<'a, A> {
         self.feed().wait_until_unread().await;
     }
 
-    /// Resolves when all clients have left, and another request needs the connection or this
-    /// download still waits for one.
+    /// Resolves when all clients have left, and either another request needs the connection, or
+    /// this download still waits for its connection.
     async fn gives_way(&self) {
         tokio::select! {
             biased;

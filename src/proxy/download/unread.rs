@@ -94,8 +94,8 @@ impl UnreadLimits {
     }
 }
 
-/// How long to wait after `new` bytes of an unawaited download of unknown length, which is slowed
-/// to leave bandwidth to others. `None` for any other download.
+/// How long to wait after `new` bytes of an unawaited download of unknown length. Such a download
+/// is slowed to leave bandwidth to others. `None` for any other download.
 pub(super) fn rest(download: &Download, total: Option<u64>, new: u64) -> Option<Duration> {
     let is_unwanted = download.feed.readers() == 0 && !download.is_awaited();
     let micros = new.saturating_mul(1_000_000).checked_div(RATE).unwrap_or(0);
@@ -124,8 +124,8 @@ pub(super) async fn wait_for_end<A>(
     }
 }
 
-/// Resolves when no client reads the download and another request waits for its connection. From
-/// then on the download cannot be joined.
+/// Resolves when no client reads the download and another request waits for the connection of the
+/// download. From then on the download cannot be joined.
 pub(super) async fn gives_way<A: OriginClient>(asks: &A, origin: &Origin, download: &Download) {
     loop {
         if !download.is_unwanted() || download.line.is_waiting() {
@@ -140,7 +140,7 @@ pub(super) async fn gives_way<A: OriginClient>(asks: &A, origin: &Origin, downlo
     }
 }
 
-/// Resolves when all clients of a download have left while it waits for a connection. The
+/// Resolves when all clients of a download have left while the download waits for a connection. The
 /// connection then goes to a request whose client is still present.
 pub(super) async fn leaves_line(download: &Download) {
     loop {

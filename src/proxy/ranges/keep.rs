@@ -43,7 +43,7 @@ use wwwoffle_http::caching::storing::{RequestFacts, is_no_store};
 use wwwoffle_http::fields::{add_via, complete_vary, has_member};
 use wwwoffle_http::head;
 
-/// Maximum bytes gathered for one write. Available bytes are never held back for more.
+/// Maximum bytes gathered for one write. Available bytes are never held back to wait for more.
 const STRETCH: usize = 128 * 1024;
 
 /// How long the last bytes of a range are held back to wait for the end of the response.
