@@ -28,7 +28,7 @@ pub struct ResponseAge {
     /// A lower limit of the age.
     pub at_least: Duration,
     /// Whether `at_least` can be used as the age. If our clock was set back by more than
-    /// [`CLOCK_DRIFT`] since the response arrived, the age is unknown and the response counts as
+    /// `CLOCK_DRIFT` since the response arrived, the age is unknown and the response counts as
     /// stale.
     pub is_known: bool,
 }
