@@ -43,7 +43,7 @@ pub struct ClientIo<T> {
     repeater: Option<Box<Repeater>>,
     /// The deadline for the response after the client has closed its half.
     half_closed: Option<Pin<Box<Sleep>>>,
-    /// How long a client that has closed its half waits for the first byte of its response.
+    /// How long a client that has closed its half may wait for the first byte of its response.
     half_closed_limit: Duration,
     /// Whether a byte was written since the last byte was read: the response has begun.
     has_begun: bool,

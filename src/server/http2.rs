@@ -33,8 +33,8 @@ use crate::proxy::visitor::Visitor;
 use crate::proxy::{self, Client, reply};
 use crate::server::context::ServerContext;
 
-/// The maximum number of simultaneous streams of a connection: the minimum that RFC 9113 §6.5.2
-/// recommends, and that browsers expect.
+/// The maximum number of simultaneous streams of a connection. RFC 9113 §6.5.2 recommends at least
+/// this number, and browsers expect it.
 const MAX_STREAMS: u32 = 100;
 
 /// The maximum size of a request's header list, in bytes as HTTP/2 counts them. Up to a hundred

@@ -13,8 +13,9 @@ use tracing::{Instrument, debug_span, error, warn};
 use super::front;
 use crate::server::context::ServerContext;
 
-/// How many clients the system queues before they are accepted. The system may have a lower limit.
-/// Beyond the limit, the system delays clients for seconds and may drop clients that send nothing.
+/// The maximum number of clients that the system queues until they are accepted. The system may
+/// have a lower limit. Beyond the limit, the system delays clients for seconds and may drop clients
+/// that send nothing.
 const BACKLOG: i32 = 4096;
 
 /// The pause after a failure to accept, such as too many open files.
@@ -112,7 +113,7 @@ fn is_the_clients(error: &io::Error) -> bool {
 }
 
 /// The maximum number of open files of the process, divided among its uses, so that no use can
-/// block another. The rest is for origins, the index and writers.
+/// block another. Files that are not assigned here are for origins, the index and writers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenFiles {
     limit: usize,

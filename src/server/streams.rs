@@ -30,8 +30,8 @@ use crate::net::upstream::BoxError;
 use crate::proxy::body::Body;
 use crate::proxy::visitor::Visitor;
 
-/// The maximum size of a piece of a body that is given to HTTP/2 at once, and so of a frame, in
-/// bytes. On every stream, HTTP/2 holds the piece until the client takes it.
+/// The maximum size, in bytes, of a piece of a body that is given to HTTP/2 at once. No frame is
+/// larger. On every stream, HTTP/2 holds the piece until the client takes it.
 const PIECE: usize = 16 * 1024;
 
 /// A client with more resets than this counts as abusive if it has reset more than half of its
@@ -106,7 +106,8 @@ where
 {
     fn execute(&self, stream: F) {
         let (active, patience) = (ActiveStream::enter(&self.shared), self.patience);
-        // The future of a stream starts the future of the tunnel, if the stream becomes one.
+        // If a stream becomes a tunnel, the future of the stream starts the future of the tunnel.
+        // So `PACE` is set here only for a tunnel.
         let outer = PACE.try_with(|pace| pace.place().clone()).ok();
         self.tasks.spawn(async move {
             // Dropping the future of a stream resets the stream.

@@ -25,7 +25,8 @@ use x509_parser::prelude::FromDer;
 /// The validity of an authority, from its creation.
 const VALID_FOR: Duration = Duration::from_secs(2 * 365 * 24 * 60 * 60);
 
-/// How long before its creation a certificate becomes valid, because the clocks of clients differ.
+/// The time by which the validity of a certificate begins before its creation, because the clocks
+/// of clients differ.
 pub(super) const BACKDATED: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How long before its end an authority should be renewed.

@@ -32,7 +32,8 @@ pub struct Opening {
     pub hello: Option<Accepted>,
 }
 
-/// Reads until the protocol is known. Dropping the future loses the bytes read.
+/// Reads until the protocol is known, or the client sends nothing for too long. Dropping the future
+/// loses the bytes read.
 ///
 /// # Errors
 ///

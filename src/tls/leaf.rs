@@ -28,8 +28,8 @@ use crate::tls::provider::{self, provider};
 /// removed.
 pub const MAX_LEAVES: usize = 256;
 
-/// The validity of a certificate from its creation. With [`BACKDATED`] it is 90 days. RFC 5280
-/// §4.1.2.5 includes the last second.
+/// The validity of a certificate from its creation. With [`BACKDATED`] the certificate is valid for
+/// 90 days, because RFC 5280 §4.1.2.5 includes the last second.
 const VALID_FOR: Duration = Duration::from_secs(89 * 24 * 60 * 60 - 1);
 
 /// The age at which the certificate of a host is replaced, even if it is in use.
@@ -110,7 +110,7 @@ impl Leaves {
         made.uses += 1;
         let used = made.uses;
         // A certificate that was created shortly before the end of its authority expires together
-        // with it.
+        // with the authority, so it is not used after that.
         if let Some(leaf) = made.by_host.get_mut(host)
             && now < self.authority.valid_until()
             && now.duration_since(leaf.made).is_ok_and(|age| age < REMADE_AFTER)

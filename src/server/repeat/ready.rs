@@ -90,8 +90,7 @@ impl Ready {
 }
 
 /// Whether the request does not identify the client, has no body and leaves the connection open.
-/// From the client, the response to such a request depends only on the bytes of the request and on
-/// [`Whence`].
+/// Apart from [`Whence`], the response to such a request depends on no property of the client.
 pub(super) fn may_be_repeated(request: &[u8]) -> bool {
     let mut fields = [httparse::EMPTY_HEADER; 64];
     let mut read = httparse::Request::new(&mut fields);

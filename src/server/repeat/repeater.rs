@@ -102,8 +102,8 @@ impl Repeater {
         false
     }
 
-    /// Whether the turn of this connection has ended. If so, the next turn starts when it is polled
-    /// again.
+    /// Whether the turn of this connection has ended. If so, the next turn starts when the
+    /// connection is polled again.
     pub(in crate::server) fn ends_its_turn(&mut self) -> bool {
         let is_over = self.turn >= TURN;
         if is_over {
