@@ -1,3 +1,12 @@
+//! Reads the spool of WWWOFFLE 2.9 from disk.
+//!
+//! ```text
+//! http/www.example.org/D<hash> U<hash>   a response, and its URL; the previous one ends in ~
+//! prevtime7/ … prevtime1/ lasttime/      links to the same files, by online session
+//! outgoing/O<hash> U<hash>               a queued request
+//! monitor/O<hash> U<hash> M<hash>        a monitored request
+//! ```
+//!
 //! Responses of recent online sessions are returned after all other responses, in the order of the
 //! sessions, so that they are stored in that order. Links are not followed, and the spool is not
 //! changed.
@@ -88,8 +97,7 @@ fn has_file(path: &Path, letter: char) -> bool {
 }
 
 /// Whether one of the first 20 host directories of a scheme contains the URL of a response. A copy
-/// of a spool may lack all other directories. The version of a response before the last one, whose
-/// name ends in `~`, is returned first.
+/// of a spool may lack all other directories.
 fn has_answers(path: &Path) -> bool {
     SCHEMES.iter().any(|scheme| {
         let scheme = path.join(scheme);

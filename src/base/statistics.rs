@@ -1,3 +1,13 @@
+//! Counts requests by outcome, and the bytes of bodies, by day and by host.
+//!
+//! ```text
+//! a request ── account of its host ── count, bytes      one atomic number each, never blocks
+//!                    │  every minute, and before it is shown
+//!                  ledger ── days, hosts, the rest ───── /statistics/  /metrics
+//!                    │  every five minutes, and at the end
+//!              <spool>/statistics
+//! ```
+//!
 //! A request for a resource of an origin is counted if the response to the client has a
 //! `Cache-Status`. Tunnels are counted too. Requests for our own pages and the API are not counted.
 //! Bytes are those of bodies as sent and as received, without heads and without the overhead of

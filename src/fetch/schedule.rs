@@ -1,3 +1,5 @@
+//! Chooses the next request. Pure: the caller passes the time.
+//!
 //! Each host has its own ordered list of requests. One common list contains the first request of
 //! each host that may be contacted now. So the cost of choosing or removing a request grows only
 //! with the logarithm of the number of requests.

@@ -1,3 +1,5 @@
+//! A `D` file: a response as 2.9 stored it.
+//!
 //! The body has no transfer coding and rarely a content coding, because 2.9 decodes the codings
 //! that it knows. The length in the head is that of the transferred body. A purge may have
 //! compressed the body; a word in the `Pragma` field says so.

@@ -1,3 +1,5 @@
+//! An `O` file: a queued or monitored request.
+//!
 //! The accompanying file has a URL. This is the URL of a page, of the response to a form, or of a
 //! page of 2.9 that starts a fetch. In the last case the arguments contain the URL to fetch.
 

@@ -1,3 +1,5 @@
+//! First pass over an archive: its requests, and the bodies to which other records refer.
+//!
 //! A request may be anywhere in an archive and determines the owner of its response. So a first
 //! pass reads only the requests, and remembers only a few properties of each. If there are too many
 //! requests, a response whose request is not remembered counts as personal.

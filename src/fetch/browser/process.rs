@@ -1,3 +1,5 @@
+//! A browser process: started, controlled through its pipe, and ended with all its children.
+//!
 //! A browser of the Chromium family reads commands from descriptor 3 and writes answers to
 //! descriptor 4. It opens no port through which other programs could control it. When the daemon
 //! ends for any reason, the pipes close and the browser ends. The daemon locks the profile
