@@ -222,7 +222,8 @@ pub struct ConfigError {
     /// The current text, if the file has changed since the caller read it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current: Option<String>,
-    /// The text with the change applied.
+    /// The text with the change applied; absent if the file has not changed since, or if the change
+    /// does not fit its current text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wanted: Option<String>,
 }

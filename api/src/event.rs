@@ -89,7 +89,7 @@ pub enum Event {
         url: String,
         /// The status of the redirect.
         status: u16,
-        /// The target of the redirect.
+        /// The target of the redirect, if known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         location: Option<String>,
     },

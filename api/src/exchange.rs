@@ -19,7 +19,7 @@ pub struct ImportRequest {
     /// The owner of responses meant for one person, if they are not stored for everyone; `local` by
     /// default.
     pub owner: Option<String>,
-    /// The longest body that is imported, in bytes.
+    /// The longest body that is imported, in bytes; 4 GiB by default.
     pub max_body: Option<u64>,
     /// The scheme of the URLs of a folder of plain files; `https` by default.
     pub scheme: Option<String>,

@@ -17,7 +17,7 @@ pub struct Certificate {
     pub sha256: String,
     /// When its validity begins; `None` if that cannot be read.
     pub from: Option<Timestamp>,
-    /// When its validity ends.
+    /// When its validity ends; `None` if that cannot be read.
     pub until: Option<Timestamp>,
     /// The first hosts and addresses for which it is valid.
     #[serde(default)]

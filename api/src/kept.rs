@@ -16,8 +16,8 @@ pub struct EntriesToMove {
     /// Whether entries stored under the new URL are replaced.
     #[serde(default)]
     pub force: bool,
-    /// The owner whose entries are moved instead of the caller's own. Public entries are moved,
-    /// too.
+    /// The owner whose entries are moved. If absent, the caller's own entries are moved. Public
+    /// entries are moved in both cases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
 }
@@ -71,8 +71,8 @@ pub struct EntriesToCompress {
     /// Whether the entries are decompressed instead.
     #[serde(default)]
     pub expand: bool,
-    /// The owner whose entries are compressed instead of the caller's own. Public entries are
-    /// compressed, too.
+    /// The owner whose entries are compressed. If absent, the caller's own entries are compressed.
+    /// Public entries are compressed in both cases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
 }
@@ -103,7 +103,7 @@ pub struct CompressedUrls {
     /// The number of entries that could not be rewritten and are unchanged.
     #[serde(default)]
     pub failed: u64,
-    /// The reason of the first failure.
+    /// The reason of the first failure, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_failure: Option<String>,
     /// The URLs without a stored copy.

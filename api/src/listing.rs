@@ -16,9 +16,9 @@ const MAX_WHAT: usize = 200;
 pub enum ListKind<'a> {
     /// Entries: all, or those of a scheme or of a host.
     Entries {
-        /// The scheme, such as `http`.
+        /// The scheme, such as `http`; `None` for all schemes.
         scheme: Option<&'a str>,
-        /// The host, with its port.
+        /// The host, with its port; `None` for all hosts.
         host: Option<&'a str>,
     },
     /// The queue.

@@ -28,7 +28,7 @@ pub struct MonitorItem {
     pub schedule: String,
     /// The minimum number of older versions that are stored.
     pub versions: u16,
-    /// When the page was last queued.
+    /// When the page was last queued; `None` if it was not queued yet.
     pub last: Option<Timestamp>,
     /// When the page is queued next; in the past if it is due but cannot be fetched now.
     pub next: Option<Timestamp>,
@@ -52,7 +52,7 @@ pub struct MonitorRequest {
     #[serde(default)]
     pub depth: u16,
     /// The pages that links may lead to: `any`, `protocol`, `host`, `site`, `directory` or a
-    /// URL-SPECIFICATION.
+    /// URL-SPECIFICATION; `host` by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<String>,
     /// The classes of sub-resources, where they differ from the configuration.
@@ -71,7 +71,7 @@ pub struct VersionDiff {
     pub from: Timestamp,
     /// The newer of the two compared versions.
     pub to: Timestamp,
-    /// The title of the newer version.
+    /// The title of the newer version, if it has one.
     pub title: Option<String>,
     /// The number of lines that only the newer version has.
     pub added: usize,

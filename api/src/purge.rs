@@ -26,13 +26,13 @@ pub struct PurgeReport {
     /// compressed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compressible: Option<PurgeSum>,
-    /// The compressed entries.
+    /// The result of compressing entries; `None` for a plan, or if no entries are to be compressed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compressed: Option<PurgeCompressed>,
     /// The result of sharing identical bodies; `None` for a plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<PurgeShared>,
-    /// The free bytes of the disk.
+    /// The free bytes of the disk, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub free: Option<u64>,
 }
@@ -49,7 +49,7 @@ pub struct PurgeCompressed {
     /// The number of entries that could not be compressed.
     #[serde(default)]
     pub failed: u64,
-    /// The reason of the first failure.
+    /// The reason of the first failure, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_failure: Option<String>,
     /// Why compressing ended early; absent if it did not.
@@ -105,7 +105,7 @@ pub struct PurgeStatus {
     pub looked: u64,
     /// The last plan, if nothing was purged since.
     pub plan: Option<PurgeReport>,
-    /// The result of the last purge.
+    /// The result of the last purge; `None` if there was none.
     pub last: Option<PurgeReport>,
     /// Why the last purge failed, if it did.
     pub failure: Option<String>,

@@ -86,7 +86,7 @@ pub struct Left {
 pub struct FailedUrl {
     /// The URL, without credentials.
     pub url: String,
-    /// The page that refers to it.
+    /// The page that refers to it; absent if there is no such page or it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     /// The reason, in words for the user.

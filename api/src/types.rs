@@ -199,13 +199,13 @@ pub struct FetchAttempts {
     /// Their number.
     #[serde(rename = "attempts")]
     pub count: u32,
-    /// The earliest time of the next attempt.
+    /// The earliest time of the next attempt; `None` if it need not wait.
     pub not_before: Option<Timestamp>,
     /// The reason that holds the request back. Absent if the request is not held back, or has
     /// failed permanently.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<Held>,
-    /// The error of the last attempt.
+    /// The error of the last attempt, if it failed.
     pub error: Option<String>,
 }
 
@@ -297,7 +297,7 @@ pub struct FetchRequest {
     /// [`Started`], sent at once.
     #[serde(default)]
     pub wait: bool,
-    /// The budget of this fetch in bytes, instead of the configured one.
+    /// The budget of this fetch in bytes; the configured budget if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<u64>,
 }
@@ -321,14 +321,14 @@ pub struct EntryItem {
     /// The `Content-Type` as stored.
     #[serde(rename = "type")]
     pub content_type: Option<String>,
-    /// The length of the stored body.
+    /// The length of the stored body in bytes; 0 for a queued request.
     pub bytes: u64,
-    /// When it was stored.
+    /// When the entry was stored, or the request was queued.
     pub stored: Timestamp,
     /// The owner, as `local`, `user:ada` or `client:192.0.2.1`; absent for public entries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// The reason that holds back a queued request.
+    /// The reason that holds back a queued request; absent if it is not held back, or for an entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<Held>,
 }
@@ -339,7 +339,7 @@ pub struct EntryItem {
 pub struct EntriesToDelete {
     /// The URLs whose entries are deleted: the caller's own and the public ones.
     pub urls: Vec<String>,
-    /// The owner whose entries are deleted instead of the caller's own.
+    /// The owner whose entries are deleted; the caller's own entries if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
 }

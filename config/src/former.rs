@@ -31,7 +31,7 @@ pub enum Successor {
 }
 
 impl FormerOption {
-    /// Finds the option of 2.9 with this section and name.
+    /// Finds the option of 2.9 with this section and name. `None` if 2.9 has no such option.
     #[must_use]
     pub fn find(section: &str, key: &str) -> Option<&'static Self> {
         FORMER.iter().find(|former| {

@@ -159,7 +159,7 @@ impl Class {
         }
     }
 
-    /// Parses a [name](Self::name).
+    /// Parses a [name](Self::name). `None` if no class has this name.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|class| class.name() == name)

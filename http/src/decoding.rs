@@ -52,7 +52,7 @@ pub enum Coding {
 }
 
 impl Coding {
-    /// Parses the name of a coding, in any letter case.
+    /// Parses the name of a coding, in any letter case. `None` for an unsupported coding.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         let is = |known: &str| name.eq_ignore_ascii_case(known);

@@ -260,8 +260,8 @@ pub fn complete_date(fields: &mut HeaderMap, received: SystemTime) {
 /// Request fields with which frameworks ask for a part or another form of a page.
 const SHAPES: [&str; 5] = ["hx-request", "rsc", "x-inertia", "x-nextjs-data", "x-pjax"];
 
-/// Adds the fields of `SHAPES` that the request has to `Vary` of its response. Some origins omit
-/// them, and the part would then be served as the page.
+/// Adds to the `Vary` of a response each field of `SHAPES` that its request has. Some origins
+/// omit these fields, and a part of a page would then be served in place of the page.
 pub fn complete_vary(fields: &mut HeaderMap, request: &HeaderMap) {
     for name in SHAPES.into_iter().filter(|name| request.contains_key(*name)) {
         if !has_member(fields, &VARY, name) {

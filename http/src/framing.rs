@@ -3,11 +3,12 @@
 //! hyper is lenient: it ignores a `Content-Length` beside a `Transfer-Encoding`, accepts lines that
 //! end in a bare LF, and more. A proxy must be strict, because the next server may read the same
 //! bytes differently (request smuggling). The gate therefore parses the framing independently. It
-//! does not change a valid stream. In an invalid stream it overwrites the offending byte with NUL,
-//! at the latest the LF that would complete the head, and lets no later byte pass. hyper then fails
-//! to parse the head, answers 400 and closes, and no request is created. hyper does not parse an
-//! incomplete head again before it sees an end of input, so the gate supplies an end
-//! ([`Gate::ending`]). In a body, hyper sees an error or an early end.
+//! does not change a valid stream. In an invalid stream it overwrites the offending byte with NUL
+//! and lets no later byte pass. In a head, it does so at the latest at the LF that would complete
+//! the head. hyper then fails to parse the head, answers 400 and closes the connection, and no
+//! request is created. hyper does not parse an incomplete head again before it sees an end of
+//! input, so the gate supplies an end ([`Gate::ending`]). In a body, hyper sees an error or an
+//! early end.
 //!
 //! After a head with `CONNECT` or `Upgrade` (and its body) the bytes belong to another protocol and
 //! pass unchecked. The gate does not know whether the switch is granted. The proxy closes the

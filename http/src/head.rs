@@ -67,9 +67,9 @@ pub fn write_request(request: &request::Parts) -> Vec<u8> {
     head
 }
 
-/// Writes the head of a request for the entry of its response, which other people may read. Like
-/// [`write_request`], but `Referer` is shortened to the origin: it belongs to another page, whose
-/// URL may contain a secret.
+/// Writes the head of a request as a part of an entry, which other people may read. Like
+/// [`write_request`], but `Referer` is shortened to its origin, because the URL of the referring
+/// page may contain a secret.
 #[must_use]
 pub fn write_recorded_request(mut request: request::Parts) -> Vec<u8> {
     shorten_referer(&mut request.headers);

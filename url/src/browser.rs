@@ -2,9 +2,9 @@
 //!
 //! draft-abarth-url-01 began to describe browsers and left many points as "TODO": drive letters,
 //! `file`, dot segments, percent-encoding, IDNA and addresses in hosts, empty queries. The [WHATWG
-//! URL Standard] later specified all of these; this is its *basic URL parser*. Where draft and
-//! standard disagree, the standard is followed. The draft, for example, ends an authority at `;`
-//! and never distinguishes an empty query from a missing one.
+//! URL Standard] later specified all of these, and this module is its *basic URL parser*. Where
+//! draft and standard disagree, the standard is followed. The draft, for example, ends an authority
+//! at `;` and never distinguishes an empty query from a missing one.
 //!
 //! The parser reads a URL once from left to right, so its time is linear. Texts are read as UTF-8.
 //! Queries are also encoded as UTF-8, whatever the encoding of the page.

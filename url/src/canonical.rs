@@ -40,8 +40,8 @@ use crate::split::{SplitHost, SplitUrl, backslash, clean, cut_args, default_port
 ///
 /// Only this list gives the same key to two texts that browsers send to different resources;
 /// `tests/properties.rs` checks it against the WHATWG standard. RFC 3986 §2.2 also distinguishes an
-/// escaped `! $ & ' ( ) * + , ; = : @` in a path from the raw one. README.URL joins them, and 2.9's
-/// keys depend on it.
+/// escaped `! $ & ' ( ) * + , ; = : @` in a path from the raw one. README.URL gives both the same
+/// key, and the keys of 2.9 depend on that.
 ///
 /// ```
 /// # fn main() -> Result<(), wwwoffle_url::ParseError> {
@@ -87,7 +87,8 @@ impl CanonicalUrl {
     /// # Errors
     ///
     /// Fails if host or port is malformed, if the host is missing and the text does not begin with
-    /// `/`, or if the text or its canonical form is longer than [`MAX_LEN`] bytes.
+    /// `/`, if the protocol has no hosts (such as `mailto`), or if the text or its canonical form
+    /// is longer than [`MAX_LEN`] bytes.
     pub fn parse(text: &str, local: &LocalHost) -> Result<Self, ParseError> {
         Self::read(text.as_bytes(), local, |end| text.get(..end))
     }

@@ -86,8 +86,8 @@ fn push_host(out: &mut Vec<u8>, text: &[u8]) -> Result<(), ParseError> {
 }
 
 /// Splits off a name, up to the first byte that a name cannot contain. `None` unless the name is
-/// canonical, needs no check by IDNA, and its last label does not begin with a digit, as that of an
-/// IPv4 address. Nearly all names fulfil this. `simple`: the text has no `--`.
+/// canonical and needs no check by IDNA. Its last label must also not begin with a digit, because
+/// the host could then be an IPv4 address. Nearly all names pass. `simple`: the text has no `--`.
 pub(crate) fn take_plain(text: &[u8], simple: bool) -> Option<(&[u8], &[u8])> {
     let (host, rest) = split_run(text, PLAIN_HOST);
     // Each label that IDNA must check begins with `xn--`, so it contains `--`.

@@ -48,8 +48,8 @@ impl OldName {
     /// written in full, and `%2F` in the path becomes `/`.
     ///
     /// The result is wrong for URLs that 2.9 stored with `&amp;` in their arguments, with a path
-    /// that ended in `/.`, or truncated at a `%00`. The `U` files of its spool contain the names of
-    /// such URLs.
+    /// that ended in `/.`, or truncated at a `%00`. The `U` files of a spool of 2.9 contain the
+    /// names of such URLs.
     #[must_use]
     pub fn of(url: &CanonicalUrl) -> Self {
         let port = url.port().map_or(String::new(), |port| format!(":{port}"));

@@ -44,9 +44,9 @@ impl<'a> Reference<'a> {
     ///
     /// This is the regular expression of RFC 3986 Appendix B. Any text before the first colon is
     /// the scheme, if no `/`, `?` or `#` precedes the colon: `1:2` has the scheme `1`, which §3.1
-    /// does not allow. Components are not validated here. With the expression in the draft's own
-    /// Appendix B, the scheme ends at the *last* colon before a slash, which contradicts the
-    /// draft's §4.2. That expression is not used.
+    /// does not allow. Components are not validated here. The expression in Appendix B of
+    /// draft-fielding-url-syntax-02 is not used: with it, the scheme ends at the *last* colon
+    /// before a slash, which contradicts §4.2 of that draft.
     #[must_use]
     pub fn parse(text: &'a str) -> Self {
         let (rest, fragment) = split_optional(text, '#');

@@ -107,8 +107,7 @@ pub enum ResolveError {
 /// - [`ResolveError::TooLong`] if a text is longer than [`MAX_REFERENCE`].
 /// - Under [`ResolutionRules::Browser`]: [`ResolveError::Base`] or [`ResolveError::Browser`] if a
 ///   browser refuses the base or the reference.
-/// - Under the two other sets: [`ResolveError::RelativeBase`] if the reference is relative and its
-///   base
+/// - Under the two other sets: [`ResolveError::RelativeBase`] for a relative reference whose base
 ///   has no scheme.
 ///
 /// # Examples

@@ -20,7 +20,8 @@ pub(crate) struct SplitUrl<'a> {
     pub(crate) host: SplitHost<'a>,
     /// The path. It may be empty, or begin with `\`.
     pub(crate) path: &'a [u8],
-    /// The arguments. Empty after a `?` at the end, which the canonical form drops.
+    /// The arguments; `None` without a `?`. They are empty if the text ends in a `?`, which the
+    /// canonical form drops.
     pub(crate) args: Option<&'a [u8]>,
 }
 

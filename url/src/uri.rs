@@ -1,8 +1,8 @@
 //! URIs by the grammar of RFC 3986: parsing, decoding, encoding and forming.
 //!
-//! This is *URI handling for REBOL 3*: `parse-uri`, `decode-uri-fields`, `encode-uri-fields` and
-//! `form-uri`. That document loses some details. They are preserved here, so that each second
-//! function reverses the first of its pair:
+//! The functions are those of the document *URI handling for REBOL 3*: `parse-uri`,
+//! `decode-uri-fields`, `encode-uri-fields` and `form-uri`. The document loses some details. They
+//! are preserved here, so that each second function reverses the first of its pair:
 //!
 //! - An empty port (`http://h:`) is distinct from a missing one, an empty path from `/`, and an
 //!   empty query or fragment from a missing one.

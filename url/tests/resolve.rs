@@ -128,8 +128,8 @@ fn what_cannot_be_resolved_says_why() {
         let got = resolve(base, reference, rules).map_err(|error: ResolveError| error.to_string());
         assert_eq!(got.unwrap_err(), want);
     }
-    // A reference that needs no base is resolved without one. §5.2 of the draft requires this for
-    // an unknown base.
+    // A reference that needs no base is resolved without one. draft-fielding-url-syntax-02 §5.2
+    // requires this for an unknown base.
     for rules in
         [ResolutionRules::DraftFielding, ResolutionRules::Rfc3986, ResolutionRules::Browser]
     {

@@ -66,7 +66,7 @@ struct CheckedRules<'a> {
     expressions: usize,
     passed: usize,
     unread: usize,
-    /// The first line counted in `unread`, with its number.
+    /// The first line counted in `unread`, with its number. `None` if no line was unreadable.
     first: Option<(usize, &'a str)>,
 }
 

@@ -14,8 +14,8 @@ const FILE_NAME: &str = "wwwoffle.conf";
 /// The configuration file of the whole machine.
 pub(crate) const SYSTEM_FILE: &str = "/etc/wwwoffle/wwwoffle.conf";
 
-/// Environment variables, unchanged. An empty variable counts as unset, and so does a relative path
-/// in an XDG variable (XDG Base Directory Specification, section Basics).
+/// Environment variables, unchanged. `None` means unset. An empty variable counts as unset, and so
+/// does a relative path in an XDG variable (XDG Base Directory Specification, section Basics).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
     /// `WWWOFFLE_CONFIG`: the configuration file.

@@ -25,7 +25,7 @@ pub fn unquoted(value: &str) -> Option<String> {
     parsed(value)?.as_str().map(str::to_owned)
 }
 
-/// Parses one value. A comment may follow it.
+/// Parses one value, which a comment may follow. `None` if `value` is not TOML.
 fn parsed(value: &str) -> Option<Toml> {
     let mut line: DocumentMut = format!("value = {}\n", value.trim()).parse().ok()?;
     let value = line.remove("value")?.into_value().ok()?;

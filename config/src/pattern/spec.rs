@@ -29,8 +29,9 @@ const MAX_LENGTH: usize = 64 << 10;
 /// A path that begins with `/*/` also matches without the text of its star: `/*/ads/*` matches both
 /// `/ads/x` and `/a/ads/x`.
 ///
-/// Unlike in 2.9, everything after the host may be omitted: `http://www.example.org:81` is every
-/// page there (2.9 reads that as one long host name, which never matches).
+/// Unlike in 2.9, everything after the host may be omitted: `http://www.example.org:81` matches
+/// every page at this host and port. 2.9 reads this text as one long host name, which never
+/// matches.
 ///
 /// # Examples
 ///

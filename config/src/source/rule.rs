@@ -215,7 +215,7 @@ impl RuleSpecs {
     }
 
     /// Finds the first rule that applies to `url` and for whose number `sets` returns a value.
-    /// Returns the matching specification and this value.
+    /// Returns the matching specification and this value, or `None` if there is no such rule.
     ///
     /// In a rule the first matching specification decides. If it begins with `!`, the rule does not
     /// apply.

@@ -98,7 +98,8 @@ impl ImportMap {
         Self { names: Arc::new(names) }
     }
 
-    /// The URL of a module: by its full name, or by the longest prefix that ends in a slash.
+    /// The URL of a module: by its full name, or by the longest prefix that ends in a slash. `None`
+    /// if the map contains neither.
     pub(super) fn resolve(&self, name: &str) -> Option<String> {
         let is_meant =
             |known: &str| known == name || known.ends_with('/') && name.starts_with(known);

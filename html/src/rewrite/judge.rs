@@ -169,7 +169,7 @@ impl Judge {
         url.is_some_and(|url| self.known.is_blocked(&url))
     }
 
-    /// Decides about the element as a whole.
+    /// Decides about the element as a whole. `None` if the element stays.
     fn decide_element(&self, tag: &Tag) -> Option<TagChange> {
         let cuts = |cut| self.cuts(cut);
         match tag.name.as_str() {

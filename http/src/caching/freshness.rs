@@ -144,7 +144,7 @@ impl Freshness {
     }
 }
 
-/// The explicit lifetime of a response (RFC 9111 §4.2.1).
+/// The explicit lifetime of a response (RFC 9111 §4.2.1). `None` if no field gives one.
 fn explicit_lifetime(
     fields: &HeaderMap,
     control: &ResponseControl,

@@ -171,7 +171,8 @@ impl ConditionalRequest {
     }
 }
 
-/// The newest response among those that the request could have selected, or else the newest of all.
+/// The newest of the responses `of` that the request could have selected, or else the newest of all
+/// responses `of`.
 fn newest_match(stored: &[StoredVariant<'_>], request: &HeaderMap, of: &[usize]) -> Option<usize> {
     of.iter()
         .filter_map(|&index| Some((index, stored.get(index)?)))

@@ -140,9 +140,9 @@ impl StoredVariant<'_> {
         let (language, others): (Vec<_>, Vec<_>) =
             names.iter().filter(differs).partition(|name| **name == ACCEPT_LANGUAGE);
         match (language.is_empty(), others.len()) {
-            // RFC 9111 §4.1: if other responses have `Vary`, a response without `Vary` lacks it by
-            // mistake, and the others take precedence. But if that response belongs to a request
-            // with equal fields, the page no longer varies.
+            // RFC 9111 §4.1: if other responses have `Vary`, its absence here is probably a
+            // mistake, and the other responses take precedence. But if this response belongs to a
+            // request with equal fields, the page no longer varies.
             (true, 0)
                 if !self.fields.contains_key(VARY)
                     && elsewhere.iter().any(|name| differs(&name)) =>
