@@ -19,7 +19,7 @@ const NOTHING_TO_SEE: &[u8] = b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\0\0\0!\xf9\x04\
 /// The substitute for a blocked sub-resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Blocked {
-    /// The same message as for any other refusal.
+    /// The usual refusal: an empty body with the status of the message.
     Refused,
     /// A successful response with an empty body.
     Empty,

@@ -148,7 +148,7 @@ pub struct AnswerHead {
 struct JoinKey {
     place: Key,
     spelling: Spelling,
-    /// The lines of the cookies and credentials.
+    /// The cookies and credentials of the request, as field lines.
     secrets: Vec<u8>,
     /// The requested range, and its conditions.
     range: [Vec<HeaderValue>; 4],

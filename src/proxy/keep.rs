@@ -175,7 +175,7 @@ pub fn may_keep(
     if endless { Err(NotKept::Endless) } else { Ok(()) }
 }
 
-/// Whether the status is a success or a redirect, which is useful offline.
+/// Whether the status is a success or a redirect. Responses with such a status are useful offline.
 pub(super) fn is_good(status: StatusCode) -> bool {
     status.is_success() || status.is_redirection()
 }

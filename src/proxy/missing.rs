@@ -161,7 +161,7 @@ pub(super) async fn refresh(
     kept::serve(context, ask, kept, CacheStatus::Hit(why))
 }
 
-/// Asks the person whether to send a form later, or to request a page.
+/// Asks the person whether to send a form, or to request a page, later.
 pub(super) fn confirm(context: &ProxyContext, ask: &ProxyRequest, is_kept: bool) -> Response<Body> {
     let kind = match (ask.head.method == Method::POST, is_kept) {
         (true, _) => RequestKind::Post,

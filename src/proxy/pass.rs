@@ -74,7 +74,7 @@ pub(super) async fn pass(
     }
 }
 
-/// Why a request is forwarded whose response is not stored.
+/// Why a request is forwarded without storing its response.
 fn forward(ask: &ProxyRequest) -> Forward {
     let is_usual = ask.asked.standing == StoragePolicy::Usual && !ask.asked.upgrade;
     match ask.asked.method {

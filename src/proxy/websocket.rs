@@ -20,7 +20,7 @@ use super::reply;
 /// The name of the protocol, for `:protocol` and for `Upgrade`.
 const WEBSOCKET: &str = "websocket";
 
-/// The suffix of a key before it is hashed (RFC 6455 §1.3).
+/// The text that is appended to a key before the key is hashed (RFC 6455 §1.3).
 const AFTER_KEY: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 /// The only version of the protocol (RFC 6455 §4.1).

@@ -26,7 +26,7 @@ const HALF_CLOSED_PAUSE: Duration = Duration::from_secs(10);
 /// How long a client may continue to send the body of a request that was answered early.
 const LINGER_PAUSE: Duration = Duration::from_secs(5);
 
-/// The maximum number of bytes of such a body that are read and discarded.
+/// The maximum number of bytes that are read and discarded of a request that was answered early.
 const LINGER_BYTES: usize = 64 << 20;
 
 /// The connection of one client.

@@ -143,7 +143,7 @@ impl Dialer {
     fn is_near(&self, origin: &Origin) -> bool {
         let config = self.in_force.load();
         let hosts = &config.local_net.hosts;
-        // In CONNECT, the host has the client's spelling.
+        // In CONNECT, the host has the client's spelling, so it is canonicalised here.
         !hosts.is_empty()
             && origin.via.is_none()
             && canonicalise_host(origin.host.as_bytes()).is_ok_and(|host| hosts.contains(&host))

@@ -93,7 +93,7 @@ impl LiveProgress {
         state.begin();
     }
 
-    /// Sets the number of bytes that have arrived.
+    /// Sets the number of bytes that have arrived. A smaller number than before is ignored.
     pub(super) fn set_bytes(&self, bytes: u64) {
         let mut state = self.lock();
         // The bytes of an earlier attempt are copied first. The displayed number must not decrease

@@ -219,7 +219,7 @@ pub(super) fn pause(first: Duration, attempt: usize) -> Duration {
     first.saturating_mul(factor).min(MAX_PAUSE)
 }
 
-/// The time `pause` after `now`.
+/// The time that is `pause` later than `now`.
 pub(super) fn after(now: SystemTime, pause: Duration) -> SystemTime {
     now.checked_add(pause).unwrap_or(now)
 }
