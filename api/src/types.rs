@@ -316,7 +316,8 @@ pub struct EntryItem {
     pub url: String,
     /// Its key in the spool, 64 hex digits.
     pub key: String,
-    /// The status of the response; `None` for a queued request.
+    /// The status of the response. For a queued request that has failed, the status of the failure;
+    /// `None` if there was no response.
     pub status: Option<u16>,
     /// The `Content-Type` as stored.
     #[serde(rename = "type")]

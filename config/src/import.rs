@@ -225,8 +225,8 @@ impl Importer {
         }
     }
 
-    /// Returns the reason why a line would have no effect, if there is one. Otherwise records the
-    /// option that it sets for every URL.
+    /// Returns the reason why a line would have no effect, if there is one. If the line sets its
+    /// option for every URL, records this option.
     fn is_dead(&mut self, section: &'static str, put: &SheetLine) -> Option<String> {
         let (key, settles) = match put {
             SheetLine::Member { .. } => return None,

@@ -7,16 +7,16 @@ use http::{HeaderMap, StatusCode};
 /// The most fields read from a stored head.
 const MAX_FIELDS: usize = 512;
 
-/// Parts of the names of fields with which APIs and frameworks log a request in.
+/// Texts in the names of fields with which APIs and frameworks authenticate a request.
 const CREDENTIAL_PARTS: [&str; 9] =
     ["apikey", "credential", "csrf", "jwt", "passw", "secret", "session", "token", "xsrf"];
 
-/// Words in such names.
+/// Whole words in the names of further fields that authenticate a request.
 const CREDENTIAL_WORDS: [&str; 4] = ["auth", "authentication", "authorization", "key"];
 
-/// Whether a request field is a credential for the origin: `Authorization`, or a field with such a
-/// name, for example `X-Api-Key`. `Cookie` does not count. `Sec-` fields, such as
-/// `Sec-WebSocket-Key`, are set by browsers, not by sites.
+/// Whether a request field is a credential for the origin: `Authorization`, or a field with a
+/// similar name, for example `X-Api-Key`. `Cookie` does not count. `Sec-` fields, such as
+/// `Sec-WebSocket-Key`, do not count either, because browsers set them, not sites.
 #[must_use]
 pub fn is_credential(name: &HeaderName) -> bool {
     let text = name.as_str();

@@ -162,7 +162,8 @@ impl<'a> PdfParts<'a> {
         if self.path.starts_with('/') {
             // 4: an absolute path.
         } else if self.path.is_empty() {
-            // 5: the path of the base. Its parameters and query are used if the reference has none.
+            // 5: the path of the base. If the reference has no parameters, those of the base are
+            // used, and also the query of the base if the reference has no query.
             let missing = base.path.is_empty() && base.net_loc.is_some() && self.params.is_some();
             self.path = if missing { "/" } else { base.path };
             if self.params.is_none() {

@@ -38,8 +38,9 @@ pub(super) fn find_protected_change(
     Some(format!("[{section}] {}", option.key))
 }
 
-/// Whether `new`, a whole text, changes protected options of the faulty text `old`. They may not be
-/// in force yet, so the configuration in force does not tell. True if `old` is not TOML.
+/// Whether `new`, a whole text, changes protected options of the faulty text `old`. These options
+/// may not be in force yet, so a comparison with the configuration in force could miss the change.
+/// Returns true if `old` is not TOML.
 pub(super) fn drops_protected(old: &str, new: &str) -> bool {
     let is_protected = |change: &OptionChange| {
         let section = SECTIONS.iter().find(|section| section.name == change.section);

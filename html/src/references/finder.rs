@@ -107,8 +107,8 @@ impl Finder {
         }
     }
 
-    /// Parses a piece of the document, after decoding its content coding. The time is linear in the
-    /// length of the piece. Memory grows only with the number of links.
+    /// Parses a piece of the document, whose content coding must already be decoded. The time is
+    /// linear in the length of the piece. Memory grows only with the number of links.
     pub fn write(&mut self, piece: &[u8]) {
         if self.kind == Kind::None {
             return;

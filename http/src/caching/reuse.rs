@@ -272,7 +272,8 @@ impl ReuseQuery<'_> {
     }
 
     /// The result according to the options, in the order of version 2.9: expiry, redirects,
-    /// `no-cache`, time online, age. `None` if no option applies.
+    /// `no-cache`, time online, age. `None` if no option applies. No option applies to an error
+    /// (4xx or 5xx).
     fn overruled(&self) -> Option<(Usability, Override)> {
         let Overrides { ask_again, once_since, expired, no_cache, redirection } =
             self.policy.overrides;

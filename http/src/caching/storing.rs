@@ -55,7 +55,7 @@ impl ReuseRefusal {
 pub struct RequestFacts {
     /// Whether the request had `no-store`.
     pub no_store: bool,
-    /// Whether the request had credentials (`Authorization`).
+    /// Whether the request had a credential for the origin, such as `Authorization`.
     pub credentials: bool,
 }
 
