@@ -271,7 +271,7 @@ impl Error {
     }
 }
 
-/// Whether a file is missing. It is also missing if a name on its path is not a directory.
+/// Whether a file is missing. It also counts as missing if a name on its path is not a directory.
 pub(crate) fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

@@ -241,7 +241,8 @@ impl Queue {
         lock(&self.index).requests.values().for_each(look);
     }
 
-    /// The number of waiting sub-resources of the page with this URL.
+    /// The number of requests that belong to the page with this URL, waiting or failed; see
+    /// [`OutgoingSummary::page`].
     #[must_use]
     pub fn parts_of(&self, page: &str) -> usize {
         lock(&self.index).parts.of(page)
@@ -349,9 +350,10 @@ impl Queue {
     /// Removes a finished request, unless more was requested in the meantime. `seen` is the request
     /// in the form in which it was fetched.
     ///
-    /// Under [`Durability::Batch`] its file is removed when its response, and the requests [that
-    /// follow from it](Queue::add_next), are durable. After a crash the request may be back;
-    /// the fetch then finds its response.
+    /// Under [`Durability::Batch`] the file of a `GET` or `HEAD` request is removed when its
+    /// response, and the requests [that follow from it](Queue::add_next), are durable. After a
+    /// crash the request may be back; the fetch then finds its response. The file of any other
+    /// request is removed at once, because such a request must not be sent twice.
     ///
     /// # Errors
     ///
@@ -382,7 +384,7 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// If the disk fails; earlier removals stay done.
+    /// If the disk fails or is full; earlier removals stay done.
     pub fn forget_run(&self, run: RunId) -> Result<u64> {
         let is_of = |request: &OutgoingSummary| request.wishes.iter().any(|wish| wish.run == run);
         let mut keys = Vec::new();

@@ -158,7 +158,7 @@ impl Spool {
     ///
     /// # Errors
     ///
-    /// If the name is taken, or the disk fails.
+    /// If the name is taken, or the disk fails or is full.
     pub fn make_file(&self, path: &Path) -> Result<()> {
         let made = self.disk_root().disk.create(path);
         made.map(drop).map_err(|error| Error::disk("create", path, error))

@@ -123,7 +123,7 @@ pub(crate) enum ReplaceCondition<'a> {
     Nothing,
     /// The place must have the entry with this record id.
     Only(&'a str),
-    /// The place must have this entry, and it was not updated since it was read.
+    /// The place must have this entry, and the entry was not confirmed since it was read.
     Seen(&'a Entry),
 }
 

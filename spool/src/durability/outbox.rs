@@ -2,8 +2,9 @@
 //! below `tmp/`, and fetched requests, whose files are removed only when their responses are
 //! durable.
 //!
-//! So no crash loses a request: before the removal of its file becomes durable, its response is
-//! durable, and so are the requests that follow from the response.
+//! So no crash loses a fetched request: before the removal of its file becomes durable, its
+//! response is durable, and so are the requests that follow from the response. A finished request
+//! that must not be sent twice does not wait: [`crate::Queue::finish`] removes its file at once.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

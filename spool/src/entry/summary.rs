@@ -24,7 +24,7 @@ pub struct Summary {
     pub status: u16,
     /// The value of `Content-Type` as received.
     pub content_type: Option<Vec<u8>>,
-    /// The length of its body in bytes.
+    /// The length of the body in bytes.
     pub body_len: u64,
     /// When the response arrived.
     pub when: Timestamp,
@@ -33,9 +33,9 @@ pub struct Summary {
     /// When the origin last confirmed the entry. Lists read this time from the entry's own file.
     /// The update file of a large entry may have a newer time.
     pub checked: Timestamp,
-    /// The SHA-256 of its body.
+    /// The SHA-256 of the body.
     pub digest: [u8; 32],
-    /// The length of its file on the disk in bytes.
+    /// The length of the entry's own file on the disk, in bytes.
     pub file_len: u64,
     /// The length of the file without compression, if the file is compressed.
     pub plain_len: Option<u64>,

@@ -13,7 +13,7 @@ use super::{QueueChange, QueueObserver};
 #[derive(Default)]
 pub(super) struct QueueIndex {
     pub(super) requests: HashMap<Key, OutgoingSummary>,
-    /// The number of waiting sub-resources, by the URL of their page.
+    /// The number of requests that belong to a page, by the URL of the page.
     pub(super) parts: NameCounts,
     pub(super) shares: Shares,
     pub(super) observer: Option<QueueObserver>,

@@ -105,7 +105,7 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// If the disk fails; earlier requests keep the new priority.
+    /// If the disk fails or is full; earlier requests keep the new priority.
     pub fn prioritize(&self, keys: &[Key], priority: Priority) -> Result<u64> {
         let mut count = 0;
         for key in keys {

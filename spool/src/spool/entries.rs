@@ -180,7 +180,7 @@ impl Spool {
         self.tree().remove_variant(place)
     }
 
-    /// Removes an entry, unless it was replaced or updated since it was read. Returns whether it
+    /// Removes an entry, unless it was replaced or confirmed since it was read. Returns whether it
     /// was removed.
     ///
     /// # Errors

@@ -18,11 +18,12 @@ use crate::queue::runs;
 use crate::queue::wish::RunId;
 
 impl Spool {
-    /// Reads when entries were last used, as last written.
+    /// Reads when entries were last used, as last written. A missing or invalid file counts as
+    /// empty.
     ///
     /// # Errors
     ///
-    /// If the disk fails. An unreadable file counts as empty.
+    /// If the disk fails.
     pub fn uses(&self) -> Result<Uses> {
         used::read(self.disk_root())
     }

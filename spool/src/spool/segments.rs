@@ -17,8 +17,8 @@ impl Spool {
     ///
     /// # Errors
     ///
-    /// Those of [`Spool::begin`], and [`crate::Error::is_too_large`] for a validator above
-    /// [`crate::MAX_VALIDATOR`].
+    /// Those of [`Spool::begin`]; [`crate::Error::is_too_large`] for a validator above
+    /// [`crate::MAX_VALIDATOR`], and [`crate::Error::is_invalid`] for an empty one.
     pub fn begin_resumable(
         &self,
         place: &Place,
@@ -32,22 +32,23 @@ impl Spool {
         Writer::begin(session, place, new, WritePurpose::WholeOrPart, Some(part))
     }
 
-    /// Returns the segments of exactly this place, or `None` if it has no valid segment. Damaged
-    /// and foreign files are set aside.
+    /// Returns the segments of exactly this place, or `None` if it has no valid segment. First
+    /// makes segments from interrupted downloads that a crash has left. Damaged and foreign files
+    /// are set aside.
     ///
     /// # Errors
     ///
-    /// If the disk fails.
+    /// If the disk fails or is full.
     pub fn partial(&self, place: &Place) -> Result<Option<Partial>> {
         segments::read(self.session(), place)
     }
 
-    /// Returns the segments of every variant of a key, in no order. The caller decides which of
-    /// them a request selects.
+    /// Returns the segments of every variant of a key, in no order, like [`Spool::partial`]. The
+    /// caller decides which of them a request selects.
     ///
     /// # Errors
     ///
-    /// If the disk fails.
+    /// Those of [`Spool::partial`].
     pub fn partials_of(&self, place: &Place) -> Result<Vec<Partial>> {
         segments::read_all(self.session(), place)
     }

@@ -144,7 +144,8 @@ pub(crate) fn names(disk: &dyn Disk, directory: &Path) -> Result<Vec<Key>> {
     Ok(keys)
 }
 
-/// Whether an entry was neither replaced nor updated since it was read.
+/// Whether an entry was neither replaced nor confirmed since it was read. An update that only marks
+/// the entry as invalid does not count.
 pub(crate) fn is_unchanged(now: &Entry, seen: &Entry) -> bool {
     (now.id(), now.checked()) == (seen.id(), seen.checked())
 }
@@ -309,7 +310,7 @@ impl Tree {
         self.removed(place, removed || removed_parts)
     }
 
-    /// Removes an entry, unless it was replaced or updated since it was read.
+    /// Removes an entry, unless it was replaced or confirmed since it was read.
     pub(crate) fn remove_seen(&self, entry: &Entry) -> Result<bool> {
         let place = entry.place();
         self.remove_variant_if(place, None, || {

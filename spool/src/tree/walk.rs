@@ -112,7 +112,7 @@ impl SpoolWalk {
     ///
     /// # Errors
     ///
-    /// If the disk fails.
+    /// If the disk fails, or has no stamps.
     pub fn stamps(&self, place: &Place) -> Result<[Option<Stamp>; 2]> {
         let single = self.root.join(place.single_path());
         let directory = crate::fs::parent(&single);

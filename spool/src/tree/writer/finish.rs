@@ -42,9 +42,9 @@ impl Writer {
         Ok(stored)
     }
 
-    /// Finishes the entry if the entry of its place is still `found`, and was not updated since.
-    /// Otherwise stores nothing and returns the writer, because the caller may prefer the other
-    /// entry.
+    /// Finishes the entry if the entry of its place is still `found`, and was not confirmed since
+    /// `found` was read. If `found` is `None`, the place must still have no entry. Otherwise stores
+    /// nothing and returns the writer, because the caller may prefer the other entry.
     ///
     /// # Errors
     ///
