@@ -78,8 +78,8 @@ async fn check_recent(context: &Arc<StorageContext>) {
     }
 }
 
-/// Removes deleted entries whose time for undo has passed, or all of them if the disk needs the
-/// space.
+/// Removes deleted entries whose time for undo has passed, and the oldest ones above
+/// [`MAX_REMOVED_BYTES`]. If the disk needs the space, removes all deleted entries.
 async fn forget_removed(context: &Arc<StorageContext>) {
     let needed = NEEDED.max(min_free_at(&context.base.config(), context.store.spool().root()));
     let forget = move |spool: &Spool| {

@@ -103,8 +103,8 @@ impl Leaves {
     ///
     /// # Errors
     ///
-    /// [`BadAuthority`] if the authority is not valid at this time or may not sign for the host, or
-    /// if a certificate cannot contain the host name.
+    /// [`BadAuthority`] if the authority is not valid at this time or may not sign for the host, if
+    /// a certificate cannot contain the host name, or if the system cannot supply random bytes.
     pub fn config(&self, host: &str, now: SystemTime) -> Result<Arc<ServerConfig>, BadAuthority> {
         let mut made = self.lock();
         made.uses += 1;

@@ -10,7 +10,7 @@ use super::run::{DownloadContext, OriginClient};
 use super::{Download, Downloads};
 use crate::net::upstream::{Failure, Origin};
 
-/// The interval between checks of a slow download.
+/// The interval at which the limits of a download without readers are checked.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// How long an unawaited download may stall.
@@ -22,7 +22,7 @@ const SLOWEST: u64 = 64;
 /// How long an unawaited download may be slower than `SLOWEST`.
 const SLOW: Duration = Duration::from_secs(120);
 
-/// Maximum number of downloads that continue after their clients have left.
+/// Maximum number of unawaited downloads that continue.
 const MOST: usize = 64;
 
 /// Maximum speed of an unawaited download of unknown length, in bytes per second.
