@@ -455,8 +455,8 @@ async fn begin<A>(
     length: Option<u64>,
 ) -> Result<(Writer, Tail), wwwoffle_spool::Error> {
     // The fields in `Vary` are in the head of a segment, so they are unknown when a segment is
-    // searched. A segment of a varying response could not be found again, so such a download cannot
-    // be resumed.
+    // searched. A segment of a varying response could not be found again. So the bytes of such a
+    // response are not saved as a segment.
     if let Some(mark) = mark.filter(|_| place.variant_text().is_empty()) {
         let validator = mark.name().to_vec();
         return ground.store.begin_resumable(&place, new, validator, mark.length()).await;
