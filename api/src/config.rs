@@ -29,16 +29,16 @@ pub struct ConfigState {
 /// An option and its value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigOption {
-    /// Its section.
+    /// The section of the option.
     pub section: String,
-    /// Its name.
+    /// The name of the option.
     pub key: String,
-    /// The name of its type.
+    /// The name of the option's type.
     #[serde(rename = "type")]
     pub kind: String,
     /// The value in the file; `None` if the default applies.
     pub value: Option<String>,
-    /// Its default.
+    /// The default of the option.
     pub default: String,
     /// The line in the file, counted from 1; `None` if the default applies.
     pub line: Option<usize>,
@@ -49,22 +49,22 @@ pub struct ConfigOption {
 /// A rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigRule {
-    /// The section whose options it sets.
+    /// The section whose options the rule sets.
     pub section: String,
-    /// Its number in the section, counted from 0.
+    /// The number of the rule in the section, counted from 0.
     pub index: usize,
-    /// The line of its header, counted from 1.
+    /// The line of the rule's header, counted from 1.
     pub line: usize,
     /// The URL-SPECIFICATIONs of the rule.
     pub url: Vec<String>,
-    /// The names and the values of its options.
+    /// The names and the values of the rule's options.
     pub options: Vec<(String, String)>,
 }
 
 /// An error in the configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigFault {
-    /// The configuration, or a list file that it names.
+    /// The file of the error: the configuration, or a list that the configuration names.
     pub file: String,
     /// The line, counted from 1, if known.
     pub line: Option<usize>,
@@ -80,13 +80,15 @@ pub use wwwoffle_config::edit::Edit as ConfigEdit;
 pub struct ConfigChange {
     /// The path of the configuration file.
     pub file: String,
-    /// The entity tag of its new text.
+    /// The entity tag of the new text.
     pub stamp: String,
-    /// The line of the change, if it was an edit.
+    /// The line of the change; `None` if the change was not an edit.
     pub line: Option<usize>,
-    /// The previous value, if it was set.
+    /// The previous value of the option, or the previous rule. `None` if there was none, or if the
+    /// change was not an edit.
     pub was: Option<String>,
-    /// The new value, if it is set.
+    /// The new value of the option, or the new rule. `None` if there is none, or if the change was
+    /// not an edit.
     pub now: Option<String>,
     /// The options with a new value, as `section.key`. `section.for` stands for new rules.
     pub changed: Vec<String>,
@@ -114,9 +116,9 @@ pub struct ConfigVersions {
 /// An earlier version of the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigVersion {
-    /// Its number.
+    /// The number of the version.
     pub version: u64,
-    /// When it was replaced.
+    /// When the version was replaced.
     pub until: Timestamp,
 }
 

@@ -66,9 +66,9 @@ pub enum Event {
     Retry {
         /// The URL.
         url: String,
-        /// Why it failed.
+        /// Why the request failed.
         error: String,
-        /// When it is retried.
+        /// When the request is retried.
         next: Timestamp,
     },
     /// The request is in the queue until the mode allows it.

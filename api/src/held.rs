@@ -19,7 +19,7 @@ pub enum Held {
     Budget {
         /// The period of the budget.
         of: BudgetOf,
-        /// Whether it is the budget of a metered link.
+        /// Whether this is the budget of a metered link.
         metered: bool,
         /// When the budget is renewed. Absent if it is renewed at the next fetch of the queue.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,12 +38,12 @@ pub enum Held {
     },
     /// The request failed temporarily.
     Retry {
-        /// When it is retried.
+        /// When the request is retried.
         until: Timestamp,
     },
     /// The request has failed in all regular attempts, and is retried one last time (`last-try`).
     LastTry {
-        /// When it is retried.
+        /// When the request is retried.
         until: Timestamp,
     },
     /// The response is larger than `ask-above` and needs the user's consent.

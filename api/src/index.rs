@@ -11,12 +11,12 @@ use super::EntryItem;
 pub struct IndexItem {
     /// The canonical URL, without credentials.
     pub url: String,
-    /// Its key, in hex.
+    /// The key of the URL, in hex.
     pub key: String,
     /// The owner, if the entry has one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub owner: Option<String>,
-    /// The site of its host: `example.co.uk`.
+    /// The site of the host: `example.co.uk`.
     pub site: String,
     /// The title of the page; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -24,20 +24,20 @@ pub struct IndexItem {
     /// The language that the page declares; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub language: Option<String>,
-    /// Its content.
+    /// The stored content.
     #[serde(flatten)]
     pub content: IndexContent,
-    /// Its times.
+    /// The times of the entry.
     #[serde(flatten)]
     pub times: ItemTimes,
     /// The number of older versions.
     pub versions: u32,
-    /// Whether its words can be searched: `indexed`, `not-yet` or `none`.
+    /// Whether the words of the entry can be searched: `indexed`, `not-yet` or `none`.
     pub words: String,
     /// For a page: the number of missing sub-resources, if the index knows it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub missing: Option<u32>,
-    /// Its marks.
+    /// The marks of the URL.
     #[serde(flatten)]
     pub marks: IndexMarks,
 }
@@ -64,13 +64,13 @@ pub struct IndexContent {
 /// The marks of the URL of an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexMarks {
-    /// Whether a request for it is queued.
+    /// Whether a request for the URL is queued.
     #[serde(default)]
     pub queued: bool,
-    /// Whether it is fetched on a schedule.
+    /// Whether the URL is fetched on a schedule.
     #[serde(default)]
     pub monitored: bool,
-    /// Whether it is protected from purging.
+    /// Whether the URL is protected from purging.
     #[serde(default)]
     pub pinned: bool,
 }
@@ -80,7 +80,7 @@ pub struct IndexMarks {
 pub struct IndexAsked {
     /// The requested URL.
     pub url: String,
-    /// When it was queued.
+    /// When the request was queued.
     pub queued: Timestamp,
 }
 

@@ -9,17 +9,17 @@ use super::Parts;
 /// visible.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Certificate {
-    /// Its subject.
+    /// The subject of the certificate.
     pub subject: String,
-    /// Its issuer.
+    /// The issuer of the certificate.
     pub issuer: String,
-    /// Its SHA-256, 64 hex digits.
+    /// The SHA-256 of the certificate, 64 hex digits.
     pub sha256: String,
-    /// When its validity begins; `None` if that cannot be read.
+    /// When the validity begins; `None` if that cannot be read.
     pub from: Option<Timestamp>,
-    /// When its validity ends; `None` if that cannot be read.
+    /// When the validity ends; `None` if that cannot be read.
     pub until: Option<Timestamp>,
-    /// The first hosts and addresses for which it is valid.
+    /// The first hosts and addresses for which the certificate is valid.
     #[serde(default)]
     pub names: Vec<String>,
     /// The number of further hosts and addresses.
@@ -42,9 +42,10 @@ pub struct Chain {
 pub struct Connection {
     /// The version of TLS, such as `TLSv1.3`.
     pub version: String,
-    /// The cipher suite, by its IANA name.
+    /// The IANA name of the cipher suite.
     pub suite: String,
-    /// Whether the certificate was accepted for this origin because of its fingerprint.
+    /// Whether the certificate was accepted because a person allowed its fingerprint for this
+    /// origin.
     #[serde(default)]
     pub by_fingerprint: bool,
     /// The certificates of the origin.
@@ -54,9 +55,9 @@ pub struct Connection {
 /// A header field. Its text is as received, with hidden characters made visible.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Field {
-    /// Its name.
+    /// The name of the field.
     pub name: String,
-    /// Its value; `None` if it is secret.
+    /// The value of the field; `None` if the value is secret.
     pub value: Option<String>,
 }
 
@@ -65,14 +66,15 @@ pub struct Field {
 pub struct Info<Words = String> {
     /// The canonical URL, without credentials.
     pub url: String,
-    /// Its key in the spool, 64 hex digits.
+    /// The key of the URL in the spool, 64 hex digits.
     pub key: String,
     /// The stored copy, if any.
     pub kept: Option<KeptInfo>,
-    /// Whether it is protected from purging.
+    /// Whether the URL is protected from purging.
     #[serde(default)]
     pub pinned: bool,
-    /// The state of its sub-resources; `None` if it is not stored, or cannot have any.
+    /// The state of the sub-resources; `None` if the URL is not stored, or if its response cannot
+    /// have sub-resources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts: Option<Parts<Words>>,
 }
@@ -80,9 +82,9 @@ pub struct Info<Words = String> {
 /// The compressed file of a stored copy: heads and body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompressedFile {
-    /// Its length in bytes.
+    /// The length of the file in bytes.
     pub bytes: u64,
-    /// Its length if it were not compressed.
+    /// The length in bytes that the file would have without compression.
     pub plain: u64,
 }
 
@@ -112,7 +114,7 @@ pub struct KeptInfo {
     pub status: u16,
     /// When the response was received.
     pub received: Timestamp,
-    /// When it was stored.
+    /// When the copy was stored.
     pub stored: Timestamp,
     /// The length of the body as received, without transfer coding.
     pub bytes: u64,

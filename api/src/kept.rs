@@ -92,9 +92,9 @@ pub enum CompressEvent {
 pub struct CompressedUrls {
     /// The number of entries compressed or decompressed.
     pub rewritten: u64,
-    /// The bytes that they occupied on the disk before.
+    /// The bytes that the rewritten entries occupied on the disk before.
     pub before: u64,
-    /// The bytes that they occupy now.
+    /// The bytes that the rewritten entries occupy now.
     pub after: u64,
     /// The number of entries that already had the wanted form.
     pub already: u64,
@@ -115,6 +115,6 @@ pub struct CompressedUrls {
 pub struct WrittenUrl {
     /// The URL, without credentials.
     pub url: String,
-    /// The length of its body in bytes.
+    /// The length of the body in bytes.
     pub bytes: u64,
 }

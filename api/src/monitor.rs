@@ -17,7 +17,7 @@ pub struct MonitorList {
 /// A monitored page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MonitorItem {
-    /// The key of its canonical URL, 64 hex digits.
+    /// The key of the canonical URL, 64 hex digits.
     pub key: String,
     /// The URL, without credentials.
     pub url: String,

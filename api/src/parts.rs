@@ -65,16 +65,17 @@ impl PartCounts {
 /// One sub-resource of a page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartItem<Words = String> {
-    /// Its URL, without credentials.
+    /// The URL of the sub-resource, without credentials.
     pub url: String,
-    /// Its role in the page: `stylesheet`, `image`, `font` and so on.
+    /// The role of the sub-resource in the page: `stylesheet`, `image`, `font` and so on.
     pub class: String,
-    /// The document that refers to it, if not the page itself: a style sheet, a frame, a redirect.
+    /// The document that refers to the sub-resource: a style sheet, a frame or a redirect. Absent
+    /// if it is the page itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// Whether it is stored, left out or missing.
+    /// Whether the sub-resource is stored, left out or missing.
     pub state: PartState,
-    /// Why it is not stored; absent if it is stored or the reason is unknown.
+    /// Why the sub-resource is not stored; absent if it is stored or the reason is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Words>,
 }

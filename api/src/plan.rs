@@ -13,7 +13,7 @@ use wwwoffle_spool::RequestKind;
 pub struct Amount {
     /// The number of responses.
     pub count: u64,
-    /// The bytes of their bodies, as transferred.
+    /// The bytes of the response bodies, as transferred.
     pub bytes: u64,
 }
 
@@ -119,7 +119,7 @@ pub struct RunPlan {
     pub start_kept: bool,
     /// The expected transfers of pages.
     pub pages: Expected,
-    /// The expected transfers of their sub-resources.
+    /// The expected transfers of sub-resources.
     pub parts: Expected,
     /// The basis for the estimated lengths.
     pub basis: EstimateBasis,

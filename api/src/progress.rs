@@ -64,7 +64,7 @@ pub struct ProgressStep {
     pub mode: Mode,
     /// The counts of the queue.
     pub queue: QueueCounts,
-    /// The progress of the queue since its fetch began.
+    /// The progress of the queue since the fetch of the queue began.
     pub whole: Whole,
     /// The first hundred downloads in progress.
     pub downloads: Vec<DownloadItem>,
@@ -92,10 +92,10 @@ pub struct DownloadEnded {
 /// The progress of a recursive fetch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunStep {
-    /// Its identifier.
+    /// The identifier of the fetch.
     pub id: String,
     /// The start page.
     pub start: String,
-    /// Its progress.
+    /// The progress of the fetch.
     pub whole: Whole,
 }

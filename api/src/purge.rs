@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The plan or the result of a purge.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PurgeReport {
-    /// The time for which it was planned.
+    /// The time for which the purge was planned.
     pub at: Timestamp,
     /// The entries to remove, by reason: `old`, `room`, `dont-get`, `dont-cache`.
     pub goes: Vec<PurgeSum>,
@@ -42,9 +42,9 @@ pub struct PurgeReport {
 pub struct PurgeCompressed {
     /// The number of compressed entries. An entry and its older versions count as one.
     pub entries: u64,
-    /// The bytes that they occupied on the disk before.
+    /// The bytes that the compressed entries occupied on the disk before.
     pub before: u64,
-    /// The bytes that they occupy now.
+    /// The bytes that the compressed entries occupy now.
     pub after: u64,
     /// The number of entries that could not be compressed.
     #[serde(default)]
@@ -66,17 +66,17 @@ pub struct PurgeCompressed {
 pub struct PurgeShared {
     /// The number of entries and older versions that newly share their body.
     pub entries: u64,
-    /// The bytes that the sharing of these bodies saves.
+    /// The bytes that the sharing of the bodies of these `entries` saves.
     pub saved: u64,
-    /// The number of bodies removed because no entry uses them.
+    /// The number of shared bodies removed because no entry uses them.
     pub removed: u64,
-    /// The bytes that these occupied.
+    /// The bytes that the removed bodies occupied.
     pub removed_bytes: u64,
     /// The number of shared bodies.
     pub bodies: u64,
-    /// The bytes that these occupy.
+    /// The bytes that the shared bodies occupy.
     pub bodies_bytes: u64,
-    /// The number of entries and older versions that use them.
+    /// The number of entries and older versions that use shared bodies.
     pub all_entries: u64,
     /// The bytes that the sharing of all bodies saves.
     pub all_saved: u64,
@@ -92,7 +92,7 @@ pub struct PurgeSum {
     pub why: String,
     /// The number of entries. An entry and its older versions count as one.
     pub entries: u64,
-    /// The bytes that they occupy on the disk.
+    /// The bytes that the entries occupy on the disk.
     pub bytes: u64,
 }
 

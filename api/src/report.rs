@@ -77,7 +77,7 @@ pub struct FetchCounts {
 pub struct Left {
     /// The number of links; one URL may count more than once.
     pub count: u64,
-    /// Some of their URLs, or of the pages that refer to them.
+    /// Examples: URLs of some of the links, or of pages that refer to some of them.
     pub examples: Vec<String>,
 }
 
@@ -86,7 +86,7 @@ pub struct Left {
 pub struct FailedUrl {
     /// The URL, without credentials.
     pub url: String,
-    /// The page that refers to it; absent if there is no such page or it is unknown.
+    /// The page that refers to the URL; absent if there is no such page or it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     /// The reason, in words for the user.

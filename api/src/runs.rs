@@ -16,7 +16,7 @@ pub struct RunList {
 /// A recursive fetch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunItem {
-    /// Its identifier: 16 hex digits.
+    /// The identifier of the fetch: 16 hex digits.
     pub id: String,
     /// The owner, if not everyone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -25,7 +25,7 @@ pub struct RunItem {
     pub start: String,
     /// The extent of the fetch.
     pub aim: Aim,
-    /// When it began.
+    /// When the fetch began.
     pub begun: Timestamp,
     /// When the fetch ended; absent while it is in progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -33,9 +33,10 @@ pub struct DayCounts {
 /// The counts of one host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostCounts {
-    /// Its name.
+    /// The name of the host.
     pub host: String,
-    /// An upper bound for the number of requests to the host before it was counted separately.
+    /// An upper bound for the number of requests to the host before its requests were counted
+    /// separately.
     #[serde(default)]
     pub before: u64,
     /// The counts since then.

@@ -43,16 +43,16 @@ pub struct Status {
 /// The process of the daemon.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DaemonProcess {
-    /// Its process ID.
+    /// The process ID of the daemon.
     pub pid: u32,
-    /// The spool that it has locked.
+    /// The spool that the daemon has locked.
     pub spool: String,
     /// Whether the spool is on a read-only file system, so that nothing is stored.
     #[serde(default)]
     pub read_only: bool,
-    /// The addresses it listens on, with the actual ports.
+    /// The addresses that the daemon listens on, with the actual ports.
     pub listen: Vec<String>,
-    /// When it was started.
+    /// When the daemon was started.
     pub since: Timestamp,
 }
 
@@ -134,7 +134,7 @@ pub struct DownloadWaiting {
     pub next: Timestamp,
     /// The number of consecutive attempts without progress, including the next.
     pub attempts: u32,
-    /// Why it was interrupted.
+    /// Why the download was interrupted.
     pub error: String,
 }
 
@@ -164,28 +164,29 @@ pub struct Queue {
 /// A request in the queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueItem {
-    /// The key of its canonical URL, 64 hex digits.
+    /// The key of the canonical URL, 64 hex digits.
     pub key: String,
     /// The URL, without credentials.
     pub url: String,
     /// The method of the request.
     pub method: String,
-    /// Why it is in the queue.
+    /// Why the request is in the queue.
     pub kind: RequestKind,
-    /// The page that uses it, for a sub-resource.
+    /// The page to which the request belongs, such as the page that uses a sub-resource; `None` if
+    /// there is no such page.
     pub page: Option<String>,
-    /// When it was recorded.
+    /// When the request was recorded.
     pub queued: Timestamp,
-    /// Its state.
+    /// The state of the request.
     pub state: ItemState,
-    /// The attempts to fetch it.
+    /// The attempts to fetch the request.
     #[serde(flatten)]
     pub attempts: FetchAttempts,
     /// The priority set by the user.
     #[serde(default, skip_serializing_if = "Priority::is_usual")]
     pub priority: Priority,
-    /// Its position among the caller's waiting requests, counted from 1; absent if it is not
-    /// waiting.
+    /// The position of the request among the waiting requests of the caller, counted from 1; absent
+    /// if the request is not waiting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<u64>,
     /// The owner, as `user:ada` or `client:192.0.2.1`; absent for this machine.
@@ -314,7 +315,7 @@ pub struct Started {
 pub struct EntryItem {
     /// The URL, without credentials.
     pub url: String,
-    /// Its key in the spool, 64 hex digits.
+    /// The key of the URL in the spool, 64 hex digits.
     pub key: String,
     /// The status of the response. For a queued request that has failed, the status of the failure;
     /// `None` if there was no response.

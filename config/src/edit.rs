@@ -96,9 +96,9 @@ pub enum Edit {
     AddRule {
         /// The section whose options the rule sets.
         section: String,
-        /// Its URL-SPECIFICATIONs, in order.
+        /// The URL-SPECIFICATIONs of the rule, in order.
         url: Vec<String>,
-        /// Its options and their values, in order.
+        /// The options of the rule and their values, in order.
         options: Vec<(String, String)>,
         /// The number of the rule before which to insert, counted from 0 in the section. `None`, or
         /// a number beyond the last rule, means the end.

@@ -89,7 +89,7 @@ pub enum RequestPurpose {
     Image,
     /// A font.
     Font,
-    /// Audio, video or its subtitles.
+    /// Audio, video or subtitles.
     Media,
     /// Data for a plug-in.
     Object,

@@ -46,7 +46,7 @@ pub enum ConfigLookup {
     FirstOf(Vec<PathBuf>),
 }
 
-/// The environment names no directory for the spool.
+/// The error if the environment names no directory for the spool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "no directory for the spool is known: give --spool DIR, set \"spool-dir\" in [startup], \

@@ -53,15 +53,16 @@ pub enum Effect {
 /// Unix socket of the daemon, with the control password, or in the file itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protection {
-    /// Everyone with access to the configuration may change it.
+    /// Everyone with access to the configuration may change the option.
     Ordinary,
-    /// Names a program that the daemon runs.
+    /// The option names a program that the daemon runs.
     Program,
-    /// Names a file or directory that the daemon reads or writes.
+    /// The option names a file or directory that the daemon reads or writes.
     Path,
-    /// Decides who may use or control the proxy, and the hosts and ports they can reach through it.
+    /// The option decides who may use or control the proxy, or which hosts and ports they can reach
+    /// through it.
     Access,
-    /// Decides what browsers receive in the name of other sites.
+    /// The option decides what browsers receive in the name of other sites.
     Trust,
 }
 

@@ -42,8 +42,8 @@ const STYLES: [&str; 9] = [
     "cursor",
 ];
 
-/// Attributes to remove. They contain a signature that the loaded content no longer matches, name
-/// an origin from which it no longer comes, or load content without the user's intention.
+/// Attributes to remove: signatures that the rewritten content does not match, attributes about the
+/// origin of the content, and attributes that load content without the user's intention.
 const DROPPED: [&str; 12] = [
     "integrity",
     "crossorigin",

@@ -16,7 +16,7 @@ const SKIPPED: [u8; 4] = [0x50, 0x2a, 0x4d, 0x18];
 
 /// The coding `zstd`.
 pub(super) struct Zstd {
-    /// `None` if its memory could not be allocated.
+    /// The decoder. `None` if its memory could not be allocated.
     decoder: Option<Decoder<'static>>,
     state: ZstdState,
     /// Whether a frame is complete. Then the bytes after it may be anything.
