@@ -283,8 +283,8 @@ impl Upstream {
     ///
     /// # Errors
     ///
-    /// [`Failure`]: an error of the dialer, the network, the parent proxy or the origin, or a request that
-    /// cannot be sent.
+    /// [`Failure`]: an error of the dialer, the network, the parent proxy or the origin, or a request
+    /// that cannot be sent.
     pub async fn send(
         self: &Arc<Self>,
         origin: &Origin,
