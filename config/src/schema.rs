@@ -17,11 +17,11 @@ use crate::{
 pub(crate) trait SectionOptions: Sized {
     /// The name and the options of the section.
     const SECTION: Section;
-    /// Reads each option from the text, or its default. Faults are recorded in `source`.
+    /// Reads each option from the text, or takes its default. Faults are recorded in `source`.
     fn take(source: &mut ValueSource<'_>) -> Self;
-    /// Adds the value of each option for `url` to `told`.
+    /// Adds to `told` the value of each option for `url`.
     fn explain(&self, url: &UrlParts<'_>, origins: &Origins, told: &mut Vec<OptionExplanation>);
-    /// Adds the options whose values or rules differ from those of `other` to `found`.
+    /// Adds to `found` the options whose values or rules differ from those of `other`.
     fn differences(&self, other: &Self, found: &mut Vec<(&'static str, &'static OptionInfo)>);
 }
 
@@ -138,7 +138,7 @@ macro_rules! config {
         pub const SECTIONS: &[Section] = &[$( <$Section as SectionOptions>::SECTION, )+];
 
         impl Config {
-            /// Reads each option from the text, or its default. Faults are recorded in `source`.
+            /// Reads each option from the text, or takes its default. Faults are recorded in `source`.
             pub(crate) fn take(source: &mut ValueSource<'_>) -> Self {
                 let mut config = Self {
                     $( $field: $Section::take(source), )+

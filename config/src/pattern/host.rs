@@ -77,7 +77,8 @@ impl HostSpec {
         }
     }
 
-    /// Whether the pattern begins with `!`, and so excludes the hosts that it matches.
+    /// Whether the pattern begins with `!`. In a list, such a pattern excludes the hosts that it
+    /// matches.
     #[must_use]
     pub fn negated(&self) -> bool {
         self.negated

@@ -167,7 +167,8 @@ impl UrlSpec {
         self.matches_parts(&UrlParts::of(url))
     }
 
-    /// Whether the pattern begins with `!`, and so excludes the URLs that it matches from a list.
+    /// Whether the pattern begins with `!`. In a list, such a pattern excludes the URLs that it
+    /// matches.
     #[must_use]
     pub fn negated(&self) -> bool {
         self.negated

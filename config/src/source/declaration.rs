@@ -18,11 +18,11 @@ pub struct OptionInfo {
     pub key: &'static str,
     /// The name of the option's type in `docs/options.md`.
     pub kind: &'static str,
-    /// Whether its value is never displayed, for example because it is a password.
+    /// Whether the value is never displayed, for example because it is a password.
     pub is_secret: bool,
-    /// The syntax of its type.
+    /// The syntax of the option's type, for `docs/options.md`.
     pub meaning: &'static str,
-    /// The JSON schema of its type.
+    /// The JSON schema of the option's type.
     pub json: fn() -> String,
     /// The default in the notation of the file.
     pub default: &'static str,

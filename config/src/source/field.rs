@@ -10,7 +10,7 @@ use crate::pattern::parts::UrlParts;
 
 /// The type of an option.
 pub(crate) trait OptionType: Sized {
-    /// The type of its value.
+    /// The type of the option's value.
     type Plain: Value;
     /// See [`Value::KIND`].
     const KIND: &'static str = <Self::Plain as Value>::KIND;
@@ -18,13 +18,13 @@ pub(crate) trait OptionType: Sized {
     const MEANING: &'static str = <Self::Plain as Value>::MEANING;
     /// See [`Value::IS_SECRET`].
     const IS_SECRET: bool = <Self::Plain as Value>::IS_SECRET;
-    /// Whether rules may set it.
+    /// Whether rules may set the option.
     const RULES: bool;
     /// See [`Value::json`].
     fn json() -> String {
         <Self::Plain as Value>::json()
     }
-    /// Reads the option from the text, or its default.
+    /// Reads the option from the text. If the text does not set it, returns the default.
     fn take(
         source: &mut ValueSource<'_>,
         section: &'static str,

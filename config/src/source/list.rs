@@ -157,9 +157,9 @@ impl UrlSpecSet {
 pub(crate) enum ListElement<'a> {
     /// A text, usually one specification.
     Entry(&'a str),
-    /// A list in its own file, with its text.
+    /// A list: its file and the text of this file.
     List(Arc<Path>, String),
-    /// A hosts file, with its text.
+    /// A hosts file and its text.
     Hosts(Arc<Path>, String),
 }
 

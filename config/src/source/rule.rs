@@ -87,8 +87,8 @@ impl<T> UrlRules<T> {
         self.set.iter().map(|(_, value, origin)| (value, &origin.location))
     }
 
-    /// A text that identifies the values and their URLs: it changes if and only if they do.
-    /// Locations are not part of it.
+    /// A text that identifies the values and their URLs. The text changes if and only if a value or
+    /// a URL changes. Locations are not part of the text.
     ///
     /// ```
     /// use std::path::Path;

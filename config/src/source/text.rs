@@ -167,7 +167,7 @@ impl ParsedTexts {
         }
     }
 
-    /// Reads one file and returns its number.
+    /// Reads the file `name` for `section`, and returns the number of its text.
     fn include(
         &mut self,
         name: &str,
