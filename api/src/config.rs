@@ -224,8 +224,8 @@ pub struct ConfigError {
     /// The current text, if the file has changed since the caller read it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current: Option<String>,
-    /// The text with the change applied; absent if the file has not changed since, or if the change
-    /// does not fit its current text.
+    /// The current text with the change applied. Absent if `current` is absent, or if the change
+    /// does not fit the current text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wanted: Option<String>,
 }

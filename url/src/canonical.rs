@@ -297,7 +297,7 @@ impl CanonicalUrl {
         Key::from_bytes(self.hash_secret().finalize().into())
     }
 
-    /// The key of one of several entries of this URL, which `variant` distinguishes: SHA-256 of the
+    /// The key of an entry of this URL, if `variant` distinguishes several entries: SHA-256 of the
     /// URL with its credentials, a line feed, and `variant`.
     #[must_use]
     pub fn variant_key(&self, variant: &str) -> Key {

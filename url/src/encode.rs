@@ -24,7 +24,7 @@ pub(crate) const AUTHORITY_END: u8 = 1 << 7;
 /// The sets that contain each byte.
 static CLASSES: [u8; 256] = classes();
 
-/// Whether the byte is in one of the sets.
+/// Whether the byte is in at least one of the sets in `set`.
 #[inline]
 pub(crate) fn is(byte: u8, set: u8) -> bool {
     CLASSES.get(usize::from(byte)).is_some_and(|classes| classes & set != 0)

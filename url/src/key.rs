@@ -65,7 +65,7 @@ impl Key {
         Self(bytes)
     }
 
-    /// The key of one of several objects under this key, which `text` distinguishes: SHA-256 of
+    /// The key of an object under this key, if `text` distinguishes several objects: SHA-256 of
     /// this key in hex, a line feed, and `text`. A URL contains no line feed, so no URL has such a
     /// key.
     #[must_use]

@@ -85,7 +85,7 @@ fn refuse_unknown_options(
     }
 }
 
-/// Records a fault for each setting of a rule that is not allowed there or has the wrong form, and
+/// Records a fault for each setting that a rule must not contain or that has the wrong form, and
 /// for a rule without settings.
 fn refuse_in_rule(source: &mut ValueSource<'_>, section: &'static Section, rule: &dyn TableLike) {
     let mut sets = 0;

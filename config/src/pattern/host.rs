@@ -30,7 +30,7 @@ struct Network {
 /// The reason why a text is not a pattern for hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseHostSpecError {
-    /// Neither a name nor an address.
+    /// The text is neither a name nor an address.
     #[error("it is not a host; a name may contain \"*\", and a port is not allowed")]
     Host,
     /// A text with a `/` that is not a network.

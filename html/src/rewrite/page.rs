@@ -52,7 +52,7 @@ enum PageStage {
     Page(Box<OpenPage>),
     /// The page is passed on without parsing.
     Through(CharRepair),
-    /// In the gateway, the rest of a page that cannot be parsed is not sent.
+    /// The rest of the page is not sent, because an unparsed page must not be sent in the gateway.
     Ended,
 }
 

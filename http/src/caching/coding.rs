@@ -182,7 +182,7 @@ enum RequestedCodings {
     /// Those of our codings that the client accepts. The response is stored and must be readable
     /// for other clients too.
     OursThatItTakes,
-    /// The client's own field, unchanged.
+    /// The client's own `Accept-Encoding`, unchanged.
     ItsOwn,
 }
 

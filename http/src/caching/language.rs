@@ -9,7 +9,7 @@ const WHOLE: u16 = 1_000;
 /// The languages that a client accepts, with their weights.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Languages {
-    /// In lower case and without duplicates, by descending weight, then by name.
+    /// The ranges in lower case and without duplicates, by descending weight, then by name.
     ranges: Vec<(String, u16)>,
 }
 

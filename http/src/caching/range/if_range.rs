@@ -50,8 +50,8 @@ pub fn has_failed(request: &HeaderMap, answer: &HeaderMap) -> bool {
 /// Two parts may be combined only if their strong validators are equal (RFC 9111 §3.4).
 #[must_use]
 pub fn validator(answer: &HeaderMap) -> Option<&str> {
-    // With a weak tag, the bytes may differ although the tag is equal, so the date proves nothing
-    // either.
+    // A weak tag says that two responses with the same tag may differ in their bytes. Then an equal
+    // date does not prove equal bytes either.
     if answer.contains_key(ETAG) { strong_tag(answer) } else { strong_date(answer) }
 }
 
