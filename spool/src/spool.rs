@@ -128,12 +128,13 @@ impl Spool {
         &self.0.monitors
     }
 
-    /// Waits until every finished entry is durable under its name.
+    /// Waits until every finished entry is durable under its name. With [`crate::Durability::None`]
+    /// nothing is synced.
     ///
     /// # Errors
     ///
-    /// The first reason why an entry finished since the last call could not be stored.
-    /// [`Error::is_full`] if an entry still waits for room.
+    /// The first of the [`Spool::failures`]; the others are dropped. [`Error::is_full`] if an entry
+    /// still waits for room.
     pub fn flush(&self) -> Result<()> {
         self.tree().write_batch();
         let failure = self.failures().into_iter().next();

@@ -51,7 +51,8 @@ pub enum CheckVerdict {
     BeyondRepair,
     /// The file could not be restored, and is now in `damaged/`.
     SetAside,
-    /// The file is harmless and useless, for example after a crash. A repair removes it.
+    /// The file is harmless and useless, for example after a crash. A repair removes it, or leaves
+    /// it to the next lookup or the next opening.
     Leftover,
     /// The file was harmless and useless, and has been removed.
     Removed,
@@ -161,7 +162,7 @@ pub(super) enum Remedy {
     Narrow(u32),
     /// Remove the useless file.
     Remove,
-    /// No action: the next lookup of the entry, or the next opening, corrects the fault.
+    /// No action: the next lookup of the segments, or the next opening, corrects the fault.
     Wait,
     /// No remedy exists.
     Nothing,

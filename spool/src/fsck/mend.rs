@@ -186,7 +186,7 @@ fn unhide(tree: &Tree, judge: &FileJudge<'_>, path: &Path) -> Result<UnhideOutco
     Ok(UnhideOutcome::Among(to))
 }
 
-/// Replaces an unreadable update file by one that marks the entry as invalid.
+/// Replaces a damaged update file by one that marks the entry as invalid.
 fn distrust(tree: &Tree, path: &Path, reason: &str) -> Result<()> {
     let entry = read_valid(tree, &super::name::entry_of(path))?;
     link_aside(tree, path, reason)?;

@@ -29,9 +29,9 @@ pub struct SweepStep {
 
 /// A walk through the entries of a spool that removes the chosen ones.
 ///
-/// Each entry is judged in its present state, and removed only if it is unchanged and not pinned.
-/// If the sweep is dropped, earlier removals stay done: whenever the program stops, each entry
-/// either exists or is removed.
+/// Each entry is judged in its present state, and removed only if it was not replaced in the
+/// meantime and is not pinned. If the sweep is dropped, earlier removals stay done: whenever the
+/// program stops, each entry either exists or is removed.
 #[derive(Debug)]
 pub struct Sweep {
     session: Arc<Session>,

@@ -72,8 +72,8 @@ impl OutgoingSummary {
 }
 
 /// Returns the reason why `known` cannot record the spelling that a person has requested with
-/// `new`. `None` if `known` can record or already has the spelling, or if `new` does not need its
-/// own spelling, like the request of a run.
+/// `new`. `None` if `known` can record or already has the spelling, if the two were made at
+/// different locations, or if `new` does not need its own spelling, like the request of a run.
 pub(crate) fn refusal(new: &OutgoingSummary, known: &OutgoingSummary) -> Option<&'static str> {
     let is_by_person =
         matches!(new.kind, RequestKind::Page | RequestKind::Part | RequestKind::Refresh);

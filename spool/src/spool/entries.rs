@@ -109,9 +109,9 @@ impl Spool {
         self.tree().versions_kept(place)
     }
 
-    /// Makes an older version of exactly this place its entry again, with the head that it was
-    /// stored with. The present entry becomes a version, even if no versions are kept; surplus
-    /// versions are removed. After a crash one of the two is the entry, and neither is lost.
+    /// Makes an older version of exactly this place its entry again, with the last head of the
+    /// version. The present entry becomes a version, even if no versions are kept; this call
+    /// removes no surplus versions. After a crash one of the two is the entry, and neither is lost.
     ///
     /// # Errors
     ///
@@ -200,7 +200,7 @@ impl Spool {
     }
 
     /// Moves an entry whose [`crate::Verifier`] has failed to `damaged/`. `None` if it is no longer
-    /// the entry of its place.
+    /// the entry of its place, or if its body is in memory.
     ///
     /// # Errors
     ///
@@ -248,8 +248,8 @@ impl Spool {
     }
 
     /// Undoes a removal. If the place has a newer entry, that entry stays, and the removed one
-    /// becomes its older version. `came` receives the place of each file. `None` if the removal
-    /// does not exist any more.
+    /// becomes its older version. `came` receives the place of each file that was brought back.
+    /// `None` if the removal does not exist, or can no longer be undone.
     ///
     /// # Errors
     ///

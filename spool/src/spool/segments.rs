@@ -65,8 +65,8 @@ impl Spool {
     }
 
     /// Joins segments into an entry. `head` is that of a complete response: status 200, the
-    /// complete length, and no `Content-Range`. `None` if some bytes are missing, or if the stored
-    /// segments now belong to another body. Damaged segments are set aside.
+    /// complete length, and no `Content-Range`. `None` if some bytes are missing or damaged, or if
+    /// the stored segments now belong to another body. Damaged segments are set aside.
     ///
     /// # Errors
     ///

@@ -135,8 +135,9 @@ impl Spool {
     /// walks over all files, twice if there is something to share, and needs eight bytes of memory
     /// for each body that may be shared.
     ///
-    /// `go_on` is called between files; when it returns false, the work stops. Whenever the program
-    /// stops, each entry has its old or its new form.
+    /// `go_on` is called before each directory of the first walk, and before each file of the
+    /// second; when it returns false, the work stops. Whenever the program stops, each entry has
+    /// its old or its new form.
     pub fn share(&self, above: Option<u64>, go_on: &dyn Fn() -> bool) -> SharingReport {
         self.tree().share(above, go_on)
     }

@@ -16,8 +16,8 @@ use crate::tree::{FinishedFile, Tree, salvage, segments};
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Recovery {
-    /// The number of finished entries that the previous run had not renamed, and that were renamed
-    /// now.
+    /// The number of finished entries and segments that the previous run had not renamed, and that
+    /// were renamed now.
     pub admitted: u64,
     /// The number of interrupted downloads whose received bytes were saved.
     /// [`crate::Spool::partial`] returns these.
@@ -34,8 +34,9 @@ pub struct Recovery {
     pub failures: Vec<Error>,
 }
 
-/// Empties `tmp/`. A complete file is moved to its place, unless the file there is newer. An
-/// incomplete file with checkpoints is moved to `partial/`.
+/// Empties `tmp/`. A complete file is moved to its place. If the file there is newer, the complete
+/// file becomes an older version or is removed. An incomplete file with checkpoints is moved to
+/// `partial/`. Other incomplete files are removed.
 pub(crate) fn recover(tree: &Tree, recovery: &mut Recovery) -> Result<()> {
     let tmp = tree.root.join(TMP);
     let names = names(&*tree.root.disk, &tmp)?;

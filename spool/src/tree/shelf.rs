@@ -155,9 +155,9 @@ fn file_of(directory: &Path, name: Key) -> PathBuf {
 }
 
 impl Tree {
-    /// Renames a finished file into place. The caller holds `commit`, even during the sync that is
-    /// needed if the single entry of a key is moved because the key gets its first variant, or if
-    /// an entry must be removed to make room.
+    /// Renames a finished file into place. The caller holds `commit`, even during the syncs that
+    /// are needed if the single entry of a key is moved because the key gets its first variant, if
+    /// an entry must be removed to make room, or if the old entry becomes a version.
     pub(crate) fn put_in_place(&self, finished: &FinishedFile) -> Result<PathBuf> {
         let path = self.name_for(&finished.place)?;
         self.keep_version(finished, &path)?;

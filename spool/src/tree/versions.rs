@@ -100,8 +100,9 @@ impl Tree {
         self.versions.of(place.url())
     }
 
-    /// Gives the entry at `path` a second name as an older version, if `new` replaces it by an
-    /// entry with another body. The caller holds `commit`, also during a sync.
+    /// Gives the entry at `path` a second name as an older version, if versions are kept, and if
+    /// `new` replaces it by an entry with another body. The caller holds `commit`, also during a
+    /// sync.
     pub(crate) fn keep_version(&self, new: &FinishedFile, path: &Path) -> Result<()> {
         if self.versions_kept(&new.place) == 0 {
             return Ok(());

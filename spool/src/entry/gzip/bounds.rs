@@ -26,7 +26,8 @@ pub enum RewriteOutcome {
     NoRoom,
     /// `go_on` of [`RewriteBounds::new`] returned false before the end. The file is unchanged.
     Stopped,
-    /// There is no such entry or version, or it is damaged and was set aside.
+    /// There is no such entry or version, or it is damaged. If its body is damaged, it was set
+    /// aside.
     Missing,
 }
 

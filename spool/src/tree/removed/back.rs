@@ -29,8 +29,8 @@ pub struct BringBackReport {
     pub overtaken: u64,
     /// The number of entries whose place already has an entry with the same head and body.
     pub there: u64,
-    /// The number of files that stay removed: unreadable files, and entries for which there is no
-    /// room among the variants of their URL.
+    /// The number of files that were not brought back: damaged files, which were set aside, files
+    /// with a wrong path, and entries for which there is no room among the variants of their URL.
     pub left: u64,
 }
 
@@ -46,8 +46,8 @@ enum BackTarget {
 
 impl Tree {
     /// Undoes a removal. If the place has a newer entry, the removed entry becomes its older
-    /// version. `came` receives the place of each file. `None` if the removal does not exist any
-    /// more.
+    /// version. `came` receives the place of each file that was brought back. `None` if the removal
+    /// does not exist, or can no longer be undone.
     pub(crate) fn undo_removal(
         &self,
         removal: &Removal,
@@ -82,7 +82,7 @@ impl Tree {
     }
 
     /// Brings back an entry or version with its update file, and returns its place. `None` if the
-    /// file stays removed, or is gone.
+    /// file stays removed, is damaged and was set aside, or is gone.
     fn restore_file(
         &self,
         base: &Path,
@@ -131,8 +131,8 @@ impl Tree {
         Ok(Some(place.clone()))
     }
 
-    /// Renames a removed file to `to`. Its update file is renamed first. The caller holds `commit`,
-    /// also during syncs.
+    /// Gives a removed file the second name `to`. Its update file gets a second name first. The
+    /// caller holds `commit`, also during syncs.
     fn put_back(&self, path: &Path, entry: &Entry, to: &Path) -> Result<()> {
         let (aside, beside) = (overlay_path(path), overlay_path(to));
         if self.root.is_file(&aside)? {

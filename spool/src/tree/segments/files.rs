@@ -133,8 +133,9 @@ pub(crate) fn admit(
     Ok(Some(to))
 }
 
-/// Removes the segments of a place and their empty directory. With `before`, removes only segments
-/// finished before that time. Returns false if there were none.
+/// Removes the segments and interrupted downloads of a place, and their empty directory. With
+/// `before`, removes only segments finished, and downloads received, before that time. Returns
+/// false if there were none.
 pub(crate) fn remove(tree: &Tree, place: &Place, before: Option<Timestamp>) -> Result<bool> {
     remove_in(tree, &directory(&tree.root.path, place), place, before)
 }

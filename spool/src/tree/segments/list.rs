@@ -20,9 +20,9 @@ use crate::tree::salvage;
 pub struct PartialSummary {
     /// The place, for [`crate::Spool::partial`] and [`crate::Spool::remove_partial`].
     pub place: Place,
-    /// The number of segments.
+    /// The number of segments and interrupted downloads.
     pub segments: usize,
-    /// The total length of the files of the segments, in bytes.
+    /// The total length of their files, in bytes.
     pub file_len: u64,
     /// When the newest segment was received.
     pub when: Timestamp,

@@ -1,4 +1,5 @@
-//! Limiting the number of segments: two neighbours that touch or overlap are joined.
+//! Limiting the number of segments: two neighbours that touch or overlap are joined. If there are
+//! none, the oldest segment is removed.
 //!
 //! The pair with the shortest total length is joined, so each byte is copied only a few times,
 //! however many segments there are.

@@ -99,7 +99,8 @@ impl SegmentWriter {
     /// # Errors
     ///
     /// [`crate::Error::is_invalid`] if it ends after the complete length; or if the disk fails or
-    /// is full, now or in an earlier [`SegmentWriter::write`]. Nothing is then stored.
+    /// is full, now or in an earlier [`SegmentWriter::write`]. Nothing is then stored, unless only
+    /// the last sync failed.
     pub fn finish(self) -> Result<()> {
         self.end(false)
     }

@@ -35,7 +35,7 @@ pub struct SharingReport {
     pub made: Sum,
     /// The holders that were removed because no file refers to them.
     pub removed: Sum,
-    /// The holders that remain.
+    /// The holders that files refer to.
     pub bodies: Sum,
     /// All entries and older versions that share a body, and the bytes that sharing saves in total.
     pub saved: Sum,
@@ -73,7 +73,8 @@ struct SharingWork<'a> {
     needed: HashSet<u64>,
     /// The bodies that may be shared and are not shared yet.
     found: Vec<u64>,
-    /// Whether some references are unknown because a file could not be read.
+    /// Whether some references are unknown, because a file could not be read, or because removed
+    /// files moved during the walk.
     is_blind: bool,
     began: Timestamp,
     /// The count of moves when the walk began.

@@ -118,7 +118,7 @@ impl Writer {
     /// # Errors
     ///
     /// If the disk fails or is full, now or in an earlier [`Writer::write`]. Nothing is then
-    /// stored.
+    /// stored, unless only the last sync failed.
     pub fn finish_short(mut self) -> Result<bool> {
         if self.part.is_none() || self.body.len == 0 {
             return Ok(false);
