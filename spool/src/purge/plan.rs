@@ -20,8 +20,8 @@
 //!
 //! # Entries that are never purged
 //!
-//! Pinned entries with their sub-resources; entries without an age limit; and entries used or
-//! stored within the last hour, because a person may be reading them.
+//! Pinned entries with their sub-resources; entries without an age limit; and entries with an age
+//! limit that were used or stored within the last hour, because a person may be reading them.
 
 mod expiry;
 mod planner;
@@ -41,7 +41,7 @@ use self::expiry::{Expiry, ExpiryMark, as_long_as, own_expiry};
 pub use self::planner::{Needs, Planner};
 use crate::entry::holder::SharedBody;
 
-/// Entries used or stored within this time are not purged.
+/// Entries with an age limit that were used or stored within this time are not purged.
 pub const GRACE: Duration = Duration::from_secs(60 * 60);
 
 /// The share at which an entry is purged because of its age alone.

@@ -72,12 +72,12 @@ enum DaysIn {
 pub struct ParseScheduleError(String);
 
 impl Schedule {
-    /// Builds a schedule from the fields of WWWOFFLE 2.9: on the full hours of the days that are in
-    /// every set.
+    /// Builds a schedule from the fields of WWWOFFLE 2.9. It occurs on the full hours in `hours`,
+    /// on the days that are in all of the other sets.
     ///
     /// # Errors
     ///
-    /// [`ParseScheduleError`] if a field is invalid, or no day is in every set.
+    /// [`ParseScheduleError`] if a field is invalid, or no day is in all of the sets.
     pub fn of_sets(
         months: &str,
         days: &str,

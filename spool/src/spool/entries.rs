@@ -170,8 +170,8 @@ impl Spool {
         rekey::move_to(self.session(), from, to, is_forced)
     }
 
-    /// Removes the entry of exactly this place; other variants of its key stay. Returns false if
-    /// there was no entry.
+    /// Removes the entry of exactly this place, with its older versions and segments; other
+    /// variants of its key stay. Returns false if there was nothing to remove.
     ///
     /// # Errors
     ///
@@ -180,8 +180,8 @@ impl Spool {
         self.tree().remove_variant(place)
     }
 
-    /// Removes an entry, unless it was replaced or confirmed since it was read. Returns whether it
-    /// was removed.
+    /// Removes an entry, with its older versions and segments, unless it was replaced or confirmed
+    /// since it was read. Returns whether it was removed.
     ///
     /// # Errors
     ///
@@ -190,7 +190,8 @@ impl Spool {
         self.tree().remove_seen(entry)
     }
 
-    /// Removes every entry of a key, whatever its variant. Returns false if there was no entry.
+    /// Removes every entry of a key, whatever its variant, with its older versions and segments.
+    /// Returns false if there was nothing to remove.
     ///
     /// # Errors
     ///
@@ -274,7 +275,7 @@ impl Spool {
         EntryList::new(disk, self.root(), pending, scheme, host)
     }
 
-    /// Lists the hosts with entries, of one scheme or all, in order.
+    /// Lists the hosts that have a directory of entries, of one scheme or all, in order.
     ///
     /// # Errors
     ///

@@ -108,7 +108,7 @@ impl Reader {
         EntryList::new(Arc::clone(&self.disk), &self.root, Vec::new(), scheme, host)
     }
 
-    /// Lists the hosts with entries, of one scheme or all, in order.
+    /// Lists the hosts that have a directory of entries, of one scheme or all, in order.
     ///
     /// # Errors
     ///

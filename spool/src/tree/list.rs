@@ -19,7 +19,7 @@ use crate::fs::names::{names, names_if_any};
 use crate::fs::{DirectoryNames, Disk};
 use crate::tree::FinishedFile;
 
-/// A host with entries.
+/// A host that has a directory of entries.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SpoolHost {
     /// The scheme, for example `http`.

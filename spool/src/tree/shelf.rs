@@ -291,14 +291,15 @@ impl Tree {
         Ok(newest)
     }
 
-    /// Removes the entry of exactly this place; other variants stay. Returns false if there was
-    /// none.
+    /// Removes the entry of exactly this place, with its versions and segments; other variants
+    /// stay. Returns false if there was nothing to remove.
     pub(crate) fn remove_variant(&self, place: &Place) -> Result<bool> {
         self.remove_variant_if(place, None, || Ok(true))
     }
 
-    /// Removes an entry if `is_meant` is true while names cannot change. Also removes its segments
-    /// finished before `parts_before`, or all its segments if `parts_before` is `None`.
+    /// Removes an entry and its versions if `is_meant` is true while names cannot change. Also
+    /// removes its segments finished before `parts_before`, or all its segments if `parts_before`
+    /// is `None`.
     pub(crate) fn remove_variant_if(
         &self,
         place: &Place,
@@ -310,7 +311,8 @@ impl Tree {
         self.removed(place, removed || removed_parts)
     }
 
-    /// Removes an entry, unless it was replaced or confirmed since it was read.
+    /// Removes an entry, with its versions and segments, unless it was replaced or confirmed since
+    /// it was read.
     pub(crate) fn remove_seen(&self, entry: &Entry) -> Result<bool> {
         let place = entry.place();
         self.remove_variant_if(place, None, || {
@@ -329,8 +331,8 @@ impl Tree {
         self.removed(place, removed)
     }
 
-    /// Removes every name of the entry of a place, and returns whether there was a file. `None` if
-    /// `is_meant` is false.
+    /// Removes every name of the entry and the versions of a place, and returns whether there was a
+    /// file. `None` if `is_meant` is false.
     fn remove_names(
         &self,
         place: &Place,
@@ -356,13 +358,14 @@ impl Tree {
         Ok(Some(removed))
     }
 
-    /// Removes every entry of a key. Returns false if there was none.
+    /// Removes every entry of a key, with its versions and segments. Returns false if there was
+    /// nothing to remove.
     pub(crate) fn remove(&self, place: &Place) -> Result<bool> {
         self.remove_after(place, || Ok(false))
     }
 
-    /// Removes every entry of a key. First calls `first`, while names cannot change; `first`
-    /// returns whether there was an entry.
+    /// Removes every entry of a key, with its versions and segments. First calls `first`, while
+    /// names cannot change; `first` returns whether there was a file.
     pub(crate) fn remove_after(
         &self,
         place: &Place,
