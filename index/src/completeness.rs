@@ -41,8 +41,8 @@ pub enum Completeness {
     Missing(u32),
 }
 
-/// For each item, whether it is complete. `None` if the item is not a page or the result is
-/// unknown.
+/// For each item, whether it is complete. `None` if the item is not a page with a 2xx status, or if
+/// the result is unknown.
 pub(crate) fn of(
     connection: &Connection,
     viewer: &Viewer,

@@ -152,8 +152,8 @@ pub(crate) fn sites(
     Ok(Page { items, next: last.filter(|_| !is_end) })
 }
 
-/// The number of entries of a host or site. `None` if the filter names neither, or has another
-/// condition.
+/// The number of entries of a host or site. `None` if the filter names neither, or has a condition
+/// other than a scheme.
 pub(crate) fn count(connection: &Connection, filter: &Filter) -> Result<Option<u64>> {
     let Filter { viewer, scheme, host, site, .. } = filter;
     let of_names = Filter {

@@ -14,8 +14,8 @@
 //!
 //! 1. Threads that serve requests never wait for the index. Changes are recorded in bounded memory.
 //!    If the memory is full, a walk over the directories is scheduled.
-//! 2. A query sees one consistent state, which lags behind the files by at most the collection
-//!    period.
+//! 2. A query sees one consistent state. It lags behind the changes of this program by at most the
+//!    collection period, or longer while the index thread has other work.
 //! 3. A missing, damaged, foreign or newer index is rebuilt in the background beside the old one.
 //!    Until the new one exists, queries fail with [`Error::is_not_ready`].
 //! 4. No query counts or scans without a limit.
@@ -289,8 +289,8 @@ impl Index {
         self.0.pool.read(|connection| hosts::sites(connection, viewer, after, limit))
     }
 
-    /// The number of entries of a host or site. `None` if the filter names neither, or has other
-    /// conditions: every entry would then have to be examined.
+    /// The number of entries of a host or site. `None` if the filter names neither, or has
+    /// conditions other than a scheme: every entry would then have to be examined.
     ///
     /// # Errors
     ///
@@ -300,7 +300,7 @@ impl Index {
     }
 
     /// For each item, whether it is a page with all its sub-resources. `None` if the item is not a
-    /// page or the result is unknown.
+    /// page with a 2xx status, or if the result is unknown.
     ///
     /// # Errors
     ///

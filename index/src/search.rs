@@ -22,7 +22,7 @@ use crate::relevance;
 /// The maximum number of pages that are ranked.
 const RANKED: usize = 10_000;
 
-/// The maximum number of additional pages, with a match in the title, that are ranked.
+/// The maximum number of additional pages that are ranked for each condition on the title.
 const TITLES: usize = 2_000;
 
 /// The number of pages without a match in the title whose names are compared: those with the best

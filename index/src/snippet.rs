@@ -14,7 +14,7 @@ const LENGTH: usize = 240;
 /// An excerpt without markup; the ranges to highlight are separate.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Snippet {
-    /// The excerpt, with line ends replaced by spaces.
+    /// The excerpt, with line ends and tabs replaced by spaces.
     pub text: String,
     /// The byte ranges of search terms, in order.
     pub marks: Vec<Range<usize>>,

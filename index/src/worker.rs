@@ -311,7 +311,7 @@ impl Worker {
     }
 
     /// Writes the uses if there are new ones and the last write was at least `wait` microseconds
-    /// ago.
+    /// ago. Does nothing if the spool is read-only.
     fn keep_uses(&self, connection: &Connection, wait: i64) -> Result<()> {
         let now = SystemDisk.now().as_microsecond();
         let changed = schema::meta(connection, USES_CHANGED)?.unwrap_or_default();
