@@ -39,7 +39,8 @@ fn pages_are_found_by_what_they_say() {
     for (query, want) in [
         ("tea", &["tea", "cake"][..]),
         ("TEA -coffee", &["tea"]),
-        // An exclusion in the text also excludes pages that have the searched word in their title.
+        // A page with an excluded word in its text is not found, even if its title contains the
+        // searched word.
         ("green -water", &[]),
         ("black coffee", &["cake"]),
         ("\"black coffee\"", &["cake"]),

@@ -228,7 +228,8 @@ fn places() -> [Place; 2] {
     [place(URL), place(URL).with_variant("accept-language: de")]
 }
 
-/// Stores three responses of each place. Returns which calls succeeded, and whether the flush did.
+/// Stores three responses of each place. Returns the round and the variant of each stored response,
+/// and whether all flushes succeeded.
 fn run(disk: &SimDisk, durability: Durability) -> (Vec<(usize, usize)>, bool) {
     let (mut done, mut flushed) = (Vec::new(), true);
     let Ok(spool) = open_sim(disk, durability) else { return (done, false) };

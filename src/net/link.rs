@@ -216,8 +216,8 @@ impl Kernel {
 /// A probe of the link in progress.
 pub type Probe = Pin<Box<dyn Future<Output = ProbeResult> + Send>>;
 
-/// A function that begins a probe. Without a URL to probe, the probe connects to the given hosts. A
-/// higher layer supplies this function, because it can read URLs and the queue.
+/// A function that begins a probe. If no URL to probe is configured, the probe connects to the
+/// given hosts. The function comes from a higher layer, which can read URLs and the queue.
 pub type Prober = Box<dyn Fn(Vec<Origin>) -> Probe + Send>;
 
 /// The state of [`work`].

@@ -398,9 +398,10 @@ impl OriginFetch<'_> {
         }
     }
 
-    /// Handles an unreachable origin. The stored copy is served, unless its fields forbid that (RFC
-    /// 9111 §4.2.4) and neither an option nor the mode auto overrules them. If the mode changed to
-    /// offline during the request, the copy is served as in offline mode.
+    /// Handles an unreachable origin by serving the stored copy. If the fields of the copy forbid
+    /// this (RFC 9111 §4.2.4), the copy is served only if an option or the mode auto overrules
+    /// them. If the mode changed to offline during the request, the copy is served as in offline
+    /// mode.
     fn failed(self, failure: &Failure) -> Response<Body> {
         let url = self.ask.resource.url.as_str();
         debug!(url, failure = failure.chain(), "the origin did not respond");

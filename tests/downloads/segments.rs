@@ -470,8 +470,8 @@ fn parts_of_what_was_changed_are_not_used_again() {
     assert_eq!(daemon.client().get_with(&url, cached).whole().status, 504);
 }
 
-/// A `304` for a segment is not stored. If segments were revalidated in the background, each client
-/// would cause another revalidation.
+/// A stale segment is revalidated before it is served. A `304` for a segment is not stored, so with
+/// revalidation in the background, each client would cause another one.
 #[test]
 fn a_part_that_is_stale_is_asked_about_first() {
     let (daemon, origin) = (Daemon::start(), Origin::start());

@@ -27,7 +27,7 @@ fn executable(path: &Path, lines: &str) -> PathBuf {
     path.to_owned()
 }
 
-/// A daemon that opens pages in a browser program that consists of these shell lines.
+/// A daemon whose browser program is a shell script with these lines.
 fn opening(lines: &str, more: &str, authority: Option<&Authority>) -> Daemon {
     let mut daemon = match authority {
         Some(authority) => authority.place(""),
@@ -50,7 +50,7 @@ fn chromium(program: &Path) -> String {
     format!("exec {} \"$@\" --no-sandbox", program.display())
 }
 
-/// A daemon with users that opens pages in a browser program that consists of these shell lines.
+/// A daemon with users, whose browser program is a shell script with these lines.
 fn opening_for_users(lines: &str) -> Daemon {
     let daemon = owners::daemon();
     let program = executable(&daemon.home().join("program"), lines);

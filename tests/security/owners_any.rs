@@ -61,8 +61,8 @@ fn answer(fields: &Fields, kind: &str) -> Answer {
     };
     let who = who(fields);
     let said = Answer::html(format!("{} {who}", if own { "only" } else { "any" }));
-    // All responses have one ETag, as from many servers. A copy of one user must not be revalidated
-    // for another user.
+    // All responses have the same ETag, because many servers send the same ETag to every user. A
+    // copy of one user must not be revalidated for another user.
     let said = said.field("ETag", "\"1\"");
     match kind {
         "cookie" => said.field("Set-Cookie", &format!("id={who}")),

@@ -33,7 +33,7 @@ fn secret_fields(host: &str) -> String {
     )
 }
 
-/// A POST with a password in its form, on an open connection.
+/// Sends a form with a password on an open connection. Returns the status of the response.
 fn log_in(client: &mut Client, target: &str, host: &str) -> u16 {
     let body = "user=me&password=form-hunter2";
     client.send(format!(

@@ -6,7 +6,8 @@
 
 use std::fmt;
 
-/// The maximum length of a text that is parsed or resolved, in bytes. A longer text is an error.
+/// The maximum length of a URL or reference that is resolved, in bytes. A longer text is an error.
+/// [`Reference::parse`] has no limit.
 pub const MAX_REFERENCE: usize = 1 << 20;
 
 /// The five components of a URL reference ([RFC 3986 Appendix B]; draft-fielding-url-syntax-02 §4.4

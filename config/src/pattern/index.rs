@@ -112,8 +112,10 @@ impl SpecIndex {
         }
     }
 
-    /// Passes all specifications that could match a URL to `consider`, in several series of
-    /// ascending numbers. `consider` returns whether to continue with the rest of a series.
+    /// Calls `consider` with the number of each specification that could match the URL.
+    ///
+    /// The numbers come in several series, each in ascending order. `consider` returns whether to
+    /// continue with the rest of the series.
     pub(crate) fn candidates(&self, url: &UrlParts<'_>, mut consider: impl FnMut(usize) -> bool) {
         let runs = ByteRuns { url, made: OnceCell::new() };
         let mut consider = |filed: &[IndexedSpec]| {

@@ -1,4 +1,4 @@
-//! Fetching pages with their sub-resources, the lists, and purging.
+//! The sections for fetching, lists, media types and purging.
 
 use crate::{
     source::rule::UrlRules,

@@ -150,7 +150,8 @@ impl Judge {
         self.encoding
     }
 
-    /// The absolute URL of a reference without fragment. `None` if it cannot be fetched.
+    /// Resolves a reference to an absolute URL and removes the fragment. `None` if the URL cannot
+    /// be fetched.
     fn resolve(&self, reference: &str) -> Option<String> {
         let encoded = with_query_encoded(reference, self.encoding);
         let reference = encoded.as_deref().unwrap_or(reference);

@@ -77,7 +77,7 @@ impl Vary {
         Self::By(names)
     }
 
-    /// The variant text of the response to `request`; `None` if no request can select the same
+    /// The variant text of the response to `request`; `None` if no later request can select this
     /// response.
     #[must_use]
     pub fn text(&self, request: &HeaderMap) -> Option<String> {

@@ -61,8 +61,8 @@ pub(super) enum RestMatch {
 }
 
 impl BodyValidator {
-    /// The validators of a response with these fields. `None` if its missing bytes could not be
-    /// told apart from those of another response.
+    /// The validator of a response with these fields. `None` if missing bytes of its body cannot be
+    /// requested: it is not a complete `200`, refuses ranges, or has no usable strong validator.
     pub(super) fn of(status: StatusCode, fields: &HeaderMap) -> Option<Self> {
         if status != StatusCode::OK
             || fields.contains_key(CONTENT_RANGE)

@@ -1,5 +1,5 @@
-//! The local pages `/refresh-options/`, the form that fetches a page with its sub-resources and
-//! along its links, and `/fetches/`, the list of these fetches.
+//! The local pages `/refresh-options/` (a form that fetches a page with its sub-resources and
+//! follows its links) and `/fetches/` (the list of these fetches).
 
 use serde::Serialize;
 

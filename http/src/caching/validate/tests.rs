@@ -135,7 +135,9 @@ fn a_304_is_about_those_it_names() {
     let new_date = format!("Last-Modified: {NEW}");
     let all = |serve, update: &[usize]| Some(NotModifiedMatch { serve, update: update.to_vec() });
     for (rows, request, newer, want) in [
-        // A strong tag names the responses that have it, whichever response was selected.
+        // With a strong tag, a response that has this tag is served, even if the request selects
+        // another one. Of the responses with the tag, those that the request could select are
+        // updated.
         (&[(DE, &a[..]), (EN, &b)][..], DE, "ETag: \"a\"", all(0, &[0])),
         (&[(DE, &a), (EN, &b)], DE, "ETag: \"b\"", all(1, &[])),
         (&[(DE, &a), (EN, &b)], "", "ETag: \"b\"", all(1, &[])),
