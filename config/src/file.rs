@@ -358,9 +358,7 @@ impl ConfigFile {
                 is_new: false,
             });
         }
-        if old.exists {
-            versions::save(&directory, &old.text, now)?;
-        }
+        versions::save(&directory, &old.text, now)?;
         let written = write(&real, &directory, &new.text, old.exists)?;
         // An editor does not take the lock. It may have saved the file while our text was being
         // written.

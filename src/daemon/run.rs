@@ -352,7 +352,8 @@ fn listen_failure(address: SocketAddr, error: &io::Error) -> StartFailure {
     let (status, remedy) = match error.kind() {
         io::ErrorKind::AddrInUse => (
             ExitStatus::Taken,
-            "stop the program that has it, or choose another with --listen ADDR:PORT",
+            "stop the program that has it, or choose another with --listen ADDR:PORT. If it is \
+             wwwoffle: `wwwoffle online` and `wwwoffle offline` switch its mode",
         ),
         io::ErrorKind::PermissionDenied => {
             (ExitStatus::Taken, "choose a port above 1023 with --listen ADDR:PORT")
