@@ -35,21 +35,28 @@ pub(super) fn run(
         QueueArgs { first: true, .. } => Priority::First,
         QueueArgs { last: true, .. } => Priority::Last,
         QueueArgs { usual: true, .. } => Priority::Usual,
-        QueueArgs { json, .. } => return list(&control, *json, terminal),
+        QueueArgs { json, sort, .. } => return list(&control, *json, sort, terminal),
     };
     prioritize(&control, priority, typed.urls, terminal)
 }
 
-/// Lists the requests in the order in which they will be fetched, then those that are not waiting.
+/// Lists the requests, sorted by `sort`. By default in the order in which they will be fetched, then
+/// those that are not waiting.
 fn list(
     control: &Control,
     json: bool,
+    sort: &str,
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, VerbFailure> {
     let mut queue: Queue = control.get("/api/queue")?;
     let out = &mut *terminal.stdout;
     // The sort is stable, so the order from an older daemon, which sends no `turn`, is unchanged.
     queue.queue.sort_by_key(|item| item.turn.unwrap_or(u64::MAX));
+    match sort {
+        "age" => queue.queue.sort_by_key(|item| item.queued),
+        "url" => queue.queue.sort_by(|one, other| one.url.cmp(&other.url)),
+        _ => {}
+    }
     if json {
         files::print_json(&queue, out)?;
         return Ok(ExitStatus::Done);

@@ -255,6 +255,12 @@ fn requests_are_ordered_removed_and_retried_by_url() {
         urls.collect::<Vec<_>>()
     };
     assert_eq!(listed(&daemon), [urls[2], urls[0], urls[1]]);
+    for (sort, want) in [("turn", [2, 0, 1]), ("age", [0, 1, 2]), ("url", [0, 1, 2])] {
+        let lines = daemon.ok(&["queue", "--sort", sort]);
+        let shown = lines.lines().map(|line| line.split("; ").next().unwrap());
+        let shown = shown.map(|line| line.split_whitespace().nth(3).unwrap());
+        assert_eq!(shown.collect::<Vec<_>>(), want.map(|at: usize| urls[at]), "{sort}");
+    }
 
     let ran = daemon.run(&["queue", "--remove", urls[0], "http://a.example/none"]);
     assert_eq!(ran.status, 1, "{ran:?}");

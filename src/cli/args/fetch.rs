@@ -34,6 +34,10 @@ pub(crate) struct QueueArgs {
     /// Print JSON.
     #[arg(long, conflicts_with = "urls")]
     pub(crate) json: bool,
+    /// Sort the list by turn (what will be fetched first), age (the oldest first) or url.
+    #[arg(long, value_name = "ORDER", default_value = "turn", conflicts_with = "priority",
+        value_parser = ["turn", "age", "url"])]
+    pub(crate) sort: String,
     /// Fetch these URLs before all others.
     #[arg(long, requires = "urls", group = "priority")]
     pub(crate) first: bool,
