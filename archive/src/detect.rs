@@ -27,7 +27,7 @@ const BEGINNING: u64 = 1 << 10;
 
 /// The supported kinds of archives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ArchiveKind {
     /// WARC 1.0 or 1.1, plain or compressed.
     Warc,
     /// WARC files in a ZIP.
@@ -44,7 +44,7 @@ pub enum Kind {
 
 /// An opened archive.
 pub(crate) struct Archive {
-    pub(crate) kind: Kind,
+    pub(crate) kind: ArchiveKind,
     pub(crate) source: Box<dyn Source>,
     /// The identity of the archive. `None` for a folder, because any of its files may change.
     pub(crate) identity: Option<String>,
@@ -68,24 +68,24 @@ pub(crate) fn open(path: &Path, scheme: &str, local: &LocalHost) -> Result<Archi
     let file = &found.reader;
     let kind = kind(file).map_err(|error| inside(path, error))?;
     let source: Box<dyn Source> = match kind {
-        Some(Kind::Wacz) => Box::new(Wacz::open(file, path, local)?),
-        Some(Kind::Har) => {
+        Some(ArchiveKind::Wacz) => Box::new(Wacz::open(file, path, local)?),
+        Some(ArchiveKind::Har) => {
             let input = expand::open(file).map_err(|error| inside(path, error))?;
             Box::new(Har::open(input, path, local))
         }
-        Some(Kind::Warc) => Box::new(Warc::open(file, path, local)?),
+        Some(ArchiveKind::Warc) => Box::new(Warc::open(file, path, local)?),
         _ => return Err(Error::unknown(path, "its format is unknown")),
     };
-    Ok(Archive { kind: kind.unwrap_or(Kind::Warc), source, identity, length: file.len() })
+    Ok(Archive { kind: kind.unwrap_or(ArchiveKind::Warc), source, identity, length: file.len() })
 }
 
 fn folder(path: &Path, scheme: &str, local: &LocalHost) -> Result<Archive> {
     let (kind, source): (_, Box<dyn Source>) = if httrack::is_mirror(path) {
-        (Kind::Httrack, Box::new(Httrack::open(path, local)?))
+        (ArchiveKind::Httrack, Box::new(Httrack::open(path, local)?))
     } else if classic::is_spool(path) {
-        (Kind::Classic, Box::new(Classic::open(path, local)?))
+        (ArchiveKind::Classic, Box::new(Classic::open(path, local)?))
     } else if mirror::is_mirror(path) {
-        (Kind::Mirror, Box::new(Mirror::open(path, scheme, local)?))
+        (ArchiveKind::Mirror, Box::new(Mirror::open(path, scheme, local)?))
     } else {
         let why =
             "it is a folder, but neither a spool of WWWOFFLE 2.9 nor a mirror of HTTrack or wget";
@@ -103,10 +103,10 @@ fn inside(path: &Path, error: io::Error) -> Error {
 
 /// Determines the kind of a file from its beginning, decompressed if necessary. `None` if the kind
 /// is unknown.
-fn kind(file: &FileReader) -> io::Result<Option<Kind>> {
+fn kind(file: &FileReader) -> io::Result<Option<ArchiveKind>> {
     let begin = file.part(0, 4).small(4)?.unwrap_or_default();
     if begin == b"PK\x03\x04" {
-        return Ok(Some(Kind::Wacz));
+        return Ok(Some(ArchiveKind::Wacz));
     }
     let mut beginning = Vec::new();
     let mut input = expand::open(file)?;
@@ -114,8 +114,8 @@ fn kind(file: &FileReader) -> io::Result<Option<Kind>> {
     input.take(BEGINNING).read_to_end(&mut beginning)?;
     let text = beginning.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&beginning).trim_ascii_start();
     Ok(match text.first() {
-        Some(b'{') => Some(Kind::Har),
-        Some(_) if text.starts_with(b"WARC/") => Some(Kind::Warc),
+        Some(b'{') => Some(ArchiveKind::Har),
+        Some(_) if text.starts_with(b"WARC/") => Some(ArchiveKind::Warc),
         _ => None,
     })
 }

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use wwwoffle_spool::{Key, Place, Spool};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-use crate::detect::{self, Kind};
+use crate::detect::{self, ArchiveKind};
 use crate::error::{Error, Result};
 use crate::item::ItemContent;
 use crate::refusal::Reason;
@@ -115,7 +115,7 @@ struct Import<'a> {
     spool: &'a Spool,
     placing: &'a dyn Placement,
     options: &'a ImportOptions,
-    kind: Kind,
+    kind: ArchiveKind,
     report: ImportReport,
     budget: CopyBudget,
 }

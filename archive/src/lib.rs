@@ -43,7 +43,7 @@ mod warc;
 mod zip;
 
 pub use bundle::{Bundle, BundleScope};
-pub use detect::Kind;
+pub use detect::ArchiveKind;
 pub use error::{Error, Result};
 pub use export::{
     DecodeBody, ExportOptions, ExportReport, Places, Titles, to_folder, to_wacz, to_warc,

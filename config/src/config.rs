@@ -6,7 +6,7 @@ pub(crate) mod nearest;
 mod unknown;
 
 use crate::{
-    error::{Fault, FaultCollector, Faults, Kind},
+    error::{Fault, FaultCollector, FaultKind, Faults},
     former::is_former,
     schema::{Config, SECTIONS},
     source::{ValueSource, text::ParsedTexts},
@@ -35,7 +35,7 @@ impl Config {
         let mut collected = FaultCollector::default();
         let texts = ParsedTexts::read(text, &file, SECTIONS, &mut collected).map_err(|fault| {
             if is_former(text) {
-                return Fault::new(&file, None, Kind::Former { file: Arc::clone(&file) });
+                return Fault::new(&file, None, FaultKind::Former { file: Arc::clone(&file) });
             }
             fault
         })?;

@@ -28,11 +28,11 @@ pub struct Fault {
     file: Arc<Path>,
     /// The line, counted from 1; `None` if the fault is not in a line of a text.
     line: Option<usize>,
-    kind: Kind,
+    kind: FaultKind,
 }
 
 #[derive(Debug)]
-pub(crate) enum Kind {
+pub(crate) enum FaultKind {
     File(FileError),
     NotToml {
         message: String,
@@ -160,7 +160,7 @@ impl fmt::Display for Faults {
 impl error::Error for Faults {}
 
 impl Fault {
-    pub(crate) fn new(file: &Arc<Path>, line: Option<usize>, kind: Kind) -> Self {
+    pub(crate) fn new(file: &Arc<Path>, line: Option<usize>, kind: FaultKind) -> Self {
         Self { file: Arc::clone(file), line, kind }
     }
 
@@ -180,7 +180,7 @@ impl Fault {
     /// Whether the fault is a file that could not be read, rather than an error in its text.
     #[must_use]
     pub fn is_unreadable(&self) -> bool {
-        matches!(self.kind, Kind::File(_))
+        matches!(self.kind, FaultKind::File(_))
     }
 }
 
@@ -203,7 +203,7 @@ impl fmt::Display for Fault {
 
 impl error::Error for Fault {}
 
-impl fmt::Display for Kind {
+impl fmt::Display for FaultKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(error) => write!(f, "{error}"),

@@ -11,7 +11,7 @@ pub(crate) mod value;
 
 use crate::{
     disk::location::Location,
-    error::{Fault, FaultCollector, Kind},
+    error::{Fault, FaultCollector, FaultKind},
 };
 use declaration::Section;
 use origin::{Origins, ValueOrigin};
@@ -169,7 +169,7 @@ impl<'a> ValueSource<'a> {
     ) -> Option<T> {
         let found = self.quoted(given.value);
         let because = because.to_owned();
-        let kind = Kind::BadValue { option: given.option, expected, found, because };
+        let kind = FaultKind::BadValue { option: given.option, expected, found, because };
         self.add(given.value.span(), kind);
         None
     }
@@ -182,13 +182,13 @@ impl<'a> ValueSource<'a> {
         because: &str,
     ) -> Option<T> {
         let (option, found) = (given.option, "the given value".to_owned());
-        let kind = Kind::BadValue { option, expected, found, because: because.to_owned() };
+        let kind = FaultKind::BadValue { option, expected, found, because: because.to_owned() };
         self.add(given.value.span(), kind);
         None
     }
 
     /// Records a fault in the file of a list. Such a file is not one of the texts.
-    pub(crate) fn refuse_line(&mut self, file: &Arc<Path>, line: usize, kind: Kind) {
+    pub(crate) fn refuse_line(&mut self, file: &Arc<Path>, line: usize, kind: FaultKind) {
         self.collected.add(Fault::new(file, Some(line), kind));
     }
 
@@ -199,7 +199,7 @@ impl<'a> ValueSource<'a> {
     }
 
     /// Records a fault in the text that is being read.
-    pub(crate) fn add(&mut self, span: Option<Range<usize>>, kind: Kind) {
+    pub(crate) fn add(&mut self, span: Option<Range<usize>>, kind: FaultKind) {
         let line = self.text().and_then(|text| span.map(|span| text.line(span.start)));
         let fault = Fault::new(self.file(), line, kind);
         self.collected.add(fault);

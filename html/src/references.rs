@@ -1,6 +1,6 @@
 //! Finds the references of a document: its sub-resources and its links.
 //!
-//! No I/O, no clock, no daemon. [`Kind::of`] determines how a body is parsed. A [`Finder`] takes
+//! No I/O, no clock, no daemon. [`BodyKind::of`] determines how a body is parsed. A [`Finder`] takes
 //! the body in pieces, decoded from its content coding, and returns [`References`]: every reference
 //! as an absolute URL with its [`Class`], in document order and without duplicates. The result does
 //! not depend on how the body is cut into pieces.
@@ -54,7 +54,7 @@ mod xml;
 
 pub use finder::Finder;
 pub(crate) use gather::with_query_encoded;
-pub use kind::{HEAD, Kind};
+pub use kind::{BodyKind, HEAD};
 
 /// The maximum number of links of one document.
 pub const MAX_LINKS: usize = 50_000;

@@ -147,8 +147,8 @@ enum PersonalCopy {
     None,
     /// The personal entry with this id.
     At(i64),
-    /// A personal entry whose key depends on more than the URL, so that its URL alone does not
-    /// identify it.
+    /// There is a personal entry, but it is not known whether it counts: its owner may be another
+    /// person, or its key depends on more than the URL.
     Perhaps,
 }
 

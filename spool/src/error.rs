@@ -35,10 +35,10 @@ impl fmt::Display for Damage {
 /// The message says how to solve the problem, if there is a solution. The source is the error of
 /// the system.
 #[derive(Debug)]
-pub struct Error(Box<Kind>);
+pub struct Error(Box<SpoolFault>);
 
 #[derive(Debug)]
-enum Kind {
+enum SpoolFault {
     /// A disk call failed.
     Disk {
         doing: &'static str,
@@ -95,7 +95,7 @@ impl Error {
     /// The call can be repeated when there is space again.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        matches!(&*self.0, Kind::Disk { source, .. } if is_full(source))
+        matches!(&*self.0, SpoolFault::Disk { source, .. } if is_full(source))
     }
 
     /// This process or the system has too many open files. The call can be repeated when some are
@@ -104,33 +104,33 @@ impl Error {
     pub fn is_out_of_files(&self) -> bool {
         use rustix::io::Errno;
         let limits = [Errno::MFILE, Errno::NFILE];
-        matches!(&*self.0, Kind::Disk { source, .. }
+        matches!(&*self.0, SpoolFault::Disk { source, .. }
             if Errno::from_io_error(source).is_some_and(|error| limits.contains(&error)))
     }
 
     /// The user of this process has no permission for the file, or the file system is read-only.
     #[must_use]
     pub fn is_denied(&self) -> bool {
-        matches!(&*self.0, Kind::Disk { source, .. } if is_denied(source))
+        matches!(&*self.0, SpoolFault::Disk { source, .. } if is_denied(source))
     }
 
     /// The file system is mounted read-only.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
-        matches!(&*self.0, Kind::Disk { source, .. }
+        matches!(&*self.0, SpoolFault::Disk { source, .. }
             if source.kind() == io::ErrorKind::ReadOnlyFilesystem)
     }
 
     /// The file is missing. For a spool that is opened: its directory is missing.
     #[must_use]
     pub fn is_absent(&self) -> bool {
-        matches!(&*self.0, Kind::Disk { source, .. } if source.kind() == io::ErrorKind::NotFound)
+        matches!(&*self.0, SpoolFault::Disk { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 
     /// Another process has opened this spool for writing.
     #[must_use]
     pub fn is_locked(&self) -> bool {
-        matches!(&*self.0, Kind::Locked { .. })
+        matches!(&*self.0, SpoolFault::Locked { .. })
     }
 
     /// The id of the process that has opened the spool, if [`Error::is_locked`] and the id is
@@ -138,7 +138,7 @@ impl Error {
     #[must_use]
     pub fn holder(&self) -> Option<u32> {
         match &*self.0 {
-            Kind::Locked { pid, .. } => *pid,
+            SpoolFault::Locked { pid, .. } => *pid,
             _ => None,
         }
     }
@@ -149,75 +149,77 @@ impl Error {
     pub fn is_no_spool(&self) -> bool {
         matches!(
             &*self.0,
-            Kind::NotADirectory { .. } | Kind::NotASpool { .. } | Kind::OtherVersion { .. }
+            SpoolFault::NotADirectory { .. }
+                | SpoolFault::NotASpool { .. }
+                | SpoolFault::OtherVersion { .. }
         )
     }
 
     /// The value exceeds a limit of this crate.
     #[must_use]
     pub fn is_too_large(&self) -> bool {
-        matches!(&*self.0, Kind::TooLarge { .. })
+        matches!(&*self.0, SpoolFault::TooLarge { .. })
     }
 
     /// The argument is invalid: a mistake of the caller.
     #[must_use]
     pub fn is_invalid(&self) -> bool {
-        matches!(&*self.0, Kind::Invalid { .. })
+        matches!(&*self.0, SpoolFault::Invalid { .. })
     }
 
     /// The outgoing queue is full.
     #[must_use]
     pub fn is_queue_full(&self) -> bool {
-        matches!(&*self.0, Kind::QueueFull { .. })
+        matches!(&*self.0, SpoolFault::QueueFull { .. })
     }
 
     /// The share of one owner in the outgoing queue is used up.
     #[must_use]
     pub fn is_share_used_up(&self) -> bool {
-        matches!(&*self.0, Kind::ShareUsedUp { .. })
+        matches!(&*self.0, SpoolFault::ShareUsedUp { .. })
     }
 
     /// The queue already has a request for another spelling of the same URL, and that request
     /// cannot record the new spelling too.
     #[must_use]
     pub fn is_spelling_refused(&self) -> bool {
-        matches!(&*self.0, Kind::SpellingRefused { .. })
+        matches!(&*self.0, SpoolFault::SpellingRefused { .. })
     }
 
     /// There are too many monitored pages.
     #[must_use]
     pub fn is_monitors_full(&self) -> bool {
-        matches!(&*self.0, Kind::MonitorsFull { .. })
+        matches!(&*self.0, SpoolFault::MonitorsFull { .. })
     }
 
     /// A file is damaged. If it was set aside, the message gives its new path.
     #[must_use]
     pub fn is_damaged(&self) -> bool {
-        matches!(&*self.0, Kind::Damaged(_))
+        matches!(&*self.0, SpoolFault::Damaged(_))
     }
 
     pub(crate) fn damaged(damage: Damage) -> Error {
-        Kind::Damaged(damage).into()
+        SpoolFault::Damaged(damage).into()
     }
 
     pub(crate) fn disk(doing: &'static str, path: &Path, source: io::Error) -> Error {
-        Kind::Disk { doing, path: path.to_owned(), source }.into()
+        SpoolFault::Disk { doing, path: path.to_owned(), source }.into()
     }
 
     pub(crate) fn locked(root: &Path, pid: Option<u32>) -> Error {
-        Kind::Locked { root: root.to_owned(), pid }.into()
+        SpoolFault::Locked { root: root.to_owned(), pid }.into()
     }
 
     pub(crate) fn not_a_directory(path: &Path) -> Error {
-        Kind::NotADirectory { path: path.to_owned() }.into()
+        SpoolFault::NotADirectory { path: path.to_owned() }.into()
     }
 
     pub(crate) fn not_a_spool(root: &Path, found: String) -> Error {
-        Kind::NotASpool { root: root.to_owned(), found }.into()
+        SpoolFault::NotASpool { root: root.to_owned(), found }.into()
     }
 
     pub(crate) fn other_version(root: &Path, found: String, known: &'static str) -> Error {
-        Kind::OtherVersion { root: root.to_owned(), found, known }.into()
+        SpoolFault::OtherVersion { root: root.to_owned(), found, known }.into()
     }
 
     pub(crate) fn invalid(what: &'static str, why: &'static str, found: &[u8]) -> Error {
@@ -225,7 +227,7 @@ impl Error {
         /// clearer.
         const SHOWN: usize = 80;
         let found = String::from_utf8_lossy(found).chars().take(SHOWN).collect();
-        Kind::Invalid { what, why, found }.into()
+        SpoolFault::Invalid { what, why, found }.into()
     }
 
     /// Refuses a value longer than `limit` bytes.
@@ -234,40 +236,40 @@ impl Error {
             return Ok(());
         }
         let wide = |size| u64::try_from(size).unwrap_or(u64::MAX);
-        Err(Kind::TooLarge { what, limit: wide(limit), found: wide(found) }.into())
+        Err(SpoolFault::TooLarge { what, limit: wide(limit), found: wide(found) }.into())
     }
 
     pub(crate) fn queue_full(limit: usize) -> Error {
-        Kind::QueueFull { limit }.into()
+        SpoolFault::QueueFull { limit }.into()
     }
 
     pub(crate) fn share_used_up(limit: usize) -> Error {
-        Kind::ShareUsedUp { limit }.into()
+        SpoolFault::ShareUsedUp { limit }.into()
     }
 
     pub(crate) fn spelling_refused(why: &'static str) -> Error {
-        Kind::SpellingRefused { why }.into()
+        SpoolFault::SpellingRefused { why }.into()
     }
 
     pub(crate) fn monitors_full(limit: usize) -> Error {
-        Kind::MonitorsFull { limit }.into()
+        SpoolFault::MonitorsFull { limit }.into()
     }
 
     pub(crate) fn writer_broken() -> Error {
-        Kind::WriterBroken.into()
+        SpoolFault::WriterBroken.into()
     }
 
     pub(crate) fn random(error: getrandom::Error) -> Error {
-        Kind::Random(error).into()
+        SpoolFault::Random(error).into()
     }
 
     pub(crate) fn sealing() -> Error {
-        Kind::Sealing.into()
+        SpoolFault::Sealing.into()
     }
 
     /// Whether the file is missing.
     pub(crate) fn is_missing(&self) -> bool {
-        matches!(&*self.0, Kind::Disk { source, .. } if is_missing(source))
+        matches!(&*self.0, SpoolFault::Disk { source, .. } if is_missing(source))
     }
 }
 
@@ -286,8 +288,8 @@ fn is_denied(error: &io::Error) -> bool {
     matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem)
 }
 
-impl From<Kind> for Error {
-    fn from(kind: Kind) -> Error {
+impl From<SpoolFault> for Error {
+    fn from(kind: SpoolFault) -> Error {
         Error(Box::new(kind))
     }
 }
@@ -296,11 +298,11 @@ impl From<Kind> for Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.0 {
-            Kind::Disk { doing, path, source } if is_full(source) => write!(
+            SpoolFault::Disk { doing, path, source } if is_full(source) => write!(
                 f,
                 "no room to {doing} {path:?}: free some space there; stored pages stay readable"
             ),
-            Kind::Disk { doing, path, source }
+            SpoolFault::Disk { doing, path, source }
                 if source.kind() == io::ErrorKind::ReadOnlyFilesystem =>
             {
                 write!(
@@ -309,56 +311,58 @@ impl fmt::Display for Error {
                      writable, or copy the spool to a disk that is, and name that directory"
                 )
             }
-            Kind::Disk { doing, path, source } if is_denied(source) => write!(
+            SpoolFault::Disk { doing, path, source } if is_denied(source) => write!(
                 f,
                 "not allowed to {doing} {path:?}: give this user the right to read and write there, \
                  or name another directory"
             ),
-            Kind::Disk { doing, path, .. } => write!(f, "cannot {doing} {path:?}"),
-            Kind::Locked { root, pid: Some(pid) } => write!(
+            SpoolFault::Disk { doing, path, .. } => write!(f, "cannot {doing} {path:?}"),
+            SpoolFault::Locked { root, pid: Some(pid) } => write!(
                 f,
                 "the spool {root:?} is in use by process {pid}: stop it first, or name another spool"
             ),
-            Kind::Locked { root, pid: None } => write!(
+            SpoolFault::Locked { root, pid: None } => write!(
                 f,
                 "the spool {root:?} is in use by another process: stop it first, or name another spool"
             ),
-            Kind::NotADirectory { path } => {
+            SpoolFault::NotADirectory { path } => {
                 write!(f, "{path:?} is not a directory: name one for the spool, new or empty")
             }
-            Kind::NotASpool { root, found } => write!(
+            SpoolFault::NotASpool { root, found } => write!(
                 f,
                 "{root:?} is not a spool, it contains {found:?}: name a directory that is new or empty"
             ),
-            Kind::OtherVersion { root, found, known } => write!(
+            SpoolFault::OtherVersion { root, found, known } => write!(
                 f,
                 "the spool {root:?} has the format {found:?}, and this program knows {known:?}: use the \
                  program that wrote it, or name another directory"
             ),
-            Kind::TooLarge { what, limit, found } => {
+            SpoolFault::TooLarge { what, limit, found } => {
                 write!(f, "{what} of {found} bytes is above the limit of {limit} bytes")
             }
-            Kind::Invalid { what, why, found } => write!(f, "{what} {why}: {found:?}"),
-            Kind::QueueFull { limit } => {
+            SpoolFault::Invalid { what, why, found } => write!(f, "{what} {why}: {found:?}"),
+            SpoolFault::QueueFull { limit } => {
                 write!(f, "the outgoing queue is full with {limit} requests: fetch or delete some")
             }
-            Kind::ShareUsedUp { limit } => write!(
+            SpoolFault::ShareUsedUp { limit } => write!(
                 f,
                 "your share of the outgoing queue, {limit} requests, is used up: delete some, or wait \
                  until some are fetched"
             ),
-            Kind::SpellingRefused { why } => write!(
+            SpoolFault::SpellingRefused { why } => write!(
                 f,
                 "it is not queued, because other spellings of the URL are queued, and {why}: fetch \
                  the queue first"
             ),
-            Kind::MonitorsFull { limit } => {
+            SpoolFault::MonitorsFull { limit } => {
                 write!(f, "{limit} pages are monitored, which is the limit: stop monitoring some")
             }
-            Kind::Damaged(damage) => damage.fmt(f),
-            Kind::WriterBroken => write!(f, "an earlier part of the entry could not be written"),
-            Kind::Random(_) => write!(f, "the system provided no random bytes"),
-            Kind::Sealing => write!(f, "the secrets of the request could not be sealed"),
+            SpoolFault::Damaged(damage) => damage.fmt(f),
+            SpoolFault::WriterBroken => {
+                write!(f, "an earlier part of the entry could not be written")
+            }
+            SpoolFault::Random(_) => write!(f, "the system provided no random bytes"),
+            SpoolFault::Sealing => write!(f, "the secrets of the request could not be sealed"),
         }
     }
 }
@@ -366,8 +370,8 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &*self.0 {
-            Kind::Disk { source, .. } => Some(source),
-            Kind::Random(source) => Some(source),
+            SpoolFault::Disk { source, .. } => Some(source),
+            SpoolFault::Random(source) => Some(source),
             _ => None,
         }
     }

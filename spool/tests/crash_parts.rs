@@ -137,9 +137,9 @@ fn break_off(spool: &Spool, done: &mut Acknowledged) -> Result<bool> {
     let mut last = 0;
     for piece in BODY.chunks(1_100_000) {
         writer.write(piece)?;
-        // A failed checkpoint is not reported. If the program had stopped at the last checkpoint,
-        // this write would have failed. So the bytes up to that checkpoint count as checked only
-        // now.
+        // `write` succeeds even if the line of a checkpoint cannot be written. After a stop every
+        // later call fails. So only the success of this write shows that the last checkpoint is on
+        // the disk.
         done.checked = last;
         if writer.written() - last >= CHECKPOINT {
             last = writer.written();

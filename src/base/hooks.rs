@@ -45,11 +45,11 @@ pub enum Hook {
 #[derive(Debug)]
 pub struct Hooks {
     spool: PathBuf,
-    kinds: [Arc<Kind>; 5],
+    kinds: [Arc<HookQueue>; 5],
 }
 
 #[derive(Debug)]
-struct Kind {
+struct HookQueue {
     /// The lock that is held while a program runs. Waiting programs get the lock in order.
     turn: Mutex<()>,
     waiting: Arc<Semaphore>,
@@ -61,7 +61,7 @@ impl Hooks {
     pub fn new(spool: PathBuf) -> Self {
         let kind = || {
             let waiting = Arc::new(Semaphore::new(MAX_WAITING));
-            Arc::new(Kind { turn: Mutex::new(()), waiting })
+            Arc::new(HookQueue { turn: Mutex::new(()), waiting })
         };
         Self { spool, kinds: std::array::from_fn(|_| kind()) }
     }

@@ -19,7 +19,7 @@ use crate::base::small_file;
 use wwwoffle_api::GetRequest;
 use wwwoffle_api::plan::RunPlanRequest;
 use wwwoffle_api::runs::{Aim, RunItem, RunList, RunRequest, RunStopped, RunToStop};
-use wwwoffle_html::references::{Finder, Kind, Viewport};
+use wwwoffle_html::references::{BodyKind, Finder, Viewport};
 
 /// The longest text from which URLs are read, in bytes.
 const MAX_TEXT: u64 = 64 << 20;
@@ -121,7 +121,7 @@ fn urls_in(text: &str) -> Vec<String> {
 fn links(text: &str) -> Vec<String> {
     let Ok(base) = BrowserUrl::parse(NOWHERE, None) else { return Vec::new() };
     let html = Some("text/html; charset=utf-8");
-    let mut finder = Finder::new(Kind::Html, &base, html, &Viewport::default());
+    let mut finder = Finder::new(BodyKind::Html, &base, html, &Viewport::default());
     finder.write(text.as_bytes());
     let found = finder.finish();
     let leads = found.links.into_iter().filter(|link| !link.class.is_part());

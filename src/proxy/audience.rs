@@ -29,7 +29,7 @@ enum Blocked {
 
 /// A kind of sub-resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Kind {
+struct PartKind {
     /// The content type of the empty body. `None` if the kind is unknown.
     content_type: Option<&'static str>,
     /// The substitute if the request is blocked. For a picture, script, style sheet or frame it is
@@ -39,7 +39,7 @@ struct Kind {
 }
 
 /// A sub-resource of an unknown kind.
-const UNKNOWN: Kind = Kind { content_type: None, blocked: Blocked::Refused };
+const UNKNOWN: PartKind = PartKind { content_type: None, blocked: Blocked::Refused };
 
 /// All kinds of sub-resources: the request destinations of the Fetch Standard (§2.2.5), as
 /// `Sec-Fetch-Dest` names them, each with the content type of an empty body and with its substitute
@@ -82,7 +82,7 @@ pub struct Audience {
     /// The sender of the request: a person, a page or a program.
     pub intent: Intent,
     /// The kind of the sub-resource. [`UNKNOWN`] if the response is for none.
-    kind: Kind,
+    kind: PartKind,
 }
 
 impl Audience {
@@ -133,7 +133,7 @@ impl Audience {
 /// The kind of a sub-resource, from `Sec-Fetch-Dest`. For a browser that does not send this field,
 /// `Accept` suggests the kind. This is only a guess, so blocked requests of such browsers are
 /// refused.
-fn kind(fields: &HeaderMap) -> Kind {
+fn kind(fields: &HeaderMap) -> PartKind {
     if let Some(dest) = fields.get(SEC_FETCH_DEST) {
         return dest.to_str().map_or(UNKNOWN, named);
     }
@@ -144,12 +144,12 @@ fn kind(fields: &HeaderMap) -> Kind {
         Some((dest @ ("image" | "audio" | "video" | "font"), _)) => named(dest),
         _ => UNKNOWN,
     };
-    Kind { blocked: Blocked::Refused, ..likely }
+    PartKind { blocked: Blocked::Refused, ..likely }
 }
 
-fn named(name: &str) -> Kind {
+fn named(name: &str) -> PartKind {
     let row = KINDS.iter().find(|(dest, ..)| *dest == name);
-    row.map_or(UNKNOWN, |(_, content_type, blocked)| Kind {
+    row.map_or(UNKNOWN, |(_, content_type, blocked)| PartKind {
         content_type: Some(content_type),
         blocked: *blocked,
     })

@@ -24,7 +24,7 @@ use crate::base::owner::Places;
 use crate::proxy::context::ProxyContext;
 use crate::storage::kept_pieces::read_beginning;
 use crate::storage::store::Kept;
-use wwwoffle_html::references::{Finder, Kind, Viewport};
+use wwwoffle_html::references::{BodyKind, Finder, Viewport};
 use wwwoffle_http::caching::noise::{Nearness, differ_in_noise, index_spellings, near_urls};
 
 /// Maximum number of entries of the host that are searched for a URL that differs only in tracking
@@ -144,7 +144,7 @@ async fn declares_url(context: &ProxyContext, kept: &Arc<Kept>, url: &CanonicalU
     if location.is_some_and(|location| is_it(location.as_str())) {
         return true;
     }
-    let mut finder = Finder::new(Kind::Html, &base, field(CONTENT_TYPE), &Viewport::default());
+    let mut finder = Finder::new(BodyKind::Html, &base, field(CONTENT_TYPE), &Viewport::default());
     for link in kept.fields.get_all(LINK) {
         link.to_str().into_iter().for_each(|link| finder.link_field(link));
     }

@@ -22,7 +22,7 @@ use crate::proxy::body::Body;
 use crate::proxy::like;
 use crate::proxy::target;
 use crate::site::fetches::{invalid_address, no_url};
-use crate::storage::lists::found::Kind;
+use crate::storage::lists::found::ListType;
 use crate::storage::store::timestamp;
 use wwwoffle_api::MonitorItem;
 use wwwoffle_api::aim::MAX_DEPTH;
@@ -59,7 +59,7 @@ pub(super) async fn show(caller: &Caller) -> Response<Body> {
     let context = &caller.context;
     let config = context.base.config();
     let mut items = list(caller);
-    items.retain(|item| Kind::Monitored.lists_url(&config, &item.url));
+    items.retain(|item| ListType::Monitored.lists_url(&config, &item.url));
     let mut changed = Vec::new();
     for item in items.iter().take(page::SHOWN_PAGES) {
         changed.push(has_changed(caller, &item.url).await);

@@ -28,7 +28,7 @@ use crate::page::guard::Token;
 use crate::page::token::Purpose;
 use crate::page::undone::path_of;
 use crate::proxy::body::Body;
-use crate::storage::lists::found::Kind;
+use crate::storage::lists::found::ListType;
 use crate::storage::store::timestamp;
 use wwwoffle_api::{ItemState, QueueCounts};
 
@@ -87,7 +87,7 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let (mut counts, mut stands) = (QueueCounts::default(), Vec::new());
     context.storage.store.spool().queue().visit(|request| {
         let place = &request.place;
-        if caller.may_see_queued(place) && Kind::Outgoing.lists_url(&config, place.url()) {
+        if caller.may_see_queued(place) && ListType::Outgoing.lists_url(&config, place.url()) {
             let state = status::state(context, request);
             counts.add(state);
             if asked.state.is_none_or(|only| only == state) {

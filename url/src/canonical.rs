@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::MAX_LEN;
 use crate::coders::{ascii, url_decode_generic};
 use crate::encode::{PASSWORD, push_encoded, take_escape};
-use crate::error::{Kind, ParseError};
+use crate::error::{ParseError, UrlFault};
 use crate::host::push_host_port;
 use crate::key::Key;
 use crate::localhost::LocalHost;
@@ -111,7 +111,7 @@ impl CanonicalUrl {
         name: impl Fn(usize) -> Option<&'a str>,
     ) -> Result<Self, ParseError> {
         if text.len() > MAX_LEN {
-            return Err(Kind::TooLong { length: text.len(), limit: MAX_LEN }.into());
+            return Err(UrlFault::TooLong { length: text.len(), limit: MAX_LEN }.into());
         }
         let simple = plain::is_simple(text);
         let Some(origin) = plain::origin(text, simple) else {
@@ -185,7 +185,7 @@ impl CanonicalUrl {
             push_credentials(&mut out, user, password, push_recoded);
         }
         if out.len() > MAX_LEN {
-            return Err(Kind::TooLong { length: out.len(), limit: MAX_LEN }.into());
+            return Err(UrlFault::TooLong { length: out.len(), limit: MAX_LEN }.into());
         }
         Ok(Self::new(ascii(out), origin, path_end, name_end, local))
     }

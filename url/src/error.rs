@@ -7,10 +7,10 @@ use std::fmt;
 /// The message never quotes user, password or port. The text that is read as a port may be the
 /// start of a password: a raw `/` in a password ends the authority early.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParseError(Kind);
+pub struct ParseError(UrlFault);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum UrlFault {
     TooLong { length: usize, limit: usize },
     HostTooLong { length: usize, limit: usize },
     NoHost,
@@ -28,7 +28,7 @@ impl ParseError {
     /// Whether the text, or its canonical form, is longer than [`MAX_LEN`](crate::MAX_LEN) bytes.
     #[must_use]
     pub fn is_too_long(&self) -> bool {
-        matches!(self.0, Kind::TooLong { .. })
+        matches!(self.0, UrlFault::TooLong { .. })
     }
 
     /// Whether the host is missing, too long or invalid: a forbidden code point, a name that IDNA
@@ -37,29 +37,29 @@ impl ParseError {
     pub fn is_host(&self) -> bool {
         matches!(
             self.0,
-            Kind::HostTooLong { .. }
-                | Kind::NoHost
-                | Kind::BadHost { .. }
-                | Kind::BadIpv4 { .. }
-                | Kind::BadIpv6 { .. }
+            UrlFault::HostTooLong { .. }
+                | UrlFault::NoHost
+                | UrlFault::BadHost { .. }
+                | UrlFault::BadIpv4 { .. }
+                | UrlFault::BadIpv6 { .. }
         )
     }
 
     /// Whether the port is not a decimal number from 0 to 65535.
     #[must_use]
     pub fn is_port(&self) -> bool {
-        matches!(self.0, Kind::BadPort)
+        matches!(self.0, UrlFault::BadPort)
     }
 
     /// Whether the URL does not name a host: `mailto:`, `data:`, `javascript:` …
     #[must_use]
     pub fn is_not_hierarchical(&self) -> bool {
-        matches!(self.0, Kind::NotHierarchical { .. })
+        matches!(self.0, UrlFault::NotHierarchical { .. })
     }
 }
 
-impl From<Kind> for ParseError {
-    fn from(kind: Kind) -> Self {
+impl From<UrlFault> for ParseError {
+    fn from(kind: UrlFault) -> Self {
         Self(kind)
     }
 }
@@ -67,32 +67,32 @@ impl From<Kind> for ParseError {
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Kind::TooLong { length, limit } => {
+            UrlFault::TooLong { length, limit } => {
                 write!(f, "the URL is {length} bytes long, above the limit of {limit}")
             }
-            Kind::HostTooLong { length, limit } => {
+            UrlFault::HostTooLong { length, limit } => {
                 write!(f, "the host is {length} bytes long, above the limit of {limit}")
             }
-            Kind::NoHost => write!(f, "the URL has no host"),
-            Kind::BadHost { host } => write!(f, "{host:?} is not a host name"),
-            Kind::BadIpv4 { host } => {
+            UrlFault::NoHost => write!(f, "the URL has no host"),
+            UrlFault::BadHost { host } => write!(f, "{host:?} is not a host name"),
+            UrlFault::BadIpv4 { host } => {
                 write!(f, "{host:?} ends in a number but is not an IPv4 address")
             }
-            Kind::BadIpv6 { host } => {
+            UrlFault::BadIpv6 { host } => {
                 write!(f, "{host:?} is not an IPv6 address in brackets")
             }
-            Kind::BadPort => write!(f, "the port is not a decimal number from 0 to 65535"),
-            Kind::BadProtocol => {
+            UrlFault::BadPort => write!(f, "the port is not a decimal number from 0 to 65535"),
+            UrlFault::BadProtocol => {
                 write!(
                     f,
                     "the protocol is not a letter followed by letters, digits, \"+\", \"-\" and \".\""
                 )
             }
-            Kind::NotHierarchical { protocol } => {
+            UrlFault::NotHierarchical { protocol } => {
                 write!(f, "a {protocol:?} URL does not name a host")
             }
-            Kind::NoLocalName => write!(f, "the local host needs at least one name"),
-            Kind::BadKey => write!(f, "a key must be 64 lower-case hexadecimal digits"),
+            UrlFault::NoLocalName => write!(f, "the local host needs at least one name"),
+            UrlFault::BadKey => write!(f, "a key must be 64 lower-case hexadecimal digits"),
         }
     }
 }
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn messages_quote_control_bytes_and_stay_short() {
         let long = vec![b'\n'; 1000];
-        let error = ParseError::from(Kind::BadHost { host: excerpt(&long) });
+        let error = ParseError::from(UrlFault::BadHost { host: excerpt(&long) });
         let shown = error.to_string();
         assert!(!shown.contains('\n'));
         assert!(shown.len() < 200, "{shown}");

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use crate::browser::{HostError, parse_host};
 use crate::encode::{PLAIN_HOST, split_run};
-use crate::error::{Kind, ParseError, excerpt};
+use crate::error::{ParseError, UrlFault, excerpt};
 
 /// The maximum length of a host that is parsed, in bytes, with each escape counted as one byte. A
 /// name that can be resolved has at most 253 bytes; its longest spelling in UTF-8 has about four
@@ -36,14 +36,14 @@ pub(crate) fn push_host_port(
 fn cut_port(text: &[u8]) -> Result<(&[u8], Option<u16>), ParseError> {
     let end = if text.starts_with(b"[") {
         let close = text.iter().position(|&byte| byte == b']');
-        close.map(|close| close + 1).ok_or_else(|| Kind::BadIpv6 { host: excerpt(text) })?
+        close.map(|close| close + 1).ok_or_else(|| UrlFault::BadIpv6 { host: excerpt(text) })?
     } else {
         text.iter().position(|&byte| byte == b':').unwrap_or(text.len())
     };
     match text.split_at_checked(end) {
         None | Some((_, [] | [b':'])) => Ok((text.get(..end).unwrap_or_default(), None)),
         Some((host, [b':', digits @ ..])) => Ok((host, Some(port(digits)?))),
-        Some(_) => Err(Kind::BadIpv6 { host: excerpt(text) }.into()),
+        Some(_) => Err(UrlFault::BadIpv6 { host: excerpt(text) }.into()),
     }
 }
 
@@ -51,16 +51,17 @@ fn cut_port(text: &[u8]) -> Result<(&[u8], Option<u16>), ParseError> {
 fn port(digits: &[u8]) -> Result<u16, ParseError> {
     let mut port: u16 = 0;
     for byte in digits {
-        let digit = byte.is_ascii_digit().then(|| u16::from(byte - b'0')).ok_or(Kind::BadPort)?;
+        let digit =
+            byte.is_ascii_digit().then(|| u16::from(byte - b'0')).ok_or(UrlFault::BadPort)?;
         let next = port.checked_mul(10).and_then(|port| port.checked_add(digit));
-        port = next.ok_or(Kind::BadPort)?;
+        port = next.ok_or(UrlFault::BadPort)?;
     }
     Ok(port)
 }
 
 fn push_host(out: &mut Vec<u8>, text: &[u8]) -> Result<(), ParseError> {
     if text.is_empty() {
-        return Err(Kind::NoHost.into());
+        return Err(UrlFault::NoHost.into());
     }
     if take_plain(text, false).is_some_and(|(_, rest)| rest.is_empty()) {
         out.extend_from_slice(text);
@@ -69,16 +70,16 @@ fn push_host(out: &mut Vec<u8>, text: &[u8]) -> Result<(), ParseError> {
     if text.len() > 3 * MAX_HOST_LEN {
         // Each byte can be written as an escape of three bytes, so the text may be three times as
         // long.
-        return Err(Kind::HostTooLong { length: text.len(), limit: 3 * MAX_HOST_LEN }.into());
+        return Err(UrlFault::HostTooLong { length: text.len(), limit: 3 * MAX_HOST_LEN }.into());
     }
     // Invalid UTF-8 becomes U+FFFD, which no host may contain.
     let host = parse_host(&String::from_utf8_lossy(text), true).map_err(|error| {
         let host = excerpt(text);
         match error {
-            HostError::Empty => Kind::NoHost,
-            HostError::Bracket | HostError::Ipv6 => Kind::BadIpv6 { host },
-            HostError::Ipv4 => Kind::BadIpv4 { host },
-            HostError::Forbidden(_) | HostError::Domain => Kind::BadHost { host },
+            HostError::Empty => UrlFault::NoHost,
+            HostError::Bracket | HostError::Ipv6 => UrlFault::BadIpv6 { host },
+            HostError::Ipv4 => UrlFault::BadIpv4 { host },
+            HostError::Forbidden(_) | HostError::Domain => UrlFault::BadHost { host },
         }
     })?;
     out.extend_from_slice(host.to_string().as_bytes());

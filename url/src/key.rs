@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use sha2::block_api::compress256;
 
-use crate::error::{Kind, ParseError};
+use crate::error::{ParseError, UrlFault};
 
 /// The key of an entry: SHA-256 of a canonical URL with its credentials.
 ///
@@ -101,9 +101,9 @@ impl FromStr for Key {
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let mut bytes = [0; 32];
         if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            return Err(Kind::BadKey.into());
+            return Err(UrlFault::BadKey.into());
         }
-        hex::decode_to_slice(text, &mut bytes).map_err(|_| Kind::BadKey)?;
+        hex::decode_to_slice(text, &mut bytes).map_err(|_| UrlFault::BadKey)?;
         Ok(Self(bytes))
     }
 }

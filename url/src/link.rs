@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::canonical::CanonicalUrl;
 use crate::encode::{PROTOCOL, split_run};
-use crate::error::{Kind, ParseError};
+use crate::error::{ParseError, UrlFault};
 use crate::localhost::LocalHost;
 use crate::path::Backslash;
 use crate::split::{backslash, clean};
@@ -43,7 +43,7 @@ pub fn link_url(
             }
             // `foo:80` alone is a host and a port. In a link, `foo` is the protocol.
             let protocol = String::from_utf8_lossy(name).to_ascii_lowercase();
-            Err(Kind::NotHierarchical { protocol }.into())
+            Err(UrlFault::NotHierarchical { protocol }.into())
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use crate::error::{Kind, ParseError};
+use crate::error::{ParseError, UrlFault};
 use crate::host::push_host_port;
 use crate::split::default_port;
 
@@ -42,7 +42,7 @@ impl LocalHost {
     pub fn new(names: &[&str], http_port: u16, tls_port: Option<u16>) -> Result<Self, ParseError> {
         let names = names.iter().map(|name| canonical(name)).collect::<Result<Vec<_>, _>>()?;
         if names.is_empty() {
-            return Err(Kind::NoLocalName.into());
+            return Err(UrlFault::NoLocalName.into());
         }
         Ok(Self::with(names, http_port, tls_port))
     }
@@ -154,7 +154,7 @@ fn canonical(name: &str) -> Result<String, ParseError> {
     let mut out = Vec::new();
     let (_, port) = push_host_port(&mut out, name.as_bytes(), None)?;
     if port.is_some() {
-        return Err(Kind::BadHost { host: crate::error::excerpt(name.as_bytes()) }.into());
+        return Err(UrlFault::BadHost { host: crate::error::excerpt(name.as_bytes()) }.into());
     }
     let text = crate::coders::ascii(out);
     Ok(text.strip_suffix('.').map(str::to_owned).unwrap_or(text))

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 
 use crate::canonical::CanonicalUrl;
 use crate::encode::{PROTOCOL, split_run};
-use crate::error::{Kind, ParseError};
+use crate::error::{ParseError, UrlFault};
 use crate::host::canonicalise_host;
 use crate::link::{LinkTarget, link_url, resolve};
 use crate::localhost::LocalHost;
@@ -223,7 +223,7 @@ impl OldRecord {
     pub fn create_url(parts: &OldParts<'_>, around: &LocalScope) -> Result<Self, ParseError> {
         let (_, rest) = split_run(parts.proto, PROTOCOL);
         if !rest.is_empty() || !parts.proto.first().is_some_and(u8::is_ascii_alphabetic) {
-            return Err(Kind::BadProtocol.into());
+            return Err(UrlFault::BadProtocol.into());
         }
         let password = parts.pass.filter(|pass| !pass.is_empty() && parts.user.is_some());
         let host = match parts.hostport {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::MAX_LEN;
 use crate::encode::{AUTHORITY_END, PROTOCOL, is, split_run};
-use crate::error::{Kind, ParseError};
+use crate::error::{ParseError, UrlFault};
 use crate::path::Backslash;
 
 /// The default protocol.
@@ -51,7 +51,7 @@ pub(crate) enum SplitHost<'a> {
 /// tabs and line ends anywhere (as in the WHATWG standard), and the fragment.
 pub(crate) fn clean(text: &[u8]) -> Result<Cow<'_, [u8]>, ParseError> {
     if text.len() > MAX_LEN {
-        return Err(Kind::TooLong { length: text.len(), limit: MAX_LEN }.into());
+        return Err(UrlFault::TooLong { length: text.len(), limit: MAX_LEN }.into());
     }
     // Without an early exit the loop compiles to vector instructions.
     let odd = text.iter().map(|&byte| u8::from(byte <= b' ' || byte == b'#'));
@@ -155,7 +155,7 @@ fn cut_protocol(text: &[u8]) -> Result<(&[u8], &[u8]), ParseError> {
     match rest {
         _ if !known && NOT_HIERARCHICAL.iter().any(|one| one.eq_ignore_ascii_case(name)) => {
             let protocol = String::from_utf8_lossy(name).to_ascii_lowercase();
-            Err(Kind::NotHierarchical { protocol }.into())
+            Err(UrlFault::NotHierarchical { protocol }.into())
         }
         [first, second, rest @ ..] if slash(*first) && slash(*second) => Ok((name, rest)),
         [first, rest @ ..] if slash(*first) => Ok((name, rest)),

@@ -11,7 +11,7 @@ use wwwoffle_spool::{
 use wwwoffle_url::CanonicalUrl;
 
 use super::Import;
-use crate::detect::Kind;
+use crate::detect::ArchiveKind;
 use crate::error::Result;
 use crate::item::QueuedRequest;
 use crate::refusal::Reason;
@@ -85,7 +85,7 @@ impl Import<'_> {
         // A spool of 2.9 belongs to the user. A bundle may come from a stranger. So requests of a
         // bundle must not contain secrets, and must not reach addresses that only this machine can
         // reach.
-        let is_own = self.kind == Kind::Classic;
+        let is_own = self.kind == ArchiveKind::Classic;
         let (kind, key) = match head.method.as_str() {
             "GET" if body.is_empty() => (RequestKind::Page, url.clone()),
             // Only the person who filled in a form may send it.

@@ -9,7 +9,7 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::elsewhere::CopyBudget;
 use super::{Import, ImportOptions, MAX_BODY, PersonalOwner, PlainPlacement};
-use crate::detect::Kind;
+use crate::detect::ArchiveKind;
 use crate::head::ResponseHead;
 use crate::item::{ArchivedBody, ArchivedExchange, ItemContent};
 use crate::report::ImportReport;
@@ -63,7 +63,7 @@ fn live(spool: &Spool, place: &Place, status: u16, second: i64, body: &[u8]) {
 /// Imports a response of second 50 and calls `happens` during the import.
 fn import(spool: &Spool, is_private: bool, replace: bool, happens: impl FnOnce()) -> ImportReport {
     let options = options(replace);
-    let (kind, budget, report) = (Kind::Warc, CopyBudget::of(0), ImportReport::default());
+    let (kind, budget, report) = (ArchiveKind::Warc, CopyBudget::of(0), ImportReport::default());
     let mut import =
         Import { spool, placing: &PlainPlacement, options: &options, kind, report, budget };
     let body = ArchivedBody::Here(Box::new(ActionDuringRead(Some(happens), BODY)));

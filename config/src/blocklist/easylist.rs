@@ -16,7 +16,7 @@ use crate::{
         request::{BlockQuery, RequestPurpose},
     },
     disk::location::Location,
-    error::Kind,
+    error::FaultKind,
     pattern::parts::UrlParts,
     source::shortened,
 };
@@ -111,16 +111,19 @@ impl<'a> CheckedRules<'a> {
 impl EasyList {
     /// Parses a list. If more than half of its rules are unreadable, the error contains the line of
     /// the first unreadable one. If the crate panics, the error contains line 1.
-    pub(crate) fn read(text: &str, file: &Arc<Path>) -> Result<Self, (usize, Kind)> {
+    pub(crate) fn read(text: &str, file: &Arc<Path>) -> Result<Self, (usize, FaultKind)> {
         let Ok(counted) = catch_unwind(|| CheckedRules::of(text)) else {
-            return Err((1, Kind::BadEasyList));
+            return Err((1, FaultKind::BadEasyList));
         };
         let CheckedRules { text, rules, passed, unread, first, .. } = counted;
         let all = rules + passed + unread;
         let note = first.map(|(line, found)| {
             let found = shortened(found);
             if unread > rules + passed {
-                return Err((line, Kind::NotEasyList { unread, all, found: found.into_owned() }));
+                return Err((
+                    line,
+                    FaultKind::NotEasyList { unread, all, found: found.into_owned() },
+                ));
             }
             let mut message = format!("{unread} of {all} rules cannot be parsed and are ignored");
             // Writing to a `String` cannot fail.

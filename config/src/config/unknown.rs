@@ -2,7 +2,7 @@
 
 use super::nearest::nearest;
 use crate::{
-    error::Kind,
+    error::FaultKind,
     schema::{Config, OptionInfo, SECTIONS, Section},
     source::{
         ValueSource, first_span,
@@ -22,7 +22,7 @@ pub(super) fn refuse_open(source: &mut ValueSource<'_>, config: &Config) {
         Some((at, table.get("listen").and_then(toml_edit::Item::as_value)?))
     });
     source.select(listen.map_or(0, |(at, _)| at));
-    source.add(listen.and_then(|(_, value)| value.span()), Kind::Open(open_listener));
+    source.add(listen.and_then(|(_, value)| value.span()), FaultKind::Open(open_listener));
 }
 
 /// Records a fault for each section and option that is unknown or has the wrong form.
@@ -44,7 +44,7 @@ fn refuse_unknown_sections(source: &mut ValueSource<'_>, root: &toml_edit::Table
         match (section, item.as_table_like()) {
             (Some(section), Some(options)) => refuse_unknown_options(source, section, options),
             (Some(section), None) => {
-                source.add(span(), Kind::NotASection { found: section.name });
+                source.add(span(), FaultKind::NotASection { found: section.name });
             }
             (None, options) => source.add(span(), unknown_section(name, options.is_some())),
         }
@@ -61,7 +61,7 @@ fn refuse_unknown_options(
         let ruled = section.options.iter().any(|option| option.rules);
         if name == FOR && ruled {
             if rules_of(table).is_empty() {
-                source.add(span(), Kind::NotRules { section: section.name });
+                source.add(span(), FaultKind::NotRules { section: section.name });
             }
             for rule in rules_of(table) {
                 refuse_in_rule(source, section, rule);
@@ -70,7 +70,7 @@ fn refuse_unknown_options(
         }
         if name == INCLUDE {
             if !item.is_value() {
-                source.add(span(), Kind::NotAValue { option: INCLUDE, kind: "file names" });
+                source.add(span(), FaultKind::NotAValue { option: INCLUDE, kind: "file names" });
             }
             continue;
         }
@@ -79,7 +79,7 @@ fn refuse_unknown_options(
             continue;
         };
         if !item.is_value() {
-            let kind = Kind::NotAValue { option: option.key, kind: option.kind };
+            let kind = FaultKind::NotAValue { option: option.key, kind: option.kind };
             source.add(span(), kind);
         }
     }
@@ -94,10 +94,10 @@ fn refuse_in_rule(source: &mut ValueSource<'_>, section: &'static Section, rule:
         let span = || rule.key(name).and_then(toml_edit::Key::span).or_else(|| item.span());
         let kind = match section.options.iter().find(|option| option.key == name) {
             Some(option) if !option.rules => {
-                Kind::NotInRule { section: section.name, option: option.key }
+                FaultKind::NotInRule { section: section.name, option: option.key }
             }
             Some(option) if !item.is_value() => {
-                Kind::NotAValue { option: option.key, kind: option.kind }
+                FaultKind::NotAValue { option: option.key, kind: option.kind }
             }
             Some(_) => continue,
             None => unknown_in_rule(section, name),
@@ -105,28 +105,30 @@ fn refuse_in_rule(source: &mut ValueSource<'_>, section: &'static Section, rule:
         source.add(span(), kind);
     }
     if sets == 0 {
-        source.add(first_span(rule), Kind::EmptyRule { section: section.name });
+        source.add(first_span(rule), FaultKind::EmptyRule { section: section.name });
     }
 }
 
-fn unknown_section(name: &str, is_table: bool) -> Kind {
+fn unknown_section(name: &str, is_table: bool) -> FaultKind {
     let found = shortened(name).into_owned();
     if is_table {
         let nearest = nearest(name, SECTIONS.iter().map(|section| section.name));
-        return Kind::UnknownSection { found, nearest };
+        return FaultKind::UnknownSection { found, nearest };
     }
     if let Some(belongs) = section_of_option(name) {
-        return Kind::Misplaced { option: found, belongs };
+        return FaultKind::Misplaced { option: found, belongs };
     }
     let options = SECTIONS.iter().flat_map(|section| section.options);
-    Kind::NoSection { found, nearest: nearest(name, options.map(|option| option.key)) }
+    FaultKind::NoSection { found, nearest: nearest(name, options.map(|option| option.key)) }
 }
 
-fn unknown_option(section: &Section, name: &str) -> Kind {
+fn unknown_option(section: &Section, name: &str) -> FaultKind {
     let near = nearest(name, section.options.iter().map(|option| option.key));
     match section_of_option(name) {
-        Some(belongs) if near.is_none() => Kind::Misplaced { option: name.to_owned(), belongs },
-        _ => Kind::UnknownOption {
+        Some(belongs) if near.is_none() => {
+            FaultKind::Misplaced { option: name.to_owned(), belongs }
+        }
+        _ => FaultKind::UnknownOption {
             section: section.name,
             found: shortened(name).into_owned(),
             nearest: near,
@@ -134,9 +136,9 @@ fn unknown_option(section: &Section, name: &str) -> Kind {
     }
 }
 
-fn unknown_in_rule(section: &Section, name: &str) -> Kind {
+fn unknown_in_rule(section: &Section, name: &str) -> FaultKind {
     let ruled = section.options.iter().filter(|option| option.rules);
-    Kind::UnknownOption {
+    FaultKind::UnknownOption {
         section: section.name,
         found: shortened(name).into_owned(),
         nearest: nearest(name, ruled.map(|option: &OptionInfo| option.key)),

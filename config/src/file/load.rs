@@ -8,7 +8,7 @@ use crate::{
         read,
         watch::{WatchedFiles, watch_reads},
     },
-    error::{Fault, Faults, Kind},
+    error::{Fault, FaultKind, Faults},
     schema::Config,
 };
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ impl Config {
     /// a regular file or not UTF-8, this is the only fault.
     pub fn load(file: &Path) -> Result<Self, Faults> {
         let text = read(file, MAX_CONFIG)
-            .map_err(|error| Fault::new(&file.into(), None, Kind::File(error)))?;
+            .map_err(|error| Fault::new(&file.into(), None, FaultKind::File(error)))?;
         Self::parse(&text, file)
     }
 
@@ -43,7 +43,9 @@ impl Config {
                 Ok(text) => return Ok((Self::parse(&text, file)?, Some(file.clone()))),
                 Err(error) if error.is_absent() => {}
                 Err(error) => {
-                    return Err(Fault::new(&file.as_path().into(), None, Kind::File(error)).into());
+                    return Err(
+                        Fault::new(&file.as_path().into(), None, FaultKind::File(error)).into()
+                    );
                 }
             }
         }
@@ -77,7 +79,7 @@ pub fn load(lookup: &ConfigLookup) -> (Result<LoadedConfig, Faults>, WatchedFile
         let file = ConfigFile::of(lookup);
         let path = file.path().to_owned();
         let text = file.text().map_err(|error| {
-            Faults::from(Fault::new(&path.as_path().into(), None, Kind::File(error)))
+            Faults::from(Fault::new(&path.as_path().into(), None, FaultKind::File(error)))
         })?;
         let config = Config::parse(&text.text, &path)?;
         Ok(LoadedConfig { file, text, config })

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     disk::{location::Location, read_list},
-    error::Kind,
+    error::FaultKind,
     pattern::{parts::UrlParts, set::UrlSpecSet, spec::UrlSpec},
 };
 use std::{net::IpAddr, path::Path, sync::Arc};
@@ -85,14 +85,14 @@ impl UrlSpecSet {
         &mut self,
         text: &str,
         file: &Arc<Path>,
-        mut fault: impl FnMut(usize, Kind),
+        mut fault: impl FnMut(usize, FaultKind),
     ) {
         for (line, spec) in entries(text) {
             match UrlSpec::parse(spec) {
                 Ok(spec) => self.add(spec, Location { file: Arc::clone(file), line }),
                 Err(because) => {
                     let found = shortened(spec).into_owned();
-                    fault(line, Kind::BadLine { found, because });
+                    fault(line, FaultKind::BadLine { found, because });
                 }
             }
         }
@@ -105,14 +105,14 @@ impl UrlSpecSet {
         &mut self,
         text: &str,
         file: &Arc<Path>,
-        mut fault: impl FnMut(usize, Kind),
+        mut fault: impl FnMut(usize, FaultKind),
     ) {
         for (line, entry) in entries(text) {
             let mut words = entry.split_whitespace();
             let address = words.next().and_then(|word| word.parse::<IpAddr>().ok());
             let names: Vec<&str> = words.collect();
             if address.is_none() || names.is_empty() {
-                fault(line, Kind::BadHostsLine { found: shortened(entry).into_owned() });
+                fault(line, FaultKind::BadHostsLine { found: shortened(entry).into_owned() });
                 continue;
             }
             let is_address = |name: &str| name.parse::<IpAddr>().is_ok();
@@ -122,7 +122,7 @@ impl UrlSpecSet {
                     Ok(spec) => self.add(spec, Location { file: Arc::clone(file), line }),
                     Err(because) => {
                         let found = shortened(name).into_owned();
-                        fault(line, Kind::BadLine { found, because });
+                        fault(line, FaultKind::BadLine { found, because });
                     }
                 }
             }

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     disk::location::Location,
-    error::Kind,
+    error::FaultKind,
     pattern::{
         parts::UrlParts,
         set::{ListedSpec, UrlSpecSet},
@@ -269,7 +269,7 @@ impl<'a> SectionRules<'a> {
         let read = if let Some(value) = table.get(URL).and_then(toml_edit::Item::as_value) {
             urls(value, source)
         } else {
-            source.add(first_span(table), Kind::RuleWithoutUrl);
+            source.add(first_span(table), FaultKind::RuleWithoutUrl);
             UrlSpecSet::default()
         };
         let specs = Arc::make_mut(&mut self.specs);
@@ -291,7 +291,7 @@ fn urls(value: &Toml, source: &mut ValueSource<'_>) -> UrlSpecSet {
             .is_some()
     };
     if sound && set.iter().all(|listed| listed.spec().negated()) {
-        source.add(value.span(), Kind::RuleForNothing);
+        source.add(value.span(), FaultKind::RuleForNothing);
     }
     set
 }

@@ -3,7 +3,7 @@
 use super::{declaration::Section, quoted};
 use crate::{
     disk::read_included,
-    error::{Fault, FaultCollector, Kind},
+    error::{Fault, FaultCollector, FaultKind},
 };
 use std::{ops::Range, path::Path, sync::Arc};
 use toml_edit::{Document, TableLike, TomlError, Value as Toml};
@@ -96,7 +96,7 @@ fn not_toml(file: &Arc<Path>, text: &str, error: &TomlError) -> Fault {
     } else {
         found.trim().chars().take(MAX_SHOWN_LINE).collect()
     };
-    Fault::new(file, line, Kind::NotToml { message, found })
+    Fault::new(file, line, FaultKind::NotToml { message, found })
 }
 
 /// Whether a line that is not TOML may contain a password or its hash.
@@ -160,7 +160,7 @@ impl ParsedTexts {
                 }
                 Err(IncludeError::There(fault)) => collected.add(*fault),
                 Err(IncludeError::Here(because)) => {
-                    let kind = Kind::BadInclude { found: wanted.name, because };
+                    let kind = FaultKind::BadInclude { found: wanted.name, because };
                     collected.add(Fault::new(&from, wanted.line, kind));
                 }
             }
@@ -225,7 +225,7 @@ fn find_includes(
             None => collected.add(Fault::new(
                 &text.file,
                 line,
-                Kind::BadValue {
+                FaultKind::BadValue {
                     option: INCLUDE,
                     expected: INCLUDE_EXPECTED,
                     found: quoted(text, element),

@@ -2,7 +2,7 @@
 
 use crate::{
     disk::location::Location,
-    error::Kind,
+    error::FaultKind,
     pattern::{
         host::{HostSpec, ParseHostSpecError},
         parts::UrlParts,
@@ -94,7 +94,7 @@ impl HostList {
                         Ok(spec) => self.add(spec, Location { file: Arc::clone(&file), line }),
                         Err(because) => {
                             let found = shortened(entry).into_owned();
-                            source.refuse_line(&file, line, Kind::BadHost { found, because });
+                            source.refuse_line(&file, line, FaultKind::BadHost { found, because });
                         }
                     }
                 }

@@ -2,7 +2,7 @@
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED};
 
-use super::Kind;
+use super::BodyKind;
 
 /// The number of bytes that are searched for a declaration (HTML §13.2.3.2).
 pub const PRESCAN: usize = 1024;
@@ -14,25 +14,25 @@ pub const PRESCAN: usize = 1024;
 ///
 /// To guess the encoding of a document without a declaration, browsers examine more than its head.
 /// Most such documents are UTF-8 today.
-pub fn choose(kind: Kind, content_type: Option<&str>, head: &[u8]) -> &'static Encoding {
+pub fn choose(kind: BodyKind, content_type: Option<&str>, head: &[u8]) -> &'static Encoding {
     if let Some((encoding, _)) = Encoding::for_bom(head) {
         return encoding;
     }
     // RFC 8259 §8.1: JSON is always UTF-8.
-    if kind == Kind::Manifest {
+    if kind == BodyKind::Manifest {
         return UTF_8;
     }
     if let Some(encoding) = content_type.and_then(of_content_type) {
         return encoding;
     }
     let declared = match kind {
-        Kind::Html => meta(head).or_else(|| xml(head)),
-        Kind::Css => at_charset(head),
-        Kind::Xhtml | Kind::Feed | Kind::Sitemap | Kind::Svg => xml(head),
-        Kind::Script | Kind::Manifest | Kind::None => None,
+        BodyKind::Html => meta(head).or_else(|| xml(head)),
+        BodyKind::Css => at_charset(head),
+        BodyKind::Xhtml | BodyKind::Feed | BodyKind::Sitemap | BodyKind::Svg => xml(head),
+        BodyKind::Script | BodyKind::Manifest | BodyKind::None => None,
     };
     declared.unwrap_or_else(|| match kind {
-        Kind::Html if !is_utf8(head) => WINDOWS_1252,
+        BodyKind::Html if !is_utf8(head) => WINDOWS_1252,
         _ => UTF_8,
     })
 }
@@ -212,53 +212,58 @@ mod tests {
     fn a_mark_comes_first_then_the_type_then_the_document() {
         let html = Some("text/html");
         let koi = Some("text/html; charset=\"KOI8-R\"");
-        let rows: &[(Kind, Option<&str>, &[u8], &str)] = &[
-            (Kind::Html, koi, b"\xef\xbb\xbf<meta charset=latin1>", "UTF-8"),
-            (Kind::Html, koi, b"\xff\xfe<\0", "UTF-16LE"),
-            (Kind::Html, koi, b"<meta charset=latin1>", "KOI8-R"),
-            (Kind::Html, Some("text/html;charset=none"), b"<meta charset=latin1>", "windows-1252"),
-            (Kind::Html, html, b"<meta charset=utf-16>", "UTF-8"),
+        let rows: &[(BodyKind, Option<&str>, &[u8], &str)] = &[
+            (BodyKind::Html, koi, b"\xef\xbb\xbf<meta charset=latin1>", "UTF-8"),
+            (BodyKind::Html, koi, b"\xff\xfe<\0", "UTF-16LE"),
+            (BodyKind::Html, koi, b"<meta charset=latin1>", "KOI8-R"),
             (
-                Kind::Html,
+                BodyKind::Html,
+                Some("text/html;charset=none"),
+                b"<meta charset=latin1>",
+                "windows-1252",
+            ),
+            (BodyKind::Html, html, b"<meta charset=utf-16>", "UTF-8"),
+            (
+                BodyKind::Html,
                 html,
                 b"<META content='text/html; charset=sjis' http-equiv=Content-Type>",
                 "Shift_JIS",
             ),
-            (Kind::Html, html, b"<meta content='text/html; charset=sjis'>", "UTF-8"),
+            (BodyKind::Html, html, b"<meta content='text/html; charset=sjis'>", "UTF-8"),
             (
-                Kind::Html,
+                BodyKind::Html,
                 html,
                 b"<!-- <meta charset=koi8-r> --><meta/charset=x-user-defined>",
                 "windows-1252",
             ),
-            (Kind::Html, html, b"<!--><meta charset=koi8-r>", "KOI8-R"),
+            (BodyKind::Html, html, b"<!--><meta charset=koi8-r>", "KOI8-R"),
             (
-                Kind::Html,
+                BodyKind::Html,
                 html,
                 b"<a title='<meta charset=koi8-r>'></a><meta\tcharset = gbk>",
                 "GBK",
             ),
             (
-                Kind::Html,
+                BodyKind::Html,
                 html,
                 b"<!doctype x '<meta'><? y ?></ z><metal charset=gbk><meta charset=big5",
                 "Big5",
             ),
-            (Kind::Html, html, b"<meta charset=nonsense><meta charset=big5>", "Big5"),
-            (Kind::Html, html, b"<?xml version='1.0' encoding = 'euc-jp'?>", "EUC-JP"),
-            (Kind::Html, html, b"caf\xe9", "windows-1252"),
-            (Kind::Html, html, "café".as_bytes(), "UTF-8"),
-            (Kind::Css, None, b"@charset \"latin1\"; a{}", "windows-1252"),
-            (Kind::Css, None, b"@charset 'latin1'; a{}", "UTF-8"),
-            (Kind::Css, None, b"\xe9", "UTF-8"),
+            (BodyKind::Html, html, b"<meta charset=nonsense><meta charset=big5>", "Big5"),
+            (BodyKind::Html, html, b"<?xml version='1.0' encoding = 'euc-jp'?>", "EUC-JP"),
+            (BodyKind::Html, html, b"caf\xe9", "windows-1252"),
+            (BodyKind::Html, html, "café".as_bytes(), "UTF-8"),
+            (BodyKind::Css, None, b"@charset \"latin1\"; a{}", "windows-1252"),
+            (BodyKind::Css, None, b"@charset 'latin1'; a{}", "UTF-8"),
+            (BodyKind::Css, None, b"\xe9", "UTF-8"),
             (
-                Kind::Feed,
+                BodyKind::Feed,
                 None,
                 b"<?xml version=\"1.0\" encoding=\"windows-1251\"?>",
                 "windows-1251",
             ),
-            (Kind::Feed, None, b"<\0?\0x\0", "UTF-16LE"),
-            (Kind::Manifest, Some("application/json; charset=latin1"), b"{}", "UTF-8"),
+            (BodyKind::Feed, None, b"<\0?\0x\0", "UTF-16LE"),
+            (BodyKind::Manifest, Some("application/json; charset=latin1"), b"{}", "UTF-8"),
         ];
         for (kind, content_type, head, expected) in rows {
             let chosen = choose(*kind, *content_type, head).name();
@@ -271,10 +276,10 @@ mod tests {
         for (blanks, expected) in [(PRESCAN - 21, "KOI8-R"), (PRESCAN, "UTF-8")] {
             let mut page = " ".repeat(blanks).into_bytes();
             page.extend_from_slice(b"<meta charset=koi8-r>");
-            assert_eq!(choose(Kind::Html, None, &page).name(), expected);
+            assert_eq!(choose(BodyKind::Html, None, &page).name(), expected);
         }
         let mut cut = vec![b'x'; PRESCAN - 1];
         cut.push(0xc3);
-        assert_eq!(choose(Kind::Html, None, &cut).name(), "UTF-8");
+        assert_eq!(choose(BodyKind::Html, None, &cut).name(), "UTF-8");
     }
 }

@@ -16,7 +16,7 @@ use super::page::PageCollector;
 use super::script::Script;
 use super::squeeze::Squeeze;
 use super::xml::{Vocabulary, Xml};
-use super::{Class, Kind, References, Viewport, link};
+use super::{BodyKind, Class, References, Viewport, link};
 
 /// The amount of text that is decoded at once, in bytes.
 const DECODED: usize = 16 * 1024;
@@ -26,10 +26,10 @@ const DECODED: usize = 16 * 1024;
 /// # Examples
 ///
 /// ```
-/// use wwwoffle_html::references::{Class, Finder, Kind, Viewport};
+/// use wwwoffle_html::references::{Class, Finder, BodyKind, Viewport};
 ///
 /// let page = "http://a.example/dir/page".parse()?;
-/// let mut finder = Finder::new(Kind::Html, &page, Some("text/html"), &Viewport::default());
+/// let mut finder = Finder::new(BodyKind::Html, &page, Some("text/html"), &Viewport::default());
 /// finder.write(b"<title>A page</title><img src=a.p");
 /// finder.write(b"ng><a href='?x=1&amp;y=2#z'>");
 /// let found = finder.finish();
@@ -47,7 +47,7 @@ const DECODED: usize = 16 * 1024;
 /// # Ok::<(), wwwoffle_url::BrowserError>(())
 /// ```
 pub struct Finder {
-    kind: Kind,
+    kind: BodyKind,
     content_type: Option<String>,
     state: FinderState,
 }
@@ -85,7 +85,12 @@ impl Finder {
     /// A finder for a document of this kind, loaded from `url` (after redirects) with this
     /// `Content-Type`.
     #[must_use]
-    pub fn new(kind: Kind, url: &BrowserUrl, content_type: Option<&str>, want: &Viewport) -> Self {
+    pub fn new(
+        kind: BodyKind,
+        url: &BrowserUrl,
+        content_type: Option<&str>,
+        want: &Viewport,
+    ) -> Self {
         let gather = Box::new(Collector::new(url, want));
         let content_type = content_type.map(str::to_owned);
         Self { kind, content_type, state: FinderState::Head(Vec::new(), gather) }
@@ -110,7 +115,7 @@ impl Finder {
     /// Parses a piece of the document, whose content coding must already be decoded. The time is
     /// linear in the length of the piece. Memory grows only with the number of links.
     pub fn write(&mut self, piece: &[u8]) {
-        if self.kind == Kind::None {
+        if self.kind == BodyKind::None {
             return;
         }
         match &mut self.state {
@@ -147,7 +152,7 @@ impl Finder {
     #[must_use]
     pub fn is_done(&self) -> bool {
         match &self.state {
-            FinderState::Head(..) => self.kind == Kind::None,
+            FinderState::Head(..) => self.kind == BodyKind::None,
             FinderState::DecodedDocument(text) => text.reader.is_done(),
         }
     }
@@ -155,7 +160,7 @@ impl Finder {
     /// Ends the document and returns its references.
     #[must_use]
     pub fn finish(mut self) -> References {
-        if self.kind == Kind::None {
+        if self.kind == BodyKind::None {
             return References::default();
         }
         let gather = match &mut self.state {
@@ -194,26 +199,26 @@ impl DecodedDocument {
         }
     }
 
-    fn finish(mut self, kind: Kind) -> Collector {
+    fn finish(mut self, kind: BodyKind) -> Collector {
         self.write(&[], true);
         self.reader.finish(kind)
     }
 }
 
 impl DocumentReader {
-    fn new(kind: Kind, gather: Collector) -> Self {
+    fn new(kind: BodyKind, gather: Collector) -> Self {
         match kind {
-            Kind::Html => Self::Html(Box::new(Html::new(PageCollector::new(gather)))),
-            Kind::Xhtml | Kind::Svg => {
+            BodyKind::Html => Self::Html(Box::new(Html::new(PageCollector::new(gather)))),
+            BodyKind::Xhtml | BodyKind::Svg => {
                 Self::Xml(Xml::new(Vocabulary::Page(Box::new(PageCollector::new(gather)))))
             }
-            Kind::Feed | Kind::Sitemap => {
+            BodyKind::Feed | BodyKind::Sitemap => {
                 Self::Xml(Xml::new(Vocabulary::Feed(Box::new(FeedCollector::new(gather)))))
             }
-            Kind::Css => Self::Css(Css::default(), gather),
-            Kind::Script => Self::Script(Script::default(), gather),
-            Kind::Manifest => Self::Manifest(Manifest::default(), gather),
-            Kind::None => Self::Nothing(gather),
+            BodyKind::Css => Self::Css(Css::default(), gather),
+            BodyKind::Script => Self::Script(Script::default(), gather),
+            BodyKind::Manifest => Self::Manifest(Manifest::default(), gather),
+            BodyKind::None => Self::Nothing(gather),
         }
     }
 
@@ -239,10 +244,10 @@ impl DocumentReader {
         }
     }
 
-    fn finish(self, kind: Kind) -> Collector {
+    fn finish(self, kind: BodyKind) -> Collector {
         match self {
             Self::Html(html) => html.finish(true),
-            Self::Xml(xml) => xml.finish(kind == Kind::Xhtml),
+            Self::Xml(xml) => xml.finish(kind == BodyKind::Xhtml),
             Self::Css(css, mut gather) => {
                 css.finish(&mut gather);
                 gather

@@ -70,7 +70,7 @@ fn value(text: &str) -> (String, &str) {
 
 #[cfg(test)]
 mod tests {
-    use crate::references::{Finder, Kind, Viewport};
+    use crate::references::{BodyKind, Finder, Viewport};
 
     #[test]
     fn fields_are_read_as_elements_are() {
@@ -97,7 +97,7 @@ mod tests {
         ];
         for (field, want) in rows {
             let page = "http://a.example/d/p".parse().unwrap();
-            let mut finder = Finder::new(Kind::Html, &page, None, &Viewport::default());
+            let mut finder = Finder::new(BodyKind::Html, &page, None, &Viewport::default());
             finder.link_field(field);
             finder.write(b"<link rel=icon href=data:,>");
             let found = finder.finish();

@@ -2,7 +2,7 @@
 
 /// The kind of a body, as far as it matters for finding references.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum BodyKind {
     /// `text/html`.
     Html,
     /// `application/xhtml+xml`, read as XML.
@@ -26,7 +26,7 @@ pub enum Kind {
 /// The number of bytes of a body that are needed to determine its kind.
 pub const HEAD: usize = 2048;
 
-impl Kind {
+impl BodyKind {
     /// All kinds that contain references.
     pub const THAT_REFER: [Self; 8] = [
         Self::Html,
@@ -110,15 +110,15 @@ fn is_manifest(url: &str) -> bool {
 }
 
 /// The kind of a body that was sent as XML. HTML is then parsed as XML.
-fn xml(head: &[u8]) -> Kind {
+fn xml(head: &[u8]) -> BodyKind {
     match root(head) {
-        Kind::Html => Kind::Xhtml,
+        BodyKind::Html => BodyKind::Xhtml,
         kind => kind,
     }
 }
 
 /// The kind according to the first tag after byte order mark, declarations and comments.
-fn root(head: &[u8]) -> Kind {
+fn root(head: &[u8]) -> BodyKind {
     // After removing the zero bytes, the tag names in UTF-16 text can be read too.
     let text: Vec<u8> = head.iter().copied().take(HEAD).filter(|byte| *byte != 0).collect();
     let text = String::from_utf8_lossy(&text);
@@ -133,7 +133,7 @@ fn root(head: &[u8]) -> Kind {
             let declared = declared.trim_start().to_ascii_lowercase();
             let name = declared.strip_prefix("doctype").map(str::trim_start);
             if name.is_some_and(|name| name.starts_with("html")) {
-                return Kind::Html;
+                return BodyKind::Html;
             }
             rest = end(">");
         } else {
@@ -142,56 +142,56 @@ fn root(head: &[u8]) -> Kind {
             return named(&name);
         }
     }
-    Kind::None
+    BodyKind::None
 }
 
-fn named(tag: &str) -> Kind {
+fn named(tag: &str) -> BodyKind {
     let local = tag.rsplit(':').next().unwrap_or_default().to_ascii_lowercase();
     match local.as_str() {
-        "rss" | "feed" | "rdf" => Kind::Feed,
-        "urlset" | "sitemapindex" => Kind::Sitemap,
-        "svg" => Kind::Svg,
-        "html" => Kind::Html,
-        _ => Kind::None,
+        "rss" | "feed" | "rdf" => BodyKind::Feed,
+        "urlset" | "sitemapindex" => BodyKind::Sitemap,
+        "svg" => BodyKind::Svg,
+        "html" => BodyKind::Html,
+        _ => BodyKind::None,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Kind;
+    use super::BodyKind;
 
     #[test]
     fn kinds_by_type_then_by_what_is_there() {
         let xml = "<?xml version='1.0'?>\n<!-- <rss> -->";
-        let rows: &[(Option<&str>, &str, &str, Kind)] = &[
-            (Some("text/html; charset=x"), "/a.css", "", Kind::Html),
-            (Some("TEXT/CSS"), "/", "", Kind::Css),
-            (Some("text/javascript1.5"), "/", "", Kind::Script),
-            (Some("application/x-javascript"), "/", "", Kind::Script),
-            (Some("application/json"), "/x/manifest.json?v=1", "", Kind::Manifest),
-            (Some("application/json"), "/x/data.json", "", Kind::None),
-            (Some("text/xml"), "/", "<rss version='2.0'>", Kind::Feed),
-            (Some("application/xml"), "/", "<urlset>", Kind::Sitemap),
-            (Some("application/xml"), "/", "<svg:svg>", Kind::Svg),
-            (Some("application/xml"), "/", "<html xmlns='…'>", Kind::Xhtml),
-            (Some("application/xml"), "/", "<!DOCTYPE html><html xmlns='…'>", Kind::Xhtml),
-            (Some("application/vnd.x+xml"), "/", "<sitemapindex/>", Kind::Sitemap),
-            (Some("image/png"), "/a.html", "<html>", Kind::None),
-            (Some("text/plain"), "/a.html", "<html>", Kind::None),
-            (None, "/a", "<!doctype html>", Kind::Html),
-            (None, "/a", "<p>", Kind::None),
-            (None, "/a.html?x", "<p>", Kind::Html),
-            (None, "/a.mjs", "", Kind::Script),
-            (None, "/a", "", Kind::None),
+        let rows: &[(Option<&str>, &str, &str, BodyKind)] = &[
+            (Some("text/html; charset=x"), "/a.css", "", BodyKind::Html),
+            (Some("TEXT/CSS"), "/", "", BodyKind::Css),
+            (Some("text/javascript1.5"), "/", "", BodyKind::Script),
+            (Some("application/x-javascript"), "/", "", BodyKind::Script),
+            (Some("application/json"), "/x/manifest.json?v=1", "", BodyKind::Manifest),
+            (Some("application/json"), "/x/data.json", "", BodyKind::None),
+            (Some("text/xml"), "/", "<rss version='2.0'>", BodyKind::Feed),
+            (Some("application/xml"), "/", "<urlset>", BodyKind::Sitemap),
+            (Some("application/xml"), "/", "<svg:svg>", BodyKind::Svg),
+            (Some("application/xml"), "/", "<html xmlns='…'>", BodyKind::Xhtml),
+            (Some("application/xml"), "/", "<!DOCTYPE html><html xmlns='…'>", BodyKind::Xhtml),
+            (Some("application/vnd.x+xml"), "/", "<sitemapindex/>", BodyKind::Sitemap),
+            (Some("image/png"), "/a.html", "<html>", BodyKind::None),
+            (Some("text/plain"), "/a.html", "<html>", BodyKind::None),
+            (None, "/a", "<!doctype html>", BodyKind::Html),
+            (None, "/a", "<p>", BodyKind::None),
+            (None, "/a.html?x", "<p>", BodyKind::Html),
+            (None, "/a.mjs", "", BodyKind::Script),
+            (None, "/a", "", BodyKind::None),
         ];
         for (content_type, url, head, expected) in rows {
             let url = format!("http://a.example{url}");
-            let kind = Kind::of(*content_type, &url, head.as_bytes());
+            let kind = BodyKind::of(*content_type, &url, head.as_bytes());
             assert_eq!(kind, *expected, "{content_type:?} {url} {head}");
         }
         let head = format!("{xml}<feed xmlns='http://www.w3.org/2005/Atom'>");
-        assert_eq!(Kind::of(Some("text/xml"), "/", head.as_bytes()), Kind::Feed);
+        assert_eq!(BodyKind::of(Some("text/xml"), "/", head.as_bytes()), BodyKind::Feed);
         let wide: Vec<u8> = "\u{feff}<rss>".encode_utf16().flat_map(u16::to_le_bytes).collect();
-        assert_eq!(Kind::of(None, "/", &wide), Kind::Feed);
+        assert_eq!(BodyKind::of(None, "/", &wide), BodyKind::Feed);
     }
 }

@@ -4,10 +4,10 @@ mod bounds;
 mod properties;
 mod tables;
 
-use super::{Finder, Kind, References, Viewport};
+use super::{BodyKind, Finder, References, Viewport};
 
 /// Parses a document in pieces of this length.
-fn find_in(kind: Kind, document: &[u8], piece: usize) -> References {
+fn find_in(kind: BodyKind, document: &[u8], piece: usize) -> References {
     let url = "http://a.example/d/p?q".parse().unwrap();
     let mut finder = Finder::new(kind, &url, None, &want());
     for piece in document.chunks(piece) {

@@ -15,7 +15,7 @@ use super::{Changes, MAX_NOSCRIPT, MAX_PARSER_MEMORY, PageKnowledge, Removal, in
 use crate::parser::{MAX_NAMES, MAX_UNREAD, Restart, STEP, Sink, lock};
 use crate::references::css::Pieces;
 use crate::references::element::Tag;
-use crate::references::{Kind, charset, entity};
+use crate::references::{BodyKind, charset, entity};
 
 /// The maximum nesting of `noscript` elements that is parsed.
 const MAX_NESTING: u32 = 2;
@@ -124,7 +124,7 @@ impl Rewriter {
             self.stage = stage;
             return Vec::new();
         };
-        let encoding = charset::choose(Kind::Html, self.content_type.as_deref(), &head);
+        let encoding = charset::choose(BodyKind::Html, self.content_type.as_deref(), &head);
         let mending = CharRepair::of(&judge.changes().mends, encoding);
         judge.set_encoding(encoding);
         let is_inside = judge.gateway_context().is_some();

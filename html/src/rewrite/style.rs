@@ -6,7 +6,7 @@ use wwwoffle_url::BrowserUrl;
 
 use super::gateway::{Gateway, GatewayContext, GatewayTarget};
 use crate::references::css::{NestedResult, Pieces};
-use crate::references::{Kind, charset};
+use crate::references::{BodyKind, charset};
 
 /// The maximum nesting of blocks and functions that is parsed. Deeper blocks are removed.
 const MAX_DEPTH: u32 = 64;
@@ -71,7 +71,7 @@ impl Sheet {
 
     fn begin(&mut self, is_last: bool) -> Vec<u8> {
         let head = std::mem::take(&mut self.head);
-        let encoding = charset::choose(Kind::Css, self.content_type.as_deref(), &head);
+        let encoding = charset::choose(BodyKind::Css, self.content_type.as_deref(), &head);
         self.decoder = Some(encoding.new_decoder());
         self.decode(&head, is_last)
     }

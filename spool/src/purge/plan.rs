@@ -273,8 +273,8 @@ impl Plan {
         match (goes(own), goes(expiry)) {
             (Fate::Goes(_), Fate::Stays(_)) if is_known => Fate::Stays(KeepReason::Needed),
             (Fate::Goes(_), Fate::Stays(_)) => Fate::Stays(KeepReason::PerhapsNeeded),
-            // The entry is purged together with the pages that need it, for the reason of the page
-            // that stayed longest.
+            // `expiry` is that of the entry, or a longer one of the pages that need it. The reason
+            // is the one for `expiry`.
             (Fate::Goes(_), goes @ Fate::Goes(_)) => goes,
             (stays, _) => stays,
         }

@@ -53,7 +53,7 @@ pub(crate) struct QueueArgs {
     /// Retry these URLs; without URLs, all that have failed.
     #[arg(long, group = "priority")]
     pub(crate) retry: bool,
-    /// With --remove and --retry: everything in the queue.
+    /// With --remove: the whole queue. With --retry: all that have failed.
     #[arg(long, conflicts_with_all = ["urls", "json", "first", "usual", "last"], requires = "priority")]
     pub(crate) all: bool,
     /// URLs in the queue, in any spelling.

@@ -15,7 +15,7 @@ use crate::cli::programs;
 
 /// A kind of system store.
 #[derive(Debug, PartialEq, Eq)]
-struct Kind {
+struct StoreKind {
     /// The system that uses this kind of store.
     system: &'static str,
     /// The directory of the administrator's files, below the root.
@@ -28,26 +28,26 @@ struct Kind {
 
 /// The known kinds. A system has the first kind whose directory and tool both exist, because
 /// several systems have the same directory or the same tool.
-const KINDS: [Kind; 4] = [
-    Kind {
+const KINDS: [StoreKind; 4] = [
+    StoreKind {
         system: "Debian",
         directory: "usr/local/share/ca-certificates",
         tool: "update-ca-certificates",
         ending: "crt",
     },
-    Kind {
+    StoreKind {
         system: "openSUSE",
         directory: "etc/pki/trust/anchors",
         tool: "update-ca-certificates",
         ending: "pem",
     },
-    Kind {
+    StoreKind {
         system: "Fedora",
         directory: "etc/pki/ca-trust/source/anchors",
         tool: "update-ca-trust",
         ending: "pem",
     },
-    Kind {
+    StoreKind {
         system: "Arch",
         directory: "etc/ca-certificates/trust-source/anchors",
         tool: "update-ca-trust",
@@ -71,7 +71,7 @@ pub(super) struct System {
 /// The store that was found.
 #[derive(Debug, PartialEq, Eq)]
 struct SystemStore {
-    kind: &'static Kind,
+    kind: &'static StoreKind,
     directory: PathBuf,
     tool: PathBuf,
     /// Whether we have permission to change the store.
@@ -197,7 +197,7 @@ mod tests {
         AuthorityCertificate::of(Authority::make("m", clock::now()).unwrap().der().clone()).unwrap()
     }
 
-    fn store(kind: &'static Kind, writable: bool) -> SystemStore {
+    fn store(kind: &'static StoreKind, writable: bool) -> SystemStore {
         let (directory, tool) = (PathBuf::from("/store"), PathBuf::from("/sbin/update"));
         SystemStore { kind, directory, tool, writable, files: Vec::new() }
     }

@@ -9,7 +9,7 @@ use wwwoffle_url::{BrowserError, BrowserUrl};
 use crate::net::upstream::BoxError;
 use crate::storage::kept_pieces::KeptPieces;
 use crate::storage::store::{Kept, Store};
-use wwwoffle_html::references::{Finder, HEAD, Kind, References, Viewport};
+use wwwoffle_html::references::{BodyKind, Finder, HEAD, References, Viewport};
 
 /// The reason why a stored response cannot be read to its end.
 #[derive(Debug, thiserror::Error)]
@@ -108,11 +108,11 @@ impl<'a> ReferenceReader<'a> {
         let head = std::mem::take(head);
         self.stage = ReadStage::Nothing;
         let content_type = content_type(self.fields);
-        let kind = Kind::of(content_type, self.url, &head);
-        if kind != Kind::None {
+        let kind = BodyKind::of(content_type, self.url, &head);
+        if kind != BodyKind::None {
             let base = BrowserUrl::parse(self.url, None)?;
             let mut finder = Finder::new(kind, &base, content_type, self.want);
-            if matches!(kind, Kind::Html | Kind::Xhtml) {
+            if matches!(kind, BodyKind::Html | BodyKind::Xhtml) {
                 let of = |name| self.fields.get_all(name).iter().filter_map(|it| it.to_str().ok());
                 of(LINK).for_each(|link| finder.link_field(link));
                 of(REFRESH).for_each(|refresh| finder.refresh_field(refresh));

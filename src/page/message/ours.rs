@@ -177,8 +177,9 @@ pub(super) fn form_unknown() -> MessageText {
         504,
         say("The form cannot be sent again"),
         say(
-            "What was written into this form is not stored: it was too long, it was imported, or another \
-             user sent it. The stored answer stays as it is. Open its address to see it again.",
+            "The contents of this form are not stored: they were too long, the answer was imported, or \
+             another user sent the form. The saved answer has not changed. To see it again, open this \
+             address instead of reloading it.",
         ),
         vec![say("Open the page with the form and send the form again.")],
     )

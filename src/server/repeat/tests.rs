@@ -75,7 +75,7 @@ async fn a_client_that_does_not_read_is_given_no_more_than_it_takes() {
         unsent.push_back(data(body.frame().now_or_never().unwrap()).unwrap());
     }
     for _ in 2..40 {
-        // A piece occupies the space until it has been sent completely.
+        // A piece that is partly sent counts as unsent, so the body gives no further piece.
         unsent[0].advance(1_000);
         assert!(body.frame().now_or_never().is_none());
         let sent = unsent.pop_front();

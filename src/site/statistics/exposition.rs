@@ -7,7 +7,7 @@ pub(in crate::site) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; chars
 
 /// Type of a metric family.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::site) enum Kind {
+pub(in crate::site) enum MetricType {
     /// Only increases, until the program restarts.
     Counter,
     /// Increases and decreases.
@@ -23,12 +23,12 @@ impl Exposition {
     pub(in crate::site) fn family(
         &mut self,
         name: &'static str,
-        kind: Kind,
+        kind: MetricType,
         help: &str,
     ) -> MetricFamily<'_> {
         let kind = match kind {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
+            MetricType::Counter => "counter",
+            MetricType::Gauge => "gauge",
         };
         let help = help.replace('\\', "\\\\").replace('\n', "\\n");
         // Writing to a string does not fail.
@@ -37,7 +37,13 @@ impl Exposition {
     }
 
     /// Writes a family with one value.
-    pub(in crate::site) fn add(&mut self, name: &'static str, kind: Kind, help: &str, value: u64) {
+    pub(in crate::site) fn add(
+        &mut self,
+        name: &'static str,
+        kind: MetricType,
+        help: &str,
+        value: u64,
+    ) {
         self.family(name, kind, help).value(value);
     }
 
@@ -49,7 +55,7 @@ impl Exposition {
         all: &[&str],
         is: &str,
     ) {
-        let mut family = self.family(name, Kind::Gauge, help);
+        let mut family = self.family(name, MetricType::Gauge, help);
         for one in all {
             family.with(label, one, u64::from(*one == is));
         }
@@ -88,8 +94,8 @@ mod tests {
     #[test]
     fn what_would_end_a_line_or_a_label_is_escaped() {
         let mut text = Exposition::default();
-        text.add("a_total", Kind::Counter, "of \\ and\nlines", u64::MAX);
-        text.family("b", Kind::Gauge, "h").with("x", "\"a\\\nb\"", 0);
+        text.add("a_total", MetricType::Counter, "of \\ and\nlines", u64::MAX);
+        text.family("b", MetricType::Gauge, "h").with("x", "\"a\\\nb\"", 0);
         text.state(("c", "mode"), "h", &["on", "off"], "off");
         let want = "# HELP a_total of \\\\ and\\nlines\n# TYPE a_total counter\n\
                     a_total 18446744073709551615\n# HELP b h\n# TYPE b gauge\n\

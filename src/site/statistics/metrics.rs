@@ -5,7 +5,7 @@
 
 use hyper::{Response, StatusCode};
 
-use super::exposition::{CONTENT_TYPE, Exposition, Kind};
+use super::exposition::{CONTENT_TYPE, Exposition, MetricType};
 use crate::base::clock;
 use crate::base::mode::{Choice, Mode};
 use crate::base::statistics::{FETCHED, GIVEN, Outcome, SAVED};
@@ -34,7 +34,7 @@ fn requests(context: &SiteContext, text: &mut Exposition) {
     let counts = context.storage.statistics.ledger(clock::now()).since_start().clone();
     let mut family = text.family(
         "wwwoffle_requests_total",
-        Kind::Counter,
+        MetricType::Counter,
         "Requests for resources of origins, by what became of them.",
     );
     for outcome in Outcome::ALL {
@@ -49,19 +49,19 @@ fn requests(context: &SiteContext, text: &mut Exposition) {
             SAVED,
         ),
     ] {
-        text.add(name, Kind::Counter, help, counts.of(count));
+        text.add(name, MetricType::Counter, help, counts.of(count));
     }
 }
 
 fn work(context: &SiteContext, text: &mut Exposition) {
     let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
     let clients = count(context.connected());
-    text.add("wwwoffle_client_connections", Kind::Gauge, "Clients connected.", clients);
+    text.add("wwwoffle_client_connections", MetricType::Gauge, "Clients connected.", clients);
     let downloads = count(context.proxy.traffic.downloads.list().len());
-    text.add("wwwoffle_downloads", Kind::Gauge, "Bodies on their way in.", downloads);
+    text.add("wwwoffle_downloads", MetricType::Gauge, "Bodies on their way in.", downloads);
     let queue = status::counts(context);
     let help = "Requests on the outgoing queue.";
-    let mut family = text.family("wwwoffle_queue_requests", Kind::Gauge, help);
+    let mut family = text.family("wwwoffle_queue_requests", MetricType::Gauge, help);
     for (state, count) in [
         ("waiting", queue.waiting),
         ("active", queue.active),
@@ -73,12 +73,12 @@ fn work(context: &SiteContext, text: &mut Exposition) {
     let dialer = context.net.upstream.dialer();
     text.add(
         "wwwoffle_outward_refused_total",
-        Kind::Counter,
+        MetricType::Counter,
         "Connections outward that the offline mode refused.",
         dialer.refused_count(),
     );
     let help = "Connections that were begun to probe the link.";
-    text.add("wwwoffle_link_probes_total", Kind::Counter, help, dialer.probes());
+    text.add("wwwoffle_link_probes_total", MetricType::Counter, help, dialer.probes());
 }
 
 fn state(caller: &Caller, text: &mut Exposition) {
@@ -88,15 +88,15 @@ fn state(caller: &Caller, text: &mut Exposition) {
     text.state(("wwwoffle_mode", "mode"), help, &modes, caller.mode().as_str());
     let is_auto = u64::from(context.base.mode.chosen() == Choice::Auto);
     let help = "Whether the mode follows from the link.";
-    text.add("wwwoffle_mode_auto", Kind::Gauge, help, is_auto);
+    text.add("wwwoffle_mode_auto", MetricType::Gauge, help, is_auto);
     let link = link(&context.net.link.judgement().reason);
     let help = "How the link was judged last; unknown while the mode does not follow from it.";
     text.state(("wwwoffle_link", "state"), help, &["unknown", "up", "down", "portal"], link);
     let up = clock::now().duration_since(context.base.since).map_or(0, |up| up.as_secs());
-    text.add("wwwoffle_uptime_seconds", Kind::Gauge, "Seconds since the start.", up);
+    text.add("wwwoffle_uptime_seconds", MetricType::Gauge, "Seconds since the start.", up);
     let version = env!("CARGO_PKG_VERSION");
     let help = "1, with the version of the program.";
-    text.family("wwwoffle_build_info", Kind::Gauge, help).with("version", version, 1);
+    text.family("wwwoffle_build_info", MetricType::Gauge, help).with("version", version, 1);
 }
 
 fn link(reason: &LinkReason) -> &'static str {
@@ -114,7 +114,7 @@ async fn add_stored_size(context: &SiteContext, text: &mut Exposition) {
     else {
         return;
     };
-    text.add("wwwoffle_spool_entries", Kind::Gauge, "Stored entries.", kept.entries);
+    text.add("wwwoffle_spool_entries", MetricType::Gauge, "Stored entries.", kept.entries);
     let help = "Bytes of their files, without what shared bodies take.";
-    text.add("wwwoffle_spool_bytes", Kind::Gauge, help, kept.bytes);
+    text.add("wwwoffle_spool_bytes", MetricType::Gauge, help, kept.bytes);
 }

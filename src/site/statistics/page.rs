@@ -181,8 +181,8 @@ fn hosts(all: &[HostCounts], rest: Option<&Sums>) -> Vec<HostStatistics> {
         before: (before > 0).then(|| {
             count(
                 before,
-                "and at most {n} before this host was counted separately",
-                "and at most {n} before this host was counted separately",
+                "plus at most {n} earlier request, counted under “All others”",
+                "plus at most {n} earlier requests, counted under “All others”",
             )
         }),
         kept: saved_requests(sums),
@@ -237,7 +237,7 @@ mod tests {
             "<th scope=\"row\"><time datetime=\"2026-11-16\">2026-11-16</time></th><td>6</td><td>5</td>",
             "<time datetime=\"2026-10-24\">2026-10-24</time></th><td>0</td>",
             "<bdi>a.example</bdi>",
-            "and at most 3 before this host was counted separately",
+            "plus at most 3 earlier requests, counted under “All others”",
             "All others</th><td>11</td>",
         ] {
             assert!(told.contains(want), "{want} in {told}");

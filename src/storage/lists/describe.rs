@@ -14,7 +14,7 @@ use wwwoffle_spool::{Body, Entry};
 use wwwoffle_url::{BrowserUrl, CanonicalUrl, LocalHost};
 
 use crate::storage::versions::text;
-use wwwoffle_html::references::{Finder, HEAD, Kind, Viewport};
+use wwwoffle_html::references::{BodyKind, Finder, HEAD, Viewport};
 use wwwoffle_http::caching::coding::{CodingTerms, Delivery};
 use wwwoffle_http::decoding::{Coding, Decoder, Output};
 use wwwoffle_http::head;
@@ -78,9 +78,9 @@ impl Pages {
     }
 
     fn refer(&self, url: &str, content_type: Option<&str>, body: &[u8], told: &mut Description) {
-        let kind = Kind::of(content_type, url, body.get(..HEAD).unwrap_or(body));
+        let kind = BodyKind::of(content_type, url, body.get(..HEAD).unwrap_or(body));
         let Ok(base) = BrowserUrl::parse(url, None) else { return };
-        if kind == Kind::None {
+        if kind == BodyKind::None {
             return;
         }
         let mut finder = Finder::new(kind, &base, content_type, &Viewport::default());

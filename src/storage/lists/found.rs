@@ -42,7 +42,7 @@ pub struct ListSource<'a> {
 
 /// A kind of list. The configuration can exclude URLs from each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ListType {
     /// A list of entries that is not of the following kinds.
     Any,
     /// The entries of a host.
@@ -55,17 +55,17 @@ pub(crate) enum Kind {
     Monitored,
 }
 
-impl Kind {
+impl ListType {
     /// The rules of the configuration for lists of this kind. A URL is listed only if all of them
     /// allow it.
     fn rules(self, config: &Config) -> impl Iterator<Item = &UrlRules<bool>> {
         let options = &config.index_options;
         let of_kind = match self {
-            Kind::Any => None,
-            Kind::Host => Some(&options.list_host),
-            Kind::Latest => Some(&options.list_latest),
-            Kind::Outgoing => Some(&options.list_outgoing),
-            Kind::Monitored => Some(&options.list_monitor),
+            ListType::Any => None,
+            ListType::Host => Some(&options.list_host),
+            ListType::Latest => Some(&options.list_latest),
+            ListType::Outgoing => Some(&options.list_outgoing),
+            ListType::Monitored => Some(&options.list_monitor),
         };
         of_kind.into_iter().chain([&options.list_any])
     }
@@ -163,7 +163,7 @@ impl ListSource<'_> {
         let mut shown = (0_u64..)
             .zip(asked)
             .skip_while(|(place, _)| after.is_some_and(|after| *place < after))
-            .filter(|(_, asked)| wanted.all || self.is_listed(Kind::Latest, &asked.url));
+            .filter(|(_, asked)| wanted.all || self.is_listed(ListType::Latest, &asked.url));
         let some = shown.by_ref().take(limit).map(|(_, asked)| asked.into()).collect();
         let next = shown.next().map(|(place, _)| Cursor::of_place(began, place));
         Ok(IndexPage { listed: Listed::Asked(some), next: cursor_text(next) })
@@ -171,20 +171,24 @@ impl ListSource<'_> {
 
     /// The filter for a list of entries, and the kind of the list. `None` if the requested session
     /// does not exist.
-    pub(super) fn filtered(&self, wanted: &ListQuery) -> Option<(Filter, Kind)> {
+    pub(super) fn filtered(&self, wanted: &ListQuery) -> Option<(Filter, ListType)> {
         let mut filter = self.filter(wanted);
         let Subject::Session(back) = &wanted.subject else {
-            let kind = if wanted.filter.host.is_some() { Kind::Host } else { Kind::Any };
+            let kind = if wanted.filter.host.is_some() { ListType::Host } else { ListType::Any };
             return Some((filter, kind));
         };
         let (began, ended) = self.sessions.back(*back)?;
         filter.since = Some(filter.since.map_or(began, |since| since.max(began)));
         filter.until = filter.until.into_iter().chain(ended).min();
-        Some((filter, Kind::Latest))
+        Some((filter, ListType::Latest))
     }
 
     /// Returns a predicate that tells whether the configuration allows an entry in the list.
-    pub(super) fn listing_filter(&self, wanted: &ListQuery, kind: Kind) -> impl Fn(&Item) -> bool {
+    pub(super) fn listing_filter(
+        &self,
+        wanted: &ListQuery,
+        kind: ListType,
+    ) -> impl Fn(&Item) -> bool {
         let all = wanted.all;
         move |item| all || self.is_listed(kind, item.place.url())
     }
@@ -193,7 +197,12 @@ impl ListSource<'_> {
         Filter { viewer: self.viewer.clone(), ..wanted.filter.clone() }
     }
 
-    fn entries(&self, wanted: &ListQuery, filter: &Filter, kind: Kind) -> Result<IndexPage, Error> {
+    fn entries(
+        &self,
+        wanted: &ListQuery,
+        filter: &Filter,
+        kind: ListType,
+    ) -> Result<IndexPage, Error> {
         let keep = self.listing_filter(wanted, kind);
         let after = wanted.after.as_ref();
         let page = self.index.list(filter, wanted.sort, after, wanted.limit, &keep)?;
@@ -237,7 +246,7 @@ impl ListSource<'_> {
     }
 
     /// Whether the configuration allows this URL in lists of this kind.
-    fn is_listed(&self, kind: Kind, url: &str) -> bool {
+    fn is_listed(&self, kind: ListType, url: &str) -> bool {
         kind.lists_url(self.config, url)
     }
 
@@ -254,7 +263,7 @@ impl ListSource<'_> {
             if is_meant(request)
                 && self.may_see(place)
                 && is_wanted(&wanted.filter, place.url(), request.queued)
-                && (wanted.all || self.is_listed(Kind::Outgoing, place.url()))
+                && (wanted.all || self.is_listed(ListType::Outgoing, place.url()))
             {
                 page.add(request.queued, place.key(), || {
                     EntryItem::of_waiting(request, as_recorded(request, self.now))
@@ -271,7 +280,7 @@ impl ListSource<'_> {
             let place = &monitor.place;
             if self.may_see(place)
                 && is_wanted(&wanted.filter, place.url(), monitor.set)
-                && (wanted.all || self.is_listed(Kind::Monitored, place.url()))
+                && (wanted.all || self.is_listed(ListType::Monitored, place.url()))
             {
                 page.add(monitor.set, place.key(), || EntryItem {
                     url: place.url().to_owned(),
@@ -290,7 +299,7 @@ impl ListSource<'_> {
 
     fn search(&self, wanted: &ListQuery) -> Result<SearchPage, Error> {
         let (query, limit) = (wanted.query(), wanted.limit.min(MAX_HITS));
-        let is_listed = |item: &Item| wanted.all || self.is_listed(Kind::Any, item.place.url());
+        let is_listed = |item: &Item| wanted.all || self.is_listed(ListType::Any, item.place.url());
         let keep = |item: &Item| is_listed(item) && !self.is_covered(&item.place);
         let after = wanted.after.as_ref();
         let hits = self.index.search(&query, &self.filter(wanted), after, limit, &keep)?;
@@ -346,7 +355,7 @@ impl ListSource<'_> {
             if found.len() < MAX_QUEUED
                 && self.may_see(&request.place)
                 && is_wanted(&wanted.filter, url, request.queued)
-                && (wanted.all || self.is_listed(Kind::Outgoing, url))
+                && (wanted.all || self.is_listed(ListType::Outgoing, url))
                 && query.is_in(url)
             {
                 found.push(EntryItem::of_waiting(request, as_recorded(request, self.now)));

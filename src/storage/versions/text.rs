@@ -8,7 +8,7 @@ use std::rc::Rc;
 use lol_html::html_content::{Element, TextChunk, TextType};
 use lol_html::{HtmlRewriter, MemorySettings, Settings, doc_text, element, text};
 
-use wwwoffle_html::references::{HEAD, Kind, charset, entity};
+use wwwoffle_html::references::{BodyKind, HEAD, charset, entity};
 
 /// Maximum length of the text of one page, in bytes.
 const MAX_TEXT: usize = 1 << 20;
@@ -47,8 +47,8 @@ pub struct VersionText {
 #[must_use]
 pub fn extract(content_type: Option<&str>, url: &str, body: &[u8]) -> Option<VersionText> {
     let head = body.get(..HEAD).unwrap_or(body);
-    let kind = Kind::of(content_type, url, head);
-    let is_html = matches!(kind, Kind::Html | Kind::Xhtml);
+    let kind = BodyKind::of(content_type, url, head);
+    let is_html = matches!(kind, BodyKind::Html | BodyKind::Xhtml);
     if !is_html && !is_text(kind, content_type) {
         return None;
     }
@@ -60,7 +60,7 @@ pub fn extract(content_type: Option<&str>, url: &str, body: &[u8]) -> Option<Ver
 #[must_use]
 pub fn source(content_type: Option<&str>, url: &str, body: &[u8]) -> Option<String> {
     let head = body.get(..HEAD).unwrap_or(body);
-    let kind = Kind::of(content_type, url, head);
+    let kind = BodyKind::of(content_type, url, head);
     // A body that contains NUL bytes is treated as binary, even if its type is a text type.
     if !is_text(kind, content_type) || body.contains(&0) {
         return None;
@@ -69,10 +69,10 @@ pub fn source(content_type: Option<&str>, url: &str, body: &[u8]) -> Option<Stri
     Some(decoded.into_owned())
 }
 
-fn is_text(kind: Kind, content_type: Option<&str>) -> bool {
+fn is_text(kind: BodyKind, content_type: Option<&str>) -> bool {
     let essence = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();
     let essence = essence.trim().to_ascii_lowercase();
-    kind != Kind::None
+    kind != BodyKind::None
         || essence.starts_with("text/")
         || ["application/json", "application/xml"].contains(&essence.as_str())
         || essence.ends_with("+json")

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::{Kind, MAX_LINKS};
+use super::super::{BodyKind, MAX_LINKS};
 use super::find_in;
 
 /// Pieces of documents, combined at random.
@@ -86,10 +86,10 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn however_it_is_cut_the_same_is_found(document in document(), kind in 0..Kind::THAT_REFER.len(), piece in 1..40_usize) {
-        let whole = find_in(Kind::THAT_REFER[kind], &document, usize::MAX);
+    fn however_it_is_cut_the_same_is_found(document in document(), kind in 0..BodyKind::THAT_REFER.len(), piece in 1..40_usize) {
+        let whole = find_in(BodyKind::THAT_REFER[kind], &document, usize::MAX);
         prop_assert!(whole.links.len() <= MAX_LINKS);
-        prop_assert_eq!(&whole, &find_in(Kind::THAT_REFER[kind], &document, piece));
+        prop_assert_eq!(&whole, &find_in(BodyKind::THAT_REFER[kind], &document, piece));
         for link in &whole.links {
             let url = wwwoffle_url::BrowserUrl::parse(&link.url, None).unwrap();
             prop_assert_eq!(url.as_str(), &link.url, "a browser reads it as it is");

@@ -5,10 +5,10 @@
 //! separated by ` | `; `-` means no links. `\n` in a document is a line break. The implied icon is
 //! omitted.
 
-use super::super::{Kind, Omission};
+use super::super::{BodyKind, Omission};
 use super::find_in;
 
-fn shown(kind: Kind, document: &str) -> String {
+fn shown(kind: BodyKind, document: &str) -> String {
     let document = document.replace("\\n", "\n");
     let whole = find_in(kind, document.as_bytes(), usize::MAX);
     let bytes = find_in(kind, document.as_bytes(), 1);
@@ -40,7 +40,7 @@ fn shown(kind: Kind, document: &str) -> String {
     if shown.is_empty() { "-".to_owned() } else { shown.join(" | ") }
 }
 
-fn check(name: &str, table: &str, kind: Kind) {
+fn check(name: &str, table: &str, kind: BodyKind) {
     let (mut rule, mut wrong, mut rows) = ("", Vec::new(), 0);
     for (number, row) in (1..).zip(table.lines()) {
         rule = row.strip_prefix("# ").unwrap_or(rule);
@@ -59,40 +59,40 @@ fn check(name: &str, table: &str, kind: Kind) {
 
 #[test]
 fn html() {
-    check("html.txt", include_str!("html.txt"), Kind::Html);
+    check("html.txt", include_str!("html.txt"), BodyKind::Html);
 }
 
 #[test]
 fn css() {
-    check("css.txt", include_str!("css.txt"), Kind::Css);
+    check("css.txt", include_str!("css.txt"), BodyKind::Css);
 }
 
 #[test]
 fn scripts() {
-    check("script.txt", include_str!("script.txt"), Kind::Script);
+    check("script.txt", include_str!("script.txt"), BodyKind::Script);
 }
 
 #[test]
 fn xhtml() {
-    check("xhtml.txt", include_str!("xhtml.txt"), Kind::Xhtml);
+    check("xhtml.txt", include_str!("xhtml.txt"), BodyKind::Xhtml);
 }
 
 #[test]
 fn svg() {
-    check("svg.txt", include_str!("svg.txt"), Kind::Svg);
+    check("svg.txt", include_str!("svg.txt"), BodyKind::Svg);
 }
 
 #[test]
 fn feeds() {
-    check("feed.txt", include_str!("feed.txt"), Kind::Feed);
+    check("feed.txt", include_str!("feed.txt"), BodyKind::Feed);
 }
 
 #[test]
 fn sitemaps() {
-    check("sitemap.txt", include_str!("sitemap.txt"), Kind::Sitemap);
+    check("sitemap.txt", include_str!("sitemap.txt"), BodyKind::Sitemap);
 }
 
 #[test]
 fn manifests() {
-    check("manifest.txt", include_str!("manifest.txt"), Kind::Manifest);
+    check("manifest.txt", include_str!("manifest.txt"), BodyKind::Manifest);
 }
