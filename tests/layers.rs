@@ -202,7 +202,8 @@ fn declared(line: &str) -> Option<(&str, String)> {
     let keyword =
         words.next().filter(|word| ["struct", "enum", "trait", "union"].contains(word))?;
     let is_part = |letter: &char| letter.is_alphanumeric() || *letter == '_';
-    Some((keyword, words.next()?.chars().take_while(is_part).collect()))
+    let name: String = words.next()?.chars().take_while(is_part).collect();
+    (!name.is_empty()).then_some((keyword, name))
 }
 
 /// The number of fields of each struct in `source`, with its name.
