@@ -347,7 +347,8 @@ fn place(url: &mut CanonicalUrl, fields: &HeaderMap) -> Place {
         identity.extend_from_slice(url.key().to_string().as_bytes());
     }
     for (name, value) in further {
-        identity.extend_from_slice(&[name.as_str().as_bytes(), b":", value.as_bytes()].concat());
+        let line = [name.as_str().as_bytes(), b":", value.as_bytes(), b"\n"];
+        identity.extend_from_slice(&line.concat());
     }
     if identity.is_empty() {
         return Place::of(url);
