@@ -105,7 +105,7 @@ impl PartState {
             Self::Failed => "failed",
             Self::Queued => "queued",
             Self::LeftOut => "left out",
-            Self::Kept => "kept",
+            Self::Kept => "stored",
         }
     }
 }

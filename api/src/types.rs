@@ -73,7 +73,7 @@ pub struct LinkStatus {
     pub probes: u64,
 }
 
-/// A client whose connections to a host are relayed unread, because it rejected our certificate.
+/// A client whose connections to a host are not intercepted, because it rejected our certificate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RejectionItem {
     /// The host.

@@ -49,8 +49,9 @@ pub(crate) struct Arguments {
 pub(crate) enum Verb {
     /// Start a browser that uses the proxy and trusts its certificates.
     ///
-    /// The browser has a profile of its own, which is kept; nothing of the system or of your other
-    /// profiles is changed. If no daemon runs on the spool, one runs until the browser is closed.
+    /// The browser has its own profile, which is used again the next time. The system and your
+    /// other profiles are not changed. If no daemon runs on the spool, one runs until the browser
+    /// is closed.
     Browse(Browse),
     /// Run the daemon in the foreground.
     Serve(Serve),
@@ -164,8 +165,8 @@ pub(crate) enum Verb {
     },
     #[command(flatten)]
     Kept(KeptVerb),
-    /// Show or change the configuration: comments are kept, and a running daemon applies it at
-    /// once.
+    /// Show or change the configuration: comments are preserved, and a running daemon applies
+    /// it at once.
     ///
     /// A value is written as in the file. A value that is not valid TOML is taken as a string, so
     /// 30s is "30s". If it contains a dollar sign, put it in single quotes for the shell.
@@ -234,8 +235,8 @@ pub(crate) enum ConfigVerb {
         #[arg(value_name = "URL")]
         url: String,
     },
-    /// Convert a configuration of WWWOFFLE 2.9; options without counterpart are reported and kept
-    /// as comments.
+    /// Convert a configuration of WWWOFFLE 2.9; options without counterpart are reported and
+    /// preserved as comments.
     Import {
         /// The new file, which must not exist yet; standard output if omitted.
         #[arg(long, short, value_name = "FILE")]

@@ -132,7 +132,7 @@ fn print_parts(parts: &Parts<Text>, out: &mut dyn Write) -> Result<(), VerbFailu
         .map(|(count, state)| format!("{count} {}", state.as_str()))
         .collect();
     let whole = if parts.complete { "complete" } else { "not complete" };
-    writeln!(out, "parts       {whole}: {}", told.join(", "))?;
+    writeln!(out, "resources   {whole}: {}", told.join(", "))?;
     if let Some(cut) = &parts.cut {
         writeln!(out, "            there may be more: {}", shown::line(&cut.to_string()))?;
     }

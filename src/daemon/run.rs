@@ -247,8 +247,8 @@ fn authority(spool: &Path, domains: &[String]) -> Result<Authority, StartFailure
     let authority = files::load_or_make(spool, now, domains).map_err(|error| {
         let remedy = match error {
             BadFile::Damaged { .. } => {
-                "; put back a copy, or make a new one with `wwwoffle ca renew`, which browsers have \
-                 to be told of again"
+                "; restore a copy of it, or create a new one with `wwwoffle ca renew`, which \
+                 browsers must then trust"
             }
             BadFile::Disk { .. } | BadFile::Making(_) => "",
         };
@@ -259,20 +259,20 @@ fn authority(spool: &Path, domains: &[String]) -> Result<Authority, StartFailure
             authority = ?authority.domains(),
             configured = ?domains,
             "the certificate authority is not limited as name-constraints says; \
-             `wwwoffle ca renew` makes one that is"
+             `wwwoffle ca renew` creates one that is"
         );
     }
     let ends = authority.valid_until();
     if now >= ends {
         error!(
             ended = clock::rfc3339(ends),
-            "the certificate authority has ended: HTTPS passes unread and is not kept; \
-             `wwwoffle ca renew` makes a new one"
+            "the certificate authority has expired: HTTPS is not intercepted and not stored; \
+             `wwwoffle ca renew` creates a new one"
         );
     } else if now + RENEW_BEFORE >= ends {
         warn!(
             ends = clock::rfc3339(ends),
-            "the certificate authority ends soon; `wwwoffle ca renew` makes a new one"
+            "the certificate authority expires soon; `wwwoffle ca renew` creates a new one"
         );
     }
     Ok(authority)

@@ -88,7 +88,7 @@ async fn forget_removed(context: &Arc<StorageContext>) {
     };
     match context.store.run(forget).await {
         Ok(0) => {}
-        Ok(bytes) => debug!(bytes, "removals are no longer kept for undo"),
+        Ok(bytes) => debug!(bytes, "the oldest removals can no longer be undone"),
         Err(error) => {
             warn!(error = error_chain(&error), "cannot delete the files of earlier removals");
         }

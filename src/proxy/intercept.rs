@@ -108,8 +108,8 @@ impl Intercepted {
                 if self.context.clients.faces.is_news(&error) {
                     warn!(
                         error = error_chain(&error),
-                        "HTTPS is relayed unread and not stored; check the clock; if it is right, \
-                         `wwwoffle ca renew` creates a new authority"
+                        "HTTPS is not intercepted and not stored; check the clock; if it is \
+                         right, `wwwoffle ca renew` creates a new authority"
                     );
                 }
                 debug!(site = site.url().as_str(), error = error_chain(&error), "no certificate");
@@ -149,7 +149,7 @@ fn rejected(context: &ProxyContext, client: std::net::IpAddr, host: &str) {
     info!(
         %client,
         host,
-        "the client rejects our certificate; for an hour its connections to this host are relayed \
-         unread and not stored (see the page /ca)"
+        "the client rejects our certificate; for an hour its connections to this host are not \
+         intercepted and not stored (see the page /ca)"
     );
 }

@@ -103,7 +103,7 @@ pub(super) enum RequestBodyError {
     #[error("the body ended early")]
     CutShort,
     /// The body did not arrive in time.
-    #[error("the body did not come in time")]
+    #[error("timed out waiting for the request body")]
     Late,
 }
 

@@ -206,7 +206,7 @@ pub(super) enum EntryActionError {
     #[error("none of the selected pages is stored")]
     Nothing,
     /// Too many exports are running.
-    #[error("two exports are under way already: try again when one is at its end")]
+    #[error("two exports are under way already: try again when one has ended")]
     Busy,
     /// The list is too long to be exported.
     #[error("the list has more entries than are exported at once: `wwwoffle export` has no limit")]
@@ -215,7 +215,7 @@ pub(super) enum EntryActionError {
     #[error("there is too little room for the archive: WARC needs none")]
     NoRoom,
     /// Another deletion of a list is running.
-    #[error("a list is being deleted already: try again when that is at its end")]
+    #[error("a list is being deleted already: try again when that has ended")]
     Deleting,
     /// The index is not available.
     #[error("the list is not available now: {0}")]

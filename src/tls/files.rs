@@ -209,8 +209,8 @@ fn close_to_others(path: &Path) -> Result<(), BadFile> {
     if mode.intersects(Mode::RWXG | Mode::RWXO) {
         warn!(
             path = %path.display(),
-            "others could read the key of the certificate authority; now they cannot. \
-             If somebody may have: `wwwoffle ca renew`"
+            "other users could read the key of the certificate authority; now they cannot. \
+             If another user may have read it, run `wwwoffle ca renew`"
         );
         rustix::fs::chmod(path, Mode::RUSR | Mode::WUSR).map_err(failed)?;
     }

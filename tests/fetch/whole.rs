@@ -83,7 +83,7 @@ fn what_a_page_lacks_is_told_and_fetched_at_the_press_of_a_button() {
     assert_eq!(in_state(&told, "failed"), [origin.url("/gone.png")].into());
     assert_eq!(told["counts"]["failed"], 1, "{told}");
     let text = daemon.run(&["info", &url]).out;
-    assert!(text.contains("parts       not complete: 3 kept, 1 failed, 1 left out"), "{text}");
+    assert!(text.contains("resources   not complete: 3 stored, 1 failed, 1 left out"), "{text}");
     assert!(text.contains(&format!("failed      {} (image): ", origin.url("/gone.png"))), "{text}");
 
     origin.say("/gone.png", Answer::new(200, "image/png", PNG));

@@ -23,8 +23,8 @@ pub(super) fn convert_bool(text: &str) -> Result<String, &'static str> {
 ///
 /// 2.9 refuses HTTPS by default, so a file of 2.9 has options for HTTPS only to make it work at
 /// all.
-pub(super) const HTTPS_IS_STORED: &str = "HTTPS is stored by default; to let all of it pass \
-                                          unread, set \"intercept = false\" in [https]";
+pub(super) const HTTPS_IS_STORED: &str = "HTTPS is stored by default; to intercept none of it, \
+                                          set \"intercept = false\" in [https]";
 
 /// Converts a Boolean that turns on the storing of HTTPS. `false` is left out, for the reason given
 /// at [`HTTPS_IS_STORED`].

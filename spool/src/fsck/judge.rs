@@ -136,7 +136,7 @@ impl FileJudge<'_> {
             path.strip_prefix(self.root).unwrap_or(path).components().skip(2).collect();
         let is_right = name::of_entry(&below, entry.place(), entry.stored()) == NameVerdict::Right;
         Ok((!is_right)
-            .then(|| FileFault::set_aside("it is not at a path from which it can be brought back")))
+            .then(|| FileFault::set_aside("it is not at a path from which it can be restored")))
     }
 
     fn entry(&self, path: &Path) -> Result<Option<FileFault>> {

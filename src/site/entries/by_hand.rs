@@ -89,7 +89,7 @@ pub(in crate::site) async fn write(
 }
 
 fn cut_short() -> CallFault {
-    CallFault::new(StatusCode::REQUEST_TIMEOUT, "the body did not come to its end".to_owned())
+    CallFault::new(StatusCode::REQUEST_TIMEOUT, "the request body is incomplete".to_owned())
 }
 
 impl From<BadRename> for CallFault {

@@ -211,7 +211,7 @@ pub fn description(shell: &Shell) -> Page {
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
          <OpenSearchDescription xmlns=\"http://a9.com/-/spec/opensearch/1.1/\">\n\
          <ShortName>wwwoffle</ShortName>\n\
-         <Description>What the offline proxy has kept</Description>\n\
+         <Description>Pages saved by the offline proxy</Description>\n\
          <InputEncoding>UTF-8</InputEncoding>\n\
          <Url type=\"text/html\" method=\"get\" template=\"{origin}{SEARCH}?q={{searchTerms}}\"/>\n\
          <Url type=\"application/json\" method=\"get\" template=\"{origin}/api/search?q={{searchTerms}}\"/>\n\

@@ -35,7 +35,7 @@ fn requests(context: &SiteContext, text: &mut Exposition) {
     let mut family = text.family(
         "wwwoffle_requests_total",
         MetricType::Counter,
-        "Requests for resources of origins, by what became of them.",
+        "Requests for resources of origins, by outcome.",
     );
     for outcome in Outcome::ALL {
         family.with("outcome", outcome.as_str(), counts.of(outcome.as_str()));
@@ -58,7 +58,7 @@ fn work(context: &SiteContext, text: &mut Exposition) {
     let clients = count(context.connected());
     text.add("wwwoffle_client_connections", MetricType::Gauge, "Clients connected.", clients);
     let downloads = count(context.proxy.traffic.downloads.list().len());
-    text.add("wwwoffle_downloads", MetricType::Gauge, "Bodies on their way in.", downloads);
+    text.add("wwwoffle_downloads", MetricType::Gauge, "Running downloads.", downloads);
     let queue = status::counts(context);
     let help = "Requests on the outgoing queue.";
     let mut family = text.family("wwwoffle_queue_requests", MetricType::Gauge, help);
@@ -77,14 +77,14 @@ fn work(context: &SiteContext, text: &mut Exposition) {
         "Connections outward that the offline mode refused.",
         dialer.refused_count(),
     );
-    let help = "Connections that were begun to probe the link.";
+    let help = "Connections opened to probe the link.";
     text.add("wwwoffle_link_probes_total", MetricType::Counter, help, dialer.probes());
 }
 
 fn state(caller: &Caller, text: &mut Exposition) {
     let context = &caller.context;
     let modes = [Mode::Online, Mode::Offline, Mode::Autodial].map(Mode::as_str);
-    let help = "Which mode is in force.";
+    let help = "The mode in force.";
     text.state(("wwwoffle_mode", "mode"), help, &modes, caller.mode().as_str());
     let is_auto = u64::from(context.base.mode.chosen() == Choice::Auto);
     let help = "Whether the mode follows from the link.";
@@ -115,6 +115,6 @@ async fn add_stored_size(context: &SiteContext, text: &mut Exposition) {
         return;
     };
     text.add("wwwoffle_spool_entries", MetricType::Gauge, "Stored entries.", kept.entries);
-    let help = "Bytes of their files, without what shared bodies take.";
+    let help = "Bytes of the files of stored entries, without shared bodies.";
     text.add("wwwoffle_spool_bytes", MetricType::Gauge, help, kept.bytes);
 }
