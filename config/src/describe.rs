@@ -78,17 +78,17 @@ const FORMER_INTRODUCTION: &str = r#"# From WWWOFFLE 2.9
 
 <!-- Written from config/src/former.rs by `UPDATE=1 cargo test -p wwwoffle-config`. -->
 
-Convert the configuration of 2.9 with this command:
+**Task:** move from WWWOFFLE 2.9, with its configuration and its spool.
 
-```sh
-wwwoffle config import OLD.conf --output wwwoffle.conf
-```
+1. Convert the configuration: `wwwoffle config import OLD.conf --output wwwoffle.conf`. Comments are preserved, and
+   the files of sections are included.
+2. Read the list of lines without a counterpart. Each stays in the new file as a comment with the reason.
+3. Set passwords with `wwwoffle passwd`: they are not converted.
+4. Copy the spool: `wwwoffle import /var/spool/wwwoffle` (see [Archives](archives.md)).
+5. Start the daemon: `wwwoffle --config wwwoffle.conf serve`.
 
-- Comments are preserved, and the files of sections are included.
-- Each line without a counterpart is listed with the reason, and stays in the new file as a comment.
-- Passwords are not converted: `wwwoffle passwd` makes new ones.
-- HTTPS is stored by default: `enable-caching = no` and an `allow-tunnel` for all hosts are left out.
-- The daemon refuses a file of 2.9, and names the command that converts it.
+**Result:** the report of the import counts pages, queued requests and monitored pages. `wwwoffle ls` lists them.
+HTTPS is stored by default: `enable-caching = no` and an `allow-tunnel` for all hosts are left out.
 
 The new format is TOML. Most sections and options keep their names, in lower case with dashes. General
 differences:
@@ -135,6 +135,13 @@ the configuration or `--spool`, and work [with or without a running daemon](comm
 | wwwoffle-gzip, wwwoffle-gunzip | `wwwoffle gzip` and `wwwoffle gunzip`, of URLs or `--host www.example.org`. The whole file is [compressed](purge.md#compressing), so the received data stays unchanged. |
 | wwwoffle-fsck | `wwwoffle fsck --repair` — Without `--repair` it changes nothing. It checks more than names. |
 | wwwoffle-checkcert | `wwwoffle ca show` |
+
+## What can go wrong
+
+| message | reason and remedy |
+|---|---|
+| `this is a configuration of WWWOFFLE 2.9: …` | the daemon got the old file: convert it with the command in the message |
+| entries that the import refuses | the report lists each with its reason, see [Archives](archives.md) |
 ";
 
 pub use json::json_schema;
